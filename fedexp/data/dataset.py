@@ -1,0 +1,80 @@
+"""What a dataset is to the rest of the program: facts known before loading, and tensors after it.
+
+Legend: S examples, K classes.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from fedexp.spec import Part
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What can be said of a dataset before it is loaded.
+
+    `shape` is the shape of one example: `(channels, height, width)` for images, `(channels, length)` for
+    windows of a signal, `(features,)` for tables.
+    """
+
+    shape: tuple[int, ...]
+    classes: int
+    train_size: int
+    subjects: int | None = None  # people (or devices) in the training split; None: not a natural federation
+
+
+@dataclass(frozen=True)
+class Split:
+    """Examples on one device: `x [S, *shape]` uint8 (images) or float32, `y [S]` int64, `subject [S]` int64 or None."""
+
+    x: torch.Tensor
+    y: torch.Tensor
+    subject: torch.Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Data:
+    """A loaded dataset. A batch is `(x.float() / scale - mean) / std`, per channel (dimension 1)."""
+
+    train: Split
+    test: Split
+    class_names: tuple[str, ...]
+    scale: float = 1.0  # 255 for uint8 images
+    mean: tuple[float, ...] = (0.0,)  # one number, or one a channel
+    std: tuple[float, ...] = (1.0,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset(Part):
+    """Where examples come from. `directory` is the data root (`data_dir`); files lie in a folder below it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the dataset as `dataset=` spells it."""
+        return type(self).__name__.lower()
+
+    def facts(self, directory: Path) -> Facts:
+        """Shape, classes and sizes, without reading the examples. Raises ConfigError like `check`."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Refuses combinations of fields that cannot work."""
+
+    def require(self, directory: Path) -> None:
+        """Raises ConfigError when a needed file is absent or has the wrong size: names it, its checksum and the cure.
+
+        Cheap: looks at names and sizes only. `verify` reads the files.
+        """
+
+    def verify(self, directory: Path) -> list[str]:
+        """Checks every file against its checksum; returns one line a file that is right, raises ConfigError else."""
+        return []
+
+    def download(self, directory: Path) -> None:
+        """Fetches the files: to a temporary name, verified, then renamed. Raises ConfigError where there is no source."""
+
+    def load(self, directory: Path, seed: int) -> Data:
+        """Reads the examples (CPU tensors). `seed` matters only to made data."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Federations: who holds which training example."""

@@ -1,0 +1,23 @@
+"""The role of a federation: labels and subjects in, a partition out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.data.dataset import Facts
+from fedexp.federations.partition import Partition
+from fedexp.spec import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Federation(Part):
+    """Who holds which training example. Pure: the same labels and stream give the same partition."""
+
+    def refuse(self, facts: Facts) -> None:
+        """Raises ConfigError when this federation cannot be made from such a dataset (before it is loaded)."""
+
+    def split(
+        self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
+    ) -> Partition:
+        """Divides the S training examples; `labels` int64 [S], `subjects` int64 [S] or None."""
+        raise NotImplementedError
