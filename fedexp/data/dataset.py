@@ -59,9 +59,6 @@ class Dataset(Part):
         """Shape, classes and sizes, without reading the examples. Raises ConfigError like `check`."""
         raise NotImplementedError
 
-    def check(self) -> None:
-        """Refuses combinations of fields that cannot work."""
-
     def require(self, directory: Path) -> None:
         """Raises ConfigError when a needed file is absent or has the wrong size: names it, its checksum and the cure.
 
@@ -73,7 +70,7 @@ class Dataset(Part):
         return []
 
     def download(self, directory: Path) -> None:
-        """Fetches the files: to a temporary name, verified, then renamed. Raises ConfigError where there is no source."""
+        """Fetches the files: to a temporary name, verified, then renamed. ConfigError where there is no source."""
 
     def load(self, directory: Path, seed: int) -> Data:
         """Reads the examples (CPU tensors). `seed` matters only to made data."""
