@@ -1,0 +1,1 @@
+"""Aggregators: how uploads become one model."""

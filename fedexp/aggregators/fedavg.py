@@ -1,0 +1,27 @@
+"""FedAvg: the mean of the deltas (McMahan et al. 2017, algorithm 1).
+
+Weighted by the examples of those who took part, w + sum_k n_k / (sum_j n_j) * delta_k, or `weighting=uniform`, which is
+what the runs of the selection thesis did. The paper's divisor n (all data) is right only when everybody takes part.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from fedexp.roles import Aggregator
+
+COLUMNS = 2**16
+
+
+def weighted_mean(delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+    """sum_k share_k delta_k for `delta [C, D]`, accumulated in float64 a block of columns at a time; `[D]`."""
+    blocks = [share @ block.double() for block in delta.split(COLUMNS, dim=1)]
+    return torch.cat(blocks).to(delta.dtype)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedAvg(Aggregator):
+    """Weighted mean of the deltas."""
+
+    def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+        return weighted_mean(delta, share)

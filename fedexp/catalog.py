@@ -1,0 +1,77 @@
+"""What can be chosen, read straight from the YAML files of `conf/`: groups, options and keys, without Hydra."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+
+def conf_dir() -> Path:
+    """The folder of config groups: beside the package files when installed, at the top of a checkout."""
+    package = Path(__file__).resolve().parent
+    for folder in (package / "conf", package.parent / "conf"):
+        if (folder / "config.yaml").is_file():
+            return folder
+    raise FileNotFoundError(f"no conf/config.yaml beside {package}; install fedexp again")
+
+
+def groups(conf: Path) -> list[str]:
+    """The config groups that hold at least one option."""
+    return sorted(folder.name for folder in conf.iterdir() if folder.is_dir() and any(folder.glob("*.yaml")))
+
+
+def options(conf: Path, group: str) -> list[str]:
+    """The names to put after `group=`."""
+    return sorted(path.stem for path in (conf / group).glob("*.yaml"))
+
+
+def description(conf: Path, group: str, option: str) -> str:
+    """The first comment line of the option's file."""
+    with (conf / group / f"{option}.yaml").open(encoding="utf-8") as lines:
+        for line in lines:
+            text = line.strip()
+            if text.startswith("#") and "@package" not in text:
+                return text.lstrip("# ")
+            if text and not text.startswith("#"):
+                break
+    return ""
+
+
+def defaults(conf: Path) -> dict[str, str]:
+    """The option that each group of the root config's defaults list starts with; `null` is left out."""
+    entries = (entry for entry in root(conf).get("defaults", []) if isinstance(entry, dict))
+    chosen = {name.removeprefix("optional "): option for entry in entries for name, option in entry.items()}
+    return {group: str(option) for group, option in chosen.items() if option is not None}
+
+
+def keys(conf: Path, chosen: Mapping[str, str]) -> dict[str, Any]:
+    """Every dotted key and its value, for the defaults and the options chosen instead of them."""
+    top = {name: value for name, value in root(conf).items() if name not in ("defaults", "hydra")}
+    found = dict(leaves(top))
+    for group, option in {**defaults(conf), **chosen}.items():
+        if option in options(conf, group):
+            found.update(leaves({group: load(conf / group / f"{option}.yaml")}))
+    return found
+
+
+def leaves(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the dotted keys of a nested mapping with their values."""
+    for name, value in node.items():
+        if isinstance(value, Mapping):
+            yield from leaves(value, f"{prefix}{name}.")
+        elif name not in ("_target_", "defaults"):
+            yield f"{prefix}{name}", value
+
+
+def root(conf: Path) -> dict[str, Any]:
+    """The root config as it is written."""
+    return load(conf / "config.yaml")
+
+
+@cache
+def load(path: Path) -> dict[str, Any]:
+    """One YAML file as a mapping; interpolations stay texts."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader) or {}

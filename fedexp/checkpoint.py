@@ -1,0 +1,119 @@
+"""The saved state: a plain nest of tensors, texts and numbers with the config that made it.
+
+Written to a temporary name, synced and renamed; the state before it is kept, so that a damaged file costs some rounds
+and not the run.
+"""
+
+import logging
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fedexp.files import replacing
+from fedexp.spec import ConfigError
+from fedexp.values import Layout, State, Weights
+
+log = logging.getLogger(__name__)
+
+FORMAT = 1
+NAME, PREVIOUS = "state.pt", "state.previous.pt"
+FREE = ("engine", "data_dir", "checkpoint_s", "hydra")  # keys that change no result
+
+
+def save(folder: Path, state: State, config: dict[str, Any], engine: dict[str, str]) -> None:
+    """Writes the state; what was the newest becomes the previous one."""
+    models = [(weights.flat.cpu(), _layout(weights.layout)) for weights in state.models]
+    content = {
+        "format": FORMAT,
+        "config": config,
+        "engine": engine,
+        "round": state.round,
+        "models": models,
+        "memory": _on(state.memory, torch.device("cpu")),
+        "sim_s": state.sim_s,
+        "host_s": state.host_s,
+        "updates": state.updates,
+    }
+    newest, previous = folder / NAME, folder / PREVIOUS
+    with replacing(newest) as temporary:
+        torch.save(content, temporary)
+        if newest.exists():
+            newest.replace(previous)
+
+
+def load(folder: Path, config: dict[str, Any], device: torch.device) -> tuple[State, dict[str, str]] | None:
+    """The newest readable state and the engine that made it; None where there is none.
+
+    Raises:
+        ConfigError: the state belongs to another config; names the keys that differ.
+    """
+    for name in (NAME, PREVIOUS):
+        path = folder / name
+        if not path.exists():
+            continue
+        content = _read(path)
+        if content is not None:
+            _refuse_other(content["config"], config, path)
+            return _state(content, device), content["engine"]
+        log.warning("%s is damaged; falling back to the state before it", path)
+    return None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError, zipfile.BadZipFile):
+        return None
+    if content.get("format") != FORMAT:
+        raise ConfigError(f"{path} has format {content.get('format')}, but this version reads {FORMAT}")
+    return content
+
+
+def _refuse_other(saved: dict[str, Any], config: dict[str, Any], path: Path) -> None:
+    old, new = flatten_keys(saved), flatten_keys(config)
+    differing = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
+    binding = [key for key in differing if key.split(".")[0] not in FREE]
+    if binding:
+        shown = ", ".join(f"{key} (state {old.get(key)!r}, config {new.get(key)!r})" for key in binding[:8])
+        raise ConfigError(f"{path} belongs to another config: {shown}; restore these keys or start a new run")
+
+
+def flatten_keys(node: Any, prefix: str = "") -> dict[str, Any]:
+    """Dotted keys of a nested config."""
+    if not isinstance(node, dict):
+        return {prefix: node}
+    return {
+        key: value
+        for name, child in node.items()
+        for key, value in flatten_keys(child, f"{prefix}.{name}" if prefix else str(name)).items()
+    }
+
+
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {"names": list(layout.names), "shapes": [list(s) for s in layout.shapes], "trainable": layout.trainable}
+
+
+def _state(content: dict[str, Any], device: torch.device) -> State:
+    models = tuple(
+        Weights(
+            flat.to(device),
+            Layout(tuple(layout["names"]), tuple(tuple(s) for s in layout["shapes"]), layout["trainable"]),
+        )
+        for flat, layout in content["models"]
+    )
+    memory = _on(content["memory"], device)
+    return State(content["round"], models, memory, content["sim_s"], content["host_s"], content["updates"])
+
+
+def _on(node: Any, device: torch.device) -> Any:
+    """The nest with its float tensors on the device; whole numbers (client lists) stay on the host."""
+    if isinstance(node, torch.Tensor):
+        return node.to(device) if node.is_floating_point() else node
+    if isinstance(node, dict):
+        return {name: _on(child, device) for name, child in node.items()}
+    if isinstance(node, tuple | list):
+        return tuple(_on(child, device) for child in node)
+    return node

@@ -1,0 +1,44 @@
+"""The idx format of the MNIST files: magic number, big-endian dimensions, then bytes.
+
+http://yann.lecun.com/exdb/mnist/ (section "file formats"); here only unsigned bytes, type 0x08.
+"""
+
+import gzip
+import math
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from fedexp.spec import ConfigError
+
+UNSIGNED_BYTES = b"\0\0\x08"
+
+
+def parse(raw: bytes, path: Path, cure: str) -> np.ndarray:
+    """The (read-only) array of an idx file's bytes, which are decompressed where the path ends in `.gz`."""
+    try:
+        plain = gzip.decompress(raw) if path.suffix == ".gz" else raw
+        return _array(plain)
+    except (OSError, EOFError, zlib.error, struct.error, IndexError, ValueError) as error:
+        raise ConfigError(f"{path} is damaged: {error}; {cure}") from None
+
+
+def _array(plain: bytes) -> np.ndarray:
+    if plain[:3] != UNSIGNED_BYTES:
+        raise ValueError(f"not an idx file of bytes, it begins with {plain[:3].hex()}")
+    start = 4 + 4 * plain[3]
+    shape = struct.unpack_from(f">{plain[3]}I", plain, 4)
+    if len(plain) - start != math.prod(shape):
+        raise ValueError(f"{len(plain) - start:,} bytes do not make an array of shape {shape}")
+    return np.frombuffer(plain, np.uint8, offset=start).reshape(shape)
+
+
+def plain_size(path: Path) -> int:
+    """The size of the decompressed file, which gzip writes at the end (modulo 2^32), without reading it."""
+    if path.suffix != ".gz":
+        return path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(-min(4, path.stat().st_size), 2)
+        return int.from_bytes(file.read(), "little")

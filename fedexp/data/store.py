@@ -1,0 +1,125 @@
+"""Files on disk: where they live, whether they are whole, and writing them so that a half one never shows.
+
+A file in the making has a temporary name beside its target and is renamed when it is complete (and, for a
+download, verified). Parsed arrays are cached the same way; a cache that cannot be read is made again.
+"""
+
+import hashlib
+import os
+import secrets
+import shutil
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from fedexp.spec import ConfigError
+
+Arrays = dict[str, np.ndarray]
+
+
+def cache_dir() -> Path:
+    """The folder of what can be made again: FEDEXP_CACHE, else `~/.cache/fedexp`."""
+    return Path(os.environ.get("FEDEXP_CACHE") or Path.home() / ".cache" / "fedexp").expanduser()
+
+
+def data_root() -> Path:
+    """The default of `data_dir`: FEDEXP_DATA, else a folder in the cache."""
+    return Path(os.environ.get("FEDEXP_DATA") or cache_dir() / "data").expanduser()
+
+
+@dataclass(frozen=True)
+class Known:
+    """A published file: its path below the data root, its size and its MD5."""
+
+    path: str
+    size: int
+    md5: str
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.size:,} bytes, MD5 {self.md5})"
+
+
+def cure(name: str, folder: str) -> str:
+    """The end of every complaint about an absent or damaged file."""
+    return f'run "fedexp data download {name}", or set data_dir or FEDEXP_DATA to the folder that holds {folder}/'
+
+
+def locate(directory: Path, alternatives: Sequence[Known], cure: str) -> Known:
+    """The first of some equivalent files that is there with the right size.
+
+    Raises:
+        ConfigError: there is none; tells which would do, what is wrong, and the cure.
+    """
+    faults = []
+    for known in alternatives:
+        path = directory / known.path
+        size = path.stat().st_size if path.is_file() else None
+        if size == known.size:
+            return known
+        if size is not None:
+            faults.append(f"{path} has {size:,} bytes, must be {known}")
+    wanted = " or ".join(map(str, alternatives))
+    raise ConfigError(f"{'; '.join(faults) or f'no {wanted} in {directory}'}; {cure}")
+
+
+def content(directory: Path, known: Known, cure: str) -> bytes:
+    """The bytes of a published file, compared with its checksum."""
+    raw = (directory / known.path).read_bytes()
+    found = hashlib.md5(raw, usedforsecurity=False).hexdigest()
+    if found != known.md5:
+        raise ConfigError(f"{directory / known.path} is damaged: MD5 {found}, must be {known}; {cure}")
+    return raw
+
+
+def digest(path: Path, algorithm: str = "md5") -> str:
+    """The checksum of a file of any size."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
+
+
+@contextmanager
+def making(target: Path) -> Iterator[Path]:
+    """A name beside `target` for a file or folder in the making; what is left of it afterwards is removed.
+
+    Folders that had to be made for it go as well while they are empty, so a failure leaves nothing.
+    """
+    absent = [folder for folder in target.parents if not folder.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        yield part
+    finally:
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            for folder in absent:
+                folder.rmdir()
+
+
+def publish(part: Path, target: Path) -> None:
+    """Gives a complete file its final name; a crash leaves the old one or the new one."""
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    part.replace(target)
+
+
+def cached(name: str, make: Callable[[], Arrays]) -> Arrays:
+    """The arrays stored under a name in the cache, made and stored when absent or damaged.
+
+    The name must hold everything the arrays depend on. Where the cache cannot be written they are just made.
+    """
+    path = cache_dir() / "parsed" / f"{name}.npz"
+    with suppress(OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error), np.load(path) as stored:
+        return dict(stored)  # the zip's CRC-32 of each array is compared while it is read
+    arrays = make()
+    with suppress(OSError), making(path) as part:
+        with part.open("wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+        publish(part, path)
+    return arrays

@@ -1,0 +1,34 @@
+"""Cutting labelled stretches of recordings into windows of equal length.
+
+Legend: T samples of a recording, W windows, L stretches, H channels.
+"""
+
+import numpy as np
+
+LENGTH = 128
+STEP = 64
+
+
+def starts(length: int) -> np.ndarray:
+    """First samples of the windows inside a stretch of `length` samples: length // 64 - 1 of them, or none."""
+    return STEP * np.arange(max(0, length // STEP - 1))
+
+
+def cut(signal: np.ndarray, first: int, last: int) -> np.ndarray:
+    """Windows `[W, H, 128]` of one stretch of a recording `[T, H]`; first and last count from 1, both inside."""
+    begin = first - 1 + starts(last - first + 1)
+    return signal[begin[:, None] + np.arange(LENGTH)].transpose(0, 2, 1)
+
+
+def cut_all(signals: dict[int, np.ndarray], labels: np.ndarray) -> dict[str, np.ndarray]:
+    """Every window of every stretch, with its class (from 0) and person.
+
+    `labels [L, 5]`: recording, person, activity (from 1), first sample, last sample.
+    """
+    pieces = [cut(signals[recording], first, last) for recording, _, _, first, last in labels.tolist()]
+    counts = [len(piece) for piece in pieces]
+    return {
+        "x": np.concatenate(pieces).astype(np.float32),
+        "y": np.repeat(labels[:, 2] - 1, counts).astype(np.int64),
+        "subject": np.repeat(labels[:, 1], counts).astype(np.int64),
+    }

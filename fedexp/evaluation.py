@@ -1,0 +1,87 @@
+"""Loss and accuracy of models on the server's data, cut in chunks that any idle worker can take."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from fedexp.examples import Examples
+from fedexp.spec import Fraction, Part, Range
+from fedexp.training.loop import bind
+from fedexp.training.workers import Work
+from fedexp.values import Layout
+
+Threshold = Annotated[float, Fraction]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(Part):
+    """What is measured, how often, and the accuracies that RoA@x and ToA@x ask for."""
+
+    every: Annotated[int, Range(1)] = 1
+    validation_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
+    roa: tuple[Threshold, ...] = (0.5, 0.8, 0.9, 0.95)
+    toa: tuple[Threshold, ...] = (0.5, 0.8, 0.9, 0.95)
+    client_losses: Literal["running", "exact"] = "running"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Sample-weighted mean loss, accuracy, and the seconds of computing that they took."""
+
+    loss: float
+    accuracy: float
+    seconds: float
+
+
+class Pending:
+    """A score whose chunks may still be under way."""
+
+    def __init__(self, work: Work, finish: Callable[[Work], None]) -> None:
+        self.work, self.finish = work, finish
+
+    def result(self) -> Scores:
+        """The scores; does what nobody has done yet."""
+        self.finish(self.work)
+        loss, right, count, seconds = self.work.out.sum(dim=0).tolist()
+        return Scores(loss / count, right / count, seconds)
+
+
+class Scorer:
+    """Evaluates rows with one network of its own, in eval mode and without gradients."""
+
+    def __init__(self, network: nn.Module, layout: Layout, chunk: int, device: torch.device) -> None:
+        self.row = torch.zeros(layout.size, device=device)
+        self.network = network.eval()
+        self.chunk = chunk
+        bind(network, layout, self.row)
+
+    def work(self, row: torch.Tensor, examples: Examples) -> Work:
+        """The evaluation of one row as jobs, one a chunk: (loss sum, right answers, examples, seconds)."""
+        starts = range(0, len(examples), self.chunk)
+        jobs = [
+            (np.array([position]), lambda start=start: self._sums(row, examples, slice(start, start + self.chunk)))
+            for position, start in enumerate(starts)
+        ]
+        return Work(torch.zeros((len(starts), 4), dtype=torch.float64, device=row.device), jobs)
+
+    def mean_loss(self, row: torch.Tensor, examples: Examples, index: torch.Tensor) -> float:
+        """Sample-weighted mean loss of a row on the examples at these positions; NaN where there are none."""
+        sums = [self._sums(row, examples, part)[0] for part in index.split(self.chunk)] if len(index) else []
+        return float(sum(sums) / len(index)) if sums else float("nan")
+
+    def _sums(self, row: torch.Tensor, examples: Examples, index: torch.Tensor | slice) -> torch.Tensor:
+        begin = time.perf_counter()
+        self.row.copy_(row)
+        labels = examples.y[index]
+        with torch.inference_mode():
+            logits = self.network(examples.inputs(index))
+            loss = F.cross_entropy(logits, labels, reduction="sum").double()
+            right = (logits.argmax(dim=1) == labels).sum().double()
+        values = [loss, right, torch.full_like(loss, len(labels))]
+        return torch.stack([*values, torch.full_like(loss, time.perf_counter() - begin)]).clone()

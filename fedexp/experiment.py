@@ -1,0 +1,59 @@
+"""What was asked: the frozen root of a run, refused as a whole before anything is loaded."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from fedexp.data.dataset import Dataset
+from fedexp.evaluation import Evaluation
+from fedexp.federations.federation import Federation
+from fedexp.roles import Aggregator, Fleet, LocalRule, Model, Selector, ServerOptimizer, Stop
+from fedexp.spec import ConfigError, Part, Range
+from fedexp.training.engine import Engine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario(Part):
+    """The numbers that several parts share."""
+
+    clients: Annotated[int, Range(1)]
+    participants: Annotated[int, Range(1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(Part):
+    """One run."""
+
+    seed: Annotated[int, Range(0)]
+    rounds: Annotated[int, Range(1)]
+    data_dir: Path
+    scenario: Scenario
+    evaluation: Evaluation
+    checkpoint_s: Annotated[float, Range(0)]
+    dataset: Dataset
+    federation: Federation
+    model: Model
+    local: LocalRule
+    selector: Selector
+    fleet: Fleet
+    aggregator: Aggregator
+    server_optimizer: ServerOptimizer
+    engine: Engine
+    stop: Stop
+
+    @property
+    def needs_validation(self) -> bool:
+        """Whether some part asks for the server's validation data."""
+        return any(part.needs_validation for part in (self.selector, self.aggregator, self.stop))
+
+    def refuse(self) -> None:
+        """Raises ConfigError where the parts, the machine or the files cannot work together; loads nothing."""
+        if self.stop.needs_clock and not self.fleet.simulates:
+            raise ConfigError(
+                f"stop={type(self.stop).__name__} needs a simulated clock, but the fleet has none; set fleet=simulated"
+            )
+        self.engine.refuse()
+        self.dataset.require(self.data_dir)
+        facts = self.dataset.facts(self.data_dir)
+        self.model.refuse(facts)
+        self.federation.refuse(facts)

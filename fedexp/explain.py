@@ -1,0 +1,128 @@
+"""Hydra's complaints in one readable line: what was wrong, what came, and the nearest names."""
+
+import difflib
+import re
+from collections.abc import Callable, Sequence
+
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf.errors import InterpolationKeyError, InterpolationToMissingValueError, OmegaConfBaseException
+from yaml import YAMLError
+
+from fedexp.spec import ConfigError, nearest
+
+COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
+
+Known = Callable[[], Sequence[str]]
+
+
+def explain(error: Exception, overrides: Sequence[str], known: Known) -> ConfigError:
+    """The ConfigError that says what `error` means; `known` lists every key and group, and is asked only if needed."""
+    if isinstance(error, ConfigError):
+        return error
+    if isinstance(error, OverrideParseException):
+        return ConfigError(unreadable(error.override))
+    if isinstance(error, MissingConfigException):
+        return ConfigError(_missing_file(error))
+    if isinstance(error, OmegaConfBaseException):
+        return ConfigError(_value(error, known))
+    for pattern, say in _SAYINGS:
+        found = re.search(pattern, str(error))
+        if found:
+            return ConfigError(say(found[1], overrides, known))
+    return ConfigError(_fallback(error, known))
+
+
+def unreadable(override: str) -> str:
+    """Says how an override must be written."""
+    key, equal, value = override.partition("=")
+    if not equal:
+        return f"cannot read {override!r}; write key=value or group=option"
+    if not re.fullmatch(r"\+{0,2}~?[\w./@:-]+", key) or key.startswith("-"):
+        return f"cannot read {override!r}; {key!r} is no key"
+    return (
+        f"cannot read {override!r}; close every bracket and quote of the value, and quote special characters: "
+        f"{key}='\"...\"'"
+    )
+
+
+def unknown_key(key: str, known: Sequence[str]) -> str:
+    """Names the keys that were probably meant: the same last word elsewhere, a sibling, or anything close."""
+    head, _, tail = key.rpartition(".")
+    siblings = [name for name in known if name.rpartition(".")[0] == head]
+    same_tail = [name for name in known if name.rpartition(".")[2] == tail]
+    tails = {name.rpartition(".")[2]: name for name in known}
+    close = (
+        difflib.get_close_matches(key, siblings, n=3, cutoff=0.6)
+        or difflib.get_close_matches(key, same_tail, n=3, cutoff=0)
+        or difflib.get_close_matches(key, known, n=3, cutoff=0.7)
+        or [tails[name] for name in difflib.get_close_matches(tail, tails, n=3, cutoff=0.75)]
+    )
+    what = "key" if head else "key or group"
+    if close:
+        return f"unknown {what} {key}; did you mean {' or '.join(close)}?"
+    return f"unknown {what} {key}; known: {', '.join(sorted(siblings or [name for name in known if '.' not in name]))}"
+
+
+def _missing_file(error: MissingConfigException) -> str:
+    group, _, option = (error.missing_cfg_file or "").rpartition("/")
+    if not group:
+        return f"unknown root config {option}; it must be a YAML file in the config folder"
+    said_in = re.match(r"In '([^']+)'", str(error))
+    where = f"{said_in[1]}.yaml: " if said_in and "/" in said_in[1] and not said_in[1].startswith("hydra/") else ""
+    hint = f"; {nearest(option, error.options)}" if error.options else ""
+    return f"{where}unknown option {group}={option}{hint}"
+
+
+def _value(error: OmegaConfBaseException, known: Known) -> str:
+    first = str(error).splitlines()[0]
+    key = getattr(error, "full_key", None)
+    if isinstance(error, InterpolationKeyError):
+        asked = re.search(r"'([^']+)'", first)
+        return f"{key} refers to an {unknown_key(asked[1], known())}" if asked else f"{key}: {first}"
+    if isinstance(error, InterpolationToMissingValueError):
+        asked = re.search(r"\$\{([^}]+)\}|node '([^']+)'|Missing[^:]*: ?(\S+)", first)
+        return f"{key} refers to a value that must be given" + (f" ({first})" if asked is None else f": {first}")
+    return f"{key}: {first}" if key else first
+
+
+def _written(key: str, overrides: Sequence[str]) -> str:
+    """The override that set this key."""
+    return next((text for text in overrides if text.lstrip("+~").partition("=")[0] == key), key)
+
+
+def _no_key(key: str, _: Sequence[str], known: Known) -> str:
+    return unknown_key(key.partition("=")[0], known())
+
+
+def _sweep(override: str, _: Sequence[str], __: Known) -> str:
+    key, _, value = override.partition("=")
+    return f"{override} gives several values; add -m to run each of them, or write a list as {key}=[{value}]"
+
+
+def _exists(key: str, overrides: Sequence[str], _: Known) -> str:
+    return f"{key} exists already; write {_written(key, overrides).lstrip('+')} without +"
+
+
+def _choose(group: str, _: Sequence[str], __: Known) -> str:
+    return f"{group} must be chosen; set {group}=... (`fedexp list {group}` shows the options)"
+
+
+_SAYINGS: list[tuple[str, Callable[[str, Sequence[str], Known], str]]] = [
+    (r"Could not override '([^']+)'", _no_key),
+    (r"Could not delete from config. '([^']+)' does not exist", _no_key),
+    (r"Could not delete '([^']+)'", _no_key),
+    (r"config group '([^']+)' does not exist", _no_key),
+    (r"(?:Ambiguous value for argument|Sweep parameters) '(.+?)'(?: requires|\n|$)", _sweep),
+    (r"An item is already at '([^']+)'", _exists),
+    (r"^(\S+) appears more than once in the final defaults list", _exists),
+    (r"Multiple values for (\S+?)\.", _exists),
+    (r"force-add of config groups is not supported: '\+\+([^=]+)=", _exists),
+    (r"You must specify '([^']+)'", _choose),
+]
+
+
+def _fallback(error: Exception, known: Known) -> str:
+    text = str(error).partition("Config search path:")[0]
+    if isinstance(error.__cause__, OmegaConfBaseException):
+        text = f"{text}: {_value(error.__cause__, known)}" if text.strip() else _value(error.__cause__, known)
+    return " ".join(text.split())

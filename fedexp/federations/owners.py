@@ -1,0 +1,31 @@
+"""From the owner of each example to a partition.
+
+Within a client the indices ascend, so a partition depends on who holds what and on nothing else. Legend: S examples,
+N clients, K classes.
+"""
+
+import numpy as np
+
+from fedexp.federations.partition import Partition
+
+
+def gather(owner: np.ndarray, clients: int) -> Partition:
+    """Lists the examples of each client, ascending; `owner` [S] holds client numbers below `clients`."""
+    offsets = np.zeros(clients + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owner, minlength=clients), out=offsets[1:])
+    return Partition(offsets, np.argsort(owner, kind="stable"))
+
+
+def deal(labels: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Partition:
+    """Hands `counts[c, k]` examples of class c, chosen at random, to client k.
+
+    `counts` is [K, N]; row c sums to the number of examples of class c.
+    """
+    classes, clients = counts.shape
+    by_class = np.argsort(labels.astype(np.min_scalar_type(classes)), kind="stable")  # narrow integers: radix sort
+    ends = np.cumsum(np.bincount(labels, minlength=classes))
+    owner = np.empty(len(labels), dtype=np.int32)
+    numbers = np.arange(clients, dtype=np.int32)
+    for members, shares in zip(np.split(by_class, ends[:-1]), counts, strict=True):
+        owner[rng.permutation(members)] = np.repeat(numbers, shares)
+    return gather(owner, clients)

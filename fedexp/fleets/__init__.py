@@ -1,0 +1,1 @@
+"""Fleets: the machines and links of the clients, and the clock."""

@@ -1,0 +1,65 @@
+"""Run folders: claimed once, never shared, and the link `outputs/latest` to the newest."""
+
+import os
+from itertools import count
+from pathlib import Path
+
+from fedexp.endings import shown
+from fedexp.spec import ConfigError
+
+OUTPUTS = Path("outputs")
+
+
+def claim(folder: Path, *, dated: bool) -> Path:
+    """Makes the folder of a run or a sweep and returns it.
+
+    A name made of the time is numbered when it is taken (TIME, TIME-2, ...); a name given by hand must be free.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not dated:
+        refuse_used(folder)
+        folder.mkdir(exist_ok=True)
+        return folder
+    for attempt in count(1):
+        candidate = folder if attempt == 1 else folder.with_name(f"{folder.name}-{attempt}")
+        try:
+            candidate.mkdir()
+        except FileExistsError:
+            continue
+        return candidate
+    raise AssertionError
+
+
+def refuse_used(folder: Path) -> None:
+    """Refuses a folder that already holds a run or a sweep."""
+    if is_run(folder):
+        raise ConfigError(f"{shown(folder)} already holds a run; use fedexp resume {shown(folder)} or another folder")
+    if is_sweep(folder):
+        raise ConfigError(f"{shown(folder)} already holds a sweep; use another folder")
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{shown(folder)} must be a folder, but it is a file")
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a run has written here."""
+    return any((folder / name).exists() for name in ("metrics.csv", "state.pt"))
+
+
+def is_sweep(folder: Path) -> bool:
+    """Whether a sweep has started here."""
+    return (folder / "multirun.yaml").exists()
+
+
+def link_latest(folder: Path) -> None:
+    """Points `outputs/latest` to a folder under `outputs/`; one replaced link, so a reader never finds none."""
+    outputs = Path.cwd() / OUTPUTS
+    if not folder.absolute().is_relative_to(outputs):
+        return
+    link = outputs / "latest"
+    temporary = outputs / f".latest-{os.getpid()}"
+    try:
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(folder.absolute().relative_to(outputs), target_is_directory=True)
+        temporary.replace(link)
+    except OSError:  # no links on this file system, or a folder of that name: the run matters more
+        temporary.unlink(missing_ok=True)

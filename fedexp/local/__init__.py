@@ -1,0 +1,1 @@
+"""Local rules: what a client does with its data."""

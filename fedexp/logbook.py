@@ -1,0 +1,83 @@
+"""What a run leaves in its folder while it lasts, and when it ends."""
+
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from fedexp import checkpoint, summary
+from fedexp.experiment import Experiment
+from fedexp.federations.statistics import class_counts
+from fedexp.progress import Progress
+from fedexp.records import CLIENTS, METRICS, Table, client_rows
+from fedexp.report import closing, curves, federation
+from fedexp.round import Row
+from fedexp.values import State, Uploads
+from fedexp.world import World
+
+log = logging.getLogger(__name__)
+
+
+class Logbook:
+    """The tables, the saved states and the closing reports of one run."""
+
+    def __init__(self, folder: Path, exp: Experiment, world: World, config: dict[str, Any], state: State) -> None:
+        self.folder, self.exp, self.world, self.config = folder, exp, world, config
+        self.counts = class_counts(world.partition, world.labels, len(world.class_names))
+        self.metrics = Table(folder / "metrics.csv", state.round)
+        self.clients = Table(folder / "clients.csv", state.round)
+        self.progress = Progress(exp.rounds, state.round)
+        self.state, self.saved_round = state, state.round
+        self.saved_at = time.perf_counter()
+
+    def __enter__(self) -> "Logbook":
+        name = self.folder / "federation.csv"
+        if not name.exists():
+            federation.write_csv(name, self.counts, self.world.class_names)
+        exp, world = self.exp, self.world
+        self.progress.say(
+            f"{world.partition.clients} clients, {len(world.partition.indices)} training examples, "
+            f"{world.layout.parameters:,} parameters, {world.crew.size} worker(s) on {summary.device_name(exp)}"
+        )
+        self.progress.say(f"engine {world.choice.name}: {world.choice.reason}")
+        if self.state.round:
+            self.progress.say(f"continuing after round {self.state.round}")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.progress.close()
+        if self.state.round > self.saved_round:
+            self._save()
+        self.metrics.close()
+        self.clients.close()
+
+    def record(self, state: State, row: Row, sent: Uploads) -> None:
+        """Writes a round's lines, and the state if the last one is old enough."""
+        self.metrics.append([row], METRICS)
+        self.clients.append(client_rows(state.round, sent), CLIENTS)
+        self.progress.round(row)
+        self.state = state
+        if time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
+            self._save()
+
+    def conclude(self) -> None:
+        """Saves the last state, draws the pictures, writes and prints the summary."""
+        if self.state.round > self.saved_round or not (self.folder / checkpoint.NAME).exists():
+            self._save()
+        self.progress.close()
+        reason = self.state.memory.get("stop", {}).get("reason")
+        if reason:
+            self.progress.say(f"stopped after round {self.state.round}: {reason}")
+        table = summary.read_metrics(self.folder / "metrics.csv")
+        facts = summary.summarise(self.exp, self.world, self.state, table, self.counts)
+        summary.write(self.folder / "summary.json", facts)
+        federation.draw(self.folder / "federation.png", self.counts, self.world.class_names)
+        curves.draw(self.folder / "curves.png", table)
+        self.progress.say(closing.summary_table({**facts, "folder": str(self.folder)}))
+
+    def _save(self) -> None:
+        self.metrics.sync()
+        self.clients.sync()
+        choice = self.world.choice
+        checkpoint.save(self.folder, self.state, self.config, {"name": choice.name, "reason": choice.reason})
+        self.saved_round, self.saved_at = self.state.round, time.perf_counter()

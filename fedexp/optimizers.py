@@ -1,0 +1,59 @@
+"""Optimizer steps on rows, in place: the same functions move one client's row and a stack of rows.
+
+`w`, `grad` and each slot have shape `[..., P]`; `active [C, 1]` (or None) freezes the rows where it is 0.
+"""
+
+import torch
+
+
+def sgd_step(
+    w: torch.Tensor,
+    grad: torch.Tensor,
+    velocity: torch.Tensor | None,
+    lr: float,
+    momentum: float,
+    active: torch.Tensor | None,
+) -> None:
+    """Heavy-ball SGD without dampening: v <- momentum v + g (v = g at the first step), w <- w - lr v."""
+    if velocity is not None:
+        grad = velocity.mul_(momentum).add_(grad)
+    if active is not None:
+        grad = grad * active
+    w.add_(grad, alpha=-lr)
+
+
+def adam_step(
+    w: torch.Tensor,
+    grad: torch.Tensor,
+    slots: torch.Tensor,
+    step: torch.Tensor,
+    settings: tuple[float, float, float, float],
+    active: torch.Tensor | None,
+) -> None:
+    """Adam (Kingma & Ba 2015, algorithm 1) with bias correction; `settings` are lr, beta1, beta2, eps.
+
+    `step` is a float tensor that counts from 1; a single row takes PyTorch's fused kernel, which is the same rule.
+    """
+    lr, beta1, beta2, eps = settings
+    mean, square = slots[0], slots[1]
+    if active is None:
+        torch._fused_adam_(
+            [w],
+            [grad],
+            [mean],
+            [square],
+            [],
+            [step],
+            lr=lr,
+            beta1=beta1,
+            beta2=beta2,
+            weight_decay=0.0,
+            eps=eps,
+            amsgrad=False,
+            maximize=False,
+        )
+        return
+    mean.lerp_(grad, 1 - beta1)
+    square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    scale = torch.sqrt(square / (1 - beta2**step)).add_(eps)
+    w.sub_(mean / scale * (active * (lr / (1 - beta1**step))))

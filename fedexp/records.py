@@ -1,0 +1,100 @@
+"""The tables that a run appends to while it lasts: metrics.csv and clients.csv.
+
+Each round's lines are flushed as they are written. On resume everything after the state's round, and a line that was
+cut off, is taken away again. A value that does not exist is an empty cell.
+"""
+
+import csv
+import io
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from fedexp.values import Uploads
+
+METRICS = (
+    "round",
+    "test_loss",
+    "test_accuracy",
+    "train_loss",
+    "participants",
+    "examples",
+    "mb_down",
+    "mb_up",
+    "select_s",
+    "train_s",
+    "aggregate_s",
+    "evaluate_s",
+    "host_s",
+    "sim_s",
+)
+TIMINGS = ("select_s", "train_s", "aggregate_s", "evaluate_s", "host_s")
+CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
+
+
+class Table:
+    """A CSV file that grows by whole lines; its first column is the round."""
+
+    def __init__(self, path: Path, upto: int) -> None:
+        self.path = path
+        self.columns = truncate(path, upto)
+        self.file = path.open("ab")
+
+    def append(self, rows: list[dict[str, Any]], first_columns: tuple[str, ...]) -> None:
+        """Adds rows in one write; the first of a file fixes its columns."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if self.columns is None:
+            own = rows[0].keys() if rows else ()
+            self.columns = (*first_columns, *(name for name in own if name not in first_columns))
+            writer.writerow(self.columns)
+        for row in rows:
+            unknown = row.keys() - set(self.columns)
+            if unknown:
+                raise ValueError(f"{self.path.name}: columns {sorted(unknown)} were not there in the first round")
+            writer.writerow([_cell(row.get(name)) for name in self.columns])
+        self.file.write(text.getvalue().encode())
+        self.file.flush()
+
+    def sync(self) -> None:
+        """Forces the lines to the disk, before a state that counts on them is saved."""
+        os.fsync(self.file.fileno())
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.file.close()
+
+
+def truncate(path: Path, upto: int) -> tuple[str, ...] | None:
+    """Cuts a table after the last complete line of a round <= `upto`; its columns, or None where it has no line."""
+    if not path.exists():
+        return None
+    keep, columns = 0, None
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            if columns is None:
+                columns = tuple(next(csv.reader([line.decode()])))
+            elif int(line.split(b",", 1)[0]) > upto:
+                break
+            keep += len(line)
+    os.truncate(path, keep)
+    return columns
+
+
+def client_rows(number: int, uploads: Uploads) -> list[dict[str, Any]]:
+    """What every participant of a round reports."""
+    columns = (uploads.owner, uploads.examples, uploads.loss_before, uploads.loss_after)
+    return [
+        dict(zip(CLIENTS, (number, *values), strict=True))
+        for values in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def _cell(value: Any) -> Any:
+    """The shortest text that reads back the same; nothing for a value that does not exist."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return repr(float(value)) if isinstance(value, float) else value

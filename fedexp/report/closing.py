@@ -1,0 +1,42 @@
+"""The table on the terminal at the end of a run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_SHOWN = 4  # the highest thresholds reached
+
+
+def summary_table(summary: Mapping[str, Any]) -> str:
+    """Plain text, one number a line, aligned; what does not exist is left out."""
+    rows = [
+        ("final accuracy", _number(summary, "final_accuracy", ".4f")),
+        ("best accuracy", _number(summary, "best_accuracy", ".4f")),
+        ("loss AUC", _number(summary, "loss_auc", ".4g")),
+        ("accuracy AUC", _number(summary, "accuracy_auc", ".4g")),
+        *_thresholds(summary.get("roa") or {}, summary.get("toa") or {}),
+        ("rounds", _number(summary, "rounds", ",d")),
+        ("updates", _number(summary, "updates", ",d")),
+        ("host time", _seconds(summary.get("host_s"))),
+        ("simulated time", _seconds(summary.get("sim_s"))),
+        ("folder", summary.get("folder")),
+    ]
+    shown = [(name, str(value)) for name, value in rows if value is not None]
+    width = max((len(name) for name, _ in shown), default=0)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in shown)
+
+
+def _thresholds(roa: Mapping[Any, int | None], toa: Mapping[Any, float | None]) -> list[tuple[str, str]]:
+    rounds = {float(x): value for x, value in roa.items() if value is not None}
+    times = {float(x): value for x, value in toa.items() if value is not None}
+    highest = sorted(rounds.keys() | times.keys())[-_SHOWN:]
+    rows = [(f"RoA@{x:g}", f"round {rounds[x]}") for x in highest if x in rounds]
+    return rows + [(f"ToA@{x:g}", f"{times[x]:,.2f} s") for x in highest if x in times]
+
+
+def _number(summary: Mapping[str, Any], key: str, form: str) -> str | None:
+    value = summary.get(key)
+    return None if value is None else format(value, form)
+
+
+def _seconds(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.2f} s"

@@ -1,0 +1,168 @@
+"""The contracts of the parts, with do-nothing defaults, so that `none` is the base class.
+
+One shape: (inputs, memory, ctx) -> (output, memory). Memories are dictionaries of tensors, numbers, texts,
+tuples and dictionaries: what a checkpoint can hold. A part reaches data only through `ctx`.
+Legend: C participants, N clients, D entries of a model, P trainable entries.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedexp.data.dataset import Facts
+from fedexp.spec import ConfigError, Part, Positive, Range
+from fedexp.values import Layout, Memory, Plan, Uploads, Weights
+
+if TYPE_CHECKING:
+    from fedexp.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Part):
+    """A network for examples of a given shape."""
+
+    buffers: Literal["average", "local"] = "average"
+
+    def refuse(self, facts: Facts) -> None:
+        """Raises ConfigError where the network cannot take such examples, and says why."""
+
+    def network(self, facts: Facts) -> nn.Module:
+        """The network, its entries not yet drawn: `[B, *shape]` to logits `[B, K]`."""
+        raise NotImplementedError
+
+    def personal(self, layout: Layout) -> slice:
+        """The columns of a row that each client keeps to itself between rounds."""
+        return slice(layout.parameters if self.buffers == "local" else layout.size, layout.size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalRule(Part):
+    """What a client does with its data: how long, in which batches, and how a gradient becomes a step.
+
+    Every verb works in place on the trainable part `[..., P]` of one row or of a stack of rows alike.
+    """
+
+    epochs: Annotated[int, Range(1)] | None = 1
+    steps: Annotated[int, Range(1)] | None = None
+    batch_size: Annotated[int, Range(1)] | Literal["full"] = 20
+    shuffle: bool = True
+    drop_last: bool = False
+    lr: Annotated[float, Positive] = 0.05
+
+    def check(self) -> None:
+        if (self.epochs is None) == (self.steps is None):
+            raise ConfigError(
+                f"{type(self).__name__}.epochs and steps exclude each other, got epochs={self.epochs} and "
+                f"steps={self.steps}; set one of them to null"
+            )
+
+    @property
+    def slots(self) -> int:
+        """How many rows of optimizer state a client's training needs; fresh zeros each round."""
+        return 0
+
+    def direction(self, grad: torch.Tensor, w: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+        """What is descended at `w`: the gradient, and whatever the rule adds to it."""
+        return grad
+
+    def update(
+        self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
+    ) -> None:
+        """Moves `w` in place. `slots [slots, ..., P]`, `step` counts from 1, `active [C, 1]` freezes rows by 0."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selector(Part):
+    """Who takes part in a round."""
+
+    needs_validation = False
+
+    def choose(self, memory: Memory, ctx: "Context") -> tuple[Plan, Memory]:
+        """The participants of this round and what each trains on."""
+        raise NotImplementedError
+
+    def observe(self, uploads: Uploads, memory: Memory, ctx: "Context") -> Memory:
+        """Learns from what came back."""
+        return memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fleet(Part):
+    """The clients' machines and links, and the clock. The base has neither: uploads arrive, no time passes."""
+
+    simulates = False
+
+    def deliver(
+        self,
+        uploads: Uploads,
+        memory: Memory,
+        ctx: "Context",
+    ) -> tuple[Uploads, float, Memory]:
+        """What arrives, and the simulated seconds that the round took."""
+        return uploads, 0.0, memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregator(Part):
+    """How the uploads of the participants become a proposal for the next model."""
+
+    needs_validation = False
+    weighting: Literal["num_samples", "uniform"] = "num_samples"
+
+    def shares(self, uploads: Uploads) -> torch.Tensor:
+        """Weights of the rows, float64 [C], summing to one (all zero where there is nothing to weigh)."""
+        examples = torch.from_numpy(uploads.examples).to(uploads.delta.device, torch.float64)
+        weight = examples if self.weighting == "num_samples" else (examples > 0).double()
+        total = weight.sum()
+        return weight / total if total > 0 else weight
+
+    def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+        """One row `[D]` of the rows `delta [C, D]`, given their shares `[C]`."""
+        raise NotImplementedError
+
+    def dispatch(self, weights: Weights, owner: np.ndarray, memory: Memory) -> torch.Tensor:
+        """What each participant starts from, `[C, D]`: the global model for all."""
+        return weights.flat.expand(len(owner), -1)
+
+    def combine(
+        self,
+        weights: Weights,
+        uploads: Uploads,
+        memory: Memory,
+        ctx: "Context",
+    ) -> tuple[Weights, Memory]:
+        """The proposal: the model plus the reduced delta, or the model itself when nothing usable came."""
+        share = self.shares(uploads)
+        if not share.any():
+            return weights, memory
+        return Weights(weights.flat + self.reduce(uploads.delta, share), weights.layout), memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerOptimizer(Part):
+    """How the server moves from its model to the proposal. The base goes all the way."""
+
+    def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
+        """The next model."""
+        return proposal, memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop(Part):
+    """When a run ends before its last round. The base never says so."""
+
+    needs_validation = False
+    needs_clock = False
+
+    def judge(
+        self,
+        scores: dict[str, float],
+        seconds: float,
+        memory: Memory,
+    ) -> tuple[str | None, Memory]:
+        """A reason to stop after this round, or None. `scores` are of the server's validation data."""
+        return None, memory

@@ -1,0 +1,143 @@
+"""One round: who, from what, trained, delivered, combined. No algorithm has a name here."""
+
+import logging
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedexp.context import Context
+from fedexp.experiment import Experiment
+from fedexp.training.batches import draw_batches
+from fedexp.training.loop import Task
+from fedexp.training.workers import Work
+from fedexp.values import ClientRows, Memory, Plan, State, Uploads, Weights
+from fedexp.world import World
+
+log = logging.getLogger(__name__)
+
+Row = dict[str, Any]  # a round's line of metrics.csv by column
+
+
+def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
+    """Maps a state to the next; beside it the round's row of the metrics and what the participants sent."""
+    ctx, clock = world.at(state.round + 1), Stopwatch()
+    mem: dict[str, Memory] = {role: without_columns(memory) for role, memory in state.memory.items()}
+
+    plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
+    clock.lap("select_s")
+    model = np.zeros(len(plan.owner), dtype=np.int64)
+    start = dispatch(exp, state.models, model, plan, mem)
+
+    sent, mem = train(exp, world, start, model, plan, mem, ctx.round)
+    clock.lap("train_s")
+    uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, mem.get("fleet", {}), ctx)
+    mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
+    clock.lap("select_s")
+
+    models, mem = fold(exp, state.models, uploads, mem, ctx)
+    clock.lap("aggregate_s")
+    after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + len(plan.owner))
+    return after, row(exp, after, sent, uploads) | clock.laps, sent
+
+
+def dispatch(
+    exp: Experiment, models: tuple[Weights, ...], model: np.ndarray, plan: Plan, mem: dict[str, Memory]
+) -> torch.Tensor:
+    """What each participant starts from, `[C, D]`: a row of its model, with the columns it keeps to itself."""
+    memory = mem.get("aggregator", {})
+    start = models[0].flat.expand(len(plan.owner), -1)
+    for number, weights in enumerate(models):
+        mine = np.flatnonzero(model == number)
+        rows = exp.aggregator.dispatch(weights, plan.owner[mine], memory.get(str(number), {}))
+        start = rows if len(mine) == len(plan.owner) else start.index_copy(0, torch.from_numpy(mine), rows)
+    columns = exp.model.personal(models[0].layout)
+    kept = ClientRows.load(mem.get("personal", {}), columns.stop - columns.start, start)
+    return kept.restore(plan.owner, start, columns)
+
+
+def train(  # noqa: PLR0913
+    exp: Experiment,
+    world: World,
+    start: torch.Tensor,
+    model: np.ndarray,
+    plan: Plan,
+    mem: dict[str, Memory],
+    number: int,
+) -> tuple[Uploads, dict[str, Memory]]:
+    """Trains every participant on its own batches; the deltas, and the columns that stay with the clients."""
+    batches = tuple(
+        draw_batches(exp.local, len(shard), world.at(number).rng("batches", int(owner)))
+        for owner, shard in zip(plan.owner, plan.shards, strict=True)
+    )
+    task = Task(start, plan, batches, exp.seed, number)
+    work = Work(start.new_zeros((len(plan.owner), world.layout.size + 2)))
+    for rows in world.trainer.groups(task, world.crew.size):
+        work.jobs.append((rows, lambda rows=rows: world.train_rows(task, rows)))
+    world.crew.execute(work)
+    delta, losses = work.out[:, :-2], work.out[:, -2:].cpu().double().numpy()
+    columns = exp.model.personal(world.layout)
+    kept = ClientRows.load(mem.get("personal", {}), columns.stop - columns.start, delta)
+    mem["personal"] = kept.put(plan.owner, (start[:, columns] + delta[:, columns])).save()
+    return Uploads(plan.owner, model, plan.sizes, delta, losses[:, 0], losses[:, 1]), mem
+
+
+def fold(
+    exp: Experiment, models: tuple[Weights, ...], uploads: Uploads, mem: dict[str, Memory], ctx: Context
+) -> tuple[tuple[Weights, ...], dict[str, Memory]]:
+    """Every model's next version, from the finite uploads that were trained from it, in the order of their owners."""
+    finite = uploads.where(uploads.delta.isfinite().all(dim=1).cpu().numpy()).sorted()
+    dropped = len(uploads.owner) - len(finite.owner)
+    if dropped:
+        log.warning(
+            "round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(uploads.owner)
+        )
+    following, combining, moving = [], {"columns": {"dropped": dropped}}, {}
+    for number, weights in enumerate(models):
+        key = str(number)
+        mine = finite.where(finite.model == number)
+        proposal, combining[key] = exp.aggregator.combine(weights, mine, mem.get("aggregator", {}).get(key, {}), ctx)
+        moved, moving[key] = exp.server_optimizer.step(weights, proposal, mem.get("server_optimizer", {}).get(key, {}))
+        following.append(moved)
+    return tuple(following), {**mem, "aggregator": combining, "server_optimizer": moving}
+
+
+def row(exp: Experiment, state: State, sent: Uploads, uploads: Uploads) -> Row:
+    """The round's line of metrics.csv, less what is evaluated later."""
+    trained = ~np.isnan(sent.loss_after)
+    loss = np.average(sent.loss_after[trained], weights=sent.examples[trained]) if trained.any() else None
+    size = state.models[0].layout.size * 4 / 1e6
+    own = {
+        f"{role}.{name}": value
+        for role, memory in state.memory.items()
+        for name, value in memory.get("columns", {}).items()
+    }
+    return {
+        "round": state.round,
+        "train_loss": loss,
+        "participants": len(sent.owner),
+        "examples": int(sent.examples.sum()),
+        "mb_down": size * len(sent.owner),
+        "mb_up": size * len(uploads.owner),
+        "sim_s": state.sim_s if exp.fleet.simulates else None,
+    } | own
+
+
+def without_columns(memory: Memory) -> Memory:
+    """A role's memory less what it reported last round."""
+    return {name: value for name, value in memory.items() if name != "columns"}
+
+
+class Stopwatch:
+    """Seconds of each stage of a round."""
+
+    def __init__(self) -> None:
+        self.last = time.perf_counter()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        """Adds the time since the last lap to a stage."""
+        now = time.perf_counter()
+        self.laps[stage] = self.laps.get(stage, 0.0) + now - self.last
+        self.last = now

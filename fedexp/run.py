@@ -1,0 +1,155 @@
+"""The outer loop: build, resume, iterate, evaluate, log, save."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch.distributed as dist
+
+from fedexp import checkpoint, spec
+from fedexp.experiment import Experiment
+from fedexp.logbook import Logbook
+from fedexp.round import Row, run_round
+from fedexp.spec import ConfigError
+from fedexp.training.engine import Choice
+from fedexp.training.fork import LocalWorkers
+from fedexp.training.workers import Crew, join_torchrun, under_torchrun
+from fedexp.values import State, Uploads
+from fedexp.world import World, build_world
+
+
+class RunError(RuntimeError):
+    """A run that had to end; the message says why in words that help."""
+
+
+def run(config: dict[str, Any], folder: Path) -> None:
+    """Executes one run in its folder.
+
+    Raises:
+        ConfigError: the experiment cannot work, or the folder already holds a run.
+        RunError: the run had to end; the last good state is kept.
+    """
+    if any((folder / name).exists() for name in ("metrics.csv", checkpoint.NAME)):
+        raise ConfigError(f"{folder} already holds a run; use fedexp resume {folder} or another folder")
+    conduct(config, folder)
+
+
+def resume(folder: Path) -> None:
+    """Continues an interrupted run from its last good state; raises like `run`."""
+    from fedexp.compose import read_config
+
+    conduct(read_config(folder), folder)
+
+
+def follow(config: dict[str, Any]) -> None:
+    """The part of every process but the first under torchrun: the same run, without a folder."""
+    conduct(config, None)
+
+
+def conduct(config: dict[str, Any], folder: Path | None) -> None:
+    """Takes a run from wherever it stands to its end; `folder` is None in a process that only helps."""
+    exp: Experiment = spec.build(config)
+    exp.refuse()
+    device = exp.engine.place()
+    crew = join_torchrun(device) if under_torchrun() else Crew()
+    saved = crew.agree(checkpoint.load(folder, config, device) if folder else None)
+    state, made_by = saved or (None, None)
+    world = build_world(exp, Choice(**made_by) if made_by else None, crew)
+    state = state or world.beginning()
+    with staffed(exp, world, state) as world:
+        if folder is None:
+            exhaust(exp, world, state)
+            return
+        with Logbook(folder, exp, world, config, state) as logbook:
+            for after, row, sent in rounds(exp, world, state):
+                logbook.record(after, row, sent)
+            logbook.conclude()
+
+
+@contextmanager
+def staffed(exp: Experiment, world: World, state: State) -> Iterator[World]:
+    """The world with its workers: those that torchrun started, or forks of this process, or none."""
+    size = exp.engine.crew_size(min(exp.scenario.participants, world.partition.clients))
+    workers = LocalWorkers(1 if world.crew.size > 1 else size)
+    try:
+        crew = workers.start(lambda crew: exhaust(exp, world.with_crew(crew), state)) or world.crew
+        yield world.with_crew(crew)
+    except RunError:
+        raise
+    except RuntimeError as error:
+        if (reason := workers.explain()) is not None:
+            raise RunError(f"{reason}\nthe last good state is kept; continue with fedexp resume") from error
+        raise
+    finally:
+        workers.stop()
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def exhaust(exp: Experiment, world: World, state: State) -> None:
+    """Lives through the rounds without keeping a record of them."""
+    for _ in rounds(exp, world, state):
+        pass
+
+
+def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
+    """Yields each round's state, row of metrics and uploads, once its model is evaluated.
+
+    With several workers the test data waits until somebody is idle in the next round; nothing decided depends on it.
+
+    Raises:
+        RunError: the global model is no longer finite.
+    """
+    begun = time.perf_counter() - state.host_s
+    settle: Callable[[], tuple[State, Row, Uploads]] | None = None
+    while state.round < exp.rounds and not reason_to_stop(state):
+        following, row, sent = run_round(exp, world, state)
+        if settle is not None:
+            yield settle()
+        if not all(weights.flat.isfinite().all() for weights in following.models):
+            raise RunError(
+                f"the global model is not finite after round {following.round}; the state of round {state.round} is "
+                "kept. Lower local.lr or server_optimizer.lr, or clip the updates"
+            )
+        state, row = judge(exp, world, following.after(host_s=time.perf_counter() - begun), row)
+        settle = evaluate_later(exp, world, state, row, sent)
+    if settle is not None:
+        yield settle()
+
+
+def reason_to_stop(state: State) -> str | None:
+    """Why the run ended early, if it did."""
+    return state.memory.get("stop", {}).get("reason")
+
+
+def judge(exp: Experiment, world: World, state: State, row: Row) -> tuple[State, Row]:
+    """Asks the stop rule, which may look at the server's validation data."""
+    scores: dict[str, float] = {}
+    if exp.stop.needs_validation:
+        assert world.validation is not None
+        measured = world.score(state.models[0], world.validation)
+        scores = {"loss": measured.loss, "accuracy": measured.accuracy}
+        row = row | {"evaluate_s": measured.seconds}
+    reason, memory = exp.stop.judge(scores, state.sim_s, state.memory.get("stop", {}))
+    own = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
+    state = state.after(memory={**state.memory, "stop": {**memory, "reason": reason}})
+    return state, row | own | {"host_s": state.host_s}
+
+
+def evaluate_later(
+    exp: Experiment, world: World, state: State, row: Row, sent: Uploads
+) -> Callable[[], tuple[State, Row, Uploads]]:
+    """Begins the evaluation of a round's model, if it is due; the result completes the round's row."""
+    last = state.round == exp.rounds or reason_to_stop(state)
+    if state.round % exp.evaluation.every and not last:
+        return lambda: (state, row, sent)
+    pending = world.score_later(state.models[0], world.test)
+
+    def settle() -> tuple[State, Row, Uploads]:
+        scores = pending.result()
+        seconds = scores.seconds + row.get("evaluate_s", 0.0)
+        return state, row | {"test_loss": scores.loss, "test_accuracy": scores.accuracy, "evaluate_s": seconds}, sent
+
+    return settle

@@ -1,0 +1,1 @@
+"""Selectors: who takes part in a round."""

@@ -1,0 +1,17 @@
+"""Everybody takes part in every round."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.context import Context
+from fedexp.roles import Selector
+from fedexp.values import Memory, Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class All(Selector):
+    """All N clients."""
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        return ctx.plan(np.arange(ctx.clients)), memory

@@ -1,0 +1,44 @@
+"""Uniform random selection without replacement (McMahan et al. 2017, algorithm 1): m = max(C*K, 1) clients a round.
+
+C*K is rounded up, as the selection thesis' code does; with more places than clients all take part.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from fedexp.context import Context
+from fedexp.roles import Selector
+from fedexp.spec import ConfigError, Range
+from fedexp.values import Memory, Plan
+
+
+def sample_clients(clients: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """`count` distinct clients of `clients`, ascending; all of them where there are no more. O(count) work."""
+    if count >= clients:
+        return np.arange(clients)
+    return np.sort(rng.choice(clients, count, replace=False, shuffle=False))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Random(Selector):
+    """A new uniform draw each round, of a `count` of clients or of a `fraction` of them."""
+
+    count: Annotated[int, Range(1)] | None = None
+    fraction: Annotated[float, Range(0, 1, low_open=True)] | None = None
+
+    def check(self) -> None:
+        if (self.count is None) == (self.fraction is None):
+            raise ConfigError(
+                f"Random.count and fraction exclude each other, got count={self.count} and fraction={self.fraction}; "
+                "set selector.count=null to use a fraction"
+            )
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        count = self.count
+        if count is None:
+            assert self.fraction is not None
+            count = max(1, math.ceil(self.fraction * ctx.clients - 1e-9))
+        return ctx.plan(sample_clients(ctx.clients, count, ctx.rng("selector"))), memory

@@ -1,0 +1,1 @@
+"""Server optimizers: how the server moves to the proposal."""

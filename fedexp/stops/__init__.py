@@ -1,0 +1,1 @@
+"""Stops: when a run ends before its last round."""

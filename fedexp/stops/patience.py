@@ -1,0 +1,27 @@
+"""Ends a run when the loss on the server's validation data has not improved for some rounds (early stopping)."""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+from fedexp.roles import Stop
+from fedexp.spec import Range
+from fedexp.values import Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patience(Stop):
+    """`rounds` without an improvement of the best validation loss by more than `min_delta`."""
+
+    rounds: Annotated[int, Range(1)] = 10
+    min_delta: Annotated[float, Range(0)] = 0.0
+
+    needs_validation = True
+
+    def judge(self, scores: dict[str, float], seconds: float, memory: Memory) -> tuple[str | None, Memory]:
+        best, idle = memory.get("best", math.inf), memory.get("idle", 0)
+        better = scores["loss"] < best - self.min_delta
+        best, idle = (scores["loss"], 0) if better else (best, idle + 1)
+        columns = {f"validation_{name}": value for name, value in scores.items()}
+        reason = f"validation loss has not improved for {idle} rounds" if idle >= self.rounds else None
+        return reason, {"best": best, "idle": idle, "columns": columns}

@@ -1,0 +1,21 @@
+"""Ends a run when the simulated clock reaches its budget; the last round may overshoot."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fedexp.roles import Stop
+from fedexp.spec import Positive
+from fedexp.values import Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedTime(Stop):
+    """A budget of simulated minutes."""
+
+    minutes: Annotated[float, Positive]
+
+    needs_clock = True
+
+    def judge(self, scores: dict[str, float], seconds: float, memory: Memory) -> tuple[str | None, Memory]:
+        done = seconds >= 60 * self.minutes
+        return (f"the budget of {self.minutes:g} simulated minutes is spent" if done else None), memory

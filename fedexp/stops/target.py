@@ -1,0 +1,22 @@
+"""Ends a run when the accuracy on the server's validation data reaches a target. Test data decides nothing."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fedexp.roles import Stop
+from fedexp.spec import Fraction
+from fedexp.values import Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target(Stop):
+    """A validation accuracy to reach."""
+
+    accuracy: Annotated[float, Fraction]
+
+    needs_validation = True
+
+    def judge(self, scores: dict[str, float], seconds: float, memory: Memory) -> tuple[str | None, Memory]:
+        memory = {**memory, "columns": {f"validation_{name}": value for name, value in scores.items()}}
+        done = scores["accuracy"] >= self.accuracy
+        return (f"validation accuracy {scores['accuracy']:.4f} reached {self.accuracy:g}" if done else None), memory

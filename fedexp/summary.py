@@ -1,0 +1,89 @@
+"""summary.json: the numbers of a run that people quote, and what they were made with."""
+
+import json
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+import fedexp
+from fedexp import metrics
+from fedexp.experiment import Experiment
+from fedexp.federations.statistics import label_skew, size_gini
+from fedexp.files import write_atomically
+from fedexp.values import State
+from fedexp.world import World
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_metrics(path: Path) -> "pd.DataFrame":
+    """metrics.csv as a table; empty cells are NaN."""
+    import pandas as pd
+
+    return pd.read_csv(path)
+
+
+def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
+    """Everything that summary.json holds; None for what does not exist."""
+    accuracy, seconds = table["test_accuracy"], table["sim_s" if exp.fleet.simulates else "host_s"]
+    choice = world.choice
+    return {
+        "final_accuracy": metrics.final(accuracy),
+        "best_accuracy": metrics.best(accuracy),
+        "loss_auc": metrics.area_under(table["test_loss"]),
+        "accuracy_auc": metrics.area_under(accuracy),
+        "roa": {str(x): metrics.rounds_to(accuracy, x, table["round"]) for x in exp.evaluation.roa},
+        "toa": {str(x): metrics.time_to(accuracy, seconds, x) for x in exp.evaluation.toa},
+        "rounds": state.round,
+        "updates": state.updates,
+        "stopped": state.memory.get("stop", {}).get("reason"),
+        "host_s": state.host_s,
+        "sim_s": state.sim_s if exp.fleet.simulates else None,
+        "clients": world.partition.clients,
+        "parameters": world.layout.parameters,
+        "split_sha256": world.partition.sha256(),
+        "label_skew": label_skew(counts),
+        "size_gini": size_gini(world.sizes),
+        "versions": {
+            "fedexp": fedexp.__version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("torch", "numpy", "hydra-core")},
+        },
+        "git": git_commit(),
+        "device": device_name(exp),
+        "engine": {"name": choice.name, "reason": choice.reason, "workers": world.crew.size},
+    }
+
+
+def write(path: Path, summary: dict[str, Any]) -> None:
+    """Writes the summary whole."""
+    write_atomically(path, (json.dumps(summary, indent=2) + "\n").encode())
+
+
+def device_name(exp: Experiment) -> str:
+    """The device in words."""
+    place = exp.engine.place()
+    return torch.cuda.get_device_name(place) if place.type == "cuda" else f"{platform.machine()} CPU"
+
+
+def git_commit() -> dict[str, Any] | None:
+    """Commit of the program's own checkout and whether it was changed; None where it is installed without one."""
+    root = Path(fedexp.__file__).parents[1]
+    if not (root / ".git").exists():
+        return None
+    try:
+        commit = _git(root, "rev-parse", "HEAD")
+        return {"commit": commit, "dirty": bool(_git(root, "status", "--porcelain", "--untracked-files=no"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

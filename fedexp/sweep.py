@@ -1,0 +1,59 @@
+"""The points of a sweep, expanded and checked before the first one runs."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from fedexp.compose import Composer, checked
+from fedexp.spec import ConfigError
+
+CHECKED_AT_MOST = 200
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of a sweep."""
+
+    number: int
+    overrides: list[str]
+
+    def __str__(self) -> str:
+        return f"point {self.number} ({' '.join(self.overrides)}): "
+
+
+def points(config: DictConfig) -> list[Point]:
+    """Every combination, numbered as Hydra's own sweeper does; none for a sweeper that decides as it goes."""
+    if not str(config.hydra.sweeper.get("_target_")).endswith(".BasicSweeper"):
+        return []
+    fixed = cast(dict[str, str], OmegaConf.to_container(config.hydra.sweeper.params or OmegaConf.create({})))
+    words = [*(f"{key}={value}" for key, value in fixed.items()), *config.hydra.overrides.task]
+    batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(words), None)
+    return [Point(number, overrides) for number, overrides in enumerate(batches[0])]
+
+
+def check(composer: Composer, config: DictConfig) -> None:
+    """Refuses a sweep with an impossible point; composing takes time, so a very long sweep is not checked to its end."""
+    todo = points(config)
+    for point in todo[:CHECKED_AT_MOST]:
+        configured(composer, config, point)
+    if len(todo) > CHECKED_AT_MOST:
+        log.info("checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
+
+
+def configured(composer: Composer, config: DictConfig, point: Point) -> dict[str, Any]:
+    """The plain, checked config of a point."""
+    try:
+        with composer.readable(config.hydra.job.config_name, point.overrides):
+            own = composer.config_loader.load_sweep_config(config, point.overrides)
+        with open_dict(own):
+            own.hydra.job.id = own.hydra.job.num = point.number
+        return checked(composer, own, point.overrides)
+    except ConfigError as error:
+        raise ConfigError(f"{point}{error}") from error

@@ -1,0 +1,1 @@
+"""Engines: how the rows of a round are trained."""

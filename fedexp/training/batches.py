@@ -1,0 +1,64 @@
+"""Who sees which example when: every engine trains on exactly these batches."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.roles import LocalRule
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The mini-batches of one client in one round.
+
+    Step s takes the examples at positions `order[bounds[s]:bounds[s + 1]]` of the client's shard; `epoch` is the
+    number of steps of one epoch.
+    """
+
+    order: np.ndarray
+    bounds: np.ndarray
+    epoch: int
+
+    @property
+    def steps(self) -> int:
+        """How many steps the client takes."""
+        return len(self.bounds) - 1
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Number of examples of each batch."""
+        return np.diff(self.bounds)
+
+
+def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator) -> Batches:
+    """Cuts a client's examples in batches, epoch after epoch, reshuffled each time if the rule shuffles.
+
+    An epoch has ceil(n / B) steps, floor with `drop_last`; a client with fewer than B examples then takes none.
+    """
+    size = examples if rule.batch_size == "full" else rule.batch_size
+    per_epoch = 0 if examples == 0 else examples // size if rule.drop_last else math.ceil(examples / size)
+    if per_epoch == 0:
+        return Batches(np.zeros(0, np.int64), np.zeros(1, np.int64), 0)
+    steps = rule.steps if rule.epochs is None else rule.epochs * per_epoch
+    assert steps is not None
+    epochs = math.ceil(steps / per_epoch)
+    visited = min(per_epoch * size, examples)
+    orders = [rng.permutation(examples) if rule.shuffle else np.arange(examples) for _ in range(epochs)]
+    ends = np.minimum(np.arange(1, per_epoch + 1) * size, visited)
+    bounds = np.concatenate([[0], (np.arange(epochs)[:, None] * visited + ends).ravel()[:steps]])
+    order = np.concatenate([order[:visited] for order in orders])
+    return Batches(order[: bounds[-1]], bounds, per_epoch)
+
+
+def running_losses(losses: np.ndarray, batches: Batches) -> tuple[float, float]:
+    """Example-weighted mean loss over the steps of the first and of the last epoch; NaN where there was no step."""
+    if batches.steps == 0:
+        return math.nan, math.nan
+    counts = batches.counts
+    last = (batches.steps - 1) // batches.epoch * batches.epoch
+    first = slice(0, batches.epoch)
+    return (
+        float(np.average(losses[first], weights=counts[first])),
+        float(np.average(losses[last:], weights=counts[last:])),
+    )

@@ -1,0 +1,122 @@
+"""The loop engine: one client after another with one reused network, whose entries are views of one flat row.
+
+No data loader, images channels-last, one fused optimizer step on the row. On a CPU this is the fast engine for
+convolutions, and on any device it is the reference of the stacked one.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from fedexp.examples import Examples
+from fedexp.models.layers import Dropout
+from fedexp.roles import LocalRule
+from fedexp.streams import stream
+from fedexp.training.batches import Batches, running_losses
+from fedexp.values import Layout, Plan
+
+CACHED_FLOATS = 2**26  # a client's normalised examples are kept for the round up to this size (256 MB)
+
+
+@dataclass(frozen=True)
+class Task:
+    """The training of one round: `start [C, D]`, who trains on what, in which batches."""
+
+    start: torch.Tensor
+    plan: Plan
+    batches: tuple[Batches, ...]
+    seed: int
+    round: int
+
+    def dropout_seed(self, row: int) -> int:
+        """The seed of one row's dropout masks."""
+        return int(stream(self.seed, self.round, "dropout", int(self.plan.owner[row])).integers(2**62))
+
+
+class Trainer(Protocol):
+    """What an engine is to the round: rows of a task in, `[n, D + 2]` (delta, loss before, loss after) out."""
+
+    def groups(self, task: Task, workers: int) -> list[np.ndarray]:
+        """The rows that train together, the longest first."""
+        ...
+
+    def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
+        """Trains these rows."""
+        ...
+
+
+def bind(network: nn.Module, layout: Layout, row: torch.Tensor) -> None:
+    """Makes every entry of the network a view of the row: writing the row loads the network."""
+    entries = dict(network.named_parameters()) | dict(network.named_buffers())
+    for name, view in layout.views(row).items():
+        entries[name].data = view
+
+
+class Loop:
+    """Trains rows one after another."""
+
+    def __init__(self, network: nn.Module, layout: Layout, examples: Examples, rule: LocalRule) -> None:
+        self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
+        device = examples.x.device
+        self.row = torch.zeros(layout.size, device=device)
+        self.grad = torch.zeros(layout.parameters, device=device)
+        self.slots = torch.zeros((rule.slots, layout.parameters), device=device)
+        self.step = torch.zeros((), device=device)
+        bind(network, layout, self.row)
+        self.parameters = list(network.parameters())
+        self.dropouts = [layer for layer in network.modules() if isinstance(layer, Dropout)]
+        self.generator = torch.Generator(device=device)
+        for layer in self.dropouts:
+            layer.generator = self.generator
+
+    def groups(self, task: Task, workers: int) -> list[np.ndarray]:
+        """Every row alone, the longest first."""
+        steps = np.array([len(batches.order) for batches in task.batches])
+        return [np.array([row]) for row in np.argsort(-steps, kind="stable")]
+
+    def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
+        """Trains these rows; a row's result does not depend on the others."""
+        return torch.stack([self._client(task, int(row)) for row in rows])
+
+    def _client(self, task: Task, row: int) -> torch.Tensor:
+        start, batches = task.start[row], task.batches[row]
+        self.row.copy_(start)
+        self.slots.zero_()
+        self.step.zero_()
+        if self.dropouts:
+            self.generator.manual_seed(task.dropout_seed(row))
+        losses = self._descend(start[: self.layout.parameters], task.plan.shards[row], batches)
+        return torch.cat([self.row - start, start.new_tensor(running_losses(losses, batches))])
+
+    def _descend(self, start: torch.Tensor, shard: np.ndarray, batches: Batches) -> np.ndarray:
+        """Takes the client's steps on the row; returns the loss of each batch before its step."""
+        if batches.steps == 0:
+            return np.zeros(0)
+        self.network.train()
+        inputs, labels, order = self._client_examples(shard, batches)
+        w, losses = self.row[: self.layout.parameters], []
+        for a, b in zip(batches.bounds[:-1].tolist(), batches.bounds[1:].tolist(), strict=True):
+            index = order[a:b]
+            loss = F.cross_entropy(self.network(inputs(index)), labels[index])
+            losses.append(loss.detach())
+            grads = torch.autograd.grad(loss, self.parameters)
+            torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
+            self.step += 1
+            self.rule.update(w, self.rule.direction(self.grad, w, start), self.slots, self.step, None)
+        return torch.stack(losses).cpu().numpy()
+
+    def _client_examples(self, shard: np.ndarray, batches: Batches):
+        """Inputs by index, labels and the order: normalised once for the round where the client is small enough."""
+        examples = self.examples
+        if len(shard) * examples.x[0].numel() > CACHED_FLOATS:
+            return examples.inputs, examples.y, examples.to_device(shard[batches.order])
+        own = examples.to_device(shard)
+        cached, order = examples.inputs(own), examples.to_device(batches.order)
+        if examples.images:
+            pixels = cached.movedim(-3, -1)
+            return (lambda index: pixels[index].movedim(-1, -3)), examples.y[own], order
+        return cached.__getitem__, examples.y[own], order

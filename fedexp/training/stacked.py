@@ -1,0 +1,179 @@
+"""The stacked engine: all rows of a round at once under torch.func, as many kernels for a hundred clients as for one.
+
+Rows are sorted by their number of steps and cut in buckets that bound memory and padding; a padded example has mask 0
+and a row that is done is frozen. On a GPU the step is captured once a shape and replayed.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import nn
+from torch.func import functional_call, grad, vmap
+from torch.nn import functional as F
+
+from fedexp.examples import Examples
+from fedexp.models.layers import BatchNorm, Dropout
+from fedexp.roles import LocalRule
+from fedexp.training.batches import running_losses
+from fedexp.training.loop import Task
+from fedexp.values import Layout
+
+Tensors = tuple[torch.Tensor, ...]
+
+
+class Bucket:
+    """The tensors of the rows that train together: `w [R, D]`, optimizer slots, the present batch and its mask."""
+
+    def __init__(self, rows: int, batch: int, layout: Layout, rule: LocalRule, device: torch.device) -> None:
+        self.w = torch.zeros((rows, layout.size), device=device)
+        self.start = torch.zeros((rows, layout.parameters), device=device)
+        self.slots = torch.zeros((rule.slots, rows, layout.parameters), device=device)
+        self.step = torch.zeros((), device=device)
+        self.index = torch.zeros((rows, batch), dtype=torch.int64, device=device)
+        self.mask = torch.zeros((rows, batch), dtype=torch.bool, device=device)
+        self.loss = torch.zeros(rows, device=device)
+
+    def load(self, start: torch.Tensor) -> None:
+        """Begins a round from `start [R, D]`."""
+        self.w.copy_(start)
+        self.start.copy_(start[:, : self.start.shape[1]])
+        self.slots.zero_()
+        self.step.zero_()
+
+
+class Stacked:
+    """Trains rows together."""
+
+    def __init__(
+        self, network: nn.Module, layout: Layout, examples: Examples, rule: LocalRule, memory_mb: float
+    ) -> None:
+        self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
+        self.memory_mb = memory_mb
+        self.norms = [layer for layer in network.modules() if isinstance(layer, BatchNorm)]
+        self.dropouts = [layer for layer in network.modules() if isinstance(layer, Dropout)]
+        self.generator = torch.Generator(device=examples.x.device)
+        for layer in self.dropouts:
+            layer.generator = self.generator
+        self.activations = activation_floats(network, examples)
+        self.gradients = vmap(grad(self._loss, has_aux=True), randomness="different")
+        self.captured: dict[tuple[int, int], tuple[Bucket, torch.cuda.CUDAGraph]] = {}
+
+    def groups(self, task: Task, workers: int) -> list[np.ndarray]:
+        """Buckets of rows with similar numbers of steps, at least one a worker, each within the memory bound."""
+        steps = np.array([batches.steps for batches in task.batches])
+        batch = max((int(batches.counts.max(initial=1)) for batches in task.batches), default=1)
+        floats = self.layout.size * (6 + self.rule.slots) + batch * self.activations
+        fits = max(1, int(self.memory_mb * 1e6 / (4 * floats)))
+        size = min(fits, math.ceil(len(steps) / workers))
+        order = np.argsort(-steps, kind="stable")
+        return [group for cut in range(0, len(order), size) for group in _even(order[cut : cut + size], steps)]
+
+    def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
+        """Trains these rows together; `[R, D + 2]` in their order."""
+        index, mask = self._schedule(task, rows)
+        start = task.start[torch.from_numpy(rows).to(self.examples.x.device)]
+        if self.dropouts:
+            self.generator.manual_seed(task.dropout_seed(int(rows[0])))
+        self.network.train()
+        bucket, take_step = self._bucket(len(rows), index.shape[2], start)
+        losses = torch.zeros(index.shape[:2], device=start.device)
+        for step in range(len(index)):
+            bucket.index.copy_(index[step])
+            bucket.mask.copy_(mask[step])
+            take_step()
+            losses[step] = bucket.loss
+        measured = [
+            running_losses(column[: task.batches[row].steps], task.batches[row])
+            for row, column in zip(rows, losses.T.cpu().numpy(), strict=True)
+        ]
+        return torch.cat([bucket.w - start, start.new_tensor(measured)], dim=1)
+
+    def _schedule(self, task: Task, rows: np.ndarray) -> Tensors:
+        """Example numbers and masks of every step, `[steps, R, B]`, padded by example 0 with mask 0."""
+        batches = [task.batches[row] for row in rows]
+        steps = max(each.steps for each in batches)
+        width = max((int(each.counts.max(initial=1)) for each in batches), default=1)
+        index = np.zeros((len(rows), steps, width), np.int64)
+        mask = np.zeros((len(rows), steps, width), bool)
+        for position, (row, each) in enumerate(zip(rows, batches, strict=True)):
+            mask[position, : each.steps] = np.arange(width) < each.counts[:, None]
+            index[position, : each.steps][mask[position, : each.steps]] = task.plan.shards[row][each.order]
+        to_device = self.examples.to_device
+        return to_device(index.transpose(1, 0, 2)), to_device(mask.transpose(1, 0, 2))
+
+    def _loss(
+        self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
+    ) -> tuple[torch.Tensor, Tensors]:
+        """Mean loss of one row's unmasked examples; beside it the loss again and the new buffers."""
+        for layer in self.norms:
+            layer.mask = mask
+        views = self.layout.views(torch.cat([parameters, buffers]))
+        each = F.cross_entropy(functional_call(self.network, views, (x,)), y, reduction="none")
+        loss = (each * mask).sum() / mask.sum().clamp(min=1)
+        moved = [entry for layer in self.norms for entry in layer.updated or ()]
+        return loss, (loss.detach(), torch.cat(moved) if moved else buffers)
+
+    def _step(self, bucket: Bucket) -> None:
+        """One step of every row on the bucket's present batch, in place."""
+        parameters = self.layout.parameters
+        x, y = self.examples.inputs(bucket.index), self.examples.y[bucket.index]
+        w, buffers = bucket.w[:, :parameters], bucket.w[:, parameters:]
+        gradient, (loss, moved) = self.gradients(w, buffers, x, y, bucket.mask)
+        active = bucket.mask.any(dim=1, keepdim=True).to(w.dtype)
+        bucket.step += 1
+        self.rule.update(w, self.rule.direction(gradient, w, bucket.start), bucket.slots, bucket.step, active)
+        buffers.copy_(moved)
+        bucket.loss.copy_(loss)
+
+    def _bucket(self, rows: int, batch: int, start: torch.Tensor):
+        """A loaded bucket and what takes its steps: a replayed graph on a GPU, the plain function elsewhere."""
+        if start.device.type != "cuda":
+            bucket = Bucket(rows, batch, self.layout, self.rule, start.device)
+            bucket.load(start)
+            return bucket, lambda: self._step(bucket)
+        if (rows, batch) not in self.captured:
+            self.captured[rows, batch] = self._capture(rows, batch, start)
+        bucket, graph = self.captured[rows, batch]
+        bucket.load(start)
+        return bucket, graph.replay
+
+    def _capture(self, rows: int, batch: int, start: torch.Tensor) -> tuple[Bucket, torch.cuda.CUDAGraph]:
+        bucket = Bucket(rows, batch, self.layout, self.rule, start.device)
+        bucket.load(start)
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                self._step(bucket)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        if self.dropouts:
+            graph.register_generator_state(self.generator)
+        with torch.cuda.graph(graph):
+            self._step(bucket)
+        return bucket, graph
+
+
+def activation_floats(network: nn.Module, examples: Examples) -> int:
+    """Floats that one example's forward and backward pass keep, estimated from the sizes of all layers' outputs."""
+    total = 0
+
+    def count(module: nn.Module, inputs: object, output: torch.Tensor) -> None:  # noqa: ARG001
+        nonlocal total
+        total += output.numel()
+
+    hooks = [layer.register_forward_hook(count) for layer in network.modules() if not list(layer.children())]
+    with torch.no_grad():
+        network.eval()(examples.inputs(slice(0, 1)))
+    for hook in hooks:
+        hook.remove()
+    return 3 * total + examples.x[0].numel()
+
+
+def _even(rows: np.ndarray, steps: np.ndarray) -> list[np.ndarray]:
+    """Cuts rows (longest first) where the shortest would otherwise be padded to more than twice its steps."""
+    if len(rows) and steps[rows[0]] > 2 * max(1, steps[rows[-1]]):
+        short = int(np.argmax(steps[rows] * 2 < steps[rows[0]]))
+        return [rows[:short], *_even(rows[short:], steps)]
+    return [rows] if len(rows) else []

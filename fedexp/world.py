@@ -1,0 +1,129 @@
+"""What does not change during a run: tensors on the device, the network, the federation, the engine."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from fedexp.context import Context
+from fedexp.data.dataset import Data
+from fedexp.evaluation import Pending, Scorer, Scores
+from fedexp.examples import Examples
+from fedexp.experiment import Experiment
+from fedexp.federations.partition import Partition
+from fedexp.models.layers import initialise
+from fedexp.streams import stream
+from fedexp.training.engine import Choice
+from fedexp.training.loop import Task, Trainer
+from fedexp.training.stacked import activation_floats
+from fedexp.training.workers import Crew
+from fedexp.values import Layout, State, Weights
+
+
+@dataclass(frozen=True)
+class World:
+    """The unchanging surroundings of the rounds."""
+
+    exp: Experiment
+    layout: Layout
+    first: Weights  # the model before the first round
+    partition: Partition
+    train: Examples
+    validation: Examples | None
+    test: Examples
+    labels: np.ndarray  # of all training examples
+    class_names: tuple[str, ...]
+    choice: Choice
+    trainer: Trainer
+    scorer: Scorer
+    crew: Crew
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Examples of every client, int64 [N]."""
+        return self.partition.sizes
+
+    def at(self, round_number: int) -> Context:
+        """The questions a part may ask in a round."""
+        return Context(self, round_number)
+
+    def with_crew(self, crew: Crew) -> "World":
+        """The same world, its work shared by a crew."""
+        return replace(self, crew=crew)
+
+    def score_later(self, weights: Weights, examples: Examples) -> Pending:
+        """Scores of a model, worked out while somebody is idle, at the latest when they are asked for."""
+        work = self.scorer.work(weights.flat, examples)
+        self.crew.defer(work)
+        return Pending(work, self.crew.settle)
+
+    def score(self, weights: Weights, examples: Examples) -> Scores:
+        """Scores of a model, now."""
+        return self.score_later(weights, examples).result()
+
+    def train_rows(self, task: Task, rows: np.ndarray) -> torch.Tensor:
+        """Trains some rows of a task, `[n, D + 2]`; with exact client losses, the models' before and after it."""
+        out = self.trainer.run(task, rows)
+        if self.exp.evaluation.client_losses == "exact":
+            for position, number in enumerate(rows.tolist()):
+                own = self.train.to_device(task.plan.shards[number])
+                before, after = task.start[number], task.start[number] + out[position, :-2]
+                out[position, -2] = self.scorer.mean_loss(before, self.train, own)
+                out[position, -1] = self.scorer.mean_loss(after, self.train, own)
+        return out
+
+    def beginning(self) -> State:
+        """The state before the first round."""
+        return State(0, (self.first,))
+
+
+def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
+    """Loads the data, divides it, draws the first model and picks the engine (or takes the given choice)."""
+    device = exp.engine.place()
+    torch.set_num_threads(1)
+    data = exp.dataset.load(exp.data_dir, exp.seed)
+    facts = exp.dataset.facts(exp.data_dir)
+
+    def network() -> torch.nn.Module:
+        return exp.model.network(facts).to(device)
+
+    first = network()
+    layout = Layout.of(first)
+    initialise(first, stream(exp.seed, "model"))
+    rest, held = split_validation(exp, len(data.train.y))
+    train, test = Examples(data.train, data, device), Examples(data.test, data, device)
+    validation = train.subset(held) if len(held) else None
+    rows = min(exp.scenario.participants, exp.scenario.clients)
+    choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, rows))
+    floats = activation_floats(network(), test)
+    return World(
+        exp=exp,
+        layout=layout,
+        first=Weights(layout.flatten(first).clone(), layout),
+        partition=divide(exp, data, rest),
+        train=train,
+        validation=validation,
+        test=test,
+        labels=data.train.y.numpy(),
+        class_names=data.class_names,
+        choice=choice,
+        trainer=choice.trainer(network, layout, train, exp.local, exp.engine.memory_mb),
+        scorer=Scorer(network(), layout, exp.engine.chunk(floats), device),
+        crew=crew,
+    )
+
+
+def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.ndarray]:
+    """Training examples for the clients, and those that the server keeps if some part asks for validation data."""
+    count = int(exp.evaluation.validation_fraction * examples) if exp.needs_validation else 0
+    order = stream(exp.seed, "validation").permutation(examples) if count else np.arange(examples)
+    return np.sort(order[count:]), np.sort(order[:count])
+
+
+def divide(exp: Experiment, data: Data, rest: np.ndarray) -> Partition:
+    """The federation over the training examples that the server does not keep."""
+    subject = None if data.train.subject is None else data.train.subject.numpy()[rest]
+    labels = data.train.y.numpy()[rest]
+    partition = exp.federation.split(labels, subject, len(data.class_names), stream(exp.seed, "federation"))
+    return Partition(partition.offsets, rest[partition.indices])

@@ -1,0 +1,84 @@
+import hashlib
+import http.server
+import threading
+
+import pytest
+
+from fedexp.data.download import fetch, has_md5
+from fedexp.spec import ConfigError
+
+BODY = bytes(range(256)) * 40_000  # more than one piece
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/absent":
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(BODY)))
+        self.end_headers()
+        self.wfile.write(BODY if self.path == "/whole" else BODY[: len(BODY) // 2])  # then the connection closes
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def server():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+GOOD = has_md5(hashlib.md5(BODY).hexdigest())
+
+
+def test_whole_file_arrives(server, tmp_path, tree):
+    fetch([f"{server}/whole"], tmp_path / "deep" / "file", GOOD)
+    assert (tmp_path / "deep" / "file").read_bytes() == BODY
+    assert tree(tmp_path) == ["deep", "deep/file"]
+
+
+def test_second_mirror_helps(server, tmp_path):
+    fetch([f"{server}/absent", f"{server}/cut", f"{server}/whole"], tmp_path / "file", GOOD)
+    assert (tmp_path / "file").read_bytes() == BODY
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "words"),
+    [
+        ("absent", GOOD, "404"),
+        ("cut", GOOD, "the connection ended after 5,120,000 of 10,240,000 bytes"),
+        ("whole", has_md5("0" * 32), "MD5 .*, must be 000"),
+    ],
+)
+def test_failure_leaves_nothing(server, tmp_path, tree, path, accept, words):
+    with pytest.raises(ConfigError, match=f"could not download file.*{words}"):
+        fetch([f"{server}/{path}"], tmp_path / "deep" / "file", accept)
+    assert tree(tmp_path) == []
+
+
+def test_failure_keeps_the_old_file(server, tmp_path):
+    (tmp_path / "file").write_bytes(b"old")
+    with pytest.raises(ConfigError):
+        fetch([f"{server}/cut"], tmp_path / "file", GOOD)
+    assert (tmp_path / "file").read_bytes() == b"old"
+
+
+def test_interruption_leaves_nothing(server, tmp_path, tree):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch([f"{server}/whole"], tmp_path / "file", interrupt)
+    assert tree(tmp_path) == []
+
+
+def test_folder_that_cannot_be_written(server, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ConfigError, match="could not download"):
+        fetch([f"{server}/whole"], tmp_path / "file" / "deep" / "archive", GOOD)

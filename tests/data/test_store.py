@@ -1,0 +1,116 @@
+import hashlib
+
+import numpy as np
+import pytest
+
+from fedexp.data.store import Known, cache_dir, cached, content, data_root, locate, making, publish
+from fedexp.spec import ConfigError
+
+
+def test_folders_come_from_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path))
+    monkeypatch.delenv("FEDEXP_DATA", raising=False)
+    assert cache_dir() == tmp_path
+    assert data_root() == tmp_path / "data"
+    monkeypatch.setenv("FEDEXP_DATA", "/somewhere")
+    assert str(data_root()) == "/somewhere"
+
+
+def test_default_cache_is_the_users(monkeypatch, tmp_path):
+    monkeypatch.delenv("FEDEXP_CACHE", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_dir() == tmp_path / ".cache" / "fedexp"
+
+
+def known_of(raw, path="folder/file"):
+    return Known(path, len(raw), hashlib.md5(raw).hexdigest())
+
+
+def test_locate_takes_the_first_of_the_right_size(tmp_path):
+    first, second = known_of(b"abc", "a"), known_of(b"abcd", "b")
+    (tmp_path / "b").write_bytes(b"abcd")
+    assert locate(tmp_path, [first, second], "cure") == second
+    (tmp_path / "a").write_bytes(b"xyz")
+    assert locate(tmp_path, [first, second], "cure") == first
+
+
+def test_locate_names_file_checksum_and_cure(tmp_path):
+    known = known_of(b"abc", "a")
+    with pytest.raises(ConfigError, match=f"no a .3 bytes, MD5 {known.md5}.*; do this"):
+        locate(tmp_path, [known], "do this")
+    (tmp_path / "a").write_bytes(b"four")
+    with pytest.raises(ConfigError, match=r"has 4 bytes, must be a .3 bytes"):
+        locate(tmp_path, [known], "do this")
+
+
+def test_content_compares_the_checksum(tmp_path):
+    known = known_of(b"abc", "a")
+    (tmp_path / "a").write_bytes(b"abc")
+    assert content(tmp_path, known, "cure") == b"abc"
+    (tmp_path / "a").write_bytes(b"abd")
+    with pytest.raises(ConfigError, match=f"is damaged: MD5 .* must be .*{known.md5}"):
+        content(tmp_path, known, "cure")
+
+
+def test_what_fails_in_the_making_leaves_nothing(tmp_path, tree):
+    def half():
+        with making(tmp_path / "new" / "deep" / "file") as part:
+            part.write_bytes(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        half()
+    assert tree(tmp_path) == []
+
+
+def test_publishing_replaces_the_old_file(tmp_path, tree):
+    target = tmp_path / "file"
+    target.write_bytes(b"old")
+    with making(target) as part:
+        part.write_bytes(b"new")
+        publish(part, target)
+    assert target.read_bytes() == b"new"
+    assert tree(tmp_path) == ["file"]
+
+
+def counting():
+    calls = []
+
+    def make():
+        calls.append(1)
+        return {"x": np.arange(1000.0)}
+
+    return calls, make
+
+
+def test_cache_is_made_once(own_cache):
+    calls, make = counting()
+    for _ in range(3):
+        assert cached("name", make)["x"].tolist() == list(range(1000))
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("where", ["begin", "middle", "end", "cut", "empty"])
+def test_damaged_cache_is_made_again(own_cache, where):
+    calls, make = counting()
+    cached("name", make)
+    (path,) = own_cache.rglob("*.npz")
+    raw = bytearray(path.read_bytes())
+    place = {"begin": 1, "middle": len(raw) // 2, "end": len(raw) - 20}.get(where)
+    if place is None:
+        raw = raw[: len(raw) // 2 if where == "cut" else 0]
+    else:
+        raw[place] ^= 255
+    path.write_bytes(raw)
+    assert cached("name", make)["x"].tolist() == list(range(1000))
+    assert cached("name", make)["x"].tolist() == list(range(1000))
+    assert len(calls) == 2
+
+
+def test_cache_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("a file where a folder is needed")
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "file"))
+    calls, make = counting()
+    cached("name", make)
+    cached("name", make)
+    assert len(calls) == 2

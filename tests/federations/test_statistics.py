@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedexp.federations.iid import split_evenly
+from fedexp.federations.partition import Partition
+from fedexp.federations.statistics import class_counts, label_skew, size_gini
+
+
+def test_class_counts_by_hand():
+    partition = Partition(np.array([0, 2, 2, 5]), np.array([0, 3, 1, 2, 4]))
+    counts = class_counts(partition, np.array([2, 0, 0, 2, 1]), 3)
+    assert counts.tolist() == [[0, 0, 2], [0, 0, 0], [2, 1, 0]]
+
+
+def test_class_counts_of_many_clients_agree_with_a_loop():
+    labels = np.random.default_rng(0).integers(0, 4, 150_000)
+    partition = split_evenly(len(labels), 140_000, np.random.default_rng(1))
+    counts = class_counts(partition, labels, 4)
+    for client in (0, 65_535, 65_536, 131_072, 139_999):
+        assert counts[client].tolist() == np.bincount(labels[partition.shard(client)], minlength=4).tolist()
+    assert counts.sum(axis=0).tolist() == np.bincount(labels).tolist()
+
+
+def test_label_skew_by_hand():
+    assert label_skew(np.array([[5, 5], [10, 10], [0, 0]])) == 0
+    assert label_skew(np.array([[5, 0], [0, 5]])) == pytest.approx(0.5)
+    # all: 3/4 and 1/4; clients: 1 and 0, then 1/2 and 1/2: both at distance 1/4
+    assert label_skew(np.array([[2, 0], [1, 1]])) == pytest.approx(0.25)
+
+
+def test_two_classes_of_ten_have_a_skew_of_four_fifths():
+    counts = np.kron(np.eye(5, dtype=int), np.array([[7, 7]]))
+    assert label_skew(counts) == pytest.approx(0.8)
+
+
+def test_gini_by_hand():
+    assert size_gini(np.array([4, 4, 4])) == 0
+    assert size_gini(np.array([0, 0, 0, 8])) == pytest.approx(3 / 4)
+    assert size_gini(np.array([1, 3])) == pytest.approx(1 / 4)
+    assert size_gini(np.array([5])) == 0
+    assert size_gini(np.array([0, 0])) == 0
+
+
+@given(sizes=st.lists(st.integers(0, 100), min_size=1, max_size=30).filter(any))
+def test_gini_is_the_mean_difference_over_twice_the_mean(sizes):
+    values = np.array(sizes)
+    slow = np.abs(values[:, None] - values).mean() / (2 * values.mean())
+    assert size_gini(values) == pytest.approx(slow)
