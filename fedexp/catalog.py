@@ -6,15 +6,6 @@ from pathlib import Path
 from typing import Any
 
 
-def conf_dir() -> Path:
-    """The folder of config groups: beside the package files when installed, at the top of a checkout."""
-    package = Path(__file__).resolve().parent
-    for folder in (package / "conf", package.parent / "conf"):
-        if (folder / "config.yaml").is_file():
-            return folder
-    raise FileNotFoundError(f"no conf/config.yaml beside {package}; install fedexp again")
-
-
 def groups(conf: Path) -> list[str]:
     """The config groups that hold at least one option."""
     return sorted(folder.name for folder in conf.iterdir() if folder.is_dir() and any(folder.glob("*.yaml")))

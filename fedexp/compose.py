@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ from hydra.core.utils import configure_log
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from fedexp.endings import shown
 from fedexp.explain import COMPOSING, explain
 from fedexp.spec import ConfigError, build
 
@@ -141,6 +142,18 @@ def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) ->
             raise ConfigError(f"{key} must be given; set {key}=...")
     build(found).refuse()
     return found
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The plain config that Hydra left in a run folder."""
+    path = folder / ".hydra" / "config.yaml"
+    if not path.is_file():
+        raise ConfigError(f"{shown(folder)} is no run folder: it has no .hydra/config.yaml")
+    register_resolvers()
+    try:
+        return plain(cast(DictConfig, OmegaConf.load(path)))
+    except COMPOSING as error:
+        raise ConfigError(f"{shown(path)} cannot be read: {error}") from error
 
 
 def dotted(node: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -29,7 +29,7 @@ class Stopped(BaseException):
 
 
 @contextmanager
-def ending(folder: Path, point: str = "") -> Iterator[None]:
+def ending(folder: Path | None, point: str = "") -> Iterator[None]:
     """Turns whatever ends a run into Stopped; `point` names the point of a sweep."""
     from fedexp.run import RunError
 
@@ -67,7 +67,9 @@ def shown(folder: Path) -> str:
     return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
 
 
-def _interrupted(folder: Path) -> str:
+def _interrupted(folder: Path | None) -> str:
+    if folder is None:
+        return "interrupted"
     if (folder / "state.pt").exists():
         return f"interrupted; continue with: fedexp resume {shown(folder)}"
     return "interrupted before the first state was saved; start again"

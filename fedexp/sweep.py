@@ -1,7 +1,6 @@
 """The points of a sweep, expanded and checked before the first one runs."""
 
 import logging
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -28,23 +27,25 @@ class Point:
         return f"point {self.number} ({' '.join(self.overrides)}): "
 
 
-def points(config: DictConfig) -> list[Point]:
+def points(composer: Composer, config: DictConfig) -> list[Point]:
     """Every combination, numbered as Hydra's own sweeper does; none for a sweeper that decides as it goes."""
-    if not str(config.hydra.sweeper.get("_target_")).endswith(".BasicSweeper"):
+    sweeper = config.hydra.sweeper
+    if not str(sweeper.get("_target_")).endswith(".BasicSweeper"):
         return []
-    fixed = cast(dict[str, str], OmegaConf.to_container(config.hydra.sweeper.params or OmegaConf.create({})))
-    words = [*(f"{key}={value}" for key, value in fixed.items()), *config.hydra.overrides.task]
-    batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(words), None)
+    params = cast(dict[str, str], OmegaConf.to_container(sweeper.params or OmegaConf.create({})))
+    words = [*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task]
+    with composer.readable(config.hydra.job.config_name, words):
+        batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(words), None)
     return [Point(number, overrides) for number, overrides in enumerate(batches[0])]
 
 
 def check(composer: Composer, config: DictConfig) -> None:
     """Refuses a sweep with an impossible point; composing takes time, so a very long sweep is not checked to its end."""
-    todo = points(config)
+    todo = points(composer, config)
     for point in todo[:CHECKED_AT_MOST]:
         configured(composer, config, point)
     if len(todo) > CHECKED_AT_MOST:
-        log.info("checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
+        log.info("Checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
 
 
 def configured(composer: Composer, config: DictConfig, point: Point) -> dict[str, Any]:

@@ -1,0 +1,159 @@
+"""The command line: the first word picks the command, the rest belongs to it (for `run`: to Hydra)."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedexp import __version__
+from fedexp.conf_dir import conf_dir
+from fedexp.endings import ASKED_WRONGLY, INTERRUPTED, Stopped, complain, full_error
+from fedexp.spec import ConfigError, nearest
+
+HELP = """\
+usage: fedexp COMMAND ...
+
+{commands}
+
+Every command answers --help; `fedexp --version` names the version.
+"""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One first word: what it does with the rest, and what its help says."""
+
+    act: Callable[[list[str]], int]
+    usage: str
+    purpose: str
+    more: str = ""
+
+    def help(self) -> str:
+        return f"usage: fedexp {self.usage}\n\n{self.purpose}\n{self.more}"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code: 0, 1 failed, 2 asked wrongly, 130 interrupted."""
+    _environment()
+    try:
+        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+    except Stopped as stop:
+        return stop.report()
+    except ConfigError as error:
+        if full_error():
+            raise
+        complain(str(error))
+        return ASKED_WRONGLY
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _environment() -> None:
+    """One computing thread a process: several processes share the cores better than several threads do."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words:
+        raise ConfigError(f"a command must be given: {', '.join(COMMANDS)}; see fedexp --help")
+    first, *rest = words
+    if first in ("--help", "-h", "help"):
+        return _say(_help())
+    if first == "--version":
+        return _say(f"fedexp {__version__}\n")
+    if first == "__complete":
+        from fedexp.completion import complete
+
+        return _say("".join(f"{word}\n" for word in complete(" ".join(rest))))
+    if first not in COMMANDS:
+        hint = f"write fedexp run {first} ..." if "=" in first else nearest(first, list(COMMANDS))
+        raise ConfigError(f"unknown command {first}; {hint} (fedexp --help)")
+    command = COMMANDS[first]
+    if first != "run" and ("--help" in rest or "-h" in rest):
+        return _say(command.help())
+    return command.act(rest)
+
+
+def _help() -> str:
+    width = max(len(command.usage) for command in COMMANDS.values())
+    rows = (f"  fedexp {command.usage:{width}}  {command.purpose}" for command in COMMANDS.values())
+    return HELP.format(commands="\n".join(rows))
+
+
+def _say(text: str) -> int:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    return 0
+
+
+def _run(words: list[str]) -> int:
+    from fedexp.flags import parse
+
+    flags = parse(words)
+    if flags.help:
+        from fedexp.listing import run_help
+
+        return _say(run_help(conf_dir()))
+    from fedexp.launch import launch
+
+    return launch(flags)
+
+
+def _resume(words: list[str]) -> int:
+    if len(words) != 1:
+        raise ConfigError(f"resume needs one run folder, got {len(words)}; e.g. fedexp resume outputs/latest")
+    folder = Path(words[0])
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {folder}; fedexp resume needs a run folder, e.g. outputs/latest")
+    from fedexp.launch import resume
+
+    return resume(folder)
+
+
+def _list(words: list[str]) -> int:
+    from fedexp import listing
+
+    if len(words) > 1:
+        raise ConfigError(f"list shows one group at a time, got {len(words)}: {' '.join(words)}")
+    return _say(listing.one_group(conf_dir(), words[0]) if words else listing.all_groups(conf_dir()))
+
+
+def _data(words: list[str]) -> int:
+    from fedexp import data_command
+
+    return data_command.act(words)
+
+
+def _completion(words: list[str]) -> int:
+    from fedexp.completion import SCRIPTS
+
+    if len(words) != 1 or words[0] not in SCRIPTS:
+        raise ConfigError(f"completion needs a shell: {', '.join(SCRIPTS)}; got {' '.join(words) or 'none'}")
+    return _say(SCRIPTS[words[0]])
+
+
+COMMANDS = {
+    "run": Command(
+        _run, "run [group=option] [key=value] [-m]", "run an experiment, or with -m every combination of values"
+    ),
+    "resume": Command(_resume, "resume RUN_DIR", "continue an interrupted run"),
+    "list": Command(_list, "list [GROUP]", "show the config groups, or the options of one; * marks the default"),
+    "data": Command(_data, "data check|download NAME... [data_dir=DIR]", "verify or fetch the files of datasets"),
+    "completion": Command(
+        _completion,
+        "completion bash|zsh|fish",
+        "print the script for tab completion",
+        '\nbash and zsh: eval "$(fedexp completion bash)" in ~/.bashrc, zsh in ~/.zshrc\n'
+        "fish:         fedexp completion fish > ~/.config/fish/completions/fedexp.fish\n",
+    ),
+}
+
+if __name__ == "__main__":
+    sys.exit(main())

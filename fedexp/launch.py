@@ -1,0 +1,138 @@
+"""`fedexp run` and `fedexp resume`: checked first, then handed to Hydra, in a folder of its own."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from fedexp import folders, logs, sweep
+from fedexp.compose import Composer, Request, checked, dotted, plain, read_config, start
+from fedexp.conf_dir import conf_dir
+from fedexp.endings import ending, rank, shown
+from fedexp.explain import unknown_key
+from fedexp.spec import ConfigError
+
+
+def launch(flags: Namespace) -> int:
+    """Does what the words behind `fedexp run` ask."""
+    own = Path(flags.config_dir) if flags.config_dir else None
+    request = Request(conf_dir(), flags.overrides, flags.config_name, own)
+    try:
+        with logs.kept():
+            composer = start(request)
+            if flags.cfg is not None:
+                _show(composer, request, flags)
+            elif flags.info is not None:
+                with composer.readable(request.config_name, request.overrides):
+                    composer.show_info(flags.info, request.config_name, request.overrides)
+            elif flags.multirun or "hydra.mode=MULTIRUN" in flags.overrides:
+                _sweep(composer, request)
+            else:
+                _single(composer, request)
+    finally:
+        GlobalHydra.instance().clear()
+    return 0
+
+
+def resume(folder: Path) -> int:
+    """Continues the run of a folder."""
+    if folders.is_sweep(folder):
+        raise ConfigError(f"{shown(folder)} is a sweep; resume one of its points, e.g. {shown(folder / '0')}")
+    config = read_config(folder)
+    from fedexp import run
+
+    with logs.kept():
+        if rank():
+            _follow(config)
+            return 0
+        logs.log_to(folder)
+        with ending(folder):
+            run.resume(folder)
+    return 0
+
+
+def job(config: DictConfig) -> None:
+    """What Hydra calls for a run and for each point of a sweep."""
+    hydra = HydraConfig.get()
+    folder = Path(shown(Path(hydra.runtime.output_dir)))
+    with ending(folder, _point(hydra)):
+        from fedexp import run
+
+        run.run(plain(config), folder)
+
+
+def _single(composer: Composer, request: Request) -> None:
+    config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+    if config.hydra.mode == RunMode.MULTIRUN:
+        composer.composed = None
+        _sweep(composer, request)
+        return
+    found = checked(composer, config, request.overrides)
+    if rank():
+        _follow(found)
+        return
+    config.hydra.run.dir = str(_claimed(config.hydra.run))
+    composer.run(request.config_name, job, request.overrides)
+
+
+def _sweep(composer: Composer, request: Request) -> None:
+    overrides = [*request.overrides, "hydra.mode=MULTIRUN"]
+    config = composer.compose_config(
+        request.config_name, overrides, RunMode.MULTIRUN, with_log_configuration=not rank()
+    )
+    if rank():
+        for point in sweep.points(composer, config):
+            _follow(sweep.configured(composer, config, point), str(point))
+        return
+    sweep.check(composer, config)
+    folder = str(_claimed(config.hydra.sweep))
+    config.hydra.sweep.dir = folder
+    quoted = folder.replace("'", r"\'")
+    config.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")  # each point is composed again from these
+    composer.multirun(request.config_name, job, overrides)
+
+
+def _follow(config: dict[str, Any], point: str = "") -> None:
+    from fedexp import run
+
+    with ending(None, point):
+        run.follow(config)
+
+
+def _claimed(place: DictConfig) -> Path:
+    dated = "${now:" in str(OmegaConf.to_container(place, resolve=False))
+    try:
+        folder = folders.claim(Path(place.dir), dated=dated)
+    except OSError as error:
+        raise ConfigError(f"cannot make the folder {place.dir}: {error.strerror}") from error
+    folders.link_latest(folder)
+    return folder
+
+
+def _point(hydra: Any) -> str:
+    if hydra.mode != RunMode.MULTIRUN:
+        return ""
+    return str(sweep.Point(hydra.job.num, list(hydra.overrides.task)))
+
+
+def _show(composer: Composer, request: Request, flags: Namespace) -> None:
+    config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+    shown_keys = dotted(_unresolved(config))
+    if flags.package not in (None, "_global_", *shown_keys):
+        raise ConfigError(unknown_key(flags.package, [key for key in shown_keys if key.partition(".")[0] != "hydra"]))
+    if flags.package and shown_keys.get(flags.package, "") is None:
+        sys.stdout.write("null\n")
+        return
+    with composer.readable(request.config_name, request.overrides):
+        composer.show_cfg(request.config_name, request.overrides, flags.cfg, flags.package, flags.resolve)
+
+
+def _unresolved(config: DictConfig) -> dict[str, Any]:
+    container = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(container, dict)
+    return {str(key): value for key, value in container.items()}

@@ -1,0 +1,34 @@
+"""Where log lines go: plain on the console, dated in `fedexp.log` of the run folder."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+DATED = "[%(asctime)s] %(levelname)s %(message)s"
+
+
+def log_to(folder: Path) -> None:
+    """What `hydra.job_logging` of conf/config.yaml does, for a run that Hydra does not start."""
+    console = logging.StreamHandler(sys.stdout)
+    file = logging.FileHandler(folder / "fedexp.log", encoding="utf-8")
+    file.setFormatter(logging.Formatter(DATED))
+    root = logging.getLogger()
+    root.setLevel(logging.INFO)
+    root.handlers[:] = [console, file]
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Puts the root logger back as it was, closing the files that were opened meanwhile."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        for handler in root.handlers:
+            if handler not in handlers:
+                handler.close()
+        root.handlers[:] = handlers
+        root.setLevel(level)
