@@ -115,8 +115,8 @@ def cached(name: str, make: Callable[[], Arrays]) -> Arrays:
     The name must hold everything the arrays depend on. Where the cache cannot be written they are just made.
     """
     path = cache_dir() / "parsed" / f"{name}.npz"
-    with suppress(OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error), np.load(path) as stored:
-        return dict(stored)  # the zip's CRC-32 of each array is compared while it is read
+    with suppress(OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error), path.open("rb") as file:
+        return dict(np.load(file))  # the zip's CRC-32 of each array is compared while it is read
     arrays = make()
     with suppress(OSError), making(path) as part:
         with part.open("wb") as file:

@@ -1,11 +1,6 @@
-import os
-from pathlib import Path
-
 import pytest
 
 from fedexp.spec import ConfigError
-
-REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
@@ -25,21 +20,16 @@ def own_cache(monkeypatch, tmp_path):
     return tmp_path / "own-cache"
 
 
-@pytest.fixture(scope="session")
-def real_root():
-    return Path(os.environ.get("FEDEXP_DATA") or REPOSITORY.parent / "shared" / "data")
-
-
 @pytest.fixture
-def real(real_root):
+def real(real_data):
     """The data root, where it holds the dataset's published files; skips the test elsewhere."""
 
     def root(dataset):
         try:
-            dataset.require(real_root)
+            dataset.require(real_data)
         except ConfigError as error:
             pytest.skip(f"published files not at hand: {str(error)[:80]}")
-        return real_root
+        return real_data
 
     return root
 

@@ -19,7 +19,7 @@ def batch_bytes(first):
         2,
         3,
     )  # red, green: top left; blue: second row, second column
-    return pickle.dumps({b"data": images, b"labels": [first, first + 1]}, protocol=2)
+    return pickle.dumps({b"data": images, b"labels": [first, first + 1]}, protocol=3)
 
 
 def known_of(path, raw):
@@ -93,7 +93,7 @@ class Program:
     [
         (pickle.dumps(Program(), protocol=2), "print is not allowed"),
         (
-            pickle.dumps({b"data": np.zeros((3, 3072), np.uint8), b"labels": [0, 0, 0]}, protocol=2),
+            pickle.dumps({b"data": np.zeros((3, 3072), np.uint8), b"labels": [0, 0, 0]}, protocol=3),
             r"images \(3, 3072\)",
         ),
         (pickle.dumps({b"labels": [0, 0]}, protocol=2), "data"),

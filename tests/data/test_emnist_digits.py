@@ -74,7 +74,7 @@ def test_decompressed_files_do(source):
     assert torch.equal(EmnistDigits().load(source, 0).train.x, packed.train.x)
 
 
-def test_wrong_archive_leaves_nothing(source, monkeypatch, tree):
+def test_wrong_archive_leaves_nothing(source, monkeypatch):
     monkeypatch.setattr(emnist_digits, "ARCHIVE_MD5", "0" * 32)
     with pytest.raises(ConfigError, match="must be 0000"):
         EmnistDigits().download(source)
@@ -82,7 +82,7 @@ def test_wrong_archive_leaves_nothing(source, monkeypatch, tree):
 
 
 def test_absent_file(tmp_path):
-    with pytest.raises(ConfigError, match="no EMNIST/raw/emnist-digits-train-images-idx3-ubyte.gz") as caught:
+    with pytest.raises(ConfigError, match=r"no EMNIST/raw/emnist-digits-train-images-idx3-ubyte\.gz") as caught:
         EmnistDigits().require(tmp_path)
     assert "58c8d27c78d21e728a6bc7b3cc06412e" in str(caught.value)
     assert "fedexp data download emnist_digits" in str(caught.value)

@@ -83,7 +83,8 @@ def counting():
     return calls, make
 
 
-def test_cache_is_made_once(own_cache):
+@pytest.mark.usefixtures("own_cache")
+def test_cache_is_made_once():
     calls, make = counting()
     for _ in range(3):
         assert cached("name", make)["x"].tolist() == list(range(1000))

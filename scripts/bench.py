@@ -1,0 +1,240 @@
+"""Seconds a round of every engine against a plain PyTorch loop, as ratios in one run.
+
+    python scripts/bench.py                          # W1, W2, W3 on this machine's cores
+    python scripts/bench.py --workloads W3 --device cuda
+    python scripts/bench.py --workloads million      # a round at N = 1,000,000 against N = 1,000
+
+Each measurement is a process of its own; the variants of a workload take turns, several times, and the median of each
+is compared with the median of the plain loop. The plain loop is what one writes by hand: one reused model,
+torch.optim, tensor slices, no data loader, evaluation in chunks of 500.
+"""
+
+import argparse
+import csv
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Clients, examples of each, participants a round, and how they train."""
+
+    clients: int
+    examples: int
+    shape: tuple[int, ...]
+    model: str
+    participants: int
+    epochs: int
+    optimizer: str
+    lr: float
+    test: int
+    rounds: int
+
+
+WORKLOADS = {
+    "W1": Workload(100, 450, (3, 32, 32), "simple_cnn", 6, 5, "adam", 1e-3, 10_000, 4),
+    "W2": Workload(300, 720, (1, 28, 28), "mlp", 3, 5, "adam", 1e-3, 40_000, 10),
+    "W3": Workload(1000, 45, (3, 32, 32), "simple_cnn", 100, 1, "sgd", 0.1, 10_000, 4),
+}
+
+
+def overrides(load: Workload) -> list[str]:
+    shape = ",".join(map(str, load.shape))
+    return [
+        "dataset=synthetic",
+        f"dataset.shape=[{shape}]",
+        f"dataset.train_size={load.clients * load.examples}",
+        f"dataset.test_size={load.test}",
+        f"scenario.clients={load.clients}",
+        f"scenario.participants={load.participants}",
+        f"model={load.model}",
+        f"local={load.optimizer}",
+        f"local.epochs={load.epochs}",
+        f"local.lr={load.lr}",
+        f"rounds={load.rounds + 1}",
+    ]
+
+
+def plain(load: Workload, threads: int, device: str) -> float:
+    """The straightforward loop: seconds a round."""
+    import torch
+    from torch.nn import functional as F
+
+    from fedexp.data.dataset import Facts
+
+    torch.set_num_threads(threads)
+    experiment = compose(load)
+    network = experiment.model.network(Facts(load.shape, 10, 0)).to(device)
+    x = torch.randn((load.clients * load.examples, *load.shape), device=device)
+    y = torch.randint(10, (len(x),), device=device)
+    x_test = torch.randn((load.test, *load.shape), device=device)
+    y_test = torch.randint(10, (load.test,), device=device)
+    weights = {name: value.clone() for name, value in network.state_dict().items()}
+    make = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[load.optimizer]
+
+    def one_round(number: int) -> None:
+        nonlocal weights
+        uploads = []
+        for client in range(load.participants):
+            first = (number * load.participants + client) % load.clients * load.examples
+            own_x, own_y = x[first : first + load.examples], y[first : first + load.examples]
+            network.load_state_dict(weights)
+            network.train()
+            optimizer = make(network.parameters(), lr=load.lr)
+            for _ in range(load.epochs):
+                order = torch.randperm(load.examples, device=device)
+                for start in range(0, load.examples, 20):
+                    index = order[start : start + 20]
+                    optimizer.zero_grad()
+                    F.cross_entropy(network(own_x[index]), own_y[index]).backward()
+                    optimizer.step()
+            uploads.append({name: value.clone() for name, value in network.state_dict().items()})
+        weights = {name: torch.stack([up[name] for up in uploads]).mean(dim=0) for name in weights}
+        network.load_state_dict(weights)
+        network.eval()
+        with torch.no_grad():
+            right = sum(
+                (network(x_test[a : a + 500]).argmax(dim=1) == y_test[a : a + 500]).sum() for a in range(0, load.test, 500)
+            )
+        float(right)
+
+    one_round(0)
+    begin = time.perf_counter()
+    for number in range(load.rounds):
+        one_round(number + 1)
+    return (time.perf_counter() - begin) / load.rounds
+
+
+def compose(load: Workload, *more: str):
+    return build([*overrides(load), *more])
+
+
+def build(words: list[str]):
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from omegaconf import OmegaConf
+
+    from fedexp import spec
+    from fedexp.compose import register_resolvers
+    from fedexp.conf_dir import conf_dir
+
+    register_resolvers()
+    with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
+        return spec.build(OmegaConf.to_container(hydra_compose("config", overrides=words), resolve=True))
+
+
+def ours(words: list[str], rounds: int) -> dict[str, float]:
+    """Seconds a round of fedexp after the first one, and what it took to get there."""
+    begun = time.perf_counter()
+    from fedexp.run import rounds as run_rounds
+    from fedexp.run import staffed
+    from fedexp.training.workers import Crew
+    from fedexp.world import build_world
+
+    experiment = build(words)
+    world = build_world(experiment, None, Crew())
+    with staffed(experiment, world, world.beginning()) as world:
+        marks = [time.perf_counter() for _ in run_rounds(experiment, world, world.beginning())]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "round_s": (marks[-1] - marks[0]) / rounds,
+        "first_round_s": marks[0] - begun,
+        "total_s": marks[-1] - begun,
+        "peak_mb": peak,
+    }
+
+
+def measure(what: str, workload: str, device: str) -> dict[str, float]:
+    """One measurement in this process; `what` is plain:THREADS or ENGINE:WORKERS or clients:N."""
+    kind, _, number = what.partition(":")
+    if kind == "clients":
+        words = [
+            "dataset=synthetic",
+            "dataset.shape=[8]",
+            "dataset.train_size=1000000",
+            f"scenario.clients={number}",
+            "scenario.participants=10",
+            "rounds=10",
+            "engine=loop",
+            "engine.workers=1",
+        ]
+        return ours(words, 9)
+    load = WORKLOADS[workload]
+    if kind == "plain":
+        return {"round_s": plain(load, int(number), device)}
+    words = [*overrides(load), f"engine={kind}", f"engine.workers={number}", f"engine.device={device}"]
+    return ours(words, load.rounds)
+
+
+def in_a_process(what: str, workload: str, device: str) -> dict[str, float]:
+    command = [sys.executable, __file__, "--measure", what, "--workloads", workload, "--device", device]
+    threads = what.partition(":")[2] if what.startswith("plain") else "1"
+    environment = {**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        raise SystemExit(f"{what} on {workload} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def compare(workload: str, variants: list[str], turns: int, device: str) -> list[dict[str, object]]:
+    """Median seconds of every variant, and its ratio to every plain loop of the same run."""
+    seen: dict[str, list[dict[str, float]]] = {variant: [] for variant in variants}
+    for _ in range(turns):
+        for variant in variants:
+            seen[variant].append(in_a_process(variant, workload, device))
+    median = {name: statistics.median(one["round_s"] for one in values) for name, values in seen.items()}
+    baselines = [name for name in variants if name.startswith("plain")] or variants[:1]
+    rows = []
+    for name, values in seen.items():
+        row: dict[str, object] = {"workload": workload, "variant": name, "round_s": round(median[name], 4)}
+        row |= {f"ratio_to_{base}": round(median[name] / median[base], 3) for base in baselines}
+        for extra in ("first_round_s", "total_s", "peak_mb"):
+            if extra in values[0]:
+                row[extra] = round(statistics.median(one[extra] for one in values), 2)
+        rows.append(row)
+        print("  ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workloads", default="W1,W2,W3", help="comma-separated: W1, W2, W3, million")
+    parser.add_argument("--variants", default=None, help="comma-separated: plain:THREADS, loop|stacked|auto:WORKERS")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    parser.add_argument("--out", type=Path, default=Path("outputs/bench.csv"))
+    parser.add_argument("--measure", default=None, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        os.environ.setdefault("FEDEXP_CACHE", tempfile.mkdtemp())
+        print(json.dumps(measure(arguments.measure, arguments.workloads, arguments.device)))
+        return
+    cpu = ["plain:1", "plain:2", "loop:1", "stacked:1", "auto:1", "auto:2"]
+    rows = []
+    for workload in arguments.workloads.split(","):
+        default = ["clients:1000", "clients:1000000"] if workload == "million" else cpu
+        if arguments.device == "cuda" and workload != "million":
+            default = ["plain:1", "loop:1", "stacked:1"]
+        variants = arguments.variants.split(",") if arguments.variants else default
+        rows += compare(workload, variants, arguments.turns, arguments.device)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    with arguments.out.open("w", newline="") as file:
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+    print(f"written to {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()

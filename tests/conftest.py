@@ -1,0 +1,64 @@
+"""Configs, worlds and data folders for all tests."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from fedexp import spec
+from fedexp.conf_dir import conf_dir
+from fedexp.compose import register_resolvers
+from fedexp.experiment import Experiment
+
+CONF = conf_dir()
+TINY = (
+    "dataset=synthetic",
+    "dataset.train_size=120",
+    "dataset.test_size=60",
+    "scenario.clients=6",
+    "scenario.participants=3",
+    "rounds=2",
+    "engine=loop",
+    "engine.workers=1",
+)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Measurements and parsed files of the tests stay out of the user's cache."""
+    os.environ.setdefault("FEDEXP_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+def config(*overrides: str) -> dict[str, Any]:
+    """The composed plain config of these overrides."""
+    register_resolvers()
+    with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
+        composed = compose("config", overrides=list(overrides))
+    plain = OmegaConf.to_container(composed, resolve=True)
+    assert isinstance(plain, dict)
+    return plain  # type: ignore[return-value]
+
+
+def experiment(*overrides: str) -> Experiment:
+    """The experiment of these overrides."""
+    return spec.build(config(*overrides))
+
+
+@pytest.fixture()
+def tiny() -> Callable[..., dict[str, Any]]:
+    """Configs of runs that take a fraction of a second."""
+    return lambda *overrides: config(*TINY, *overrides)
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of the real datasets; tests that need it are skipped where there is none."""
+    places = [os.environ.get("FEDEXP_DATA"), Path(__file__).parents[2] / "shared" / "data"]
+    for place in places:
+        if place and (Path(place) / "MNIST").is_dir():
+            return Path(place)
+    pytest.skip("no folder of real data; set FEDEXP_DATA")
