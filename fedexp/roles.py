@@ -50,7 +50,7 @@ class LocalRule(Part):
     batch_size: Annotated[int, Range(1)] | Literal["full"] = 20
     shuffle: bool = True
     drop_last: bool = False
-    lr: Annotated[float, Positive] = 0.05
+    lr: Annotated[float, Positive] = 0.1
 
     def check(self) -> None:
         if (self.epochs is None) == (self.steps is None):

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from http.client import HTTPException
 from pathlib import Path
 
+from tqdm import tqdm
+
 from fedexp.data.store import Known, digest, making, publish
 from fedexp.spec import ConfigError
 
@@ -55,8 +57,6 @@ def install(part: Path, known: Known, directory: Path) -> None:
 
 
 def _receive(url: str, part: Path) -> None:
-    from tqdm import tqdm
-
     with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, part.open("xb") as file:
         promised = int(answer.headers.get("Content-Length") or 0)
         bar = tqdm(total=promised or None, unit="B", unit_scale=True, desc=url.rsplit("/", 1)[-1], disable=None)

@@ -8,6 +8,7 @@ on the sizes and times of the files.
 import hashlib
 import re
 import warnings
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -64,8 +65,13 @@ def find(directory: Path, names: list[str]) -> Path:
     first = next(name for name in names if name not in most)
     sha256 = published().get(first)
     known = f" (SHA-256 {sha256})" if sha256 else ""
-    others = " and no RawData.tar.xz or official zip beside it" if sha256 else " and no official zip beside it"
-    raise ConfigError(f"no {first}{known} in {best}{others}; {CURE}")
+    others = "no RawData.tar.xz or official zip" if sha256 else "no official zip"
+    broken = "".join(f"; {path} is no whole zip archive" for path in candidates(directory) if _is_broken(path))
+    raise ConfigError(f"no {first}{known} in {best}, and {others} that holds it{broken}; {CURE}")
+
+
+def _is_broken(path: Path) -> bool:
+    return path.suffix == ".zip" and path.is_file() and not zipfile.is_zipfile(path)
 
 
 def recordings(source: Path, digests: Digests) -> Iterator[tuple[str, bytes]]:

@@ -38,7 +38,7 @@ def members(source: Path, names: Collection[str]) -> Iterator[tuple[str, bytes]]
             missing.discard(name)
             yield name, raw
     except DAMAGED as error:
-        raise ConfigError(f"{source} is damaged: {error}") from None
+        raise ConfigError(f"{source} is damaged: {error or type(error).__name__}") from None
     if missing:
         raise ConfigError(f"{source} lacks {min(missing)} ({len(missing)} of {len(names)} files are missing)")
 

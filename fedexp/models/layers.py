@@ -60,8 +60,8 @@ class Dropout(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not self.training or self.p == 0:
             return x
-        draw = torch.rand(x.shape, generator=self.generator, device=x.device, dtype=x.dtype)
-        return x * (draw >= self.p) / (1 - self.p)
+        draw = torch.empty_like(x).uniform_(generator=self.generator)
+        return x * draw.ge_(self.p).mul_(1 / (1 - self.p))
 
 
 def initialise(network: nn.Module, rng: np.random.Generator) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.data import har, hapt
+from fedexp.data import hapt, har
 from fedexp.data.har import Har
 from fedexp.spec import ConfigError
 
@@ -99,12 +99,14 @@ def test_damaged_recording(tmp_path, recordings):
 
 
 @pytest.mark.usefixtures("own_cache")
-@pytest.mark.parametrize("lay", [as_tar, as_zip])
-def test_damaged_archive(tmp_path, recordings, lay):
+@pytest.mark.parametrize(
+    ("lay", "words"), [(as_tar, "RawData.tar.xz is damaged"), (as_zip, "HAPT Data Set.zip is no whole zip archive")]
+)
+def test_damaged_archive(tmp_path, recordings, lay, words):
     lay(tmp_path, recordings)
     (archive,) = (path for path in tmp_path.rglob("*") if path.is_file())
     archive.write_bytes(archive.read_bytes()[:-200])
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError, match=words):
         Har().load(tmp_path, 0)
 
 

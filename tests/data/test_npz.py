@@ -101,7 +101,7 @@ def test_facts_do_not_read_the_examples(saved, tmp_path):
     raw[5000] ^= 255  # inside x_train
     (tmp_path / "own.npz").write_bytes(raw)
     assert dataset.facts(tmp_path).shape == (1, 64, 64)
-    with pytest.raises(ConfigError, match="x_train in .* cannot be read"):
+    with pytest.raises(ConfigError, match=r"x_train in .* cannot be read"):
         dataset.load(tmp_path, 0)
 
 
@@ -148,10 +148,10 @@ def test_object_arrays_are_never_unpickled(saved, tmp_path):
 
 
 def test_files_that_are_no_npz(tmp_path):
-    with pytest.raises(ConfigError, match="there is no own.npz"):
+    with pytest.raises(ConfigError, match=r"there is no own\.npz"):
         Npz(path="own.npz").require(tmp_path)
     (tmp_path / "own.npz").write_bytes(b"text")
-    with pytest.raises(ConfigError, match="cannot be read as a .npz file"):
+    with pytest.raises(ConfigError, match=r"cannot be read as a \.npz file"):
         Npz(path="own.npz").require(tmp_path)
     with pytest.raises(ConfigError, match="no source"):
         Npz(path="own.npz").download(tmp_path)
