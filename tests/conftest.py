@@ -10,8 +10,8 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 from fedexp import spec
-from fedexp.conf_dir import conf_dir
 from fedexp.compose import register_resolvers
+from fedexp.conf_dir import conf_dir
 from fedexp.experiment import Experiment
 
 CONF = conf_dir()
@@ -48,7 +48,7 @@ def experiment(*overrides: str) -> Experiment:
     return spec.build(config(*overrides))
 
 
-@pytest.fixture()
+@pytest.fixture
 def tiny() -> Callable[..., dict[str, Any]]:
     """Configs of runs that take a fraction of a second."""
     return lambda *overrides: config(*TINY, *overrides)

@@ -61,7 +61,7 @@ class Dropout(nn.Module):
         if not self.training or self.p == 0:
             return x
         draw = torch.empty_like(x).uniform_(generator=self.generator)
-        return x * draw.ge_(self.p).mul_(1 / (1 - self.p))
+        return x * (draw >= self.p).to(x.dtype).mul_(1 / (1 - self.p))
 
 
 def initialise(network: nn.Module, rng: np.random.Generator) -> None:

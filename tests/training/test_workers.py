@@ -1,0 +1,72 @@
+"""A worker that dies ends the run with its error; nothing hangs and nothing stays behind."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fedexp import spec
+from fedexp.run import RunError, rounds, staffed
+from fedexp.training.workers import Crew
+from fedexp.world import World, build_world
+
+Tiny = Callable[..., dict[str, Any]]
+
+
+def world_of(config: dict[str, Any]) -> World:
+    return build_world(spec.build(config), None, Crew())
+
+
+def live(world: World) -> None:
+    with staffed(world.exp, world, world.beginning()) as staffed_world:
+        for _ in rounds(world.exp, staffed_world, world.beginning()):
+            pass
+
+
+def only_in_a_worker(act: Callable[[], None]) -> Callable[..., Any]:
+    here = os.getpid()
+
+    def trained(self: World, task: Any, rows: Any) -> Any:
+        if os.getpid() != here:
+            act()
+        else:
+            time.sleep(0.05)  # leaves the other process a job to fail in
+        return self.trainer.run(task, rows)
+
+    return trained
+
+
+def test_a_worker_that_is_killed(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(World, "train_rows", only_in_a_worker(lambda: os.kill(os.getpid(), signal.SIGKILL)))
+    with pytest.raises(RunError, match="worker 1 was killed by signal 9"):
+        live(world_of(tiny("engine.workers=2", "rounds=50")))
+
+
+def test_a_worker_that_fails_tells_its_error(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    def fail() -> None:
+        raise ArithmeticError("seven is not eight")
+
+    monkeypatch.setattr(World, "train_rows", only_in_a_worker(fail))
+    with pytest.raises(RunError, match="seven is not eight"):
+        live(world_of(tiny("engine.workers=2", "rounds=50")))
+
+
+def test_workers_end_with_the_first_process(tiny: Tiny):
+    world = world_of(tiny("engine.workers=3", "rounds=3"))
+    with staffed(world.exp, world, world.beginning()) as shared:
+        assert shared.crew.size == 3
+        stream = rounds(world.exp, shared, world.beginning())
+        next(stream)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_an_error_of_the_first_process_is_told_as_it_is(tiny: Tiny):
+    world = world_of(tiny("engine.workers=2"))
+    with pytest.raises(KeyError, match="mine"), staffed(world.exp, world, world.beginning()):
+        raise KeyError("mine")
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
