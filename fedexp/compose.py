@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -133,7 +134,7 @@ def plain(config: DictConfig) -> dict[str, Any]:
 
 def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) -> dict[str, Any]:
     """The plain config of one run, after every refusal that is possible without loading data."""
-    HydraConfig.instance().set_config(config)
+    HydraConfig.instance().set_config(deepcopy(config))  # it freezes what it is given
     name = config.hydra.job.config_name
     with composer.readable(name, overrides):
         found = plain(config)
