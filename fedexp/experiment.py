@@ -50,7 +50,7 @@ class Experiment(Part):
         """Raises ConfigError where the parts, the machine or the files cannot work together; loads nothing."""
         if self.stop.needs_clock and not self.fleet.simulates:
             raise ConfigError(
-                f"stop={type(self.stop).__name__} needs a simulated clock, but the fleet has none; set fleet=simulated"
+                "stop=simulated_time needs a simulated clock, but the fleet has none; set fleet=simulated"
             )
         self.engine.refuse()
         self.dataset.require(self.data_dir)

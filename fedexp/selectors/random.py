@@ -32,8 +32,8 @@ class Random(Selector):
     def check(self) -> None:
         if (self.count is None) == (self.fraction is None):
             raise ConfigError(
-                f"Random.count and fraction exclude each other, got count={self.count} and fraction={self.fraction}; "
-                "set selector.count=null to use a fraction"
+                f"Random.count and fraction: one must be given and the other null, got count={self.count} and "
+                f"fraction={self.fraction}"
             )
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:

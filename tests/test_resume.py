@@ -1,0 +1,158 @@
+"""Kill -9 at any moment, and `fedexp resume` ends with the same bytes and the same model."""
+
+import os
+import random as chance  # noqa: TID251 - when the test kills is no draw of a run
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+import yaml
+
+from fedexp import checkpoint
+from fedexp.launch import resume
+from fedexp.records import TIMINGS
+from fedexp.spec import ConfigError
+
+COMMAND = (sys.executable, "-m", "fedexp.cli")
+WORDS = (
+    "dataset=synthetic",
+    "dataset.train_size=2000",
+    "dataset.test_size=500",
+    "model=complex_cnn",
+    "dataset.shape=[1,8,8]",
+    "model.buffers=local",
+    "server_optimizer=momentum",
+    "server_optimizer.lr=0.2",
+    "fleet=simulated",
+    "stop=patience",
+    "stop.rounds=100",
+    "scenario.clients=20",
+    "scenario.participants=4",
+    "rounds=12",
+    "engine=loop",
+    "engine.workers=1",
+    "checkpoint_s=0",
+)
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*COMMAND, *words], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
+    )
+
+
+def finish(process: subprocess.Popen[bytes]) -> None:
+    _, error = process.communicate(timeout=120)
+    assert process.returncode == 0, error.decode()
+
+
+def kept_bytes(run: Path) -> str:
+    """metrics.csv without its timing columns, as text that shows every digit."""
+    table = pd.read_csv(run / "metrics.csv", dtype=str, keep_default_na=False)
+    return table.drop(columns=list(TIMINGS)).to_csv(index=False)
+
+
+def model(run: Path) -> torch.Tensor:
+    return torch.load(run / "state.pt", weights_only=True)["models"][0][0]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    finish(start(folder, "run", *WORDS, "hydra.run.dir=run"))
+    return folder / "run"
+
+
+def wait_for_rounds(run: Path, rounds: int, process: subprocess.Popen[bytes]) -> None:
+    """Returns when the run has written so many rounds, or has ended."""
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        table = run / "metrics.csv"
+        if table.exists() and table.read_bytes().count(b"\n") > rounds:
+            return
+        time.sleep(0.002)
+
+
+def test_killed_at_random_points(whole: Path, tmp_path: Path):
+    """The kills fall anywhere: in training, in an append, in the write of a checkpoint (every round writes one)."""
+    run, draw = tmp_path / "run", chance.Random(7)
+    process = start(tmp_path, "run", *WORDS, "hydra.run.dir=run")
+    for kill in (1, 4, 8):
+        wait_for_rounds(run, kill, process)
+        time.sleep(draw.random() * 0.05)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        process = start(tmp_path, "resume", "run")
+    finish(process)
+    assert kept_bytes(run) == kept_bytes(whole)
+    assert (run / "clients.csv").read_bytes() == (whole / "clients.csv").read_bytes()
+    assert torch.equal(model(run), model(whole))
+
+
+def test_killed_before_the_first_state_starts_over(whole: Path, tmp_path: Path):
+    run = tmp_path / "run"
+    process = start(tmp_path, "run", *WORDS, "hydra.run.dir=run", "checkpoint_s=1000")
+    wait_for_rounds(run, 2, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert not (run / "state.pt").exists()
+    finish(start(tmp_path, "resume", "run"))
+    assert kept_bytes(run) == kept_bytes(whole)
+
+
+def test_kill_with_workers_leaves_no_process_and_resumes(whole: Path, tmp_path: Path):
+    run = tmp_path / "run"
+    process = start(tmp_path, "run", *WORDS, "hydra.run.dir=run", "engine.workers=2")
+    wait_for_rounds(run, 3, process)
+    os.kill(process.pid, signal.SIGKILL)  # the first process alone: its worker must end by itself
+    process.communicate(timeout=30)  # ends only when the worker has closed the pipe that it inherited
+    finish(start(tmp_path, "resume", "run"))
+    assert kept_bytes(run) == kept_bytes(whole)
+    assert torch.equal(model(run), model(whole))
+
+
+@pytest.fixture
+def copy(whole: Path, tmp_path: Path) -> Path:
+    """A finished run, as if it had been killed after its tables grew by one more round than its state."""
+    run = tmp_path / "run"
+    (run / ".hydra").mkdir(parents=True)
+    for name in (".hydra/config.yaml", "metrics.csv", "clients.csv", "federation.csv", "state.previous.pt", "state.pt"):
+        (run / name).write_bytes((whole / name).read_bytes())
+    return run
+
+
+def test_a_damaged_state_falls_back_and_says_so(whole: Path, copy: Path, capsys: pytest.CaptureFixture[str]):
+    (copy / "state.pt").write_bytes((copy / "state.pt").read_bytes()[:-2000])
+    with (copy / "metrics.csv").open("ab") as table:
+        table.write(b"13,0.5")  # a line that was cut off
+    resume(copy)
+    assert "state.pt is damaged; falling back to the state before it" in capsys.readouterr().out
+    assert kept_bytes(copy) == kept_bytes(whole)
+    assert torch.equal(model(copy), model(whole))
+
+
+def test_another_config_is_refused_with_the_differing_keys(copy: Path):
+    path = copy / ".hydra" / "config.yaml"
+    config = yaml.safe_load(path.read_text())
+    config["local"]["lr"] = 0.3
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(BaseException, match=r"local\.lr \(state 0\.1, config 0\.3\)") as told:
+        resume(copy)
+    assert isinstance(told.value.__cause__, ConfigError)
+
+
+def test_the_engine_may_change(whole: Path, copy: Path):
+    path = copy / ".hydra" / "config.yaml"
+    config = yaml.safe_load(path.read_text())
+    config["engine"]["workers"] = 2
+    config["rounds"] = 12
+    path.write_text(yaml.safe_dump(config))
+    (copy / "state.pt").unlink()
+    resume(copy)
+    assert kept_bytes(copy) == kept_bytes(whole)
+    assert (copy / checkpoint.NAME).exists()
