@@ -33,6 +33,7 @@ def run(config: dict[str, Any], folder: Path) -> None:
     """
     if any((folder / name).exists() for name in ("metrics.csv", checkpoint.NAME)):
         raise ConfigError(f"{folder} already holds a run; use fedexp resume {folder} or another folder")
+    folder.mkdir(parents=True, exist_ok=True)
     conduct(config, folder)
 
 

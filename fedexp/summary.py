@@ -1,6 +1,7 @@
 """summary.json: the numbers of a run that people quote, and what they were made with."""
 
 import json
+import math
 import platform
 import subprocess
 from importlib.metadata import version
@@ -62,8 +63,14 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
 
 
 def write(path: Path, summary: dict[str, Any]) -> None:
-    """Writes the summary whole."""
-    write_atomically(path, (json.dumps(summary, indent=2) + "\n").encode())
+    """Writes the summary whole; a number that is not finite has no place in JSON and becomes null."""
+    write_atomically(path, (json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n").encode())
+
+
+def _finite(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {name: _finite(value) for name, value in node.items()}
+    return None if isinstance(node, float) and not math.isfinite(node) else node
 
 
 def device_name(exp: Experiment) -> str:

@@ -15,10 +15,8 @@ from fedexp.conf_dir import conf_dir
 from fedexp.experiment import Experiment
 
 CONF = conf_dir()
+MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")
 TINY = (
-    "dataset=synthetic",
-    "dataset.train_size=120",
-    "dataset.test_size=60",
     "scenario.clients=6",
     "scenario.participants=3",
     "rounds=2",
@@ -50,8 +48,13 @@ def experiment(*overrides: str) -> Experiment:
 
 @pytest.fixture
 def tiny() -> Callable[..., dict[str, Any]]:
-    """Configs of runs that take a fraction of a second."""
-    return lambda *overrides: config(*TINY, *overrides)
+    """Configs of runs that take a fraction of a second, on made data unless a dataset is named."""
+
+    def composed(*overrides: str) -> dict[str, Any]:
+        made = () if any(word.startswith("dataset=") for word in overrides) else MADE
+        return config(*made, *TINY, *overrides)
+
+    return composed
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,125 @@
+"""Every option of every group runs two rounds; a new YAML file enrols itself."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedexp import spec
+from fedexp.conf_dir import conf_dir
+from fedexp.records import METRICS
+from fedexp.run import run
+
+CONF = conf_dir()
+OPTIONS = sorted(f"{path.parent.name}={path.stem}" for path in CONF.glob("*/*.yaml"))
+IMAGES = ("dataset.shape=[1,8,8]",)
+NEEDS = {
+    "model=simple_cnn": IMAGES,
+    "model=complex_cnn": IMAGES,
+    "model=keras_cnn": IMAGES,
+    "model=har_cnn": ("dataset.shape=[3,16]",),
+    "federation=subject": ("dataset.subjects=4",),
+    "stop=simulated_time": ("fleet=simulated",),
+}
+REAL = {
+    "dataset=mnist",
+    "dataset=cifar10",
+    "dataset=har",
+    "dataset=emnist_digits",
+    "dataset=npz",
+    "experiment=keras_mnist",
+}
+SUMMARY = {
+    "final_accuracy",
+    "best_accuracy",
+    "loss_auc",
+    "accuracy_auc",
+    "roa",
+    "toa",
+    "rounds",
+    "updates",
+    "host_s",
+    "sim_s",
+    "split_sha256",
+    "label_skew",
+    "size_gini",
+    "versions",
+    "git",
+    "device",
+    "engine",
+}
+
+
+def complete(folder: Path, rounds: int) -> pd.DataFrame:
+    """Checks what every run folder must hold; returns its metrics."""
+    table = pd.read_csv(folder / "metrics.csv")
+    assert tuple(table.columns[: len(METRICS)]) == METRICS
+    assert table["round"].tolist() == list(range(1, rounds + 1))
+    assert table["test_accuracy"].between(0, 1).all()
+    assert (np.diff(table["host_s"]) > 0).all()
+    clients = pd.read_csv(folder / "clients.csv")
+    assert list(clients.columns[:5]) == ["round", "client", "examples", "loss_before", "loss_after"]
+    assert len(clients) == table["participants"].sum()
+    summary = json.loads((folder / "summary.json").read_text(), parse_constant=pytest.fail)
+    assert summary.keys() >= SUMMARY
+    assert summary["final_accuracy"] == table["test_accuracy"].iloc[-1]
+    assert summary["updates"] == table["participants"].sum()
+    for name in ("curves.png", "federation.png"):
+        assert (folder / name).read_bytes().startswith(b"\x89PNG")
+    assert (folder / "federation.csv").exists()
+    assert (folder / "state.pt").exists()
+    return table
+
+
+@pytest.mark.parametrize("option", [option for option in OPTIONS if option not in REAL])
+def test_two_rounds(tiny: Callable[..., dict[str, Any]], option: str, tmp_path: Path):
+    run(tiny(option, *NEEDS.get(option, ())), tmp_path)
+    table = complete(tmp_path, 2)
+    assert table["sim_s"].notna().all() == (option in ("fleet=simulated", "stop=simulated_time"))
+
+
+@pytest.mark.parametrize(
+    "words", [("mnist", "mlp"), ("cifar10", "simple_cnn"), ("har", "har_cnn", "federation=subject")]
+)
+def test_two_rounds_on_the_real_files(
+    tiny: Callable[..., dict[str, Any]], words: tuple[str, ...], tmp_path: Path, real_data: Path
+):
+    config = tiny(
+        f"dataset={words[0]}",
+        f"model={words[1]}",
+        *words[2:],
+        "scenario.clients=300",
+        "local.epochs=null",
+        "local.steps=2",
+        f"data_dir={real_data}",
+    )
+    run(config, tmp_path)
+    complete(tmp_path, 2)
+
+
+def test_npz(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+    rng = np.random.default_rng(0)
+    arrays = {f"x_{name}": rng.normal(size=(40, 5)).astype(np.float32) for name in ("train", "test")}
+    arrays |= {f"y_{name}": np.arange(40) % 4 for name in ("train", "test")}
+    np.savez(tmp_path / "own.npz", **arrays)
+    config = tiny("dataset=npz", f"dataset.path={tmp_path / 'own.npz'}")
+    run(config, tmp_path / "run")
+    complete(tmp_path / "run", 2)
+
+
+def test_every_option_says_what_it_is():
+    for option in OPTIONS:
+        group, _, name = option.partition("=")
+        first = (CONF / group / f"{name}.yaml").read_text().replace("# @package _global_\n", "")
+        assert first.startswith("# "), f"{option}: the first comment describes the option"
+
+
+def test_every_target_is_ours():
+    for path in CONF.rglob("*.yaml"):
+        for line in path.read_text().splitlines():
+            if line.strip().startswith("_target_:"):
+                assert spec.find(line.partition(":")[2].strip(), path.stem)
