@@ -1,0 +1,179 @@
+"""What every option of a role must keep, found from conf/: dropping in a YAML file enrols the part."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fedexp import spec
+from fedexp.conf_dir import conf_dir
+from fedexp.data.dataset import Facts
+from fedexp.round import fold
+from fedexp.spec import ConfigError
+from fedexp.training.workers import Crew
+from fedexp.values import Layout, Memory, Uploads, Weights
+from fedexp.world import World, build_world
+
+Tiny = Callable[..., dict[str, Any]]
+
+
+def options(group: str) -> list[str]:
+    return sorted(path.stem for path in (conf_dir() / group).glob("*.yaml"))
+
+
+def world_of(config: dict[str, Any]) -> World:
+    return build_world(spec.build(config), None, Crew())
+
+
+def uploads_like(delta: torch.Tensor, owner: list[int] | None = None) -> Uploads:
+    clients = np.array(owner if owner is not None else range(len(delta)))
+    return Uploads(clients, clients * 0, clients * 0 + 20, delta, clients * 1.0, clients * 0.5)
+
+
+def folded(
+    world: World, uploads: Uploads, mem: dict[str, Memory] | None = None
+) -> tuple[torch.Tensor, dict[str, Memory]]:
+    models, memory = fold(world.exp, (world.first,), uploads, mem or {}, world.at(1))
+    return models[0].flat, memory
+
+
+@pytest.fixture(params=options("aggregator"))
+def rule(request: pytest.FixtureRequest, tiny: Tiny) -> World:
+    return world_of(tiny(f"aggregator={request.param}"))
+
+
+class TestAggregator:
+    def test_agreeing_clients_are_obeyed(self, rule: World):
+        row = torch.randn(rule.layout.size) * 0.01
+        moved, _ = folded(rule, uploads_like(row.expand(5, -1)))
+        torch.testing.assert_close(moved, rule.first.flat + row)
+
+    def test_order_of_clients_does_not_matter(self, rule: World):
+        delta = torch.randn(5, rule.layout.size)
+        order = [3, 0, 4, 2, 1]
+        straight, _ = folded(rule, uploads_like(delta))
+        turned, _ = folded(rule, uploads_like(delta[order], order))
+        assert torch.equal(straight, turned)
+
+    def test_nobody_leaves_the_model_as_it_is(self, rule: World):
+        moved, _ = folded(rule, uploads_like(torch.zeros(0, rule.layout.size)))
+        assert torch.equal(moved, rule.first.flat)
+
+    def test_what_is_not_finite_is_dropped_and_counted(self, rule: World):
+        delta = torch.randn(5, rule.layout.size)
+        spoiled = delta.clone()
+        spoiled[1, 7], spoiled[3, 0] = torch.nan, torch.inf
+        clean, _ = folded(rule, uploads_like(delta).where(np.array([0, 2, 4])))
+        moved, memory = folded(rule, uploads_like(spoiled))
+        assert torch.equal(moved, clean)
+        assert memory["aggregator"]["columns"]["dropped"] == 2
+
+    def test_inputs_are_not_written(self, rule: World):
+        delta = torch.randn(4, rule.layout.size)
+        kept, first = delta.clone(), rule.first.flat.clone()
+        folded(rule, uploads_like(delta))
+        assert torch.equal(delta, kept)
+        assert torch.equal(rule.first.flat, first)
+
+
+@pytest.mark.parametrize("option", options("selector"))
+class TestSelector:
+    @pytest.mark.parametrize(("clients", "participants"), [(6, 3), (1, 1), (4, 9)])
+    def test_distinct_clients_the_same_twice(self, tiny: Tiny, option: str, clients: int, participants: int):
+        world = world_of(
+            tiny(f"selector={option}", f"scenario.clients={clients}", f"scenario.participants={participants}")
+        )
+        plan, memory = world.exp.selector.choose({}, world.at(1))
+        again, _ = world.exp.selector.choose({}, world.at(1))
+        assert plan.owner.tolist() == again.owner.tolist() == sorted(set(plan.owner.tolist()))
+        assert set(plan.owner) <= set(range(clients))
+        assert len(plan.owner) == (clients if option == "all" else min(participants, clients))
+        for owner, shard in zip(plan.owner, plan.shards, strict=True):
+            assert np.array_equal(shard, world.partition.shard(owner))
+        assert isinstance(memory, dict)
+
+
+@pytest.mark.parametrize("option", options("server_optimizer"))
+class TestServerOptimizer:
+    def test_no_proposal_no_move(self, tiny: Tiny, option: str):
+        world = world_of(tiny(f"server_optimizer={option}"))
+        moved, _ = world.exp.server_optimizer.step(world.first, world.first, {})
+        torch.testing.assert_close(moved.flat, world.first.flat)
+
+    def test_buffers_take_the_proposals_values(self, tiny: Tiny, option: str):
+        world = world_of(tiny(f"server_optimizer={option}", "model=complex_cnn", "dataset.shape=[1,8,8]"))
+        proposal = Weights(world.first.flat + torch.randn(world.layout.size), world.layout)
+        moved, _ = world.exp.server_optimizer.step(world.first, proposal, {})
+        parameters = world.layout.parameters
+        assert torch.equal(moved.flat[parameters:], proposal.flat[parameters:])
+
+
+@pytest.mark.parametrize("option", options("local"))
+class TestLocalRule:
+    def test_without_gradient_nothing_moves(self, tiny: Tiny, option: str):
+        rule = spec.build(tiny(f"local={option}")).local
+        w = torch.randn(3, 5)
+        start, slots = w.clone(), torch.zeros(rule.slots, 3, 5)
+        direction = rule.direction(torch.zeros(3, 5), w, start)
+        rule.update(w, direction, slots, torch.tensor(1.0), torch.ones(3, 1))
+        assert torch.equal(w, start)
+
+    def test_a_step_goes_downhill_and_done_rows_stay(self, tiny: Tiny, option: str):
+        rule = spec.build(tiny(f"local={option}")).local
+        start = torch.randn(2, 5)
+        w, grad = start.clone(), torch.rand(2, 5) + 0.1
+        active = torch.tensor([[1.0], [0.0]])
+        rule.update(w, rule.direction(grad, w, start), torch.zeros(rule.slots, 2, 5), torch.tensor(1.0), active)
+        assert (w[0] < start[0]).all()
+        assert torch.equal(w[1], start[1])
+
+    def test_a_schedule_needs_exactly_one_length(self, tiny: Tiny, option: str):
+        with pytest.raises(ConfigError, match=r"local\.epochs and steps exclude each other"):
+            spec.build(tiny(f"local={option}", "local.epochs=2", "local.steps=3"))
+
+
+@pytest.mark.parametrize("option", options("model"))
+@pytest.mark.parametrize("shape", [(1, 8, 8), (3, 32, 32), (6, 128), (561,), (8,)])
+def test_every_model_runs_or_says_why_not(tiny: Tiny, option: str, shape: tuple[int, ...]):
+    model, facts = spec.build(tiny(f"model={option}")).model, Facts(shape, 7, 10)
+    try:
+        model.refuse(facts)
+    except ConfigError as error:
+        assert str(error).startswith(f"model={option} needs")  # noqa: PT017 - either outcome is right
+        return
+    network = model.network(facts)
+    logits = network(torch.randn(3, *shape))
+    assert logits.shape == (3, 7)
+    grads = torch.autograd.grad(logits.sum(), list(network.parameters()), allow_unused=True)
+    assert all(grad is not None for grad in grads)
+    assert Layout.of(network).size == sum(grad.numel() for grad in grads if grad is not None) + sum(
+        buffer.numel() for buffer in network.buffers()
+    )
+
+
+@pytest.mark.parametrize("option", options("fleet"))
+def test_every_fleet_delivers_and_survives_nobody(tiny: Tiny, option: str):
+    world = world_of(tiny(f"fleet={option}"))
+    uploads = uploads_like(torch.zeros(3, world.layout.size))
+    arrived, seconds, _ = world.exp.fleet.deliver(uploads, {}, world.at(1))
+    assert set(arrived.owner) <= set(uploads.owner)
+    assert (seconds > 0) == world.exp.fleet.simulates
+    nobody, _, _ = world.exp.fleet.deliver(uploads.where(np.zeros(3, bool)), {}, world.at(1))
+    assert len(nobody.owner) == 0
+
+
+@pytest.mark.parametrize("option", options("stop"))
+def test_every_stop_answers_with_a_reason_or_none(tiny: Tiny, option: str):
+    stop = spec.build(tiny(f"stop={option}", "fleet=simulated")).stop
+    reason, memory = stop.judge({"loss": 1.0, "accuracy": 0.0}, 0.0, {})
+    assert reason is None
+    assert isinstance(memory, dict)
+
+
+@pytest.mark.parametrize("option", options("engine"))
+def test_every_engine_names_itself_and_the_reason(tiny: Tiny, option: str):
+    world = world_of(tiny(f"engine={option}", "engine.workers=1"))
+    assert world.choice.name in ("loop", "stacked")
+    assert world.choice.reason

@@ -1,0 +1,58 @@
+"""Who may import whom: roles do not know each other, the round knows no part, nothing reads upstream."""
+
+import ast
+from pathlib import Path
+
+import fedexp
+
+PACKAGE = Path(fedexp.__file__).parent
+ROOMS = ("local", "models", "selectors", "aggregators", "server_optimizers", "fleets", "stops", "federations", "report")
+SHARED = {
+    "fedexp.roles",
+    "fedexp.values",
+    "fedexp.spec",
+    "fedexp.context",
+    "fedexp.optimizers",
+    "fedexp.streams",
+    "fedexp.files",
+    "fedexp.data.dataset",
+}
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found.add(node.module or "")
+    return {name for name in found if name.split(".")[0] == "fedexp"}
+
+
+def test_rooms_know_only_their_own_and_what_is_shared():
+    for room in ROOMS:
+        for path in (PACKAGE / room).glob("*.py"):
+            foreign = {name for name in imports(path) if not name.startswith(f"fedexp.{room}")} - SHARED
+            assert not foreign, f"{path.relative_to(PACKAGE)} imports {sorted(foreign)}"
+
+
+def test_the_round_names_no_part():
+    concrete = [name for name in imports(PACKAGE / "round.py") if name.split(".")[1] in ROOMS]
+    assert concrete == []
+
+
+def test_the_round_fits_on_one_screen():
+    tree = ast.parse((PACKAGE / "round.py").read_text())
+    run_round = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "run_round")
+    assert run_round.end_lineno is not None
+    assert run_round.end_lineno - run_round.lineno < 30
+    assert not [node for node in ast.walk(run_round) if isinstance(node, ast.If | ast.IfExp)]
+
+
+def test_metrics_are_pure():
+    assert imports(PACKAGE / "metrics.py") == set()
+
+
+def test_no_file_has_outgrown_a_page():
+    for path in PACKAGE.rglob("*.py"):
+        assert len(path.read_text().splitlines()) <= 250, path

@@ -1,0 +1,157 @@
+"""The round as a whole: identities, the columns of its row, and what happens when clients fail."""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from fedexp import spec
+from fedexp.aggregators.fedavg import weighted_mean
+from fedexp.round import run_round
+from fedexp.run import RunError, rounds, run
+from fedexp.selectors.random import sample_clients
+from fedexp.training.workers import Crew
+from fedexp.values import Uploads
+from fedexp.world import World, build_world, split_validation
+
+Tiny = Callable[..., dict[str, Any]]
+
+
+def world_of(config: dict[str, Any]) -> World:
+    return build_world(spec.build(config), None, Crew())
+
+
+def test_weighted_mean_by_hand():
+    delta = torch.tensor([[1.0, 10.0], [4.0, -2.0]])
+    assert weighted_mean(delta, torch.tensor([0.25, 0.75], dtype=torch.float64)).tolist() == [3.25, 1.0]
+
+
+def test_weighted_mean_accumulates_in_double_precision():
+    delta = torch.full((1001, 1), 1e-4)
+    delta[0] = 1e4
+    share = torch.full((1001,), 1 / 1001, dtype=torch.float64)
+    assert weighted_mean(delta, share).item() == pytest.approx((1e4 + 0.1) / 1001, rel=1e-7)
+
+
+@pytest.mark.parametrize(("weighting", "expected"), [("num_samples", [0.25, 0.75, 0]), ("uniform", [0.5, 0.5, 0])])
+def test_shares_of_clients(tiny: Tiny, weighting: str, expected: list[float]):
+    rule = spec.build(tiny(f"aggregator.weighting={weighting}")).aggregator
+    three = np.arange(3)
+    uploads = Uploads(three, three, np.array([10, 30, 0]), torch.zeros(3, 1), three * 1.0, three * 1.0)
+    assert rule.shares(uploads).tolist() == expected
+    nobody = uploads.where(np.array([False, False, True]))
+    assert rule.shares(nobody).tolist() == [0]
+
+
+def test_fedsgd_is_one_step_on_the_pooled_data(tiny: Tiny):
+    world = world_of(tiny("algorithm=fedsgd", "federation=dirichlet", "federation.alpha=0.5", "local.lr=0.7"))
+    state, _, _ = run_round(world.exp, world, world.beginning())
+    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
+    network.load_state_dict(world.layout.views(world.first.flat.clone()))
+    F.cross_entropy(network(world.train.x), world.train.y).backward()
+    gradient = torch.cat([entry.grad.reshape(-1) for entry in network.parameters() if entry.grad is not None])
+    torch.testing.assert_close(state.models[0].flat, world.first.flat - 0.7 * gradient, atol=1e-6, rtol=1e-5)
+
+
+def test_fedprox_with_mu_zero_is_fedavg_and_a_strong_pull_stays_near(tiny: Tiny):
+    rules = (("algorithm=fedavg",), ("algorithm=fedprox", "local.mu=0"), ("algorithm=fedprox", "local.mu=5"))
+    worlds = [world_of(tiny(*words, "local.epochs=8")) for words in rules]
+    moved = [run_round(world.exp, world, world.beginning())[0].models[0].flat for world in worlds]
+    assert torch.equal(moved[0], moved[1])
+    assert (moved[2] - worlds[0].first.flat).norm() < 0.8 * (moved[0] - worlds[0].first.flat).norm()
+
+
+def test_runs_that_differ_in_one_part_stay_paired(tiny: Tiny):
+    one, other = world_of(tiny("rounds=4")), world_of(tiny("rounds=4", "server_optimizer=momentum", "model.hidden=[5]"))
+    assert one.partition.sha256() == other.partition.sha256()
+    for number in range(1, 4):
+        chosen = [world.exp.selector.choose({}, world.at(number))[0].owner.tolist() for world in (one, other)]
+        assert chosen[0] == chosen[1]
+
+
+def test_the_row_of_a_round(tiny: Tiny):
+    world = world_of(tiny("fleet=simulated", "scenario.participants=3"))
+    lived = list(rounds(world.exp, world, world.beginning()))
+    for number, (state, row, sent) in enumerate(lived, start=1):
+        assert row["round"] == state.round == number
+        assert (row["participants"], row["examples"]) == (3, 60)
+        assert row["mb_down"] == row["mb_up"] == pytest.approx(3 * 4 * world.layout.size / 1e6)
+        assert row["train_loss"] == pytest.approx(np.average(sent.loss_after, weights=sent.examples))
+        assert row["sim_s"] == pytest.approx(sum(each["fleet.seconds"] for _, each, _ in lived[:number]))
+        assert {"select_s", "train_s", "aggregate_s", "evaluate_s", "host_s", "aggregator.dropped"} <= row.keys()
+    assert lived[-1][0].updates == 6
+
+
+def test_rounds_without_evaluation_have_empty_scores_but_the_last(tiny: Tiny):
+    world = world_of(tiny("rounds=5", "evaluation.every=3"))
+    scored = [row["round"] for _, row, _ in rounds(world.exp, world, world.beginning()) if "test_loss" in row]
+    assert scored == [3, 5]
+
+
+def test_clients_that_fail_are_dropped_and_told(tiny: Tiny, caplog: pytest.LogCaptureFixture):
+    world = world_of(tiny("local.lr=1e38", "local.steps=5", "local.epochs=null", "local.batch_size=4"))
+    with caplog.at_level(logging.WARNING):
+        state, row, sent = run_round(world.exp, world, world.beginning())
+    assert not sent.delta.isfinite().all()
+    assert row["aggregator.dropped"] == 3
+    assert "3 of 3 updates are not finite" in caplog.text
+    assert torch.equal(state.models[0].flat, world.first.flat)
+
+
+def test_a_model_that_is_not_finite_ends_the_run_and_keeps_the_last_good_state(tiny: Tiny, tmp_path):
+    config = tiny("server_optimizer=momentum", "server_optimizer.lr=1e38", "server_optimizer.beta=0.999", "rounds=300")
+    with pytest.raises(RunError, match="the global model is not finite after round"):
+        run(config, tmp_path)
+    saved = torch.load(tmp_path / "state.pt", weights_only=True)
+    assert 1 <= saved["round"] < 300
+    assert saved["models"][0][0].isfinite().all()
+
+
+def test_local_buffers_stay_with_their_client(tiny: Tiny):
+    world = world_of(
+        tiny("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]", "scenario.participants=2", "rounds=3")
+    )
+    parameters, kept = world.layout.parameters, {}
+    for state, _, sent in rounds(world.exp, world, world.beginning()):
+        for owner, delta in zip(sent.owner.tolist(), sent.delta, strict=True):
+            before = kept.get(owner, world.first.flat[parameters:] if owner not in kept else None)
+            held = state.memory["personal"]
+            mine = held["rows"][held["owner"].tolist().index(owner)]
+            if state.round == 1 or owner in kept:
+                torch.testing.assert_close(mine, before + delta[parameters:])
+            kept[owner] = mine
+    assert len(kept) > 2
+
+
+def test_validation_data_is_split_off_only_when_asked_for_and_never_trained_on(tiny: Tiny):
+    without, needing = world_of(tiny()), world_of(tiny("stop=target"))
+    assert without.validation is None
+    assert len(without.partition.indices) == 120
+    assert needing.validation is not None
+    assert len(needing.validation) == 12
+    _, held = split_validation(needing.exp, 120)
+    assert sorted([*needing.partition.indices, *held]) == list(range(120))
+    assert torch.equal(needing.validation.x, needing.train.x[torch.from_numpy(held)])
+
+
+def test_target_stops_on_validation_accuracy(tiny: Tiny, tmp_path):
+    run(tiny("stop=target", "stop.accuracy=0.0", "rounds=9"), tmp_path)
+    assert (tmp_path / "metrics.csv").read_text().count("\n") == 2
+
+
+def test_sampling_is_uniform_and_cheap():
+    counts = np.bincount(
+        np.concatenate([sample_clients(10, 3, np.random.default_rng(seed)) for seed in range(3000)]), minlength=10
+    )
+    assert counts.sum() == 9000
+    assert abs(counts - 900).max() < 5 * (3000 * 0.3 * 0.7) ** 0.5
+    assert len(set(sample_clients(10**9, 100, np.random.default_rng(0)))) == 100
+
+
+def test_a_fraction_is_rounded_up(tiny: Tiny):
+    world = world_of(tiny("selector.count=null", "selector.fraction=0.34"))
+    assert len(world.exp.selector.choose({}, world.at(1))[0].owner) == 3
