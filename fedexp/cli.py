@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return stop.report()
     except ConfigError as error:
         if full_error():
-            raise
+            traceback.print_exc()
         complain(str(error))
         return ASKED_WRONGLY
     except KeyboardInterrupt:

@@ -34,7 +34,7 @@ def explain(error: Exception, overrides: Sequence[str], known: Known) -> ConfigE
 
 def unreadable(override: str) -> str:
     """Says how an override must be written."""
-    key, equal, value = override.partition("=")
+    key, equal, _ = override.partition("=")
     if not equal:
         return f"cannot read {override!r}; write key=value or group=option"
     if not re.fullmatch(r"\+{0,2}~?[\w./@:-]+", key) or key.startswith("-"):

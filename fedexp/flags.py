@@ -1,4 +1,4 @@
-"""The flags of `fedexp run`, before, between or after the overrides; Hydra's own, less what it needs an app author for."""
+"""The flags of `fedexp run`, before, between or after the overrides: Hydra's own, less those for app authors."""
 
 import argparse
 from collections.abc import Callable, Sequence

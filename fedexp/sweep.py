@@ -40,7 +40,7 @@ def points(composer: Composer, config: DictConfig) -> list[Point]:
 
 
 def check(composer: Composer, config: DictConfig) -> None:
-    """Refuses a sweep with an impossible point; composing takes time, so a very long sweep is not checked to its end."""
+    """Refuses a sweep with an impossible point; composing takes time, so a very long one is not checked to its end."""
     todo = points(composer, config)
     for point in todo[:CHECKED_AT_MOST]:
         configured(composer, config, point)

@@ -104,7 +104,8 @@ def plain(load: Workload, threads: int, device: str) -> float:
         network.eval()
         with torch.no_grad():
             right = sum(
-                (network(x_test[a : a + 500]).argmax(dim=1) == y_test[a : a + 500]).sum() for a in range(0, load.test, 500)
+                (network(x_test[a : a + 500]).argmax(dim=1) == y_test[a : a + 500]).sum()
+                for a in range(0, load.test, 500)
             )
         float(right)
 
@@ -130,7 +131,9 @@ def build(words: list[str]):
 
     register_resolvers()
     with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
-        return spec.build(OmegaConf.to_container(hydra_compose("config", overrides=words), resolve=True))
+        plain = OmegaConf.to_container(hydra_compose("config", overrides=words), resolve=True)
+    assert isinstance(plain, dict)
+    return spec.build({str(name): value for name, value in plain.items()})
 
 
 def ours(words: list[str], rounds: int) -> dict[str, float]:

@@ -47,7 +47,7 @@ ERRORS = {
     "run aggregator.weighting=samples": "aggregator.weighting must be one of num_samples, uniform, got 'samples'",
     "run selector.count=null": "selector.count and fraction: one must be given and the other null",
     "run local.steps=3": "local.epochs and steps exclude each other, got epochs=1 and steps=3",
-    "run stop=simulated_time": "stop=simulated_time needs a simulated clock, but the fleet has none; set fleet=simulated",
+    "run stop=simulated_time": "stop=simulated_time needs a simulated clock, but the fleet has none",
     "run model=har_cnn": "model=har_cnn needs signals",
     "run federation=subject": "federation=subject needs a dataset that knows",
     "run dataset=npz": "dataset.path must be given; set dataset.path=...",
@@ -59,7 +59,7 @@ ERRORS = {
     "rnu": "unknown command rnu; did you mean run?",
     "": "a command must be given: run, resume, list, data",
     "resume nowhere": "there is no folder nowhere",
-    "list selektor": "unknown group selektor; did you mean selector?",
+    "list selektor": "unknown group selektor; did you mean selector or stop?",
     "data check mnits": "unknown dataset mnits; did you mean mnist",
 }
 
@@ -154,7 +154,7 @@ def test_a_run_that_fails_says_why_and_exits_with_one(capsys: pytest.CaptureFixt
 
 
 def test_under_torchrun_one_process_owns_the_folder(tmp_path: Path):
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port", "0"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
     done = subprocess.run(
         [*command, "-m", "fedexp.cli", "run", *FAST, "scenario.participants=4", "rounds=2"],
         capture_output=True,

@@ -30,7 +30,7 @@ class HARCNN(Model):
     linear: tuple[Width, ...] = (128, 64)
 
     def refuse(self, facts: Facts) -> None:
-        if len(facts.shape) > 2 or facts.shape[-1] < 2 ** len(self.channels):
+        if len(facts.shape) > 2 or min(facts.shape[-1:], default=0) < 2 ** len(self.channels):
             raise ConfigError(
                 f"model=har_cnn needs signals (channels, length) or tables (features,) of length at least "
                 f"{2 ** len(self.channels)}, but the dataset's examples have shape {facts.shape}; use model=mlp, "
