@@ -68,52 +68,54 @@ def overrides(load: Workload) -> list[str]:
 def plain(load: Workload, threads: int, device: str) -> float:
     """The straightforward loop: seconds a round."""
     import torch
-    from torch.nn import functional as F
 
     from fedexp.data.dataset import Facts
 
     torch.set_num_threads(threads)
-    experiment = compose(load)
-    network = experiment.model.network(Facts(load.shape, 10, 0)).to(device)
+    network = compose(load).model.network(Facts(load.shape, 10, 0)).to(device)
     x = torch.randn((load.clients * load.examples, *load.shape), device=device)
     y = torch.randint(10, (len(x),), device=device)
-    x_test = torch.randn((load.test, *load.shape), device=device)
-    y_test = torch.randint(10, (load.test,), device=device)
+    held_x = torch.randn((load.test, *load.shape), device=device)
+    held_y = torch.randint(10, (load.test,), device=device)
     weights = {name: value.clone() for name, value in network.state_dict().items()}
-    make = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[load.optimizer]
-
-    def one_round(number: int) -> None:
-        nonlocal weights
+    marks = []
+    for number in range(load.rounds + 1):
         uploads = []
         for client in range(load.participants):
             first = (number * load.participants + client) % load.clients * load.examples
-            own_x, own_y = x[first : first + load.examples], y[first : first + load.examples]
+            own = slice(first, first + load.examples)
             network.load_state_dict(weights)
-            network.train()
-            optimizer = make(network.parameters(), lr=load.lr)
-            for _ in range(load.epochs):
-                order = torch.randperm(load.examples, device=device)
-                for start in range(0, load.examples, 20):
-                    index = order[start : start + 20]
-                    optimizer.zero_grad()
-                    F.cross_entropy(network(own_x[index]), own_y[index]).backward()
-                    optimizer.step()
+            train_plainly(network, x[own], y[own], load)
             uploads.append({name: value.clone() for name, value in network.state_dict().items()})
         weights = {name: torch.stack([up[name] for up in uploads]).mean(dim=0) for name in weights}
         network.load_state_dict(weights)
-        network.eval()
-        with torch.no_grad():
-            right = sum(
-                (network(x_test[a : a + 500]).argmax(dim=1) == y_test[a : a + 500]).sum()
-                for a in range(0, load.test, 500)
-            )
-        float(right)
+        score_plainly(network, held_x, held_y)
+        marks.append(time.perf_counter())
+    return (marks[-1] - marks[0]) / load.rounds
 
-    one_round(0)
-    begin = time.perf_counter()
-    for number in range(load.rounds):
-        one_round(number + 1)
-    return (time.perf_counter() - begin) / load.rounds
+
+def train_plainly(network, x, y, load: Workload) -> None:
+    import torch
+    from torch.nn import functional as F
+
+    network.train()
+    optimizer = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[load.optimizer](network.parameters(), lr=load.lr)
+    for _ in range(load.epochs):
+        order = torch.randperm(len(x), device=x.device)
+        for start in range(0, len(x), 20):
+            index = order[start : start + 20]
+            optimizer.zero_grad()
+            F.cross_entropy(network(x[index]), y[index]).backward()
+            optimizer.step()
+
+
+def score_plainly(network, x, y) -> float:
+    import torch
+
+    network.eval()
+    with torch.no_grad():
+        chunks = zip(x.split(500), y.split(500), strict=True)
+        return float(sum((network(images).argmax(dim=1) == labels).sum() for images, labels in chunks) / len(x))
 
 
 def compose(load: Workload, *more: str):

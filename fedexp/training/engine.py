@@ -105,13 +105,15 @@ class StackedEngine(Engine):
 
 @dataclass(frozen=True, kw_only=True)
 class AutoEngine(Engine):
-    """Chooses by device and, on a CPU, by a short measurement that is made once a machine and remembered."""
+    """Chooses by device and kind of network, else by a short measurement that is made once a machine and remembered."""
 
     def choose(self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, rows: int) -> Choice:
         if examples.x.device.type == "cuda":
             return Choice("stacked", "a GPU runs all rows with the kernels of one")
         if rows == 1:
             return Choice("loop", "one participant")
+        if any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in network().modules()):
+            return Choice("loop", "a CPU runs stacked convolutions slower than one client after another")
         rows = min(rows, 16)
         note = cache_dir() / "engine" / f"{_question(layout, examples, rule, rows)}.json"
         if note.is_file():
