@@ -170,6 +170,9 @@ def measure(what: str, workload: str, device: str) -> dict[str, float]:
             f"scenario.clients={number}",
             "scenario.participants=10",
             "rounds=10",
+            "local.epochs=null",
+            "local.steps=5",
+            "local.batch_size=1",
             "engine=loop",
             "engine.workers=1",
         ]
