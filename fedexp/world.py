@@ -94,14 +94,15 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     rest, held = split_validation(exp, len(data.train.y))
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
     validation = train.subset(held) if len(held) else None
-    rows = min(exp.scenario.participants, exp.scenario.clients)
+    partition = divide(exp, data, rest)
+    rows = min(exp.scenario.participants, partition.clients)
     choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, rows))
     floats = activation_floats(network(), test)
     return World(
         exp=exp,
         layout=layout,
         first=Weights(layout.flatten(first).clone(), layout),
-        partition=divide(exp, data, rest),
+        partition=partition,
         train=train,
         validation=validation,
         test=test,

@@ -39,6 +39,11 @@ class Engine(Part):
         """Raises ConfigError where this machine cannot do what is asked."""
         if self.device == "cuda" and not torch.cuda.is_available():
             raise ConfigError("engine.device=cuda needs a CUDA device, but PyTorch sees none; use engine.device=auto")
+        if self.workers not in ("auto", 1) and not hasattr(os, "fork"):
+            raise ConfigError(
+                f"engine.workers must be 1 or auto where processes cannot fork, got {self.workers}; start the run with "
+                "torchrun --no-python --nproc-per-node WORKERS fedexp run ..."
+            )
         if self.place().type == "cuda" and self.workers not in ("auto", 1):
             raise ConfigError(
                 f"engine.workers must be 1 or auto on a GPU, got {self.workers}; for several GPUs start the run with "
@@ -57,7 +62,8 @@ class Engine(Part):
             return self.workers
         if self.place().type == "cuda" or not hasattr(os, "fork"):
             return 1
-        return max(1, min(len(os.sched_getaffinity(0)), participants))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return max(1, min(cores, participants))
 
     def chunk(self, floats: int) -> int:
         """Examples in one evaluation batch, given the floats that one example costs."""
