@@ -141,9 +141,7 @@ def _completion(words: list[str]) -> int:
 
 
 COMMANDS = {
-    "run": Command(
-        _run, "run [group=option] [key=value] [-m]", "run an experiment, or with -m every combination of values"
-    ),
+    "run": Command(_run, "run [group=option] [key=value] [-m]", "run an experiment (-m: every combination of values)"),
     "resume": Command(_resume, "resume RUN_DIR", "continue an interrupted run"),
     "list": Command(_list, "list [GROUP]", "show the config groups, or the options of one; * marks the default"),
     "data": Command(_data, "data check|download NAME... [data_dir=DIR]", "verify or fetch the files of datasets"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from fedexp import catalog, folders
 from fedexp.conf_dir import conf_dir
+from fedexp.flags import FLAGS
 
 BASH = """\
 _fedexp_complete() {
@@ -23,7 +24,6 @@ SCRIPTS = {
     "zsh": f"autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n{BASH}",
     "fish": "complete -c fedexp -f -a '(fedexp __complete (commandline -cp) 2>/dev/null)'\n",
 }
-FLAGS = ("--help", "--multirun", "--cfg", "--resolve", "--package", "--info", "--config-dir", "--config-name")
 
 
 def complete(line: str) -> list[str]:

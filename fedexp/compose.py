@@ -12,6 +12,7 @@ from hydra import version
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -63,6 +64,8 @@ class Composer(Hydra):
         """Turns Hydra's exceptions into a ConfigError of one line."""
         try:
             yield
+        except ConfigError:
+            raise
         except COMPOSING as error:
             raise explain(error, overrides, lambda: self.known(config_name, overrides)) from error
 
@@ -71,7 +74,10 @@ class Composer(Hydra):
         groups = self.config_loader.list_groups("")
         parsed = OverridesParser.create().parse_overrides(list(overrides))
         choices = [cast(str, one.input_line) for one in parsed if is_choice(one, groups)]
-        config = self.config_loader.load_configuration(config_name, choices, RunMode.MULTIRUN)
+        try:
+            config = self.config_loader.load_configuration(config_name, choices, RunMode.MULTIRUN)
+        except COMPOSING:  # a choice is what was wrong
+            config = self.config_loader.load_configuration(config_name, [], RunMode.MULTIRUN)
         plain = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
         if not any(one.key_or_group.startswith("hydra.") for one in parsed):
             del plain["hydra"]
@@ -84,11 +90,12 @@ class Composer(Hydra):
 
 def is_choice(override: Override, groups: Sequence[str]) -> bool:
     """Whether an override chooses an option of a group."""
-    return override.key_or_group.partition("/")[0] in groups and "." not in override.key_or_group
+    return override.key_or_group in groups and override.package is None
 
 
 def start(request: Request) -> Composer:
     """Makes the composer, with the user's own config folder in front of ours."""
+    GlobalHydra.instance().clear()
     version.setbase("1.3")
     register_resolvers()
     path = create_config_search_path(str(request.conf))

@@ -39,28 +39,26 @@ def unreadable(override: str) -> str:
         return f"cannot read {override!r}; write key=value or group=option"
     if not re.fullmatch(r"\+{0,2}~?[\w./@:-]+", key) or key.startswith("-"):
         return f"cannot read {override!r}; {key!r} is no key"
-    return (
-        f"cannot read {override!r}; close every bracket and quote of the value, and quote special characters: "
-        f"{key}='\"...\"'"
-    )
+    return f"cannot read {override!r}; close brackets and quotes, and quote a value with special signs: {key}='\"...\"'"
 
 
 def unknown_key(key: str, known: Sequence[str]) -> str:
-    """Names the keys that were probably meant: the same last word elsewhere, a sibling, or anything close."""
+    """Names the keys that were probably meant: a sibling, the same last word elsewhere, or anything close."""
     head, _, tail = key.rpartition(".")
-    siblings = [name for name in known if name.rpartition(".")[0] == head]
+    siblings = {name.rpartition(".")[2]: name for name in known if name.rpartition(".")[0] == head}
     same_tail = [name for name in known if name.rpartition(".")[2] == tail]
     tails = {name.rpartition(".")[2]: name for name in known}
     close = (
-        difflib.get_close_matches(key, siblings, n=3, cutoff=0.6)
+        [siblings[name] for name in difflib.get_close_matches(tail, siblings, n=2, cutoff=0.6)]
         or difflib.get_close_matches(key, same_tail, n=3, cutoff=0)
-        or difflib.get_close_matches(key, known, n=3, cutoff=0.7)
-        or [tails[name] for name in difflib.get_close_matches(tail, tails, n=3, cutoff=0.75)]
+        or difflib.get_close_matches(key, () if head and siblings else known, n=2, cutoff=0.7)
+        or [tails[name] for name in difflib.get_close_matches(tail, tails, n=2, cutoff=0.75)]
     )
     what = "key" if head else "key or group"
     if close:
         return f"unknown {what} {key}; did you mean {' or '.join(close)}?"
-    return f"unknown {what} {key}; known: {', '.join(sorted(siblings or [name for name in known if '.' not in name]))}"
+    near = siblings.values() or [name for name in known if "." not in name]
+    return f"unknown {what} {key}; known: {', '.join(sorted(near))}"
 
 
 def _missing_file(error: MissingConfigException) -> str:
@@ -74,15 +72,14 @@ def _missing_file(error: MissingConfigException) -> str:
 
 
 def _value(error: OmegaConfBaseException, known: Known) -> str:
-    first = str(error).splitlines()[0]
-    key = getattr(error, "full_key", None)
-    if isinstance(error, InterpolationKeyError):
-        asked = re.search(r"'([^']+)'", first)
-        return f"{key} refers to an {unknown_key(asked[1], known())}" if asked else f"{key}: {first}"
-    if isinstance(error, InterpolationToMissingValueError):
-        asked = re.search(r"\$\{([^}]+)\}|node '([^']+)'|Missing[^:]*: ?(\S+)", first)
-        return f"{key} refers to a value that must be given" + (f" ({first})" if asked is None else f": {first}")
-    return f"{key}: {first}" if key else first
+    key, said = getattr(error, "full_key", None), str(error).splitlines()[0]
+    asked = re.search(r"key '([^']+)' not found|value: (\S+)$", said)
+    if isinstance(error, InterpolationKeyError) and asked:
+        return f"{key} refers to an {unknown_key(asked[1], known())}"
+    if isinstance(error, InterpolationToMissingValueError) and asked:
+        return f"{key} refers to {asked[2]}, which must be given; set {asked[2]}=..."
+    said = re.sub(r"^\w+ raised while resolving interpolation: ", "", said).strip('"')
+    return f"{key}: {said}" if key else said
 
 
 def _written(key: str, overrides: Sequence[str]) -> str:
@@ -94,9 +91,14 @@ def _no_key(key: str, _: Sequence[str], known: Known) -> str:
     return unknown_key(key.partition("=")[0], known())
 
 
+def _not_chosen(choice: str, _: Sequence[str], __: Known) -> str:
+    return f"{choice} is not chosen, so ~{choice} has nothing to take away"
+
+
 def _sweep(override: str, _: Sequence[str], __: Known) -> str:
     key, _, value = override.partition("=")
-    return f"{override} gives several values; add -m to run each of them, or write a list as {key}=[{value}]"
+    listed = f", or write a list as {key}=[{value}]" if re.fullmatch(r"[\d.,e+-]+", value) else ""
+    return f"{override} gives several values; add -m to run each of them{listed}"
 
 
 def _exists(key: str, overrides: Sequence[str], _: Known) -> str:
@@ -110,7 +112,7 @@ def _choose(group: str, _: Sequence[str], __: Known) -> str:
 _SAYINGS: list[tuple[str, Callable[[str, Sequence[str], Known], str]]] = [
     (r"Could not override '([^']+)'", _no_key),
     (r"Could not delete from config. '([^']+)' does not exist", _no_key),
-    (r"Could not delete '([^']+)'", _no_key),
+    (r"Could not delete '([^']+)'", _not_chosen),
     (r"config group '([^']+)' does not exist", _no_key),
     (r"(?:Ambiguous value for argument|Sweep parameters) '(.+?)'(?: requires|\n|$)", _sweep),
     (r"An item is already at '([^']+)'", _exists),
@@ -122,7 +124,6 @@ _SAYINGS: list[tuple[str, Callable[[str, Sequence[str], Known], str]]] = [
 
 
 def _fallback(error: Exception, known: Known) -> str:
-    text = str(error).partition("Config search path:")[0]
     if isinstance(error.__cause__, OmegaConfBaseException):
-        text = f"{text}: {_value(error.__cause__, known)}" if text.strip() else _value(error.__cause__, known)
-    return " ".join(text.split())
+        return _value(error.__cause__, known)
+    return " ".join(str(error).partition("Config search path:")[0].split())

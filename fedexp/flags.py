@@ -1,17 +1,20 @@
 """The flags of `fedexp run`, before, between or after the overrides: Hydra's own, less those for app authors."""
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from fedexp.spec import ConfigError, nearest
 
+FLAGS = ("--help", "--multirun", "--cfg", "--resolve", "--package", "--info", "--config-dir", "--config-name")
 TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message.removeprefix('argument ')}; see fedexp run --help")
+        said = re.sub(r"^argument (--[a-z-]+)[^:]*:", r"\1", message)
+        raise ConfigError(f"{said}; see fedexp run --help")
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -19,7 +22,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = _parser()
     flags, unknown = parser.parse_known_intermixed_args(list(words))
     if unknown:
-        raise ConfigError(f"unknown flag {unknown[0]}; {nearest(unknown[0], list(parser._option_string_actions))}")
+        raise ConfigError(f"unknown flag {unknown[0]}; {nearest(unknown[0], FLAGS)}")
     if sum((flags.run, flags.multirun, flags.cfg is not None, flags.info is not None)) > 1:
         raise ConfigError("only one of --run, --multirun, --cfg and --info can be given")
     if flags.cfg is None and (flags.resolve or flags.package):

@@ -14,7 +14,7 @@ Groups; choose with group=option (the default stands first):
 Keys; change with key=value (`fedexp run --cfg job` shows all of them, also those of the chosen options):
 {keys}
 Flags:
-  -m, --multirun            run every combination of comma-separated values: fedexp run -m seed=0,1 model=mlp,har_cnn
+  -m, --multirun            run every combination of comma-separated values: fedexp run -m seed=0,1 model=mlp,keras_cnn
   -c, --cfg job|hydra|all   show the composed config instead of running it
       --resolve             with --cfg: show values instead of ${{interpolations}}
   -p, --package KEY         with --cfg: show only what lies under this key
@@ -66,10 +66,9 @@ def _in_group(conf: Path, key: str) -> bool:
 
 
 def _written(value: object) -> str:
+    """A value as the command line wants it."""
     if isinstance(value, list):
         return "[" + ",".join(map(_written, value)) + "]"
-    return {None: "null", True: "true", False: "false"}.get(value, str(value)) if not _is_number(value) else str(value)
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float)
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    return str(value)

@@ -1,0 +1,95 @@
+"""Tab completion: the hidden query that the shells ask, and the bash script itself."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedexp import cli
+from fedexp.completion import SCRIPTS, complete
+
+HEAVY = ("torch", "hydra", "omegaconf", "numpy")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("fedexp r", ["resume", "run"]),
+        ("fedexp run modl", []),
+        ("fedexp run mode", ["model.", "model="]),
+        ("fedexp run model=s", ["model=simple_cnn"]),
+        ("fedexp run -m model=mlp,s", ["model=mlp,simple_cnn"]),
+        ("fedexp run selector.", ["selector.count=", "selector.fraction="]),
+        ("fedexp run fleet=simulated fleet.b", ["fleet.bandwidth_mbit="]),
+        ("fedexp run fleet.b", []),
+        ("fedexp run scenario.c", ["scenario.clients="]),
+        ("fedexp run seed=", []),
+        ("fedexp run --c", ["--cfg", "--config-dir", "--config-name"]),
+        ("fedexp run --cfg ", ["all", "hydra", "job"]),
+        ("fedexp data ", ["check", "download"]),
+        ("fedexp data check mnist m", []),
+        ("fedexp data check cif", ["cifar10"]),
+        ("fedexp data check d", ["data_dir=", "digits"]),
+        ("fedexp list sel", ["selector"]),
+        ("fedexp completion ", ["bash", "fish", "zsh"]),
+        ("fedexp nonsense ", []),
+    ],
+)
+def test_what_may_follow(line, words):
+    assert complete(line) == words
+
+
+def test_groups_and_keys_are_offered_together():
+    offered = complete("fedexp run ")
+    assert {"selector=", "selector.", "seed=", "experiment="} <= set(offered)
+
+
+def test_run_folders():
+    for folder in ("outputs/2026-01-01/10-00-00", "outputs/multirun/2026-01-02/11-00-00/0"):
+        Path(folder, ".hydra").mkdir(parents=True)
+    Path("outputs/latest").symlink_to("2026-01-01/10-00-00")
+    Path("elsewhere/run").mkdir(parents=True)
+    assert complete("fedexp resume ") == [
+        "outputs/2026-01-01/10-00-00",
+        "outputs/latest",
+        "outputs/multirun/2026-01-02/11-00-00/0",
+    ]
+    assert complete("fedexp resume els") == ["elsewhere/"]
+    assert complete("fedexp resume elsewhere/") == ["elsewhere/run/"]
+
+
+def test_the_query_is_light():
+    code = (
+        "import sys; from fedexp.cli import main; main(['__complete', 'fedexp run model=s']); "
+        f"print(*[m for m in {HEAVY} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == "model=simple_cnn\n\n"
+
+
+@pytest.mark.parametrize("shell", sorted(SCRIPTS))
+def test_the_scripts_are_printed(shell, capsys):
+    assert cli.main(["completion", shell]) == 0
+    assert capsys.readouterr().out == SCRIPTS[shell]
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
+@pytest.mark.parametrize(("breaks", "word"), [("=:", "simple_cnn"), ("", "model=simple_cnn")])
+def test_bash_completes_what_stands_behind_the_equals_sign(breaks, word):
+    script = f"""
+fedexp() {{ {sys.executable} -m fedexp.cli "$@"; }}
+{SCRIPTS["bash"]}
+COMP_WORDBREAKS='{breaks}'
+COMP_LINE='fedexp run model=s' COMP_POINT=18
+_fedexp_complete
+printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == f"{word}\n"
