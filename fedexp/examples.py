@@ -38,7 +38,7 @@ class Examples:
         """A batch as the network takes it, float32 `[B, *shape]`; `index` holds positions of any shape."""
         batch = self.x[index]
         if not self.plain:
-            batch = batch.float().mul_(self.factor).add_(self.offset)
+            batch = batch.float().mul(self.factor).add_(self.offset)  # a slice of floats is a view: never in place
         return batch.movedim(-1, -3) if self.images else batch
 
     def to_device(self, index: np.ndarray) -> torch.Tensor:

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from fedexp import folders, logs, sweep
 from fedexp.compose import Composer, Request, checked, dotted, plain, read_config, start
 from fedexp.conf_dir import conf_dir
-from fedexp.endings import ending, rank, shown
+from fedexp.endings import ending, processes, rank, shown
 from fedexp.explain import unknown_key
 from fedexp.spec import ConfigError
 
@@ -81,14 +81,10 @@ def _single(composer: Composer, request: Request) -> None:
 
 
 def _sweep(composer: Composer, request: Request) -> None:
+    if processes() > 1:  # one process group and one store serve one run: a second would read the first one's results
+        raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
     overrides = [*request.overrides, "hydra.mode=MULTIRUN"]
-    config = composer.compose_config(
-        request.config_name, overrides, RunMode.MULTIRUN, with_log_configuration=not rank()
-    )
-    if rank():
-        for point in sweep.points(composer, config):
-            _follow(sweep.configured(composer, config, point), str(point))
-        return
+    config = composer.compose_config(request.config_name, overrides, RunMode.MULTIRUN, with_log_configuration=True)
     sweep.check(composer, config)
     folder = str(_claimed(config.hydra.sweep))
     config.hydra.sweep.dir = folder
@@ -97,10 +93,10 @@ def _sweep(composer: Composer, request: Request) -> None:
     composer.multirun(request.config_name, job, overrides)
 
 
-def _follow(config: dict[str, Any], point: str = "") -> None:
+def _follow(config: dict[str, Any]) -> None:
     from fedexp import run
 
-    with ending(None, point):
+    with ending(None):
         run.follow(config)
 
 

@@ -49,7 +49,7 @@ def check(composer: Composer, config: DictConfig) -> None:
 
 
 def configured(composer: Composer, config: DictConfig, point: Point) -> dict[str, Any]:
-    """The plain, checked config of a point."""
+    """The plain config of a point, checked."""
     try:
         with composer.readable(config.hydra.job.config_name, point.overrides):
             own = composer.config_loader.load_sweep_config(config, point.overrides)
