@@ -1,6 +1,5 @@
 """What a run leaves in its folder while it lasts, and when it ends."""
 
-import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ from fedexp.report import closing, curves, federation
 from fedexp.round import Row
 from fedexp.values import State, Uploads
 from fedexp.world import World
-
-log = logging.getLogger(__name__)
 
 
 class Logbook:
