@@ -4,7 +4,9 @@ No data loader, images channels-last, one fused optimizer step on the row. On a 
 convolutions, and on any device it is the reference of the stacked one.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -97,11 +99,9 @@ class Loop:
         if batches.steps == 0:
             return np.zeros(0)
         self.network.train()
-        inputs, labels, order = self._client_examples(shard, batches)
         w, losses = self.row[: self.layout.parameters], []
-        for a, b in zip(batches.bounds[:-1].tolist(), batches.bounds[1:].tolist(), strict=True):
-            index = order[a:b]
-            loss = F.cross_entropy(self.network(inputs(index)), labels[index])
+        for inputs, labels in self._batches(shard, batches):
+            loss = F.cross_entropy(self.network(inputs), labels)
             losses.append(loss.detach())
             grads = torch.autograd.grad(loss, self.parameters)
             torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
@@ -109,14 +109,20 @@ class Loop:
             self.rule.update(w, self.rule.direction(self.grad, w, start), self.slots, self.step, None)
         return torch.stack(losses).cpu().numpy()
 
-    def _client_examples(self, shard: np.ndarray, batches: Batches):
-        """Inputs by index, labels and the order: normalised once for the round where the client is small enough."""
-        examples = self.examples
+    def _batches(self, shard: np.ndarray, batches: Batches) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Every batch in turn. A client that is small enough is normalised once, and gathered once an epoch."""
+        examples, bounds = self.examples, batches.bounds.tolist()
         if len(shard) * examples.x[0].numel() > CACHED_FLOATS:
-            return examples.inputs, examples.y, examples.to_device(shard[batches.order])
-        own = examples.to_device(shard)
-        cached, order = examples.inputs(own), examples.to_device(batches.order)
-        if examples.images:
-            pixels = cached.movedim(-3, -1)
-            return (lambda index: pixels[index].movedim(-1, -3)), examples.y[own], order
-        return cached.__getitem__, examples.y[own], order
+            order = examples.to_device(shard[batches.order])
+            for a, b in pairwise(bounds):
+                yield examples.inputs(order[a:b]), examples.y[order[a:b]]
+            return
+        own, order = examples.to_device(shard), examples.to_device(batches.order)
+        cached, labels = examples.inputs(own), examples.y[own]
+        pixels = cached.movedim(-3, -1) if examples.images else cached
+        for first in range(0, batches.steps, batches.epoch):
+            marks = bounds[first : first + batches.epoch + 1]
+            index = order[marks[0] : marks[-1]]
+            x, y = pixels[index], labels[index]
+            x = x.movedim(-1, -3) if examples.images else x
+            yield from zip(x.split(np.diff(marks).tolist()), y.split(np.diff(marks).tolist()), strict=True)
