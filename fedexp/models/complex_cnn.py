@@ -1,6 +1,7 @@
 """The selection thesis' ComplexCNN as in its listing: six 3x3 convolutions with BatchNorm; 1,342,122 on CIFAR-10.
 
-The thesis' text names an extra layer of 192 units that neither its listing nor its code has.
+The thesis' text names an extra layer of 192 units that neither its listing nor its code has. Pooling comes before
+ReLU: the two commute, and ReLU has a quarter of the work.
 """
 
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ class ComplexCNN(Model):
         channels, height, width = images(facts.shape, "complex_cnn", 8)
         layers: list[nn.Module] = []
         for position, outputs in enumerate(WIDTHS):
-            layers += [nn.Conv2d(channels, outputs, 3, padding=1), BatchNorm(outputs), nn.ReLU()]
-            layers += [nn.MaxPool2d(2)] if position % 2 else []
+            layers += [nn.Conv2d(channels, outputs, 3, padding=1), BatchNorm(outputs)]
+            layers += [nn.MaxPool2d(2), nn.ReLU()] if position % 2 else [nn.ReLU()]
             channels = outputs
         flat = channels * (height // 8) * (width // 8)
         return nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, 512), nn.ReLU(), nn.Linear(512, facts.classes))

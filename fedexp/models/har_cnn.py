@@ -41,7 +41,7 @@ class HARCNN(Model):
         inputs, length = facts.shape if len(facts.shape) == 2 else (1, facts.shape[0])
         layers: list[nn.Module] = [] if len(facts.shape) == 2 else [OneChannel()]
         for outputs in self.channels:
-            layers += [nn.Conv1d(inputs, outputs, 3, padding=1), nn.ReLU(), nn.MaxPool1d(2)]
+            layers += [nn.Conv1d(inputs, outputs, 3, padding=1), nn.MaxPool1d(2), nn.ReLU()]
             inputs, length = outputs, length // 2
         layers.append(nn.Flatten())
         inputs *= length

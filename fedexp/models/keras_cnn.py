@@ -27,8 +27,8 @@ class KerasCNN(Model):
         channels, height, width = images(facts.shape, "keras_cnn", 4)
         return nn.Sequential(
             nn.Conv2d(channels, 32, 3, padding=1),
-            nn.ReLU(),
             nn.MaxPool2d(2),
+            nn.ReLU(),
             nn.Conv2d(32, 64, 3, padding=1),
             nn.ReLU(),
             Dropout(self.dropout),

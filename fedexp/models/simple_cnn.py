@@ -1,4 +1,7 @@
-"""The selection thesis' SimpleCNN: two 4x4 convolutions of 8 channels, padding 1; 5,354 parameters on CIFAR-10."""
+"""The selection thesis' SimpleCNN: two 4x4 convolutions of 8 channels, padding 1; 5,354 parameters on CIFAR-10.
+
+Pooling comes before ReLU: the maximum and ReLU commute, gradients included, and ReLU has a quarter of the work.
+"""
 
 from dataclasses import dataclass
 
@@ -11,7 +14,7 @@ from fedexp.roles import Model
 
 @dataclass(frozen=True, kw_only=True)
 class SimpleCNN(Model):
-    """Twice (convolution, ReLU, 2x2 max pooling), then one linear layer (32 -> 31 -> 15 -> 14 -> 7 on CIFAR-10)."""
+    """Twice (convolution, 2x2 max pooling, ReLU), then one linear layer (32 -> 31 -> 15 -> 14 -> 7 on CIFAR-10)."""
 
     def refuse(self, facts: Facts) -> None:
         images(facts.shape, "simple_cnn", 7)
@@ -21,11 +24,11 @@ class SimpleCNN(Model):
         left = [((side - 1) // 2 - 1) // 2 for side in (height, width)]
         return nn.Sequential(
             nn.Conv2d(channels, 8, 4, padding=1),
-            nn.ReLU(),
             nn.MaxPool2d(2),
+            nn.ReLU(),
             nn.Conv2d(8, 8, 4, padding=1),
-            nn.ReLU(),
             nn.MaxPool2d(2),
+            nn.ReLU(),
             nn.Flatten(),
             nn.Linear(8 * left[0] * left[1], facts.classes),
         )
