@@ -1,12 +1,18 @@
-"""The questions a part may ask: the only way it reaches data and randomness."""
+"""The questions a part may ask: the only way it reaches data and randomness.
+
+Legend: n clients asked for, C participants, R models, D entries of a model, K classes.
+"""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
-from fedexp.streams import stream
-from fedexp.values import Plan
+from fedexp.resources import Resources
+from fedexp.streams import client_draws, stream
+from fedexp.values import Plan, Uploads, Weights
 
 if TYPE_CHECKING:
     from fedexp.world import World
@@ -14,10 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """One round's view of the world."""
+    """One round's view of the world; `models` are those that the round began with."""
 
     world: "World"
     round: int
+    models: tuple[Weights, ...]
 
     def rng(self, *name: str | int) -> np.random.Generator:
         """The random stream of (seed, round, name)."""
@@ -26,6 +33,14 @@ class Context:
     def run_rng(self, *name: str | int) -> np.random.Generator:
         """The random stream of (seed, name): the same draws in every round."""
         return stream(self.world.exp.seed, *name)
+
+    def client_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        """Four uniform draws of each of these clients in this round, `[n, 4]`."""
+        return client_draws(self.world.exp.seed, self.round, *name, owner=owner, clients=self.clients)
+
+    def client_run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        """Four uniform draws of each of these clients, the same in every round, `[n, 4]`."""
+        return client_draws(self.world.exp.seed, *name, owner=owner, clients=self.clients)
 
     @property
     def clients(self) -> int:
@@ -42,6 +57,11 @@ class Context:
         """Trainable entries of the model."""
         return self.world.layout.parameters
 
+    @cached_property
+    def example_bytes(self) -> int:
+        """Bytes of one example as it is stored."""
+        return self.world.train.x[0].numel() * self.world.train.x.element_size()
+
     def epochs(self, examples: np.ndarray) -> np.ndarray:
         """Passes over its data that a client with so many examples makes in a round."""
         rule = self.world.exp.local
@@ -54,3 +74,29 @@ class Context:
     def plan(self, owner: np.ndarray) -> Plan:
         """These clients, each on its own data."""
         return Plan(owner, tuple(self.world.partition.shard(int(client)) for client in owner))
+
+    def resources(self, owner: np.ndarray) -> Resources:
+        """What these clients can do in this round (a fleet without machines raises)."""
+        return self.world.exp.fleet.resources(owner, self)
+
+    def class_counts(self, owner: np.ndarray) -> np.ndarray:
+        """How many examples of each class these clients hold, int64 [n, K]."""
+        classes = len(self.world.class_names)
+        held = [np.bincount(self.world.labels[shard], minlength=classes) for shard in self.plan(owner).shards]
+        return np.array(held, dtype=np.int64).reshape(len(owner), classes)
+
+    def labels(self, examples: np.ndarray) -> np.ndarray:
+        """The classes of these training examples."""
+        return self.world.labels[examples]
+
+    def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
+        """Mean of loss**power of the received global model on each client's own data [n]; NaN without data."""
+        return self.world.client_losses(self.models[0], self.plan(owner), power)
+
+    def shares(self, uploads: Uploads) -> np.ndarray:
+        """What each row counts in the aggregator's mean, float64 [C]."""
+        return self.world.exp.aggregator.shares(uploads).cpu().numpy()
+
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor) -> np.ndarray:
+        """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R]."""
+        return self.world.mixture_losses(mix, rows)

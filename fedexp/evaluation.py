@@ -24,10 +24,12 @@ class Evaluation(Part):
     """What is measured, how often, and the accuracies that RoA@x and ToA@x ask for."""
 
     every: Annotated[int, Range(1)] = 1
+    validation: bool = False
     validation_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
     roa: tuple[Threshold, ...] = (0.5, 0.8, 0.9, 0.95)
     toa: tuple[Threshold, ...] = (0.5, 0.8, 0.9, 0.95)
     client_losses: Literal["running", "exact"] = "running"
+    rank_on: Literal["validation", "test"] = "validation"
 
 
 @dataclass(frozen=True)
@@ -70,10 +72,25 @@ class Scorer:
         ]
         return Work(torch.zeros((len(starts), 4), dtype=torch.float64, device=row.device), jobs)
 
+    def losses_work(self, row: torch.Tensor, examples: Examples, index: torch.Tensor) -> Work:
+        """The loss of every example at these positions, `[S, 1]`, in jobs of one chunk each."""
+        starts = range(0, len(index), self.chunk)
+        jobs = [
+            (np.arange(start, min(start + self.chunk, len(index))), lambda part=part: self._losses(row, examples, part))
+            for start, part in zip(starts, index.split(self.chunk), strict=True)
+        ]
+        return Work(torch.zeros((len(index), 1), device=row.device), jobs)
+
     def mean_loss(self, row: torch.Tensor, examples: Examples, index: torch.Tensor) -> float:
         """Sample-weighted mean loss of a row on the examples at these positions; NaN where there are none."""
         sums = [self._sums(row, examples, part)[0] for part in index.split(self.chunk)] if len(index) else []
         return float(sum(sums) / len(index)) if sums else float("nan")
+
+    def _losses(self, row: torch.Tensor, examples: Examples, index: torch.Tensor) -> torch.Tensor:
+        self.row.copy_(row)
+        with torch.inference_mode():
+            logits = self.network(examples.inputs(index))
+            return F.cross_entropy(logits, examples.y[index], reduction="none")[:, None].clone()
 
     def _sums(self, row: torch.Tensor, examples: Examples, index: torch.Tensor | slice) -> torch.Tensor:
         begin = time.perf_counter()

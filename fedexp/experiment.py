@@ -44,7 +44,8 @@ class Experiment(Part):
     @property
     def needs_validation(self) -> bool:
         """Whether some part asks for the server's validation data."""
-        return any(part.needs_validation for part in (self.selector, self.aggregator, self.stop))
+        parts = (self.selector, self.aggregator, self.stop)
+        return self.evaluation.validation or any(part.needs_validation for part in parts)
 
     def refuse(self) -> None:
         """Raises ConfigError where the parts, the machine or the files cannot work together; loads nothing."""
@@ -52,6 +53,12 @@ class Experiment(Part):
             raise ConfigError(
                 "stop=simulated_time needs a simulated clock, but the fleet has none; set fleet=simulated"
             )
+        if self.selector.needs_fleet and not self.fleet.simulates:
+            raise ConfigError(
+                f"selector={type(self.selector).__name__} asks for the clients' machines and links, but the fleet has "
+                "none; set fleet=simulated"
+            )
+        self.fleet.refuse(self.federation.known_clients())
         self.engine.refuse()
         self.dataset.require(self.data_dir)
         facts = self.dataset.facts(self.data_dir)

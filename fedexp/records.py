@@ -17,6 +17,8 @@ METRICS = (
     "round",
     "test_loss",
     "test_accuracy",
+    "validation_loss",
+    "validation_accuracy",
     "train_loss",
     "participants",
     "examples",
@@ -29,7 +31,7 @@ METRICS = (
     "host_s",
     "sim_s",
 )
-TIMINGS = ("select_s", "train_s", "aggregate_s", "evaluate_s", "host_s")
+TIMINGS = ("select_s", "train_s", "aggregate_s", "evaluate_s", "host_s", "selector.shapley_s")
 CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from fedexp.data.dataset import Facts
+from fedexp.resources import Resources
 from fedexp.spec import ConfigError, Part, Positive, Range
 from fedexp.values import Layout, Memory, Plan, Uploads, Weights
 
@@ -80,13 +81,14 @@ class Selector(Part):
     """Who takes part in a round."""
 
     needs_validation = False
+    needs_fleet = False
 
     def choose(self, memory: Memory, ctx: "Context") -> tuple[Plan, Memory]:
-        """The participants of this round and what each trains on."""
+        """The participants of this round, in the order of their uploads, and what each trains on."""
         raise NotImplementedError
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: "Context") -> Memory:
-        """Learns from what came back."""
+        """Learns from what came back. The uploads may hold rows that are not finite."""
         return memory
 
 
@@ -96,12 +98,14 @@ class Fleet(Part):
 
     simulates = False
 
-    def deliver(
-        self,
-        uploads: Uploads,
-        memory: Memory,
-        ctx: "Context",
-    ) -> tuple[Uploads, float, Memory]:
+    def refuse(self, clients: int | None) -> None:
+        """Raises ConfigError where the fleet's files do not serve so many clients (None: the data will tell)."""
+
+    def resources(self, owner: np.ndarray, ctx: "Context") -> Resources:
+        """What these clients can do in this round."""
+        raise NotImplementedError
+
+    def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: "Context") -> tuple[Uploads, float, Memory]:
         """What arrives, and the simulated seconds that the round took."""
         return uploads, 0.0, memory
 
@@ -115,10 +119,10 @@ class Aggregator(Part):
 
     def shares(self, uploads: Uploads) -> torch.Tensor:
         """Weights of the rows, float64 [C], summing to one (all zero where there is nothing to weigh)."""
-        examples = torch.from_numpy(uploads.examples).to(uploads.delta.device, torch.float64)
-        weight = examples if self.weighting == "num_samples" else (examples > 0).double()
+        examples = uploads.examples if self.weighting == "num_samples" else uploads.examples > 0
+        weight = examples * uploads.importance
         total = weight.sum()
-        return weight / total if total > 0 else weight
+        return torch.from_numpy(weight / total if total > 0 else weight).to(uploads.delta.device)
 
     def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
         """One row `[D]` of the rows `delta [C, D]`, given their shares `[C]`."""

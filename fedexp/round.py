@@ -12,7 +12,7 @@ from fedexp.experiment import Experiment
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Task
 from fedexp.training.workers import Work
-from fedexp.values import ClientRows, Memory, Plan, State, Uploads, Weights
+from fedexp.values import SERVER, ClientRows, Memory, Plan, State, Uploads, Weights
 from fedexp.world import World
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ Row = dict[str, Any]  # a round's line of metrics.csv by column
 
 def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
     """Maps a state to the next; beside it the round's row of the metrics and what the participants sent."""
-    ctx, clock = world.at(state.round + 1), Stopwatch()
+    ctx, clock = world.at(state.round + 1, state.models), Stopwatch()
     mem: dict[str, Memory] = {role: without_columns(memory) for role, memory in state.memory.items()}
 
     plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
@@ -30,15 +30,15 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     model = np.zeros(len(plan.owner), dtype=np.int64)
     start = dispatch(exp, state.models, model, plan, mem)
 
-    sent, mem = train(exp, world, start, model, plan, mem, ctx.round)
+    sent, mem = train(exp, world, start, model, plan, mem, ctx)
     clock.lap("train_s")
-    uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, mem.get("fleet", {}), ctx)
+    uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, plan, mem.get("fleet", {}), ctx)
     mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
     clock.lap("select_s")
 
     models, mem = fold(exp, state.models, uploads, mem, ctx)
     clock.lap("aggregate_s")
-    after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + len(plan.owner))
+    after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + clients(plan.owner))
     return after, row(exp, after, sent, uploads) | clock.laps, sent
 
 
@@ -64,14 +64,14 @@ def train(  # noqa: PLR0913
     model: np.ndarray,
     plan: Plan,
     mem: dict[str, Memory],
-    number: int,
+    ctx: Context,
 ) -> tuple[Uploads, dict[str, Memory]]:
     """Trains every participant on its own batches; the deltas, and the columns that stay with the clients."""
     batches = tuple(
-        draw_batches(exp.local, len(shard), world.at(number).rng("batches", int(owner)))
+        draw_batches(exp.local, len(shard), ctx.rng("batches", int(owner)))
         for owner, shard in zip(plan.owner, plan.shards, strict=True)
     )
-    task = Task(start, plan, batches, exp.seed, number)
+    task = Task(start, plan, batches, exp.seed, ctx.round)
     work = Work(start.new_zeros((len(plan.owner), world.layout.size + 2)))
     for rows in world.trainer.groups(task, world.crew.size):
         work.jobs.append((rows, lambda rows=rows: world.train_rows(task, rows)))
@@ -80,7 +80,8 @@ def train(  # noqa: PLR0913
     columns = exp.model.personal(world.layout)
     kept = ClientRows.load(mem.get("personal", {}), columns.stop - columns.start, delta)
     mem["personal"] = kept.put(plan.owner, (start[:, columns] + delta[:, columns])).save()
-    return Uploads(plan.owner, model, plan.sizes, delta, losses[:, 0], losses[:, 1]), mem
+    importance = np.ones(len(plan.owner)) if plan.importance is None else plan.importance
+    return Uploads(plan.owner, model, plan.sizes, importance, delta, losses[:, 0], losses[:, 1]), mem
 
 
 def fold(
@@ -116,12 +117,17 @@ def row(exp: Experiment, state: State, sent: Uploads, uploads: Uploads) -> Row:
     return {
         "round": state.round,
         "train_loss": loss,
-        "participants": len(sent.owner),
+        "participants": clients(sent.owner),
         "examples": int(sent.examples.sum()),
-        "mb_down": size * len(sent.owner),
-        "mb_up": size * len(uploads.owner),
+        "mb_down": size * clients(sent.owner),
+        "mb_up": size * clients(uploads.owner),
         "sim_s": state.sim_s if exp.fleet.simulates else None,
     } | own
+
+
+def clients(owner: np.ndarray) -> int:
+    """How many rows are clients' and not the server's own."""
+    return int((owner != SERVER).sum())
 
 
 def without_columns(memory: Memory) -> Memory:

@@ -126,13 +126,14 @@ def reason_to_stop(state: State) -> str | None:
 
 
 def judge(exp: Experiment, world: World, state: State, row: Row) -> tuple[State, Row]:
-    """Asks the stop rule, which may look at the server's validation data."""
+    """Looks at the server's validation data where that is asked for, and asks the stop rule."""
     scores: dict[str, float] = {}
-    if exp.stop.needs_validation:
+    due = exp.evaluation.validation and (state.round % exp.evaluation.every == 0 or state.round == exp.rounds)
+    if exp.stop.needs_validation or due:
         assert world.validation is not None
         measured = world.score(state.models[0], world.validation)
         scores = {"loss": measured.loss, "accuracy": measured.accuracy}
-        row = row | {"evaluate_s": measured.seconds}
+        row = row | {f"validation_{name}": value for name, value in scores.items()} | {"evaluate_s": measured.seconds}
     reason, memory = exp.stop.judge(scores, state.sim_s, state.memory.get("stop", {}))
     own = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
     state = state.after(memory={**state.memory, "stop": {**memory, "reason": reason}})

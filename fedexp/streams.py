@@ -19,3 +19,22 @@ def stream(seed: int, *name: str | int) -> np.random.Generator:
 def torch_generator(source: np.random.Generator, device: torch.device) -> torch.Generator:
     """A torch generator on the device, seeded by the next draw of a named stream."""
     return torch.Generator(device=device).manual_seed(int(source.integers(2**62)))
+
+
+def client_draws(seed: int, *name: str | int, owner: np.ndarray, clients: int) -> np.ndarray:
+    """Four uniform draws of each of these clients, `[n, 4]`: the same whoever else is asked for.
+
+    Client k's draws are the k-th counter of the named Philox stream: few clients are jumped to, many are cut out of a
+    draw for all `clients`.
+    """
+    generator = stream(seed, *name)
+    if len(owner) * 100 > clients:
+        return generator.random((clients, 4))[owner]
+    draws, position = np.empty((len(owner), 4)), 0
+    bits = generator.bit_generator
+    assert isinstance(bits, np.random.Philox)
+    for place in np.argsort(owner, kind="stable").tolist():
+        bits.advance(int(owner[place]) - position)
+        draws[place] = generator.random(4)
+        position = int(owner[place]) + 1
+    return draws

@@ -78,10 +78,16 @@ class Stack:
 
 @dataclass(frozen=True)
 class Plan:
-    """Who trains on what: `owner [C]` (a client number, or SERVER) and one array of example indices a row."""
+    """Who trains on what: `owner [C]` (a client number, or SERVER) and one array of example indices a row.
+
+    The order of the rows is the order of upload. `importance [C]` multiplies what a row counts in a weighted mean
+    (None: 1); `deadline_s` is how many simulated seconds the round may take (None: as many as it takes).
+    """
 
     owner: np.ndarray
     shards: tuple[np.ndarray, ...]
+    importance: np.ndarray | None = None
+    deadline_s: float | None = None
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -94,12 +100,14 @@ class Uploads:
     """What reached the server, one row a participant.
 
     `owner [C]`, `model [C]` (which of the M models it was given), `examples [C]` (what it trained on),
-    `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's loss, see `evaluation.client_losses`).
+    `importance [C]` (see `Plan`), `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's loss, see
+    `evaluation.client_losses`).
     """
 
     owner: np.ndarray
     model: np.ndarray
     examples: np.ndarray
+    importance: np.ndarray
     delta: torch.Tensor
     loss_before: np.ndarray
     loss_after: np.ndarray
@@ -115,6 +123,7 @@ class Uploads:
             self.owner[keep],
             self.model[keep],
             self.examples[keep],
+            self.importance[keep],
             self.delta[rows],
             self.loss_before[keep],
             self.loss_after[keep],

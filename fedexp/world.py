@@ -12,13 +12,14 @@ from fedexp.evaluation import Pending, Scorer, Scores
 from fedexp.examples import Examples
 from fedexp.experiment import Experiment
 from fedexp.federations.partition import Partition
+from fedexp.mixtures import MixtureScorer
 from fedexp.models.layers import initialise
 from fedexp.streams import stream
 from fedexp.training.engine import Choice
 from fedexp.training.loop import Task, Trainer
 from fedexp.training.stacked import activation_floats
 from fedexp.training.workers import Crew
-from fedexp.values import Layout, State, Weights
+from fedexp.values import Layout, Plan, State, Weights
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class World:
     choice: Choice
     trainer: Trainer
     scorer: Scorer
+    mixtures: MixtureScorer
     crew: Crew
 
     @cached_property
@@ -44,9 +46,9 @@ class World:
         """Examples of every client, int64 [N]."""
         return self.partition.sizes
 
-    def at(self, round_number: int) -> Context:
-        """The questions a part may ask in a round."""
-        return Context(self, round_number)
+    def at(self, round_number: int, models: tuple[Weights, ...] | None = None) -> Context:
+        """The questions a part may ask in a round that begins with these models (the first ones if not given)."""
+        return Context(self, round_number, models or (self.first,))
 
     def with_crew(self, crew: Crew) -> "World":
         """The same world, its work shared by a crew."""
@@ -61,6 +63,23 @@ class World:
     def score(self, weights: Weights, examples: Examples) -> Scores:
         """Scores of a model, now."""
         return self.score_later(weights, examples).result()
+
+    def client_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
+        """Mean of loss**power of a model on each shard of a plan, float64 [C]; NaN for an empty one."""
+        index = self.train.to_device(np.concatenate([*plan.shards, np.zeros(0, np.int64)]))
+        work = self.scorer.losses_work(weights.flat, self.train, index)
+        self.crew.execute(work)
+        losses = work.out[:, 0].cpu().double().numpy() ** power
+        ends = np.cumsum(plan.sizes)
+        sums = np.diff(np.concatenate([[0.0], losses]).cumsum()[np.concatenate([[0], ends])])
+        return np.divide(sums, plan.sizes, out=np.full(len(ends), np.nan), where=plan.sizes > 0)
+
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor) -> np.ndarray:
+        """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R]."""
+        assert self.validation is not None
+        work = self.mixtures.work(torch.from_numpy(mix).to(rows.device), rows, self.validation)
+        self.crew.execute(work)
+        return self.mixtures.means(work, len(mix), len(self.validation)).cpu().numpy()
 
     def train_rows(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         """Trains some rows of a task, `[n, D + 2]`; with exact client losses, the models' before and after it."""
@@ -111,6 +130,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         choice=choice,
         trainer=choice.trainer(network, layout, train, exp.local, exp.engine.memory_mb),
         scorer=Scorer(network(), layout, exp.engine.chunk(floats), device),
+        mixtures=MixtureScorer(network(), layout, floats, device),
         crew=crew,
     )
 

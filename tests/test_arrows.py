@@ -12,6 +12,7 @@ SHARED = {
     "fedexp.values",
     "fedexp.spec",
     "fedexp.context",
+    "fedexp.resources",
     "fedexp.optimizers",
     "fedexp.streams",
     "fedexp.files",

@@ -54,7 +54,7 @@ def finish(process: subprocess.Popen[bytes]) -> None:
 def kept_bytes(run: Path) -> str:
     """metrics.csv without its timing columns, as text that shows every digit."""
     table = pd.read_csv(run / "metrics.csv", dtype=str, keep_default_na=False)
-    return table.drop(columns=list(TIMINGS)).to_csv(index=False)
+    return table.drop(columns=list(TIMINGS), errors="ignore").to_csv(index=False)
 
 
 def model(run: Path) -> torch.Tensor:

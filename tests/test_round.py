@@ -41,7 +41,7 @@ def test_weighted_mean_accumulates_in_double_precision():
 def test_shares_of_clients(tiny: Tiny, weighting: str, expected: list[float]):
     rule = spec.build(tiny(f"aggregator.weighting={weighting}")).aggregator
     three = np.arange(3)
-    uploads = Uploads(three, three, np.array([10, 30, 0]), torch.zeros(3, 1), three * 1.0, three * 1.0)
+    uploads = Uploads(three, three, np.array([10, 30, 0]), np.ones(3), torch.zeros(3, 1), three * 1.0, three * 1.0)
     assert rule.shares(uploads).tolist() == expected
     nobody = uploads.where(np.array([False, False, True]))
     assert rule.shares(nobody).tolist() == [0]

@@ -31,7 +31,7 @@ def test_views_write_through_and_flatten_reads_back(network: nn.Module):
 
 def uploads(owner: list[int]) -> Uploads:
     size = np.array(owner)
-    return Uploads(size, size * 0, size + 1, torch.tensor(owner)[:, None] * 1.0, size * 2.0, size * 3.0)
+    return Uploads(size, size * 0, size + 1, size * 4.0, torch.tensor(owner)[:, None] * 1.0, size * 2.0, size * 3.0)
 
 
 def test_uploads_are_kept_and_sorted_together():

@@ -13,6 +13,10 @@ from fedexp.spec import Part
 class Federation(Part):
     """Who holds which training example. Pure: the same labels and stream give the same partition."""
 
+    def known_clients(self) -> int | None:
+        """Number of clients N; None where only the data knows."""
+        return getattr(self, "clients", None)
+
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError when this federation cannot be made from such a dataset (before it is loaded)."""
 

@@ -1,20 +1,28 @@
 """A simulated fleet and its virtual clock (FedCS, Nishio & Yonetani 2019, with the selection thesis' numbers).
 
 Once a client: mean bandwidth (the same for all) and mean speed ~ U(low, high) examples a second. Each round both jitter
-by a normal law of std `jitter_std` times the mean, cut at +- `jitter_range` times the mean. A round lasts the
-distribution of the model at the slowest participant's bandwidth, then training in parallel and uploads one after
-another. Only trainable entries are sent, 4 bytes each; 1 Mbit = 1e6 bit. Nothing sleeps.
+by a normal law of std `jitter_std` times the mean, cut at +- `jitter_range` times the mean; or both are read from a
+trace. A round lasts `overhead_s`, the distribution of the model at the slowest participant's bandwidth, then training
+in parallel and uploads one after another. Only trainable entries are sent, 4 bytes each. Nothing sleeps.
+
+A client drops out of a round with probability `dropout`: it gets the model, its upload never comes, and the next in the
+queue takes its turn. With a deadline (the round's own, or `deadline_s`) uploads that would end after it are lost and
+the round ends there. A round that nobody takes part in lasts until its deadline, or `idle_s` without one.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 
 from fedexp.context import Context
+from fedexp.fleets.trace import Trace, read_trace
+from fedexp.resources import Resources, arrivals
 from fedexp.roles import Fleet
-from fedexp.spec import ConfigError, Positive, Range
-from fedexp.values import Memory, Uploads
+from fedexp.spec import ConfigError, Fraction, Positive, Range
+from fedexp.values import Memory, Plan, Uploads
 
 
 def truncated_normal(uniform: np.ndarray, mean: np.ndarray, std: float, half_width: float) -> np.ndarray:
@@ -27,27 +35,42 @@ def truncated_normal(uniform: np.ndarray, mean: np.ndarray, std: float, half_wid
     return mean * (1 + std * ndtri(edge + uniform * (1 - 2 * edge)))
 
 
-def sequential_seconds(update: np.ndarray, upload: np.ndarray) -> float:
-    """Seconds until the last of the uploads, one after another in the given order, has arrived.
+@dataclass(frozen=True)
+class Outcome:
+    """Which of a round's clients `[n]` delivered, which were too late, and how many seconds the round took."""
 
-    `update` and `upload` are seconds of training and of sending; a client that is still training when its turn comes
-    is waited for: Theta_i = Theta_{i-1} + t_UL + max(0, t_UD - Theta_{i-1}).
-    """
-    elapsed = 0.0
-    for training, sending in zip(update.tolist(), upload.tolist(), strict=True):
-        elapsed += sending + max(0.0, training - elapsed)
-    return elapsed
+    arrived: np.ndarray
+    late: np.ndarray
+    seconds: float
+
+
+def play(resources: Resources, present: np.ndarray, deadline_s: float | None) -> Outcome:
+    """Runs the clock of one round over clients in the order of their uploads; `present [n]` did not drop out."""
+    start = resources.overhead_s + resources.distribution_s
+    times = np.full(len(present), np.inf)
+    times[present] = start + arrivals(resources.update_s[present], resources.upload_s[present])
+    late = present & (times > (np.inf if deadline_s is None else deadline_s))
+    arrived = present & ~late
+    if late.any():
+        assert deadline_s is not None
+        return Outcome(arrived, late, deadline_s)
+    return Outcome(arrived, late, float(times[arrived].max(initial=start)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulated(Fleet):
-    """Bandwidths in Mbit/s, speeds in examples/s."""
+    """Bandwidths in Mbit/s, speeds in examples/s, times in simulated seconds."""
 
     bandwidth_mbit: Annotated[float, Positive] = 1.4
     speed_low: Annotated[float, Positive] = 10.0
     speed_high: Annotated[float, Positive] = 100.0
     jitter_std: Annotated[float, Range(0)] = 0.1
     jitter_range: Annotated[float, Range(0, 1, high_open=True)] = 0.2
+    dropout: Annotated[float, Fraction] = 0.0
+    deadline_s: Annotated[float, Positive] | None = None
+    overhead_s: Annotated[float, Range(0)] = 0.0
+    idle_s: Annotated[float, Positive] = 180.0
+    trace: Path | None = None
 
     simulates = True
 
@@ -57,17 +80,40 @@ class Simulated(Fleet):
                 f"Simulated.speed_high must be at least speed_low={self.speed_low:g}, got {self.speed_high:g}"
             )
 
-    def deliver(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
-        seconds = self._seconds(uploads, ctx) if len(uploads.owner) else 0.0
-        return uploads, seconds, {**memory, "columns": {"seconds": seconds}}
+    def refuse(self, clients: int | None) -> None:
+        if self.trace is not None and clients is not None:
+            self._trace.require(clients)
 
-    def _seconds(self, uploads: Uploads, ctx: Context) -> float:
-        clients = uploads.owner.tolist()
-        mean = np.array([ctx.run_rng("fleet", client).uniform(self.speed_low, self.speed_high) for client in clients])
-        draws = np.array([ctx.rng("fleet", client).random(2) for client in clients])
-        speed = truncated_normal(draws[:, 0], mean, self.jitter_std, self.jitter_range)
-        link = np.full(len(clients), self.bandwidth_mbit)
+    def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
+        sizes = ctx.sizes[owner]
+        bandwidth, speed = self._rates(owner, ctx) if self.trace is None else self._trace.at(owner, ctx.round)
+        return Resources(bandwidth, speed, ctx.epochs(sizes) * sizes, ctx.parameters * 32.0, self.overhead_s)
+
+    def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
+        """What arrives in time; a row of the server itself always does."""
+        clients = np.flatnonzero(uploads.owner >= 0)
+        deadlines = [limit for limit in (plan.deadline_s, self.deadline_s) if limit is not None]
+        if len(clients):
+            owner = uploads.owner[clients]
+            present = ctx.client_draws("fleet", owner=owner)[:, 2] >= self.dropout
+            outcome = play(self.resources(owner, ctx), present, min(deadlines, default=None))
+        else:
+            nobody = np.zeros(0, dtype=bool)
+            outcome = Outcome(nobody, nobody, self.overhead_s + min(deadlines, default=self.idle_s))
+        keep = np.ones(len(uploads.owner), dtype=bool)
+        keep[clients] = outcome.arrived
+        late, lost = int(outcome.late.sum()), int((~outcome.arrived).sum())
+        columns = {"seconds": outcome.seconds, "late": late, "dropped_out": lost - late}
+        return uploads.where(keep), outcome.seconds, {**memory, "columns": columns}
+
+    def _rates(self, owner: np.ndarray, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
+        mean = self.speed_low + (self.speed_high - self.speed_low) * ctx.client_run_draws("fleet", owner=owner)[:, 0]
+        draws = ctx.client_draws("fleet", owner=owner)
+        link = np.full(len(owner), self.bandwidth_mbit)
         bandwidth = truncated_normal(draws[:, 1], link, self.jitter_std, self.jitter_range)
-        upload = ctx.parameters * 32 / (bandwidth * 1e6)
-        update = ctx.epochs(uploads.examples) * uploads.examples / speed
-        return float(upload.max()) + sequential_seconds(update, upload)
+        return bandwidth, truncated_normal(draws[:, 0], mean, self.jitter_std, self.jitter_range)
+
+    @cached_property
+    def _trace(self) -> Trace:
+        assert self.trace is not None
+        return read_trace(self.trace)

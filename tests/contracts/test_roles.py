@@ -29,7 +29,7 @@ def world_of(config: dict[str, Any]) -> World:
 
 def uploads_like(delta: torch.Tensor, owner: list[int] | None = None) -> Uploads:
     clients = np.array(owner if owner is not None else range(len(delta)))
-    return Uploads(clients, clients * 0, clients * 0 + 20, delta, clients * 1.0, clients * 0.5)
+    return Uploads(clients, clients * 0, clients * 0 + 20, clients * 0 + 1.0, delta, clients * 1.0, clients * 0.5)
 
 
 def folded(
@@ -157,10 +157,11 @@ def test_every_model_runs_or_says_why_not(tiny: Tiny, option: str, shape: tuple[
 def test_every_fleet_delivers_and_survives_nobody(tiny: Tiny, option: str):
     world = world_of(tiny(f"fleet={option}"))
     uploads = uploads_like(torch.zeros(3, world.layout.size))
-    arrived, seconds, _ = world.exp.fleet.deliver(uploads, {}, world.at(1))
+    plan = world.at(1).plan(uploads.owner)
+    arrived, seconds, _ = world.exp.fleet.deliver(uploads, plan, {}, world.at(1))
     assert set(arrived.owner) <= set(uploads.owner)
     assert (seconds > 0) == world.exp.fleet.simulates
-    nobody, _, _ = world.exp.fleet.deliver(uploads.where(np.zeros(3, bool)), {}, world.at(1))
+    nobody, _, _ = world.exp.fleet.deliver(uploads.where(np.zeros(3, bool)), plan, {}, world.at(1))
     assert len(nobody.owner) == 0
 
 

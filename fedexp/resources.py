@@ -1,0 +1,58 @@
+"""What clients' machines and links can do in one round, in simulated seconds.
+
+Source: FedCS (Nishio & Yonetani 2019, arXiv 1804.08333, section III) with the selection thesis' units: speeds in
+examples/s, bandwidths in Mbit/s, 1 Mbit = 1e6 bit. Models are sent down to all participants at once, at the rate of
+the slowest; clients train in parallel and send one after another.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Resources:
+    """This round's bandwidth `[n]` (Mbit/s) and speed `[n]` (examples/s) of some clients, for a model of so many bits.
+
+    `work [n]` is how many examples each would pass through its model: epochs times examples. `overhead_s` is spent in
+    every round on requests, selection and aggregation (T_cs + T_agg).
+    """
+
+    bandwidth: np.ndarray
+    speed: np.ndarray
+    work: np.ndarray
+    bits: float
+    overhead_s: float = 0.0
+
+    @cached_property
+    def update_s(self) -> np.ndarray:
+        """Seconds of training, t_UD."""
+        return self.work / self.speed
+
+    @cached_property
+    def upload_s(self) -> np.ndarray:
+        """Seconds to send a model, t_UL; to receive one alone takes as long."""
+        return self.bits / (self.bandwidth * 1e6)
+
+    @property
+    def distribution_s(self) -> float:
+        """Seconds until all of these clients have the model, T_d; 0 for none."""
+        return float(self.upload_s.max(initial=0.0))
+
+    def where(self, keep: np.ndarray) -> "Resources":
+        """Those of the clients that `keep` (a mask or positions) names, in its order."""
+        return Resources(self.bandwidth[keep], self.speed[keep], self.work[keep], self.bits, self.overhead_s)
+
+
+def arrivals(update_s: np.ndarray, upload_s: np.ndarray) -> np.ndarray:
+    """When each of the uploads, one after another in the given order, has arrived: seconds [n] after distribution.
+
+    A client that still trains when its turn comes is waited for:
+    Theta_i = Theta_{i-1} + t_UL + max(0, t_UD - Theta_{i-1}).
+    """
+    times, elapsed = np.empty(len(update_s)), 0.0
+    for position, (training, sending) in enumerate(zip(update_s.tolist(), upload_s.tolist(), strict=True)):
+        elapsed = max(elapsed, training) + sending
+        times[position] = elapsed
+    return times

@@ -1,0 +1,137 @@
+"""The clock of one round by hand, frozen draws, deadlines, drop-outs."""
+
+import numpy as np
+import pytest
+import torch
+
+from fedexp import spec
+from fedexp.fleets.simulated import play, truncated_normal
+from fedexp.resources import Resources
+from fedexp.spec import ConfigError
+from fedexp.training.workers import Crew
+from fedexp.values import SERVER, Plan, Uploads
+from fedexp.world import World, build_world
+
+LINK = 101_770 * 32 / 1.4e6  # seconds to send the 784-128-10 network at 1.4 Mbit/s: 2.33
+
+
+def world_of(config) -> World:
+    return build_world(spec.build(config), None, Crew())
+
+
+def uploads_of(owner: list[int]) -> Uploads:
+    clients = np.array(owner, dtype=np.int64)
+    ones = np.ones(len(clients))
+    return Uploads(clients, clients * 0, clients * 0 + 20, ones, torch.zeros(len(clients), 1), ones, ones)
+
+
+def plan_of(owner: list[int], deadline_s: float | None = None) -> Plan:
+    return Plan(np.array(owner), tuple(np.arange(20) for _ in owner), None, deadline_s)
+
+
+def resources(update: list[float], upload: list[float], overhead: float = 0.0) -> Resources:
+    return Resources(1 / np.array(upload), np.ones(len(update)), np.array(update), 1e6, overhead)
+
+
+def test_truncated_normal_has_the_bounds_and_the_moments():
+    uniform = np.random.default_rng(0).random(200_000)
+    draws = truncated_normal(uniform, np.full(200_000, 10.0), 0.1, 0.2)
+    assert draws.min() >= 8
+    assert draws.max() <= 12
+    assert draws.mean() == pytest.approx(10, abs=0.01)
+    assert draws.std() == pytest.approx(0.8796, abs=0.01)  # a standard normal cut at +-2 has std 0.8796
+    assert truncated_normal(uniform[:2], np.array([3.0, 4.0]), 0.0, 0.2).tolist() == [3.0, 4.0]
+
+
+class TestPlay:
+    everyone = np.ones(3, dtype=bool)
+    three = resources([5, 1, 12], [2, 3, 4])  # distribution takes 4 s, the uploads are in at 11, 14 and 20 s
+
+    def test_without_a_deadline_the_last_upload_ends_the_round(self):
+        outcome = play(self.three, self.everyone, None)
+        assert outcome.arrived.all()
+        assert outcome.seconds == pytest.approx(20)
+
+    def test_overhead_comes_first(self):
+        assert play(resources([5, 1, 12], [2, 3, 4], 1.5), self.everyone, None).seconds == pytest.approx(21.5)
+
+    def test_what_would_end_after_the_deadline_is_lost_and_the_round_ends_there(self):
+        outcome = play(self.three, self.everyone, 15.0)
+        assert outcome.arrived.tolist() == [True, True, False]
+        assert outcome.late.tolist() == [False, False, True]
+        assert outcome.seconds == 15.0
+
+    def test_the_round_ends_early_when_all_are_in(self):
+        assert play(self.three, self.everyone, 100.0).seconds == pytest.approx(20)
+
+    def test_who_dropped_out_leaves_its_turn_to_the_next(self):
+        outcome = play(self.three, np.array([False, True, True]), None)
+        assert outcome.arrived.tolist() == [False, True, True]
+        assert not outcome.late.any()
+        assert outcome.seconds == pytest.approx(4 + 16)  # the second is in at 4, the third trains until 12
+
+    def test_when_all_drop_out_the_model_was_still_sent_to_them(self):
+        assert play(self.three, np.zeros(3, bool), 50.0).seconds == pytest.approx(4)
+
+
+class TestSimulated:
+    def test_a_round_of_the_mnist_mlp_by_hand(self, tiny):
+        world = world_of(tiny("fleet=simulated", "fleet.jitter_std=0", "dataset.shape=[784]", "fleet.speed_high=10"))
+        arrived, seconds, memory = world.exp.fleet.deliver(uploads_of([0, 2]), plan_of([0, 2]), {}, world.at(1))
+        assert seconds == pytest.approx(LINK + (20 / 10 + LINK) + LINK)
+        assert memory["columns"] == {"seconds": seconds, "late": 0, "dropped_out": 0}
+        assert arrived.owner.tolist() == [0, 2]
+
+    def test_frozen_draws(self, tiny):
+        world = world_of(tiny("fleet=simulated"))
+        seen = world.exp.fleet.resources(np.array([0, 1, 5]), world.at(3))
+        assert seen.speed == pytest.approx(GOLDEN_SPEED)
+        assert seen.bandwidth == pytest.approx(GOLDEN_BANDWIDTH)
+
+    def test_a_client_is_equally_fast_whoever_else_takes_part(self, tiny):
+        world = world_of(tiny("fleet=simulated"))
+        fleet, everyone = world.exp.fleet, np.arange(6)
+        for number in (1, 2):
+            together = fleet.resources(everyone, world.at(number)).speed
+            alone = [fleet.resources(np.array([client]), world.at(number)).speed[0] for client in range(6)]
+            assert together.tolist() == alone
+        first, second = (fleet.resources(everyone, world.at(number)).speed for number in (1, 2))
+        assert (np.maximum(first, second) / np.minimum(first, second) <= 1.2 / 0.8 + 1e-9).all()
+        assert (first != second).all()
+
+    def test_the_clock_advances_without_participants(self, tiny):
+        world = world_of(tiny("fleet=simulated", "fleet.overhead_s=2"))
+        fleet = world.exp.fleet
+        assert fleet.deliver(uploads_of([]), plan_of([]), {}, world.at(1))[1] == 182
+        assert fleet.deliver(uploads_of([]), plan_of([], 60.0), {}, world.at(1))[1] == 62
+
+    def test_the_servers_own_row_takes_no_time_and_always_arrives(self, tiny):
+        world = world_of(tiny("fleet=simulated", "fleet.dropout=1.0"))
+        arrived, seconds, _ = world.exp.fleet.deliver(uploads_of([0, SERVER]), plan_of([0, SERVER]), {}, world.at(1))
+        alone = world.exp.fleet.deliver(uploads_of([0]), plan_of([0]), {}, world.at(1))[1]
+        assert arrived.owner.tolist() == [SERVER]
+        assert seconds == alone
+
+    def test_clients_drop_out_as_often_as_asked(self, tiny):
+        world = world_of(tiny("fleet=simulated", "fleet.dropout=0.3"))
+        everyone = list(range(6))
+        plan, uploads = plan_of(everyone), uploads_of(everyone)
+        lost = 0
+        for number in range(1, 201):
+            arrived, _, memory = world.exp.fleet.deliver(uploads, plan, {}, world.at(number))
+            lost += 6 - len(arrived.owner)
+            assert memory["columns"]["dropped_out"] == 6 - len(arrived.owner)
+        assert lost / 1200 == pytest.approx(0.3, abs=0.04)
+
+    def test_the_fleets_deadline_and_the_rounds_own(self, tiny):
+        world = world_of(tiny("fleet=simulated", "fleet.deadline_s=0.001"))
+        arrived, seconds, memory = world.exp.fleet.deliver(uploads_of([0]), plan_of([0], 50.0), {}, world.at(1))
+        assert (len(arrived.owner), seconds, memory["columns"]["late"]) == (0, 0.001, 1)
+
+    def test_speeds_the_wrong_way_round_are_refused(self, tiny):
+        with pytest.raises(ConfigError, match=r"fleet\.speed_high must be at least speed_low=10, got 5"):
+            spec.build(tiny("fleet=simulated", "fleet.speed_high=5"))
+
+
+GOLDEN_SPEED = [26.102477, 41.493987, 40.048]
+GOLDEN_BANDWIDTH = [1.161042, 1.556848, 1.287169]

@@ -1,0 +1,64 @@
+"""Traces: which line holds when, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedexp import spec
+from fedexp.fleets.trace import read_trace
+from fedexp.run import run
+from fedexp.spec import ConfigError
+from fedexp.training.workers import Crew
+from fedexp.world import build_world
+
+HEAD = "client,round,bandwidth_mbit,compute_samples_per_s\n"
+
+
+def written(folder: Path, body: str, head: str = HEAD) -> Path:
+    path = folder / "trace.csv"
+    path.write_text(head + body)
+    return path
+
+
+def test_a_line_holds_until_the_next_one_of_its_client(tmp_path: Path):
+    trace = read_trace(written(tmp_path, "1,1,2.0,20\n0,3,1.0,10\n0,6,1.5,15\n"))
+    for number, expected in ((1, 1.0), (3, 1.0), (5, 1.0), (6, 1.5), (900, 1.5)):
+        bandwidth, speed = trace.at(np.array([1, 0]), number)
+        assert bandwidth.tolist() == [2.0, expected]
+        assert speed.tolist() == [20.0, expected * 10]
+
+
+def test_who_has_no_line_is_named(tmp_path: Path):
+    trace = read_trace(written(tmp_path, "0,1,1,1\n2,1,1,1\n"))
+    trace.require(1)
+    with pytest.raises(ConfigError, match="1 have none, the first is client 1"):
+        trace.require(3)
+    with pytest.raises(ConfigError, match="the first is client 7"):
+        trace.at(np.array([0, 7]), 1)
+    with pytest.raises(ConfigError, match="the first is client 1"):
+        trace.at(np.array([1]), 1)
+
+
+@pytest.mark.parametrize("line", ["0,0,1,1", "0,1,0,1", "-1,1,1,1", "0,1,x,1", "0,1,1,inf", "0.5,1,1,1", "0,1,,1"])
+def test_a_line_that_cannot_be_is_named(tmp_path: Path, line: str):
+    with pytest.raises(ConfigError, match="line 3 must hold"):
+        read_trace(written(tmp_path, f"0,1,1,1\n{line}\n"))
+
+
+def test_wrong_columns_no_lines_and_no_file(tmp_path: Path):
+    with pytest.raises(ConfigError, match="must have the columns"):
+        read_trace(written(tmp_path, "1,2\n", "client,round\n"))
+    with pytest.raises(ConfigError, match="line 2 must hold"):
+        read_trace(written(tmp_path, ""))
+    with pytest.raises(ConfigError, match="must be a CSV file"):
+        read_trace(tmp_path / "nowhere.csv")
+
+
+def test_a_fleet_follows_its_trace_and_refuses_a_short_one_before_any_data(tmp_path: Path, tiny):
+    path = written(tmp_path, "".join(f"{client},1,1.4,{10 + client}\n" for client in range(6)))
+    exp = spec.build(tiny("fleet=simulated", f"fleet.trace={path}"))
+    world = build_world(exp, None, Crew())
+    assert exp.fleet.resources(np.array([5, 0]), world.at(4)).speed.tolist() == [15.0, 10.0]
+    with pytest.raises(ConfigError, match="4 have none, the first is client 6"):
+        run(tiny("fleet=simulated", f"fleet.trace={path}", "scenario.clients=10"), tmp_path / "run")

@@ -1,0 +1,80 @@
+"""Mixtures of models: the pass that takes them together equals one network after another."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from fedexp import spec
+from fedexp.data.dataset import Facts
+from fedexp.grouped import LAYERS, OneByOne, SideBySide, mixtures
+from fedexp.models.complex_cnn import ComplexCNN
+from fedexp.models.har_cnn import HARCNN
+from fedexp.models.keras_cnn import KerasCNN
+from fedexp.models.mlp import MLP
+from fedexp.models.simple_cnn import SimpleCNN
+from fedexp.training.workers import Crew
+from fedexp.values import Layout
+from fedexp.world import build_world
+
+MODELS = [
+    (MLP(), (1, 8, 8)),
+    (MLP(hidden=()), (5,)),
+    (SimpleCNN(), (3, 12, 12)),
+    (ComplexCNN(), (3, 16, 16)),
+    (KerasCNN(), (1, 8, 8)),
+    (HARCNN(), (6, 32)),
+    (HARCNN(), (40,)),
+]
+
+
+def rows_of(layout: Layout, count: int) -> torch.Tensor:
+    rows = torch.randn((count, layout.size), dtype=torch.float64) * 0.3
+    rows[:, layout.parameters :] = rows[:, layout.parameters :].abs() + 0.5  # variances are positive
+    return rows
+
+
+def test_mixtures_by_hand():
+    rows = torch.tensor([[1.0, 2.0], [3.0, 6.0]])
+    mix = torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])
+    assert mixtures(mix, rows).tolist() == [[1.0, 2.0], [2.0, 4.0], [2.5, 5.0]]
+
+
+@pytest.mark.parametrize(("model", "shape"), MODELS, ids=lambda value: str(getattr(value, "__class__", value).__name__))
+@pytest.mark.parametrize("count", [2, 7])
+def test_side_by_side_equals_one_by_one(model, shape, count: int):
+    network = model.network(Facts(shape, 4, 9)).double()
+    assert SideBySide.fits(network)
+    layout = Layout.of(network)
+    rows, x = rows_of(layout, 3), torch.randn((6, *shape), dtype=torch.float64)
+    mix = torch.rand((count, 3), dtype=torch.float64)
+    mix /= mix.sum(dim=1, keepdim=True)
+    together = SideBySide(network, layout).logits(mix, rows, x)
+    torch.testing.assert_close(together, OneByOne(network, layout).logits(mix, rows, x), rtol=1e-9, atol=1e-9)
+    assert together.shape == (count, 6, 4)
+
+
+def test_an_unknown_layer_is_taken_one_by_one():
+    assert not SideBySide.fits(nn.Sequential(nn.Linear(2, 2), nn.Tanh()))
+    assert nn.Tanh not in LAYERS
+
+
+def test_losses_of_mixtures_and_of_clients_equal_plain_evaluation(tiny):
+    exp = spec.build(tiny("evaluation.validation=true", "evaluation.validation_fraction=0.4"))
+    world = build_world(exp, None, Crew())
+    rows = torch.stack([world.first.flat, torch.randn(world.layout.size) * 0.1])
+    mix = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+    losses = world.at(1).mixture_losses(mix, rows)
+    network = exp.model.network(exp.dataset.facts(exp.data_dir))
+    assert world.validation is not None
+    for row, loss in zip(mixtures(torch.from_numpy(mix), rows), losses, strict=True):
+        logits = torch.func.functional_call(network, world.layout.views(row), (world.validation.inputs(slice(None)),))
+        assert float(nn.functional.cross_entropy(logits, world.validation.y)) == pytest.approx(loss, rel=1e-5)
+    owner = np.array([4, 1])
+    seen = world.at(1).losses(owner), world.at(1).losses(owner, power=2)
+    for position, client in enumerate(owner):
+        index = torch.from_numpy(world.partition.shard(client))
+        logits = torch.func.functional_call(network, world.layout.views(world.first.flat), (world.train.inputs(index),))
+        each = nn.functional.cross_entropy(logits, world.train.y[index], reduction="none")
+        assert seen[0][position] == pytest.approx(float(each.mean()), rel=1e-5)
+        assert seen[1][position] == pytest.approx(float(each.square().mean()), rel=1e-5)
