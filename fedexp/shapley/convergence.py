@@ -1,0 +1,44 @@
+"""When sampled Shapley values have settled: three published tests on the running means `[T, M]` of T permutations.
+
+`per_client` is the selection thesis' text: over the last 20 running means the mean of |v_i - v_T| / |v_T| is below
+0.01 for every client. `flexcs` is its code: the same test on the average over the clients, without absolute values, so
+that a round that made the model worse never converges; by efficiency that average is constant, so the test says
+nothing about the values (kept to reproduce its figures). `gtg_authors` is the code of GTG-Shapley's authors: after more
+than max(30, M) permutations, the largest of the last 10 mean relative changes is at most 0.05.
+"""
+
+import numpy as np
+
+WINDOW = 20
+TOLERANCE = 0.01
+NOTHING = 1e-12
+
+
+def per_client(means: np.ndarray) -> bool:
+    """Every client's running mean has settled; a value of nothing counts as settled."""
+    if len(means) <= WINDOW:
+        return False
+    last, before = means[-1], means[-1 - WINDOW : -1]
+    settled = np.abs(last) < NOTHING
+    size = np.where(settled, 1.0, np.abs(last))
+    return bool((settled | (np.abs(before - last).mean(axis=0) / size < TOLERANCE)).all())
+
+
+def flexcs(means: np.ndarray) -> bool:
+    """The average over clients is at least 1e-6 and has settled."""
+    if len(means) <= WINDOW:
+        return False
+    average = means.mean(axis=1)
+    last, before = average[-1], average[-1 - WINDOW : -1]
+    return bool(last >= 1e-6 and np.abs(before - last).mean() / last < TOLERANCE)
+
+
+def gtg_authors(means: np.ndarray) -> bool:
+    """The largest of the last 10 mean relative distances to the present means is at most 0.05."""
+    if len(means) <= max(30, means.shape[1]):
+        return False
+    last, before = means[-1], means[-11:-1]
+    return bool((np.abs(before - last) / (np.abs(last) + NOTHING)).mean(axis=1).max() <= 0.05)
+
+
+TESTS = {"per_client": per_client, "flexcs": flexcs, "gtg_authors": gtg_authors}
