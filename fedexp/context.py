@@ -75,6 +75,11 @@ class Context:
         """These clients, each on its own data."""
         return Plan(owner, tuple(self.world.partition.shard(int(client)) for client in owner))
 
+    @property
+    def simulates(self) -> bool:
+        """Whether the fleet has machines and links to ask for."""
+        return self.world.exp.fleet.simulates
+
     def resources(self, owner: np.ndarray) -> Resources:
         """What these clients can do in this round (a fleet without machines raises)."""
         return self.world.exp.fleet.resources(owner, self)

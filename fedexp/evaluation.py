@@ -74,11 +74,11 @@ class Scorer:
 
     def losses_work(self, row: torch.Tensor, examples: Examples, index: torch.Tensor) -> Work:
         """The loss of every example at these positions, `[S, 1]`, in jobs of one chunk each."""
-        starts = range(0, len(index), self.chunk)
-        jobs = [
-            (np.arange(start, min(start + self.chunk, len(index))), lambda part=part: self._losses(row, examples, part))
-            for start, part in zip(starts, index.split(self.chunk), strict=True)
-        ]
+        jobs = []
+        for start in range(0, len(index), self.chunk):
+            part = index[start : start + self.chunk]
+            place = np.arange(start, start + len(part))
+            jobs.append((place, lambda part=part: self._losses(row, examples, part)))
         return Work(torch.zeros((len(index), 1), device=row.device), jobs)
 
     def mean_loss(self, row: torch.Tensor, examples: Examples, index: torch.Tensor) -> float:

@@ -24,6 +24,9 @@ NEEDS = {
     "model=har_cnn": ("dataset.shape=[3,16]",),
     "federation=subject": ("dataset.subjects=4",),
     "stop=simulated_time": ("fleet=simulated",),
+    "selector=fedcs": ("fleet=simulated",),
+    "selector=hybridfl": ("fleet=simulated", "selector.upload_permission=0.9", "selector.round_s=2"),
+    "selector=dyn_hybridfl": ("fleet=simulated",),
 }
 REAL = {
     "dataset=mnist",
@@ -63,7 +66,7 @@ def complete(folder: Path, rounds: int) -> pd.DataFrame:
     assert (np.diff(table["host_s"]) > 0).all()
     clients = pd.read_csv(folder / "clients.csv")
     assert list(clients.columns[:5]) == ["round", "client", "examples", "loss_before", "loss_after"]
-    assert len(clients) == table["participants"].sum()
+    assert (clients["client"] >= 0).sum() == table["participants"].sum()
     summary = json.loads((folder / "summary.json").read_text(), parse_constant=pytest.fail)
     assert summary.keys() >= SUMMARY
     assert summary["final_accuracy"] == table["test_accuracy"].iloc[-1]
@@ -79,7 +82,15 @@ def complete(folder: Path, rounds: int) -> pd.DataFrame:
 def test_two_rounds(tiny: Callable[..., dict[str, Any]], option: str, tmp_path: Path):
     run(tiny(option, *NEEDS.get(option, ())), tmp_path)
     table = complete(tmp_path, 2)
-    assert table["sim_s"].notna().all() == (option in ("fleet=simulated", "stop=simulated_time"))
+    assert table["sim_s"].notna().all() == (option == "fleet=simulated" or "fleet=simulated" in NEEDS.get(option, ()))
+
+
+def test_rounds_that_nobody_can_take_part_in(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+    run(tiny("selector=fedcs", "fleet=simulated", "selector.round_s=0.001", "stop=simulated_time"), tmp_path)
+    table = complete(tmp_path, 2)
+    assert table["participants"].tolist() == [0, 0]
+    assert table["sim_s"].tolist() == [0.001, 0.002]
+    assert table["test_loss"].nunique() == 1
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,9 @@ def test_a_round_that_changes_nothing_is_truncated():
 @pytest.mark.parametrize("method", ["auto", "exact", "gtg", "permutations"])
 @pytest.mark.parametrize("players", [0, 1])
 def test_nobody_and_one_alone(method: str, players: int):
-    found = Shapley(method=method).estimate(players, lambda members: members.sum(axis=1) * 2.0, np.random.default_rng(0))
+    found = Shapley(method=method).estimate(
+        players, lambda members: members.sum(axis=1) * 2.0, np.random.default_rng(0)
+    )
     assert found.values.tolist() == [2.0] * players
 
 
@@ -121,7 +123,10 @@ class TestConvergence:
     def test_the_thesis_code_never_settles_when_the_round_made_things_worse(self):
         assert flexcs(self.still)
         assert not flexcs(-self.still)
-        cancelling = self.still + np.linspace(-0.9, 0, 21)[:, None] * [1, -1]  # the clients move, their average does not
+        cancelling = self.still + np.linspace(-0.9, 0, 21)[:, None] * [
+            1,
+            -1,
+        ]  # the clients move, their average does not
         assert flexcs(cancelling)
         assert not per_client(cancelling)
 

@@ -1,0 +1,35 @@
+"""Which examples clients send to the server while the others train (HybridFL, algorithm 8 of the selection thesis).
+
+Classes take turns; for each the uploader with the highest throughput that still has examples of it sends its first
+remaining one. Uploads follow each other, and the first that would end after the deadline ends them all. Corrections of
+the text: the deadline is tested with the example that would be added, and a class that nobody has is passed over.
+"""
+
+import numpy as np
+
+
+def upload_order(shards: list[np.ndarray], labels: list[np.ndarray], throughput: np.ndarray) -> np.ndarray:
+    """All examples of the uploaders in the order of their turns: `(uploader, position in its shard)`, int64 [S, 2].
+
+    `shards` and `labels` hold an array an uploader, `throughput` is [n]; equal throughputs go to the smaller position.
+    """
+    ranked = np.argsort(-throughput, kind="stable")
+    uploader = np.concatenate([np.full(len(shards[who]), who) for who in ranked] or [np.zeros(0, np.int64)])
+    place = np.concatenate([np.arange(len(shards[who])) for who in ranked] or [np.zeros(0, np.int64)])
+    label = np.concatenate([labels[who] for who in ranked] or [np.zeros(0, np.int64)])
+    by_class = np.argsort(label, kind="stable")
+    counts = np.unique(label, return_counts=True)[1]
+    turn = np.empty(len(label), dtype=np.int64)
+    turn[by_class] = np.concatenate([np.arange(count) for count in counts] or [np.zeros(0, np.int64)])
+    order = np.lexsort((label, turn))
+    return np.stack([uploader[order], place[order]], axis=1)
+
+
+def uploaded(
+    shards: list[np.ndarray], labels: list[np.ndarray], throughput: np.ndarray, bits: float, deadline_s: float
+) -> np.ndarray:
+    """The examples that reach the server before the deadline, in the order of arrival; `throughput [n]` in Mbit/s."""
+    order = upload_order(shards, labels, throughput)
+    arrival = np.cumsum(bits / (throughput[order[:, 0]] * 1e6))
+    in_time = order[: np.searchsorted(arrival, deadline_s, side="right")]
+    return np.array([shards[who][place] for who, place in in_time.tolist()], dtype=np.int64)

@@ -1,0 +1,32 @@
+"""Choosing positions out of an array of values, in O(N) work: ties always go to the smallest position."""
+
+import numpy as np
+
+
+def lowest(values: np.ndarray, count: int) -> np.ndarray:
+    """The positions of the `count` smallest values, ascending; NaN counts as largest."""
+    if count >= len(values):
+        return np.arange(len(values))
+    if count <= 0:
+        return np.zeros(0, dtype=np.int64)
+    keys = np.where(np.isnan(values), np.inf, values)
+    edge = np.partition(keys, count - 1)[count - 1]
+    below = np.flatnonzero(keys < edge)
+    ties = np.flatnonzero(keys == edge)[: count - len(below)]
+    return np.sort(np.concatenate([below, ties]))
+
+
+def highest(values: np.ndarray, count: int) -> np.ndarray:
+    """The positions of the `count` largest values, ascending; NaN counts as smallest."""
+    return lowest(-values, count)
+
+
+def weighted_draw(log_weight: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Up to `count` distinct positions, ascending, drawn one after another in proportion to exp(log_weight).
+
+    Weights are renormalised after each draw; the largest of independently Gumbel-perturbed log weights have exactly
+    this law (Efraimidis & Spirakis 2006 in logarithms), and nothing underflows. A log weight of -inf or NaN is never
+    drawn, so fewer may come back.
+    """
+    possible = np.flatnonzero(log_weight > -np.inf)
+    return possible[highest(log_weight[possible] + rng.gumbel(size=len(possible)), count)]
