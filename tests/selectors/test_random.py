@@ -1,0 +1,24 @@
+import numpy as np
+import pytest
+from stages import Stage, play
+
+from fedexp.selectors.random import Random, sample_clients
+
+
+def test_a_share_is_rounded_up_and_is_at_least_one():
+    for fraction, expected in ((0.1, 1), (0.5, 3), (0.51, 4), (1.0, 6), (1e-9, 1)):
+        owners, _ = play(Random(fraction=fraction), [Stage(np.full(6, 1))])
+        assert len(owners[0]) == expected
+
+
+def test_three_rounds_are_three_draws(equal_sizes: Stage):
+    owners, _ = play(Random(count=3), [equal_sizes] * 8)
+    assert len({tuple(owner) for owner in owners}) > 3
+
+
+def test_everybody_is_equally_likely():
+    seen = np.zeros(5)
+    for seed in range(4000):
+        seen[sample_clients(5, 2, np.random.default_rng(seed))] += 1
+    assert seen / 4000 == pytest.approx([0.4] * 5, abs=0.03)
+    assert sample_clients(3, 9, np.random.default_rng(0)).tolist() == [0, 1, 2]

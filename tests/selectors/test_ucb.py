@@ -1,0 +1,39 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from stages import Stage, play
+
+from fedexp.selectors.ucb import UCB, upper_bounds
+from fedexp.shapley.estimate import Shapley
+
+WORTH = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
+
+
+def test_bounds_by_hand():
+    # after e^4 - 1 rounds the logarithm is 4: half widths of 0.5 * sqrt(4 / N)
+    bounds = upper_bounds(np.array([1.0, 2.0, 3.0]), np.array([1, 4, 0]), np.exp(4) - 1, 0.5)
+    assert bounds == pytest.approx([2.0, 2.5, np.inf])
+    assert upper_bounds(np.array([1.0, 2.0]), np.array([1, 0]), 7, 0.0).tolist() == [1.0, np.inf]
+
+
+def test_five_rounds_by_hand(equal_sizes: Stage):
+    game = replace(equal_sizes, utility=lambda coalition: float(WORTH[list(coalition)].sum()))
+    owners, memories = play(UCB(count=2, beta=2.0, shapley=Shapley()), [game] * 6)
+    assert sorted(client for owner in owners[:3] for client in owner) == [0, 1, 2, 3, 4, 5]
+    # all bounds are equally wide until 0 and 2 have taken part more often
+    assert owners[3] == [0, 2]
+    # round 5: ln 5 = 1.61; 0: 5 + 2 sqrt(.80) = 6.79, 2: 5.79, 4: 3 + 2 sqrt(1.61) = 5.54: still 0 and 2
+    assert owners[4] == [0, 2]
+    # round 6: ln 6 = 1.79; 2: 4 + 2 sqrt(.597) = 5.55, 4: 3 + 2 sqrt(1.79) = 5.68: now 0 and 4
+    assert owners[5] == [0, 4]
+    assert memories[5]["count"].tolist() == [4, 1, 3, 1, 2, 1]
+
+
+def test_without_width_it_is_greedyfed(equal_sizes: Stage):
+    from fedexp.selectors.greedyfed import GreedyFed
+
+    game = replace(equal_sizes, utility=lambda coalition: float(WORTH[list(coalition)].sum()))
+    greedy, _ = play(GreedyFed(count=2, shapley=Shapley()), [game] * 6)
+    narrow, _ = play(UCB(count=2, beta=0.0, shapley=Shapley()), [game] * 6)
+    assert greedy == narrow
