@@ -15,6 +15,7 @@ SHARED = {
     "fedexp.optimizers",
     "fedexp.streams",
     "fedexp.files",
+    "fedexp.metrics",
     "fedexp.data.dataset",
 }
 

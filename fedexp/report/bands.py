@@ -1,0 +1,78 @@
+"""The course of a quantity for each method: the mean line over its seeds, in the band from the least to the greatest.
+
+Between two known values of a run lies a straight line, so runs that are evaluated at different rounds or times can be
+averaged. Where not all runs of a method are there (one is unfinished, one stopped early) the line is dotted.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedexp.report import look
+from fedexp.report.methods import Method
+from fedexp.report.runs import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Curve = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Over positions `x`: mean, least and greatest of the runs that are there, and whether all of them are."""
+
+    x: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    complete: np.ndarray
+
+
+def known(x: np.ndarray, y: np.ndarray) -> Curve:
+    """The points of a curve that exist."""
+    exists = np.isfinite(x) & np.isfinite(y)
+    return x[exists], y[exists]
+
+
+def band(curves: Sequence[Curve]) -> Band | None:
+    """The band of a method's curves; None where they have no points."""
+    curves = [(x, y) for x, y in curves if len(x)]
+    if not curves:
+        return None
+    grid = np.unique(np.concatenate([x for x, _ in curves]))
+    values = np.stack([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in curves])
+    there = np.isfinite(values).sum(axis=0)
+    covered = there > 0
+    values, there = values[:, covered], there[covered]
+    return Band(
+        x=grid[covered],
+        mean=np.nanmean(values, axis=0),
+        low=np.nanmin(values, axis=0),
+        high=np.nanmax(values, axis=0),
+        complete=there == len(curves),
+    )
+
+
+def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve]) -> list[Method]:
+    """Draws a band for each method and returns the methods that have one."""
+    drawn = []
+    for method in methods:
+        found = band([curve(run) for run in method.runs])
+        if found is not None:
+            _draw(axes, found, method)
+            drawn.append(method)
+    return drawn
+
+
+def _draw(axes: "Axes", found: Band, method: Method) -> None:
+    style = look.line(method)
+    axes.fill_between(found.x, found.low, found.high, color=style["color"], alpha=0.15, linewidth=0)
+    axes.plot(found.x, np.where(found.complete, found.mean, np.nan), **style)
+    if len(found.x) == 1:
+        axes.plot(found.x, found.mean, "o", color=style["color"])
+    partly = np.convolve(~found.complete, [1, 1, 1], mode="same") > 0  # a point more, so that it joins the solid line
+    if partly.any():
+        axes.plot(found.x, np.where(partly, found.mean, np.nan), **{**style, "linestyle": ":"})

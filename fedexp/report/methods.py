@@ -1,0 +1,134 @@
+"""Runs grouped into methods: everything but the seed is the same, and the label says what differs between them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedexp.report.runs import Run
+
+BUNDLES = ("algorithm", "experiment")
+# These change neither what is computed nor what is measured about it.
+_INDIFFERENT = ("seed", "data_dir", "checkpoint_s", "evaluation.roa", "evaluation.toa", "evaluation.rank_on")
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """Runs that differ in the seed only; its position gives it the same colour in every picture."""
+
+    position: int
+    label: str
+    runs: tuple[Run, ...]
+
+    @property
+    def unfinished(self) -> int:
+        return sum(not run.finished for run in self.runs)
+
+
+def group(runs: Iterable[Run]) -> list[Method]:
+    """The methods, in the order in which they first appear."""
+    groups: dict[Any, list[Run]] = {}
+    for run in runs:
+        groups.setdefault((_frozen(options(run)), _frozen(settings(run))), []).append(run)
+    names = labels([members[0] for members in groups.values()])
+    return [
+        Method(position, label, tuple(members))
+        for position, (label, members) in enumerate(zip(names, groups.values(), strict=True))
+    ]
+
+
+def options(run: Run) -> dict[str, str]:
+    """The choices of groups that make a method."""
+    mute = ("engine", "hydra")
+    return {
+        name: option for name, option in run.choices.items() if option is not None and name.split("/")[0] not in mute
+    }
+
+
+def settings(run: Run) -> dict[str, Any]:
+    """The config keys that make a method; a key that is null is as good as absent."""
+    return {
+        key: value
+        for key, value in run.config.items()
+        if value is not None and key not in _INDIFFERENT and not key.startswith("engine.")
+    }
+
+
+def labels(runs: Sequence[Run]) -> list[str]:
+    """One short text for each method, given by one of its runs: the options, then the keys that tell it from others."""
+    if len(runs) == 1:
+        return [alone(runs[0])]
+    names = []
+    for run in runs:
+        peers = [other for other in runs if options(other) == options(run)]
+        words = [*_option_words(run, runs), *_key_words(run, peers)]
+        names.append(", ".join(words) or alone(run))
+    return [_numbered(name, names[:position]) for position, name in enumerate(names)]
+
+
+def alone(run: Run) -> str:
+    """What a run is called where nothing stands beside it."""
+    chosen = options(run)
+    return chosen.get("algorithm") or chosen.get("selector") or run.folder.name
+
+
+def differing_options(runs: Sequence[Run]) -> list[str]:
+    """The groups whose option is not the same everywhere, bundles first."""
+    names = dict.fromkeys([*BUNDLES, *(name for run in runs for name in options(run))])
+    return [name for name in names if len({options(run).get(name) for run in runs}) > 1]
+
+
+def differing_keys(runs: Sequence[Run]) -> list[str]:
+    """The keys whose value is not the same everywhere, without those that only follow another key."""
+    names = dict.fromkeys(key for run in runs for key in settings(run))
+    return [name for name in names if _differs(name, [settings(run) for run in runs]) and _own(name, runs)]
+
+
+def value_text(value: Any) -> str:
+    """A config value as the command line wants it."""
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(value_text, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _option_words(run: Run, runs: Sequence[Run]) -> list[str]:
+    """The differing options of a run, without those that its algorithm or experiment always brings."""
+    own, names = options(run), differing_options(runs)
+    bundles = {name: own[name] for name in BUNDLES if name in names and name in own}
+    allies = [options(other) for other in runs if bundles.items() <= options(other).items()]
+    words = []
+    for name in names:
+        implied = bundles and name not in BUNDLES and len({ally.get(name) for ally in allies}) == 1
+        if name in own and not implied:
+            unclear = own[name] == "none" or any(
+                own[name] == options(other).get(n) for other in runs for n in names if n != name
+            )
+            words.append(f"{name}={own[name]}" if unclear else own[name])
+    return words
+
+
+def _key_words(run: Run, peers: Sequence[Run]) -> list[str]:
+    keys = differing_keys(peers)
+    last = [key.rpartition(".")[2] for key in keys]
+    short = {key: name if last.count(name) == 1 else key for key, name in zip(keys, last, strict=True)}
+    return [f"{short[key]}={value_text(settings(run).get(key))}" for key in keys]
+
+
+def _differs(key: str, configs: Sequence[Mapping[str, Any]]) -> bool:
+    return len({_frozen(config.get(key)) for config in configs}) > 1
+
+
+def _own(key: str, runs: Sequence[Run]) -> bool:
+    """Whether a key was set differently itself, rather than following another one as `${scenario.clients}` does."""
+    return _differs(key, [run.written for run in runs])
+
+
+def _numbered(name: str, earlier: Sequence[str]) -> str:
+    return f"{name} ({earlier.count(name) + 1})" if name in earlier else name
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return frozenset((key, _frozen(entry)) for key, entry in value.items())
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
