@@ -153,9 +153,9 @@ COMMANDS = {
         _report,
         "report DIR... [--out FILE]",
         "compare runs: tables, pictures and a page",
-        "\nDIR is a run folder, a sweep, or a folder with runs further below. Runs that differ in the seed only are one\n"
-        "method. FILE ends in .md (default: report.md in the one DIR, else outputs/report.md); pictures and tables\n"
-        "(CSV, Markdown, LaTeX) go into the folder beside it that is named like it.\n",
+        "\nDIR is a run folder, a sweep, or a folder with runs further below. Runs that differ in the seed only are\n"
+        "one method. FILE ends in .md (default: report.md in the one DIR, else outputs/report.md); the folder named\n"
+        "like it holds the pictures, and the tables as CSV, Markdown and LaTeX.\n",
     ),
     "list": Command(_list, "list [GROUP]", "show the config groups, or the options of one; * marks the default"),
     "data": Command(_data, "data check|download NAME... [data_dir=DIR]", "verify or fetch the files of datasets"),

@@ -1,7 +1,7 @@
 """The course of a quantity for each method: the mean line over its seeds, in the band from the least to the greatest.
 
 Between two known values of a run lies a straight line, so runs that are evaluated at different rounds or times can be
-averaged. Where not all runs of a method are there (one is unfinished, one stopped early) the line is dotted.
+averaged from where the last of them begins. Where some have ended (unfinished, stopped early) the line is dotted.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,12 +43,12 @@ def band(curves: Sequence[Curve]) -> Band | None:
     if not curves:
         return None
     grid = np.unique(np.concatenate([x for x, _ in curves]))
+    grid = grid[grid >= max(x[0] for x, _ in curves)]
     values = np.stack([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in curves])
     there = np.isfinite(values).sum(axis=0)
-    covered = there > 0
-    values, there = values[:, covered], there[covered]
+    grid, values, there = grid[there > 0], values[:, there > 0], there[there > 0]
     return Band(
-        x=grid[covered],
+        x=grid,
         mean=np.nanmean(values, axis=0),
         low=np.nanmin(values, axis=0),
         high=np.nanmax(values, axis=0),
@@ -56,19 +56,28 @@ def band(curves: Sequence[Curve]) -> Band | None:
     )
 
 
-def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve]) -> list[Method]:
-    """Draws a band for each method and returns the methods that have one."""
+def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve], widening: float = 0.0) -> list[Method]:
+    """Draws a band for each method and returns the methods that have one.
+
+    With `widening` (points) each line is wider than the next, so that lines in the same place can all be seen.
+    """
     drawn = []
-    for method in methods:
+    for rank, method in enumerate(methods):
         found = band([curve(run) for run in method.runs])
         if found is not None:
-            _draw(axes, found, method)
+            _draw(axes, found, method, widening * (len(methods) - 1 - rank))
             drawn.append(method)
     return drawn
 
 
-def _draw(axes: "Axes", found: Band, method: Method) -> None:
+def titled(title: str, methods: Sequence[Method]) -> str:
+    """Says what line and band are, where there is a band."""
+    return f"{title}: mean and range over seeds" if any(len(method.runs) > 1 for method in methods) else title
+
+
+def _draw(axes: "Axes", found: Band, method: Method, wider: float) -> None:
     style = look.line(method)
+    style["linewidth"] += wider
     axes.fill_between(found.x, found.low, found.high, color=style["color"], alpha=0.15, linewidth=0)
     axes.plot(found.x, np.where(found.complete, found.mean, np.nan), **style)
     if len(found.x) == 1:

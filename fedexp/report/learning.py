@@ -17,8 +17,8 @@ def over_rounds(methods: Sequence[Method]) -> "Figure | None":
     left, right = figure.subplots(1, 2, sharex=True)
     drawn = bands.draw(left, methods, lambda run: _evaluated(run, "test_accuracy"))
     drawn += bands.draw(right, methods, lambda run: _evaluated(run, "test_loss"))
-    look.finish(left, "Test accuracy", "Round", "Accuracy")
-    look.finish(right, "Test loss", "Round", "Mean loss of an example")
+    look.finish(left, bands.titled("Test accuracy", methods), "Round", "Accuracy")
+    look.finish(right, bands.titled("Test loss", methods), "Round", "Mean loss of an example")
     look.whole(left.xaxis)
     look.legend(figure, [method for method in methods if method in drawn])
     return figure if drawn else None
@@ -29,7 +29,8 @@ def over_seconds(methods: Sequence[Method]) -> "Figure | None":
     figure = look.figure(7, 4, methods)
     axes = figure.subplots()
     drawn = bands.draw(axes, methods, lambda run: bands.known(run.column("sim_s"), run.column("test_accuracy")))
-    look.finish(axes, "Test accuracy over simulated time", "Simulated seconds", "Accuracy")
+    axes.set_xlim(left=0)
+    look.finish(axes, bands.titled("Test accuracy", drawn), "Simulated seconds", "Accuracy")
     look.legend(figure, drawn)
     return figure if drawn else None
 

@@ -1,7 +1,8 @@
 """The report as one Markdown page beside a folder of its pictures and tables."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,6 +22,8 @@ _READING = {
     "simulated": "By the cumulative seconds of the simulated clock; otherwise as above.",
 }
 
+_PARTLY = "which makes its AUC, selections and rounds smaller and its accuracies earlier than those of a finished run"
+
 
 def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[Table]:
     """Writes the page and its folder, the page last, and returns the tables; `empty` are the folders left out."""
@@ -33,7 +36,7 @@ def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[
         _heading(methods),
         _notes(methods, empty),
         *(_table_section(table, folder.name) for table in made),
-        *(_picture_section(picture, folder.name) for picture in drawn),
+        *(_picture_section(title, same, folder.name) for title, same in groupby(drawn, lambda one: one.title)),
         _differences(methods),
         _runs(methods),
     ]
@@ -59,7 +62,7 @@ def _notes(methods: Sequence[Method], empty: Sequence[Path]) -> str:
     for method in methods:
         for run in method.runs:
             if not run.finished:
-                notes.append(f"`{shown(run.folder)}` is unfinished: used up to round {run.rounds[-1]}.")
+                notes.append(f"`{shown(run.folder)}` is unfinished: used up to round {run.rounds[-1]}, {_PARTLY}.")
         twice = [str(seed) for seed, count in Counter(run.seed for run in method.runs).items() if count > 1]
         if twice:
             notes.append(f"{method.label}: several runs of seed {', '.join(twice)}, each counted as a run of its own.")
@@ -72,9 +75,9 @@ def _table_section(table: Table, folder: str) -> str:
     return f"## {table.title}\n\n{_READING[table.name]}\n\n{table.grid().markdown()}\nFiles: {files}\n"
 
 
-def _picture_section(picture: pictures.Picture, folder: str) -> str:
-    target = quote(f"{folder}/{picture.name}.png")
-    return f"## {picture.title}\n\n![{picture.title}]({target})\n\n{picture.caption}\n"
+def _picture_section(title: str, same: Iterable[pictures.Picture], folder: str) -> str:
+    figures = (f"![{title}]({quote(f'{folder}/{picture.name}.png')})\n\n{picture.caption}\n" for picture in same)
+    return f"## {title}\n\n" + "\n".join(figures)
 
 
 def _differences(methods: Sequence[Method]) -> str:
@@ -88,7 +91,8 @@ def _differences(methods: Sequence[Method]) -> str:
         [method.label, *(options(run).get(name, "-") for name in groups), *(_setting(run, key) for key in keys)]
         for method, run in zip(methods, first, strict=True)
     ]
-    return f"## Differences\n\n{Grid(('method', *groups, *keys), rows).markdown()}"
+    headings = ("method", *groups, *keys)
+    return f"## Differences\n\n{Grid(headings, rows, 1 + len(groups)).markdown()}"
 
 
 def _setting(run: Run, key: str) -> str:
@@ -98,7 +102,7 @@ def _setting(run: Run, key: str) -> str:
 def _runs(methods: Sequence[Method]) -> str:
     headings = ("folder", "method", "seed", "rounds", "state", "versions", "commit", "device")
     rows = [_run_row(method, run) for method in methods for run in method.runs]
-    return f"## Runs\n\n{Grid(headings, rows).markdown()}"
+    return f"## Runs\n\n{Grid(headings, rows, len(headings)).markdown()}"
 
 
 def _run_row(method: Method, run: Run) -> list[str]:

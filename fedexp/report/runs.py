@@ -53,7 +53,7 @@ class Run:
         """A column of numbers, NaN for every cell that does not exist."""
         if name not in self.metrics:
             return np.full(len(self.metrics), np.nan)
-        return pd.to_numeric(self.metrics[name], errors="coerce").to_numpy(dtype=np.float64)
+        return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64)
 
 
 def collect(directories: Sequence[Path]) -> tuple[list[Run], list[Path]]:
@@ -75,7 +75,7 @@ def find(directory: Path) -> list[Path]:
     if not directory.is_dir():
         what = "it is a file" if directory.exists() else "there is none"
         raise ConfigError(f"report needs a folder at {directory}, but {what}; give run folders or folders of runs")
-    found = sorted(_below(directory), key=_natural)
+    found = sorted(_below(directory), key=natural)
     if not found:
         raise ConfigError(f"{directory} holds no runs: no metrics.csv in it or below; give run folders or a sweep")
     return found
@@ -89,7 +89,8 @@ def _below(directory: Path) -> Iterator[Path]:
         folders[:] = [name for name in folders if not name.startswith(".")]
 
 
-def _natural(path: Path) -> list[tuple[bool, int, str]]:
+def natural(path: Path) -> list[tuple[bool, int, str]]:
+    """The order of paths in which 10 comes after 2."""
     return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in path.parts]
 
 

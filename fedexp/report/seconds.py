@@ -43,7 +43,7 @@ def _figure(methods: Sequence[Method], column: str, title: str) -> "Figure | Non
     if not drawn:
         return None
     marked = [mark for method in drawn for mark in _marks(axes, method, column)]
-    look.finish(axes, title, "Round", "Seconds")
+    look.finish(axes, bands.titled(title, drawn), "Round", "Seconds")
     look.whole(axes.xaxis)
     axes.set_ylim(bottom=0)
     look.legend(figure, drawn, _explained(marked))
