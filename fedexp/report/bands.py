@@ -56,32 +56,36 @@ def band(curves: Sequence[Curve]) -> Band | None:
     )
 
 
-def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve], widening: float = 0.0) -> list[Method]:
-    """Draws a band for each method and returns the methods that have one.
-
-    With `widening` (points) each line is wider than the next, so that lines in the same place can all be seen.
-    """
-    drawn = []
-    for rank, method in enumerate(methods):
-        found = band([curve(run) for run in method.runs])
-        if found is not None:
-            _draw(axes, found, method, widening * (len(methods) - 1 - rank))
-            drawn.append(method)
-    return drawn
+def of(method: Method, curve: Callable[[Run], Curve]) -> Band | None:
+    """The band of a method's runs."""
+    return band([curve(run) for run in method.runs])
 
 
-def titled(title: str, methods: Sequence[Method]) -> str:
-    """Says what line and band are, where there is a band."""
-    return f"{title}: mean and range over seeds" if any(len(method.runs) > 1 for method in methods) else title
+def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve]) -> list[Method]:
+    """Draws a band for each method and returns the methods that have one."""
+    found = [(method, one) for method in methods if (one := of(method, curve)) is not None]
+    for method, one in found:
+        shade(axes, one, method)
+        line(axes, one, method)
+    return [method for method, _ in found]
 
 
-def _draw(axes: "Axes", found: Band, method: Method, wider: float) -> None:
+def shade(axes: "Axes", found: Band, method: Method) -> None:
+    """Fills the range over the runs."""
+    axes.fill_between(found.x, found.low, found.high, color=look.color(method), alpha=0.15, linewidth=0)
+
+
+def line(axes: "Axes", found: Band, method: Method) -> None:
+    """The mean, dotted where not all runs are there; a point where there is but one position."""
     style = look.line(method)
-    style["linewidth"] += wider
-    axes.fill_between(found.x, found.low, found.high, color=style["color"], alpha=0.15, linewidth=0)
     axes.plot(found.x, np.where(found.complete, found.mean, np.nan), **style)
     if len(found.x) == 1:
         axes.plot(found.x, found.mean, "o", color=style["color"])
     partly = np.convolve(~found.complete, [1, 1, 1], mode="same") > 0  # a point more, so that it joins the solid line
     if partly.any():
         axes.plot(found.x, np.where(partly, found.mean, np.nan), **{**style, "linestyle": ":"})
+
+
+def titled(title: str, methods: Sequence[Method]) -> str:
+    """Says what line and band are, where there is a band."""
+    return f"{title}: mean and range over seeds" if any(len(method.runs) > 1 for method in methods) else title

@@ -73,4 +73,4 @@ def _with_seeds(method: Method) -> str:
 
 def _columns(width: float, methods: Sequence[Method]) -> int:
     longest = max((len(_with_seeds(method)) for method in methods), default=1)
-    return max(1, min(len(methods), int(width / (0.075 * longest + 0.6))))
+    return max(1, min(len(methods), int(width / (0.066 * longest + 0.55))))

@@ -72,8 +72,8 @@ def alone(run: Run) -> str:
 
 
 def differing_options(runs: Sequence[Run]) -> list[str]:
-    """The groups whose option is not the same everywhere, bundles first."""
-    names = dict.fromkeys([*BUNDLES, *(name for run in runs for name in options(run))])
+    """The groups whose option is not the same everywhere; those that methods are usually named by stand first."""
+    names = dict.fromkeys([*BUNDLES, "selector", *(name for run in runs for name in options(run))])
     return [name for name in names if len({options(run).get(name) for run in runs}) > 1]
 
 
@@ -101,11 +101,15 @@ def _option_words(run: Run, runs: Sequence[Run]) -> list[str]:
     for name in names:
         implied = bundles and name not in BUNDLES and len({ally.get(name) for ally in allies}) == 1
         if name in own and not implied:
-            unclear = own[name] == "none" or any(
-                own[name] == options(other).get(n) for other in runs for n in names if n != name
-            )
-            words.append(f"{name}={own[name]}" if unclear else own[name])
+            words.append(own[name] if _telling(name, names, runs) else f"{name}={own[name]}")
     return words
+
+
+def _telling(group: str, groups: Sequence[str], runs: Sequence[Run]) -> bool:
+    """Whether the options of a group are understood without its name: none of them is `none` or another group's."""
+    mine = {options(run).get(group) for run in runs} - {None}
+    others = {options(run).get(name) for run in runs for name in groups if name != group}
+    return not mine & (others | {"none"})
 
 
 def _key_words(run: Run, peers: Sequence[Run]) -> list[str]:

@@ -19,6 +19,8 @@ _BAND = (
 )
 _CROSSES = "A cross marks a round of one seed in which the Shapley values did not converge."
 
+_SHARED = "Where lines coincide, their colours alternate."
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -58,7 +60,7 @@ _MADE: tuple[tuple[Picture, Callable[[Sequence[Method]], "Figure | None"]], ...]
         convergence.figure,
     ),
     (
-        Picture("participants", "Participants", f"Clients that took part in a round. {_BAND}"),
+        Picture("participants", "Participants", f"Clients that took part in a round. {_BAND} {_SHARED}"),
         participants.figure,
     ),
 )

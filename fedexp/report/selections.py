@@ -41,7 +41,7 @@ def figure(methods: Sequence[Method]) -> "Figure | None":
             axes.axvline(counts[0], **look.line(method))
         else:
             axes.plot(*curve, **look.line(method))
-            axes.fill_between(*curve, color=look.color(method), alpha=0.1, linewidth=0)
+            axes.fill_between(*curve, color=look.color(method), alpha=0.25 / len(drawn), linewidth=0)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     look.whole(axes.xaxis)

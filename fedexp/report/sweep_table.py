@@ -80,7 +80,8 @@ def ranking(points: Sequence[Point], on: On) -> pd.DataFrame:
         groups.setdefault(tuple(point.overrides.get(key, "") for key in keys), []).append(point)
     kinds: tuple[On, ...] = ("validation", "test") if on == "test" else ("validation",)
     table = pd.DataFrame([dict(zip(keys, values, strict=True)) | _row(own, kinds) for values, own in groups.items()])
-    table = table.drop(columns=[name for name in table if name not in ("seeds", *keys) and table[name].isna().all()])
+    missing = [name for name, none in table.isna().all().items() if none and name not in ("seeds", *keys)]
+    table = table.drop(columns=missing)
     area = f"{on}_loss AUC mean"
     if area not in table:
         return table
