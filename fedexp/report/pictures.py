@@ -91,7 +91,7 @@ def _draw_federations(folder: Path, methods: Sequence[Method]) -> Iterator[Pictu
             name = f"federation_{number}"
             federation.draw(folder / f"{name}.png", table.iloc[:, 2:].to_numpy(), list(table.columns[2:]))
             yield Picture(
-                name, "Federation", f"Examples of each class that the clients hold: {_users(users, methods)}."
+                name, "Federations", f"Examples of each class that the clients hold: {_users(users, methods)}."
             )
 
 
