@@ -27,7 +27,7 @@ def statistic(values: Sequence[float | None]) -> Statistic:
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     return Statistic(
         mean=float(known.mean()) if len(known) else None,
-        std=float(known.std(ddof=1)) if len(known) > 1 else None,
+        std=float(known.std(ddof=1)) if len(known) > 1 and np.isfinite(known).all() else None,
         count=len(known),
         runs=len(values),
     )

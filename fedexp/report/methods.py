@@ -8,7 +8,9 @@ from fedexp.report.runs import Run
 
 BUNDLES = ("algorithm", "experiment")
 # These change neither what is computed nor what is measured about it.
-_INDIFFERENT = ("seed", "data_dir", "checkpoint_s", "evaluation.roa", "evaluation.toa", "evaluation.rank_on")
+_INDIFFERENT = ("checkpoint_s", "evaluation.roa", "evaluation.toa", "evaluation.rank_on")
+
+Options = dict[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +38,7 @@ def group(runs: Iterable[Run]) -> list[Method]:
     ]
 
 
-def options(run: Run) -> dict[str, str]:
+def options(run: Run) -> Options:
     """The choices of groups that make a method."""
     mute = ("engine", "hydra")
     return {
@@ -57,11 +59,14 @@ def labels(runs: Sequence[Run]) -> list[str]:
     """One short text for each method, given by one of its runs: the options, then the keys that tell it from others."""
     if len(runs) == 1:
         return [alone(runs[0])]
-    names = []
-    for run in runs:
-        peers = [other for other in runs if options(other) == options(run)]
-        words = [*_option_words(run, runs), *_key_words(run, peers)]
-        names.append(", ".join(words) or alone(run))
+    words = _option_words([options(run) for run in runs])
+    peers: dict[Any, list[int]] = {}
+    for position, run in enumerate(runs):
+        peers.setdefault(_frozen(options(run)), []).append(position)
+    for positions in peers.values():
+        for position, told in zip(positions, _key_words([runs[position] for position in positions]), strict=True):
+            words[position] += told
+    names = [", ".join(own) or alone(run) for own, run in zip(words, runs, strict=True)]
     return [_numbered(name, names[:position]) for position, name in enumerate(names)]
 
 
@@ -71,16 +76,17 @@ def alone(run: Run) -> str:
     return chosen.get("algorithm") or chosen.get("selector") or run.folder.name
 
 
-def differing_options(runs: Sequence[Run]) -> list[str]:
+def differing_options(chosen: Sequence[Options]) -> list[str]:
     """The groups whose option is not the same everywhere; those that methods are usually named by stand first."""
-    names = dict.fromkeys([*BUNDLES, "selector", *(name for run in runs for name in options(run))])
-    return [name for name in names if len({options(run).get(name) for run in runs}) > 1]
+    names = dict.fromkeys([*BUNDLES, "selector", *(name for own in chosen for name in own)])
+    return [name for name in names if len({own.get(name) for own in chosen}) > 1]
 
 
 def differing_keys(runs: Sequence[Run]) -> list[str]:
     """The keys whose value is not the same everywhere, without those that only follow another key."""
-    names = dict.fromkeys(key for run in runs for key in settings(run))
-    return [name for name in names if _differs(name, [settings(run) for run in runs]) and _own(name, runs)]
+    configs, written = [settings(run) for run in runs], [run.written for run in runs]
+    names = dict.fromkeys(key for config in configs for key in config)
+    return [name for name in names if _differs(name, configs) and _differs(name, written)]
 
 
 def value_text(value: Any) -> str:
@@ -92,40 +98,36 @@ def value_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _option_words(run: Run, runs: Sequence[Run]) -> list[str]:
-    """The differing options of a run, without those that its algorithm or experiment always brings."""
-    own, names = options(run), differing_options(runs)
-    bundles = {name: own[name] for name in BUNDLES if name in names and name in own}
-    allies = [options(other) for other in runs if bundles.items() <= options(other).items()]
+def _option_words(chosen: Sequence[Options]) -> list[list[str]]:
+    """The differing options of each method, without those that its algorithm or experiment always brings."""
+    names = differing_options(chosen)
+    telling = {name for name in names if _telling(name, names, chosen)}
     words = []
-    for name in names:
-        implied = bundles and name not in BUNDLES and len({ally.get(name) for ally in allies}) == 1
-        if name in own and not implied:
-            words.append(own[name] if _telling(name, names, runs) else f"{name}={own[name]}")
+    for own in chosen:
+        bundles = {name: own[name] for name in BUNDLES if name in names and name in own}
+        allies = [other for other in chosen if bundles and bundles.items() <= other.items()]
+        free = [name for name in names if name in BUNDLES or len({ally.get(name) for ally in allies}) != 1]
+        words.append([own[name] if name in telling else f"{name}={own[name]}" for name in free if name in own])
     return words
 
 
-def _telling(group: str, groups: Sequence[str], runs: Sequence[Run]) -> bool:
+def _telling(group: str, groups: Sequence[str], chosen: Sequence[Options]) -> bool:
     """Whether the options of a group are understood without its name: none of them is `none` or another group's."""
-    mine = {options(run).get(group) for run in runs} - {None}
-    others = {options(run).get(name) for run in runs for name in groups if name != group}
+    mine = {own.get(group) for own in chosen} - {None}
+    others = {own.get(name) for own in chosen for name in groups if name != group}
     return not mine & (others | {"none"})
 
 
-def _key_words(run: Run, peers: Sequence[Run]) -> list[str]:
+def _key_words(peers: Sequence[Run]) -> list[list[str]]:
+    """The differing keys of methods that have the same options; the last word of a key where it is unambiguous."""
     keys = differing_keys(peers)
     last = [key.rpartition(".")[2] for key in keys]
     short = {key: name if last.count(name) == 1 else key for key, name in zip(keys, last, strict=True)}
-    return [f"{short[key]}={value_text(settings(run).get(key))}" for key in keys]
+    return [[f"{short[key]}={value_text(settings(run).get(key))}" for key in keys] for run in peers]
 
 
 def _differs(key: str, configs: Sequence[Mapping[str, Any]]) -> bool:
     return len({_frozen(config.get(key)) for config in configs}) > 1
-
-
-def _own(key: str, runs: Sequence[Run]) -> bool:
-    """Whether a key was set differently itself, rather than following another one as `${scenario.clients}` does."""
-    return _differs(key, [run.written for run in runs])
 
 
 def _numbered(name: str, earlier: Sequence[str]) -> str:

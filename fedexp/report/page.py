@@ -83,7 +83,7 @@ def _picture_section(title: str, same: Iterable[pictures.Picture], folder: str) 
 def _differences(methods: Sequence[Method]) -> str:
     """Every group and key in which the methods differ."""
     first = [method.runs[0] for method in methods]
-    groups = differing_options(first)
+    groups = differing_options([options(run) for run in first])
     keys = [key for key in differing_keys(first) if not key.endswith("_target_")]
     if not groups and not keys:
         return ""

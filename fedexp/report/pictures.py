@@ -17,8 +17,7 @@ _BAND = (
     "The line is the mean over the seeds and the band reaches from the least to the greatest of them; the line is "
     "dotted where not all of the seeds got so far."
 )
-_CROSSES = "A cross marks a round of one seed in which the Shapley values did not converge."
-
+_CROSSES = "A cross, if any, marks a round of one seed in which the Shapley values did not converge."
 _SHARED = "Where lines coincide, their colours alternate."
 
 

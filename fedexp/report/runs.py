@@ -22,19 +22,19 @@ from fedexp.spec import ConfigError
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What one run folder tells; `written` is the flat config with its interpolations, `config` the one without."""
+    """What one run folder tells; `written` is the flat config with its interpolations, `config` the one without.
+
+    Both are without the seed, and what follows from it has the same value in every run.
+    """
 
     folder: Path
+    seed: int | None
     choices: Mapping[str, str | None]
     config: Mapping[str, Any]
     written: Mapping[str, Any]
     metrics: pd.DataFrame
     selections: np.ndarray  # [N] rounds that each client took part in
     summary: Mapping[str, Any] | None
-
-    @property
-    def seed(self) -> int | None:
-        return self.config.get("seed")
 
     @property
     def finished(self) -> bool:
@@ -101,11 +101,12 @@ def read(folder: Path) -> Run | None:
         return None
     if "round" not in metrics:
         raise ConfigError(f"{shown(folder)}/metrics.csv must have a column round; is this the folder of a run?")
-    written, config = _config(folder)
+    seed, written, config = _config(folder)
     summary = _summary(folder)
     runtime = (read_yaml(folder / ".hydra" / "hydra.yaml").get("hydra") or {}).get("runtime") or {}
     return Run(
         folder=folder,
+        seed=seed,
         choices=runtime.get("choices") or {},
         config=config,
         written=written,
@@ -139,15 +140,16 @@ def shown(path: Path) -> str:
     return os.path.relpath(path) if path.absolute().is_relative_to(Path.cwd()) else str(path)
 
 
-def _config(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The flat config as written and resolved; where the data lay needs a resolver and plays no part."""
+def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
+    """The seed, and the flat config as written and resolved; where the data lay needs a resolver and plays no part."""
     written = {key: value for key, value in read_yaml(folder / ".hydra" / "config.yaml").items() if key != "data_dir"}
+    seed = written.pop("seed", None)
     try:
-        resolved = OmegaConf.to_container(OmegaConf.create(written), resolve=True)
+        resolved = OmegaConf.to_container(OmegaConf.create({**written, "seed": 0}), resolve=True)
     except OmegaConfBaseException:
         resolved = written
     assert isinstance(resolved, dict)
-    return dict(_leaves(written)), dict(_leaves(resolved))
+    return seed, dict(_leaves(written)), {key: value for key, value in _leaves(resolved) if key != "seed"}
 
 
 def _leaves(node: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -17,6 +17,7 @@ def row(table, label):
 def test_mean_and_sample_deviation_over_the_runs_that_have_the_number():
     assert statistic([1.0, 3.0, None]) == Statistic(2.0, 2**0.5, 2, 3)
     assert statistic([1.0]) == Statistic(1.0, None, 1, 1)
+    assert statistic([1.0, float("inf")]) == Statistic(float("inf"), None, 2, 2)
     assert statistic([None]) == Statistic(None, None, 0, 1)
 
 
