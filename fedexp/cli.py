@@ -118,6 +118,12 @@ def _resume(words: list[str]) -> int:
     return resume(folder)
 
 
+def _report(words: list[str]) -> int:
+    from fedexp import report_command
+
+    return report_command.act(words)
+
+
 def _list(words: list[str]) -> int:
     from fedexp import listing
 
@@ -143,6 +149,14 @@ def _completion(words: list[str]) -> int:
 COMMANDS = {
     "run": Command(_run, "run [group=option] [key=value] [-m]", "run an experiment (-m: every combination of values)"),
     "resume": Command(_resume, "resume RUN_DIR", "continue an interrupted run"),
+    "report": Command(
+        _report,
+        "report DIR... [--out FILE]",
+        "compare runs: tables, pictures and a page",
+        "\nDIR is a run folder, a sweep, or a folder with runs further below. Runs that differ in the seed only are\n"
+        "one method. FILE ends in .md (default: report.md in the one DIR, else outputs/report.md); the folder named\n"
+        "like it holds the pictures, and the tables as CSV, Markdown and LaTeX.\n",
+    ),
     "list": Command(_list, "list [GROUP]", "show the config groups, or the options of one; * marks the default"),
     "data": Command(_data, "data check|download NAME... [data_dir=DIR]", "verify or fetch the files of datasets"),
     "completion": Command(

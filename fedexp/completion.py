@@ -73,6 +73,14 @@ def _resume(_: list[str], word: str) -> list[str]:
     return _starting(word, [*found, *latest]) or _starting(word, _below(word))
 
 
+def _report(before: list[str], word: str) -> list[str]:
+    if before and before[-1] == "--out":
+        return _starting(word, _below(word))
+    sweeps = [str(path.parent) for path in folders.OUTPUTS.glob("multirun/*/*/multirun.yaml")]
+    flag = ["--out"] if word.startswith("-") else []
+    return _starting(word, [*_resume(before, word), *sweeps, *flag])
+
+
 def _runs(outputs: Path, pattern: str) -> list[Path]:
     return list(outputs.glob(f"{pattern}/.hydra")) if outputs.is_dir() else []
 
@@ -100,6 +108,7 @@ def _completion(before: list[str], word: str) -> list[str]:
 _COMPLETERS: dict[str, Callable[[list[str], str], list[str]]] = {
     "run": _run,
     "resume": _resume,
+    "report": _report,
     "list": _list,
     "data": _data,
     "completion": _completion,

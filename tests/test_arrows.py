@@ -27,6 +27,7 @@ SHARED = {
     "fedexp.optimizers",
     "fedexp.streams",
     "fedexp.files",
+    "fedexp.metrics",
     "fedexp.data.dataset",
 }
 

@@ -144,7 +144,7 @@ def test_cfg_shows_the_config_and_makes_no_folder(runs, capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "a command must be given: run, resume, list, data, completion; see fedexp --help"),
+        ([], "a command must be given: run, resume, report, list, data, completion; see fedexp --help"),
         (["rnu"], "unknown command rnu; did you mean run? (fedexp --help)"),
         (["seed=3"], "unknown command seed=3; write fedexp run seed=3 ... (fedexp --help)"),
         (["run", "--cfg", "jb"], "--cfg must be one of job, hydra, all, got jb; see fedexp run --help"),

@@ -1,0 +1,82 @@
+"""The numbers of a run that the tables compare, from its metrics alone, so that unfinished runs have them too."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.metrics import area_under, best, final, rounds_to, time_to
+from fedexp.report.methods import Method
+from fedexp.report.runs import Run
+
+Numbers = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """Mean and sample standard deviation over the runs that have the number; `std` is None below two of them."""
+
+    mean: float | None
+    std: float | None
+    count: int
+    runs: int
+
+
+def statistic(values: Sequence[float | None]) -> Statistic:
+    """Sums up one number of several runs."""
+    known = np.array([value for value in values if value is not None], dtype=np.float64)
+    return Statistic(
+        mean=float(known.mean()) if len(known) else None,
+        std=float(known.std(ddof=1)) if len(known) > 1 and np.isfinite(known).all() else None,
+        count=len(known),
+        runs=len(values),
+    )
+
+
+def host_numbers(run: Run, roa: Iterable[float], toa: Iterable[float]) -> Numbers:
+    """How good, how fast in rounds, and how long on this computer; ToA in its seconds for the thresholds `toa`."""
+    accuracy = run.column("test_accuracy")
+    reached = {f"RoA@{x:g}": rounds_to(accuracy, x, run.rounds) for x in roa}
+    times = {f"ToA@{x:g} host s": time_to(accuracy, run.column("host_s"), x) for x in toa}
+    return {
+        "final accuracy": final(accuracy),
+        "best accuracy": best(accuracy),
+        "loss AUC": area_under(run.column("test_loss")),
+        **reached,
+        **times,
+        "selections": total(run.column("participants")),
+        "rounds": int(run.rounds[-1]),
+        "host s/round": each_round(run, "host_s"),
+    }
+
+
+def simulated_numbers(run: Run, toa: Iterable[float]) -> Numbers:
+    """How fast by the simulated clock, whose seconds count up over the rounds."""
+    accuracy, selections = run.column("test_accuracy"), total(run.column("participants"))
+    times = {f"ToA@{x:g} sim s": time_to(accuracy, run.column("sim_s"), x) for x in toa}
+    return {
+        **times,
+        "sim s/round": each_round(run, "sim_s"),
+        "participants/round": None if selections is None else selections / len(run.rounds),
+        "rounds": int(run.rounds[-1]),
+        "selections": selections,
+        "final accuracy": final(accuracy),
+    }
+
+
+def thresholds(methods: Sequence[Method], key: str) -> list[float]:
+    """The accuracies that `evaluation.roa` or `evaluation.toa` name in any of the runs."""
+    runs = [run for method in methods for run in method.runs]
+    return sorted({float(x) for run in runs for x in run.config.get(f"evaluation.{key}") or ()})
+
+
+def total(values: np.ndarray) -> float | None:
+    """The sum; None where no value exists."""
+    known = values[~np.isnan(values)]
+    return float(known.sum()) if len(known) else None
+
+
+def each_round(run: Run, column: str) -> float | None:
+    """The mean increase of a cumulative column in a round."""
+    last = final(run.column(column))
+    return None if last is None else last / int(run.rounds[-1])

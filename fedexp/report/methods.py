@@ -1,0 +1,140 @@
+"""Runs grouped into methods: everything but the seed is the same, and the label says what differs between them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedexp.report.runs import Run
+
+BUNDLES = ("algorithm", "experiment")
+# These change neither what is computed nor what is measured about it.
+_INDIFFERENT = ("checkpoint_s", "evaluation.roa", "evaluation.toa", "evaluation.rank_on")
+
+Options = dict[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """Runs that differ in the seed only; its position gives it the same colour in every picture."""
+
+    position: int
+    label: str
+    runs: tuple[Run, ...]
+
+    @property
+    def unfinished(self) -> int:
+        return sum(not run.finished for run in self.runs)
+
+
+def group(runs: Iterable[Run]) -> list[Method]:
+    """The methods, in the order in which they first appear."""
+    groups: dict[Any, list[Run]] = {}
+    for run in runs:
+        groups.setdefault((_frozen(options(run)), _frozen(settings(run))), []).append(run)
+    names = labels([members[0] for members in groups.values()])
+    return [
+        Method(position, label, tuple(members))
+        for position, (label, members) in enumerate(zip(names, groups.values(), strict=True))
+    ]
+
+
+def options(run: Run) -> Options:
+    """The choices of groups that make a method."""
+    mute = ("engine", "hydra")
+    return {
+        name: option for name, option in run.choices.items() if option is not None and name.split("/")[0] not in mute
+    }
+
+
+def settings(run: Run) -> dict[str, Any]:
+    """The config keys that make a method; a key that is null is as good as absent."""
+    return {
+        key: value
+        for key, value in run.config.items()
+        if value is not None and key not in _INDIFFERENT and not key.startswith("engine.")
+    }
+
+
+def labels(runs: Sequence[Run]) -> list[str]:
+    """One short text for each method, given by one of its runs: the options, then the keys that tell it from others."""
+    if len(runs) == 1:
+        return [alone(runs[0])]
+    words = _option_words([options(run) for run in runs])
+    peers: dict[Any, list[int]] = {}
+    for position, run in enumerate(runs):
+        peers.setdefault(_frozen(options(run)), []).append(position)
+    for positions in peers.values():
+        for position, told in zip(positions, _key_words([runs[position] for position in positions]), strict=True):
+            words[position] += told
+    names = [", ".join(own) or alone(run) for own, run in zip(words, runs, strict=True)]
+    return [_numbered(name, names[:position]) for position, name in enumerate(names)]
+
+
+def alone(run: Run) -> str:
+    """What a run is called where nothing stands beside it."""
+    chosen = options(run)
+    return chosen.get("algorithm") or chosen.get("selector") or run.folder.name
+
+
+def differing_options(chosen: Sequence[Options]) -> list[str]:
+    """The groups whose option is not the same everywhere; those that methods are usually named by stand first."""
+    names = dict.fromkeys([*BUNDLES, "selector", *(name for own in chosen for name in own)])
+    return [name for name in names if len({own.get(name) for own in chosen}) > 1]
+
+
+def differing_keys(runs: Sequence[Run]) -> list[str]:
+    """The keys whose value is not the same everywhere, without those that only follow another key."""
+    configs, written = [settings(run) for run in runs], [run.written for run in runs]
+    names = dict.fromkeys(key for config in configs for key in config)
+    return [name for name in names if _differs(name, configs) and _differs(name, written)]
+
+
+def value_text(value: Any) -> str:
+    """A config value as the command line wants it."""
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(value_text, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _option_words(chosen: Sequence[Options]) -> list[list[str]]:
+    """The differing options of each method, without those that its algorithm or experiment always brings."""
+    names = differing_options(chosen)
+    telling = {name for name in names if _telling(name, names, chosen)}
+    words = []
+    for own in chosen:
+        bundles = {name: own[name] for name in BUNDLES if name in names and name in own}
+        allies = [other for other in chosen if bundles and bundles.items() <= other.items()]
+        free = [name for name in names if name in BUNDLES or len({ally.get(name) for ally in allies}) != 1]
+        words.append([own[name] if name in telling else f"{name}={own[name]}" for name in free if name in own])
+    return words
+
+
+def _telling(group: str, groups: Sequence[str], chosen: Sequence[Options]) -> bool:
+    """Whether the options of a group are understood without its name: none of them is `none` or another group's."""
+    mine = {own.get(group) for own in chosen} - {None}
+    others = {own.get(name) for own in chosen for name in groups if name != group}
+    return not mine & (others | {"none"})
+
+
+def _key_words(peers: Sequence[Run]) -> list[list[str]]:
+    """The differing keys of methods that have the same options; the last word of a key where it is unambiguous."""
+    keys = differing_keys(peers)
+    last = [key.rpartition(".")[2] for key in keys]
+    short = {key: name if last.count(name) == 1 else key for key, name in zip(keys, last, strict=True)}
+    return [[f"{short[key]}={value_text(settings(run).get(key))}" for key in keys] for run in peers]
+
+
+def _differs(key: str, configs: Sequence[Mapping[str, Any]]) -> bool:
+    return len({_frozen(config.get(key)) for config in configs}) > 1
+
+
+def _numbered(name: str, earlier: Sequence[str]) -> str:
+    return f"{name} ({earlier.count(name) + 1})" if name in earlier else name
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return frozenset((key, _frozen(entry)) for key, entry in value.items())
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value

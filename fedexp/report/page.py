@@ -1,0 +1,116 @@
+"""The report as one Markdown page beside a folder of its pictures and tables."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from urllib.parse import quote
+
+from fedexp.files import write_atomically
+from fedexp.report import pictures, tables
+from fedexp.report.markup import Grid
+from fedexp.report.methods import Method, differing_keys, differing_options, options, settings, value_text
+from fedexp.report.runs import Run, shown
+from fedexp.report.tables import Table
+
+_READING = {
+    "results": (
+        "Mean ± sample standard deviation over the seeds. RoA@x is the first round with a test accuracy of at least x, "
+        "ToA@x the cumulative seconds until then, AUC the trapezoid rule over rounds; (k/n) says that only k of the n "
+        "runs have the number, and the mean is over those. Selections are summed over the rounds."
+    ),
+    "simulated": "By the cumulative seconds of the simulated clock; otherwise as above.",
+}
+
+_PARTLY = "which makes its AUC, selections and rounds smaller and its accuracies earlier than those of a finished run"
+
+
+def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[Table]:
+    """Writes the page and its folder, the page last, and returns the tables; `empty` are the folders left out."""
+    folder = page.with_suffix("")
+    made = tables.both(methods)
+    for table in made:
+        _write_table(folder, table)
+    drawn = pictures.draw(folder, methods)
+    sections = [
+        _heading(methods),
+        _notes(methods, empty),
+        *(_table_section(table, folder.name) for table in made),
+        *(_picture_section(title, same, folder.name) for title, same in groupby(drawn, lambda one: one.title)),
+        _differences(methods),
+        _runs(methods),
+    ]
+    write_atomically(page, "\n".join(section for section in sections if section).encode())
+    return made
+
+
+def _write_table(folder: Path, table: Table) -> None:
+    write_atomically(folder / f"{table.name}.csv", table.frame().to_csv(index=False).encode())
+    write_atomically(folder / f"{table.name}.md", table.grid().markdown().encode())
+    write_atomically(folder / f"{table.name}.tex", table.grid().latex().encode())
+
+
+def _heading(methods: Sequence[Method]) -> str:
+    count = sum(len(method.runs) for method in methods)
+    runs, kinds = f"{count} run{'s' * (count > 1)}", f"{len(methods)} method{'s' * (len(methods) > 1)}"
+    return f"# Report\n\n{runs} of {kinds}; the runs of a method differ in the seed only.\n"
+
+
+def _notes(methods: Sequence[Method], empty: Sequence[Path]) -> str:
+    """What the reader must know before trusting a number."""
+    notes = []
+    for method in methods:
+        for run in method.runs:
+            if not run.finished:
+                notes.append(f"`{shown(run.folder)}` is unfinished: used up to round {run.rounds[-1]}, {_PARTLY}.")
+        twice = [str(seed) for seed, count in Counter(run.seed for run in method.runs).items() if count > 1]
+        if twice:
+            notes.append(f"{method.label}: several runs of seed {', '.join(twice)}, each counted as a run of its own.")
+    notes += [f"`{shown(folder)}` is left out: it has no finished round." for folder in empty]
+    return "".join(f"* {note}\n" for note in notes)
+
+
+def _table_section(table: Table, folder: str) -> str:
+    files = ", ".join(f"[{ending}]({quote(f'{folder}/{table.name}.{ending}')})" for ending in ("csv", "md", "tex"))
+    return f"## {table.title}\n\n{_READING[table.name]}\n\n{table.grid().markdown()}\nFiles: {files}\n"
+
+
+def _picture_section(title: str, same: Iterable[pictures.Picture], folder: str) -> str:
+    figures = (f"![{title}]({quote(f'{folder}/{picture.name}.png')})\n\n{picture.caption}\n" for picture in same)
+    return f"## {title}\n\n" + "\n".join(figures)
+
+
+def _differences(methods: Sequence[Method]) -> str:
+    """Every group and key in which the methods differ."""
+    first = [method.runs[0] for method in methods]
+    groups = differing_options([options(run) for run in first])
+    keys = [key for key in differing_keys(first) if not key.endswith("_target_")]
+    if not groups and not keys:
+        return ""
+    rows = [
+        [method.label, *(options(run).get(name, "-") for name in groups), *(_setting(run, key) for key in keys)]
+        for method, run in zip(methods, first, strict=True)
+    ]
+    headings = ("method", *groups, *keys)
+    return f"## Differences\n\n{Grid(headings, rows, 1 + len(groups)).markdown()}"
+
+
+def _setting(run: Run, key: str) -> str:
+    return value_text(settings(run)[key]) if key in settings(run) else "-"
+
+
+def _runs(methods: Sequence[Method]) -> str:
+    headings = ("folder", "method", "seed", "rounds", "state", "versions", "commit", "device")
+    rows = [_run_row(method, run) for method in methods for run in method.runs]
+    return f"## Runs\n\n{Grid(headings, rows, len(headings)).markdown()}"
+
+
+def _run_row(method: Method, run: Run) -> list[str]:
+    summary = run.summary or {}
+    versions = ", ".join(f"{name} {version}" for name, version in (summary.get("versions") or {}).items())
+    git = summary.get("git") or {}
+    commit = f"{git['commit'][:10]}{' (changed)' if git.get('dirty') else ''}" if git.get("commit") else "-"
+    state = "finished" if run.finished else "unfinished"
+    seed = "-" if run.seed is None else str(run.seed)
+    device = summary.get("device") or "-"
+    return [shown(run.folder), method.label, seed, str(run.rounds[-1]), state, versions or "-", commit, device]

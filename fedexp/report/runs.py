@@ -1,0 +1,176 @@
+"""Finished and unfinished runs as values: found below folders, and read from the files they left, nothing else.
+
+A column that a folder does not have reads as NaN throughout, so that folders of every age can be compared.
+"""
+
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from fedexp.spec import ConfigError
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What one run folder tells; `written` is the flat config with its interpolations, `config` the one without.
+
+    Both are without the seed, and what follows from it has the same value in every run.
+    """
+
+    folder: Path
+    seed: int | None
+    choices: Mapping[str, str | None]
+    config: Mapping[str, Any]
+    written: Mapping[str, Any]
+    metrics: pd.DataFrame
+    selections: np.ndarray  # [N] rounds that each client took part in
+    summary: Mapping[str, Any] | None
+
+    @property
+    def finished(self) -> bool:
+        return self.summary is not None
+
+    @property
+    def timed(self) -> bool:
+        """Whether a simulated clock ran."""
+        return bool(np.isfinite(self.column("sim_s")).any())
+
+    @property
+    def rounds(self) -> np.ndarray:
+        return self.metrics["round"].to_numpy(dtype=np.int64)
+
+    def column(self, name: str) -> np.ndarray:
+        """A column of numbers, NaN for every cell that does not exist."""
+        if name not in self.metrics:
+            return np.full(len(self.metrics), np.nan)
+        return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64)
+
+
+def collect(directories: Sequence[Path]) -> tuple[list[Run], list[Path]]:
+    """The runs below the directories, and the folders of those that have not finished a round.
+
+    Raises:
+        ConfigError: a directory does not exist or holds no run, or no run has a round to show.
+    """
+    folders = {folder.resolve(): folder for directory in directories for folder in find(directory)}
+    found = {folder: read(folder) for folder in folders}
+    runs = [run for run in found.values() if run is not None]
+    if not runs:
+        raise ConfigError(f"report needs a finished round, but none of the {len(found)} run(s) given has one yet")
+    return runs, [folder for folder, run in found.items() if run is None]
+
+
+def find(directory: Path) -> list[Path]:
+    """The run folders at or below a directory, numbered ones in the order of their numbers."""
+    if not directory.is_dir():
+        what = "it is a file" if directory.exists() else "there is none"
+        raise ConfigError(f"report needs a folder at {directory}, but {what}; give run folders or folders of runs")
+    found = sorted(_below(directory), key=natural)
+    if not found:
+        raise ConfigError(f"{directory} holds no runs: no metrics.csv in it or below; give run folders or a sweep")
+    return found
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(directory):
+        if "metrics.csv" in files:
+            folders.clear()
+            yield Path(parent)
+        folders[:] = [name for name in folders if not name.startswith(".")]
+
+
+def natural(path: Path) -> list[tuple[bool, int, str]]:
+    """The order of paths in which 10 comes after 2."""
+    return [(not part.isdigit(), int(part) if part.isdigit() else 0, part) for part in path.parts]
+
+
+def read(folder: Path) -> Run | None:
+    """The run of a folder; None while it has no finished round."""
+    metrics = read_table(folder / "metrics.csv")
+    if metrics.empty:
+        return None
+    if "round" not in metrics:
+        raise ConfigError(f"{shown(folder)}/metrics.csv must have a column round; is this the folder of a run?")
+    seed, written, config = _config(folder)
+    summary = _summary(folder)
+    runtime = (read_yaml(folder / ".hydra" / "hydra.yaml").get("hydra") or {}).get("runtime") or {}
+    return Run(
+        folder=folder,
+        seed=seed,
+        choices=runtime.get("choices") or {},
+        config=config,
+        written=written,
+        metrics=metrics,
+        selections=_selections(folder, summary),
+        summary=summary,
+    )
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """The whole lines of a CSV file; empty where there are none or no file."""
+    content = path.read_bytes() if path.is_file() else b""
+    whole = content[: content.rfind(b"\n") + 1]
+    try:
+        return pd.read_csv(io.BytesIO(whole)) if whole else pd.DataFrame()
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{shown(path)} cannot be read as a table: {error}") from error
+
+
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file; an empty mapping where there is none."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return (yaml.load(path.read_text(encoding="utf-8"), Loader=loader) if path.is_file() else None) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{shown(path)} cannot be read as YAML: {error}") from error
+
+
+def shown(path: Path) -> str:
+    """A path as it would be typed here."""
+    return os.path.relpath(path) if path.absolute().is_relative_to(Path.cwd()) else str(path)
+
+
+def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
+    """The seed, and the flat config as written and resolved; where the data lay needs a resolver and plays no part."""
+    written = {key: value for key, value in read_yaml(folder / ".hydra" / "config.yaml").items() if key != "data_dir"}
+    seed = written.pop("seed", None)
+    try:
+        resolved = OmegaConf.to_container(OmegaConf.create({**written, "seed": 0}), resolve=True)
+    except OmegaConfBaseException:
+        resolved = written
+    assert isinstance(resolved, dict)
+    return seed, dict(_leaves(written)), {key: value for key, value in _leaves(resolved) if key != "seed"}
+
+
+def _leaves(node: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in node.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _summary(folder: Path) -> dict[str, Any] | None:
+    path = folder / "summary.json"
+    try:
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except ValueError as error:
+        raise ConfigError(f"{shown(path)} cannot be read as JSON: {error}") from error
+
+
+def _selections(folder: Path, summary: Mapping[str, Any] | None) -> np.ndarray:
+    """Rounds that each client took part in; who never did counts too, where the number of clients is known."""
+    table = read_table(folder / "clients.csv")
+    clients = table["client"].to_numpy(dtype=np.int64) if "client" in table else np.zeros(0, dtype=np.int64)
+    known = (summary or {}).get("clients") or len(read_table(folder / "federation.csv"))
+    return np.bincount(clients[clients >= 0], minlength=known)  # the server takes part as client -1

@@ -1,0 +1,171 @@
+"""The points of a sweep ranked by the area under a loss curve, lower being better: `sweep.csv` and `sweep.png`.
+
+Only points with a finished run have a rank: the curve of an unfinished one encloses a smaller area, which would put it
+first. Points that differ in the seed only are one row, the mean over their finished seeds.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from fedexp.files import write_atomically
+from fedexp.metrics import area_under, final
+from fedexp.report import sweep_bars
+from fedexp.report.markup import Grid
+from fedexp.report.measures import statistic
+from fedexp.report.runs import natural, read_table, read_yaml
+from fedexp.spec import ConfigError
+
+On = Literal["validation", "test"]
+SHOWN = 40  # rows on the terminal and bars in the picture
+_UNRANKED = {
+    "validation": "not ranked: no finished run has a validation_loss; set evaluation.validation=true "
+    "(or evaluation.rank_on=test)",
+    "test": "not ranked: no finished run has a test_loss",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One run of a sweep: its overrides and its metrics, which are empty unless the run is finished."""
+
+    overrides: Mapping[str, str]
+    metrics: pd.DataFrame
+
+    def column(self, name: str) -> list[float]:
+        if name not in self.metrics:
+            return []
+        return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64).tolist()
+
+
+def rank(folder: Path, on: On = "validation") -> pd.DataFrame:
+    """A row a combination of the swept keys, best first; without the loss to rank by, in the order of the sweep.
+
+    Columns: `rank` (equal areas share it; empty without a finished run), the swept keys, `seeds` (finished ones), then
+    mean and std of `validation_loss AUC`, mean of `validation accuracy`, and with `on="test"` the same of the test
+    data, which then rank.
+
+    Raises:
+        ConfigError: the folder holds no points of a sweep.
+    """
+    return ranking(read_points(folder), on)
+
+
+def conclude(folder: Path, on: On = "validation") -> str:
+    """Writes `sweep.csv` and, where there is a ranking, `sweep.png` into the folder; returns the table as text."""
+    points = read_points(folder)
+    table = ranking(points, on)
+    write_atomically(folder / "sweep.csv", table.to_csv(index=False).encode())
+    lines = [grid(table.head(SHOWN)).plain().rstrip("\n")]
+    if len(table) > SHOWN:
+        lines.append(f"... and {len(table) - SHOWN} more in {folder / 'sweep.csv'}")
+    if "rank" in table:
+        title = f"{on.capitalize()} loss: area under the curve"
+        sweep_bars.draw(folder / "sweep.png", bars(table, f"{on}_loss AUC"), title)
+        lines += _warnings(table, points, on)
+    else:
+        lines.append(_UNRANKED[on])
+    return "\n".join(lines) + "\n"
+
+
+def ranking(points: Sequence[Point], on: On) -> pd.DataFrame:
+    """The table of `rank`, from points that are read already."""
+    keys = [key for key in swept(points) if key != "seed"]
+    groups: dict[tuple[str, ...], list[Point]] = {}
+    for point in points:
+        groups.setdefault(tuple(point.overrides.get(key, "") for key in keys), []).append(point)
+    kinds: tuple[On, ...] = ("validation", "test") if on == "test" else ("validation",)
+    table = pd.DataFrame([dict(zip(keys, values, strict=True)) | _row(own, kinds) for values, own in groups.items()])
+    missing = [name for name, none in table.isna().all().items() if none and name not in ("seeds", *keys)]
+    table = table.drop(columns=missing)
+    area = f"{on}_loss AUC mean"
+    if area not in table:
+        return table
+    table.insert(0, "rank", table[area].rank(method="min").astype("Int64"))
+    return table.sort_values("rank", kind="stable", na_position="last", ignore_index=True)
+
+
+def read_points(folder: Path) -> list[Point]:
+    """Every point below a sweep's folder, in the order of their numbers."""
+    found = sorted((path.parent.parent for path in folder.rglob(".hydra/overrides.yaml")), key=natural)
+    if not found:
+        raise ConfigError(f"{folder} must be the folder of a sweep, but no point with .hydra/overrides.yaml is below")
+    return [_point(place) for place in found]
+
+
+def swept(points: Sequence[Point]) -> list[str]:
+    """The overrides that are not the same in all points, in the order of the command line."""
+    keys = dict.fromkeys(key for point in points for key in point.overrides)
+    return [key for key in keys if len({point.overrides.get(key) for point in points}) > 1]
+
+
+def grid(table: pd.DataFrame) -> Grid:
+    """The table as texts: four digits of a number, nothing where there is none."""
+    names = [str(name) for name in table]
+    return Grid(names, [[_text(line[name]) for name in names] for line in _records(table)], texts=0)
+
+
+def bars(table: pd.DataFrame, area: str) -> list[sweep_bars.Bar]:
+    """The best rows that have a rank, each named by its swept keys."""
+    names = [str(name) for name in table]
+    keys = names[1 : names.index("seeds")]
+    best = [line for line in _records(table) if line["rank"] is not None][:SHOWN]
+    return [
+        sweep_bars.Bar(
+            label=", ".join(f"{key}={line[key]}" for key in keys) or "all points",
+            mean=line[f"{area} mean"],
+            std=line.get(f"{area} std"),
+        )
+        for line in best
+    ]
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as mappings, None for what does not exist."""
+    rows = table.astype(object).where(table.notna(), None).to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _point(folder: Path) -> Point:
+    overrides = {}
+    for text in read_yaml(folder / ".hydra" / "overrides.yaml"):
+        key, _, value = str(text).partition("=")
+        overrides[key.lstrip("+")] = value
+    finished = (folder / "summary.json").is_file()
+    return Point(overrides, read_table(folder / "metrics.csv") if finished else pd.DataFrame())
+
+
+def _row(points: Sequence[Point], kinds: Sequence[On]) -> dict[str, float | int | None]:
+    finished = [point for point in points if len(point.metrics)]
+    row: dict[str, float | int | None] = {"seeds": len(finished)}
+    for kind in kinds:
+        area = statistic([area_under(point.column(f"{kind}_loss")) for point in finished])
+        accuracy = statistic([final(point.column(f"{kind}_accuracy")) for point in finished])
+        row |= {f"{kind}_loss AUC mean": area.mean, f"{kind}_loss AUC std": area.std}
+        row |= {f"final {kind} accuracy": accuracy.mean}
+    return row
+
+
+def _warnings(table: pd.DataFrame, points: Sequence[Point], on: On) -> list[str]:
+    """What makes the ranking doubtful."""
+    lines = []
+    missing = sum(not len(point.metrics) for point in points)
+    if missing:
+        lines.append(f"{missing} of {len(points)} points have no finished run and do not count")
+    known = [np.flatnonzero(~np.isnan(point.column(f"{on}_loss"))) for point in points]
+    spans = {int(np.ptp(rounds)) for rounds in known if len(rounds)}
+    if len(spans) > 1:
+        lines.append(f"the curves span {min(spans)} to {max(spans)} rounds: a shorter one encloses a smaller area")
+    if len(set(table["seeds"].tolist())) > 1:
+        lines.append("not every row is the mean over the same number of seeds")
+    return lines

@@ -1,0 +1,80 @@
+import pytest
+
+from fedexp.report import methods, runs
+
+
+@pytest.fixture
+def labels(make_run, tmp_path):
+    """The labels of runs given as (choices, keys)."""
+
+    def made(*given):
+        for number, (choices, keys) in enumerate(given):
+            make_run(str(number), choices=choices, keys=keys)
+        found, _ = runs.collect([tmp_path])
+        return [method.label for method in methods.group(found)]
+
+    return made
+
+
+def test_runs_that_differ_in_the_seed_or_the_engine_are_one_method(make_run, tmp_path):
+    make_run("0", seed=0, keys={"fleet.seed": "${seed}"})
+    make_run(
+        "1", seed=1, keys={"fleet.seed": "${seed}", "engine.workers": 2, "checkpoint_s": 9.0, "evaluation.roa": [0.1]}
+    )
+    make_run("2", seed=2, keys={"fleet.seed": "${seed}"}, choices={"engine": "loop"}, finished=False)
+    (method,) = methods.group(runs.collect([tmp_path])[0])
+    assert [run.seed for run in method.runs] == [0, 1, 2]
+    assert (method.label, method.unfinished) == ("random", 1)
+
+
+def test_a_differing_group_names_the_method(labels):
+    assert labels(({"selector": "greedyfed"}, {"selector.memory": 3}), ({"selector": "ucb"}, {})) == [
+        "greedyfed",
+        "ucb",
+    ]
+
+
+def test_several_differing_groups_name_it_together_and_the_selector_first(labels):
+    greedy, even = {"fleet": "a", "selector": "greedyfed"}, {"fleet": "b", "selector": "random"}
+    assert labels((greedy, {}), (even, {})) == ["greedyfed, a", "random, b"]
+
+
+def test_options_that_do_not_speak_for_themselves_bear_their_group(labels):
+    assert labels(({"fleet": "none"}, {}), ({"fleet": "simulated"}, {})) == ["fleet=none", "fleet=simulated"]
+    assert methods.value_text([1, 0.5, None, True]) == "[1,0.5,null,true]"
+
+
+def test_the_same_option_of_two_groups_bears_its_group(labels):
+    assert labels(({"local": "adam", "server": "sgd"}, {}), ({"local": "sgd", "server": "adam"}, {})) == [
+        "local=adam, server=sgd",
+        "local=sgd, server=adam",
+    ]
+
+
+def test_keys_tell_apart_what_has_the_same_options(labels):
+    given = [({"selector": "s"}, {"local.lr": 0.1}), ({"selector": "s"}, {"local.lr": 0.25}), ({}, {"local.lr": 0.1})]
+    assert labels(*given) == ["s, lr=0.1", "s, lr=0.25", "random"]
+
+
+def test_keys_that_follow_another_key_are_not_named(labels):
+    assert labels(({}, {"scenario.participants": 2}), ({}, {"scenario.participants": 3})) == [
+        "participants=2",
+        "participants=3",
+    ]
+
+
+def test_an_ambiguous_last_word_brings_the_whole_key(labels):
+    assert labels(({}, {"local.lr": 1, "server.lr": 1}), ({}, {"local.lr": 2, "server.lr": 3})) == [
+        "local.lr=1, server.lr=1",
+        "local.lr=2, server.lr=3",
+    ]
+
+
+def test_an_absent_key_is_null(labels):
+    assert labels(({}, {"local.steps": None}), ({}, {"local.steps": 5})) == ["steps=null", "steps=5"]
+
+
+def test_an_algorithm_stands_for_the_options_it_brings(labels):
+    prox, plain = {"algorithm": "fedprox", "local": "prox"}, {"algorithm": "fedavg", "local": "sgd"}
+    given = [(prox, {}), (plain, {"a": 1}), ({"local": "adam"}, {}), ({**plain, "selector": "all"}, {})]
+    assert labels(*given) == ["fedprox", "fedavg, random", "random, adam", "fedavg, all"]

@@ -1,0 +1,123 @@
+"""`fedexp report` as a user meets it."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedexp import cli
+from fedexp.completion import complete
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def sweep(make_run, tmp_path):
+    for seed in (0, 1):
+        make_run(f"sweep/{seed}", seed=seed, finished=seed == 0)
+        make_run(f"sweep/{seed + 2}", seed=seed, choices={"selector": "all"})
+    (tmp_path / "sweep" / "multirun.yaml").touch()
+    return Path("sweep")
+
+
+def test_the_page_of_a_sweep(sweep, capsys):
+    assert cli.main(["report", "sweep"]) == 0
+    out = capsys.readouterr().out
+    page = (sweep / "report.md").read_text()
+    assert out.endswith("page  sweep/report.md\n")
+    assert "| random | 2 (1 unfinished) |" in out
+    assert out.partition("Results\n\n")[2].partition("\npage")[0] in page
+    targets = re.findall(r"\]\(([^)]+)\)", page)
+    assert {"report/learning.png", "report/results.csv", "report/results.tex"} <= set(targets)
+    assert all((sweep / target).is_file() for target in targets)
+    assert {f"report/{path.name}" for path in (sweep / "report").iterdir()} == set(targets)
+    assert "`sweep/1` is unfinished: used up to round 4" in page
+    assert re.search(
+        r"\| sweep/2 +\| all +\| 0 +\| 4 +\| finished +\| fedexp 0.1.0, torch 2.9 +\| 0123456789 \(cha", page
+    )
+    assert "## Differences" in page
+
+
+def test_again_on_its_own_folder(sweep, capsys):
+    assert cli.main(["report", "sweep"]) == 0
+    first = (sweep / "report.md").read_bytes()
+    assert cli.main(["report", "sweep"]) == 0
+    assert (sweep / "report.md").read_bytes() == first
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("sweep")
+def test_several_folders_and_a_place_for_the_page(capsys):
+    assert cli.main(["report", "sweep/0", "sweep/2"]) == 0
+    assert Path("outputs/report.md").is_file()
+    assert cli.main(["report", "sweep/0", "--out", "my page/first look.md"]) == 0
+    assert "![Learning curves](first%20look/learning.png)" in Path("my page/first look.md").read_text()
+    assert Path("my page/first look/learning.png").is_file()
+    assert cli.main(["report", "--out=x.md", "sweep/0"]) == 0
+    assert "page  x.md" in capsys.readouterr().out
+
+
+def test_doubtful_folders_are_named_on_the_page(make_run, capsys):
+    make_run("a/0")
+    make_run("a/1")
+    (make_run("a/2") / "metrics.csv").write_text("")
+    assert cli.main(["report", "a"]) == 0
+    page = Path("a/report.md").read_text()
+    assert "* random: several runs of seed 0, each counted as a run of its own.\n" in page
+    assert "* `a/2` is left out: it has no finished round.\n" in page
+    assert "## Differences" not in page
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("sweep")
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "report needs folders of runs; e.g. fedexp report outputs/latest"),
+        (["nowhere"], "report needs a folder at nowhere, but there is none; give run folders or folders of runs"),
+        (["sweep", "--ot", "x.md"], "unknown flag --ot; report knows --out FILE"),
+        (["sweep", "--out"], "--out must name a file that ends in .md, got none; e.g. --out report.md"),
+        (["sweep", "--out", "x.html"], "--out must name a file that ends in .md, got x.html; e.g. --out report.md"),
+        (["sweep", "--out", "sweep/0.md"],
+         "--out sweep/0.md would put its pictures into the run folder sweep/0; rename it"),
+        (["sweep", "--out", "sweep/multirun.yaml/x.md"],
+         "cannot write the report sweep/multirun.yaml/x.md: Not a directory; give another --out"),
+    ],
+)  # fmt: skip
+def test_a_wrong_word_is_one_line_and_exit_code_2(words, message, capsys):
+    before = sorted(Path.cwd().rglob("*"))
+    assert cli.main(["report", *words]) == 2
+    assert capsys.readouterr().err == f"fedexp: {message}\n"
+    assert sorted(Path.cwd().rglob("*")) == before
+
+
+@pytest.mark.usefixtures("sweep")
+def test_as_a_process_without_torch():
+    code = """
+import sys
+from fedexp.cli import main
+code = main(['report', 'sweep'])
+print([name for name in ('torch', 'hydra', 'matplotlib.pyplot') if name in sys.modules])
+sys.exit(code)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("page  sweep/report.md\n[]\n")
+
+
+def test_completion(make_run):
+    for number in (0, 1):
+        make_run(f"outputs/multirun/2026-01-02/11-00-00/{number}")
+    Path("outputs/multirun/2026-01-02/11-00-00/multirun.yaml").touch()
+    sweep = "outputs/multirun/2026-01-02/11-00-00"
+    assert complete("fedexp report ") == [sweep, f"{sweep}/0", f"{sweep}/1"]
+    assert complete("fedexp report --") == ["--out"]
+    assert complete("fedexp report x --out out") == ["outputs/"]
