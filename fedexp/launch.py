@@ -3,7 +3,7 @@
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -85,12 +85,22 @@ def _sweep(composer: Composer, request: Request) -> None:
         raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
     overrides = [*request.overrides, "hydra.mode=MULTIRUN"]
     config = composer.compose_config(request.config_name, overrides, RunMode.MULTIRUN, with_log_configuration=True)
+    sweep.give_way(config)
     sweep.check(composer, config)
     folder = str(_claimed(config.hydra.sweep))
     config.hydra.sweep.dir = folder
     quoted = folder.replace("'", r"\'")
     config.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")  # each point is composed again from these
     composer.multirun(request.config_name, job, overrides)
+    _conclude(Path(folder), config.evaluation.rank_on)
+
+
+def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
+    """Ranks the points of a sweep that has ended."""
+    from fedexp.report import sweep_table
+
+    sys.stdout.write(sweep_table.conclude(folder, rank_on))
+    sys.stdout.write(f"sweep  {shown(folder / 'sweep.csv')}\n")
 
 
 def _follow(config: dict[str, Any]) -> None:

@@ -39,6 +39,15 @@ def points(composer: Composer, config: DictConfig) -> list[Point]:
     return [Point(number, overrides) for number, overrides in enumerate(batches[0])]
 
 
+def give_way(config: DictConfig) -> None:
+    """Takes out what an experiment wants to sweep where the command line gives the same key."""
+    params = config.hydra.sweeper.get("params") or {}
+    given = {str(word).partition("=")[0].lstrip("+~") for word in config.hydra.overrides.task}
+    with open_dict(config):
+        for key in [key for key in params if key in given]:
+            del params[key]
+
+
 def check(composer: Composer, config: DictConfig) -> None:
     """Refuses a sweep with an impossible point; composing takes time, so a very long one is not checked to its end."""
     todo = points(composer, config)
