@@ -7,7 +7,8 @@ share, which starts at `exploration` and decays, goes to clients never seen, in 
 
 Deviations: the losses are the received model's on the client's data, not those of its training steps; T is a quantile
 of the known durations, as in the authors' code, and the pacer raises it by `pacer_step` when the utility of the last
-`window` rounds is below that of the `window` before. Without a simulated fleet there are no durations and speeds.
+`window` rounds is below that of the `window` before; of more than 50,000 unseen clients a uniform draw
+of so many is looked at. Without a simulated fleet there are no durations and speeds.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from fedexp.roles import Selector
 from fedexp.selectors.ranking import weighted_draw
 from fedexp.spec import Fraction, Positive, Range
 from fedexp.values import Memory, Plan, Uploads
+
+ASKED_AT_MOST = 50_000  # clients never seen whose speed is looked up in a round
 
 
 def utilities(statistical: np.ndarray, last: np.ndarray, number: int, slowdown: np.ndarray, cap: float) -> np.ndarray:
@@ -61,6 +64,8 @@ class Oort(Selector):
         share = max(self.exploration * self.exploration_decay ** (ctx.round - 1), self.exploration_least)
         exploring = min(len(fresh), max(int(share * count + 0.5), count - len(explored)))
         chosen = explored[exploit(self._utility(memory, explored, ctx), count - exploring, self.cutoff, rng)]
+        if len(fresh) > ASKED_AT_MOST:
+            fresh = np.sort(rng.choice(fresh, ASKED_AT_MOST, replace=False, shuffle=False))
         chosen = np.concatenate([chosen, fresh[weighted_draw(self._log_speed(fresh, ctx), exploring, rng)]])
         rest = np.setdiff1d(np.arange(ctx.clients), chosen, assume_unique=True) if len(chosen) < count else chosen[:0]
         filling = rng.choice(rest, count - len(chosen), replace=False)

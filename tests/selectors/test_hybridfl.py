@@ -71,7 +71,12 @@ def test_client_zero_may_send_too(stage: Stage):
 def test_the_server_counts_as_one_more_participant(tiny, tmp_path):
     import pandas as pd
 
-    run(tiny("selector=hybridfl", "fleet=simulated", "selector.round_s=0.9", "selector.upload_permission=1", "rounds=4"), tmp_path)
+    run(
+        tiny(
+            "selector=hybridfl", "fleet=simulated", "selector.round_s=0.9", "selector.upload_permission=1", "rounds=4"
+        ),
+        tmp_path,
+    )
     clients, metrics = pd.read_csv(tmp_path / "clients.csv"), pd.read_csv(tmp_path / "metrics.csv")
     server = clients[clients["client"] == SERVER]
     assert len(server)
