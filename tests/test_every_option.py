@@ -16,17 +16,25 @@ from fedexp.run import run
 
 CONF = conf_dir()
 OPTIONS = sorted(f"{path.parent.name}={path.stem}" for path in CONF.glob("*/*.yaml"))
+MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")
 IMAGES = ("dataset.shape=[1,8,8]",)
+SIMULATED = "fleet=simulated"
 NEEDS = {
     "model=simple_cnn": IMAGES,
     "model=complex_cnn": IMAGES,
     "model=keras_cnn": IMAGES,
     "model=har_cnn": ("dataset.shape=[3,16]",),
     "federation=subject": ("dataset.subjects=4",),
-    "stop=simulated_time": ("fleet=simulated",),
-    "selector=fedcs": ("fleet=simulated",),
-    "selector=hybridfl": ("fleet=simulated", "selector.upload_permission=0.9", "selector.round_s=2"),
-    "selector=dyn_hybridfl": ("fleet=simulated",),
+    "stop=simulated_time": (SIMULATED,),
+    "selector=fedcs": (SIMULATED,),
+    "selector=hybridfl": (SIMULATED, "selector.upload_permission=0.9", "selector.round_s=2"),
+    "selector=dyn_hybridfl": (SIMULATED,),
+    "experiment=keras_mnist": (*MADE, *IMAGES),
+    "experiment=performance_mnist": MADE,
+    "experiment=performance_cifar10": (*MADE, *IMAGES),
+    "experiment=resources_mnist": (*MADE, SIMULATED),
+    "experiment=resources_cifar10": (*MADE, *IMAGES, SIMULATED),
+    "experiment=afl_grid": MADE,
 }
 REAL = {
     "dataset=mnist",
@@ -34,7 +42,6 @@ REAL = {
     "dataset=har",
     "dataset=emnist_digits",
     "dataset=npz",
-    "experiment=keras_mnist",
 }
 SUMMARY = {
     "final_accuracy",
@@ -82,7 +89,7 @@ def complete(folder: Path, rounds: int) -> pd.DataFrame:
 def test_two_rounds(tiny: Callable[..., dict[str, Any]], option: str, tmp_path: Path):
     run(tiny(option, *NEEDS.get(option, ())), tmp_path)
     table = complete(tmp_path, 2)
-    assert table["sim_s"].notna().all() == (option == "fleet=simulated" or "fleet=simulated" in NEEDS.get(option, ()))
+    assert table["sim_s"].notna().all() == (SIMULATED in (option, *NEEDS.get(option, ())))
 
 
 def test_rounds_that_nobody_can_take_part_in(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
