@@ -1,0 +1,79 @@
+"""Microseconds a coalition's model and image that exact Shapley values take, and what each trick brings.
+
+    python scripts/bench_coalitions.py
+
+Three ways in turns: the models one by one, many in one pass, and in one pass with the first layer's outputs mixed
+instead of its weights (where it is linear). 5,000 validation images, all 2^M coalitions, one thread.
+"""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+from bench import WORKLOADS, build, overrides
+
+from fedexp.grouped import mixtures
+from fedexp.mixtures import TOGETHER
+from fedexp.training.workers import Crew
+from fedexp.world import World, build_world
+
+IMAGES, TURNS = 5000, 3
+CASES = (("MLP 784-128-10", "W2", 3), ("MLP 784-128-10", "W2", 6), ("SimpleCNN", "W1", 6))
+
+
+def world_of(workload: str) -> World:
+    experiment = build([*overrides(WORKLOADS[workload]), "engine=loop", "engine.workers=1", "dataset.train_size=1000"])
+    world = build_world(experiment, None, Crew())
+    return replace(world, validation=world.test.subset(np.arange(IMAGES)))
+
+
+def ways(world: World, mix: np.ndarray, rows: torch.Tensor) -> dict[str, Callable[[], np.ndarray]]:
+    """Each way to the losses of the models `mix @ rows`."""
+    validation = world.validation
+    assert validation is not None
+    linear = world.mixtures.way.linear_first
+
+    def one_by_one() -> np.ndarray:
+        models = mixtures(torch.from_numpy(mix), rows)
+        return np.array([world.score(replace(world.first, flat=model), validation).loss for model in models])
+
+    def in_one_pass(linear_first: bool) -> Callable[[], np.ndarray]:
+        def losses() -> np.ndarray:
+            world.mixtures.way.linear_first = linear_first
+            world.mixtures.together = 128 if linear_first else TOGETHER
+            return world.mixture_losses(mix, rows)
+
+        return losses
+
+    found = {"one by one": one_by_one, "one pass": in_one_pass(linear_first=False)}
+    if linear:
+        found["one pass, first layer mixed"] = in_one_pass(linear_first=True)
+    return found
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    for name, workload, participants in CASES:
+        world, rng = world_of(workload), np.random.default_rng(0)
+        rows = world.first.flat + 0.05 * torch.randn(participants + 1, world.layout.size)
+        mix = rng.dirichlet(np.ones(participants + 1), 2**participants)
+        candidates, results = ways(world, mix, rows), {}
+        seconds: dict[str, list[float]] = {way: [] for way in candidates}
+        for _ in range(TURNS + 1):  # the first turn warms up
+            for way, losses in candidates.items():
+                begun = time.perf_counter()
+                results[way] = losses()
+                seconds[way].append(time.perf_counter() - begun)
+        base = statistics.median(seconds["one by one"][1:])
+        for way, own in seconds.items():
+            assert np.allclose(results[way], results["one by one"], rtol=1e-4)
+            median = statistics.median(own[1:])
+            each = 1e6 * median / 2**participants / IMAGES
+            print(f"{name}, M={participants}: {way:28} {each:6.2f} us, {base / median:4.1f} times", flush=True)
+
+
+if __name__ == "__main__":
+    main()
