@@ -10,22 +10,22 @@ from fedexp.federations.partition import Partition
 
 
 def gather(owner: np.ndarray, clients: int) -> Partition:
-    """Lists the examples of each client, ascending; `owner` [S] holds client numbers below `clients`."""
+    """Lists the examples of each client, ascending; `owner` [S] is below `clients`, or equal to it: nobody's."""
     offsets = np.zeros(clients + 1, dtype=np.int64)
-    np.cumsum(np.bincount(owner, minlength=clients), out=offsets[1:])
-    return Partition(offsets, np.argsort(owner, kind="stable"))
+    np.cumsum(np.bincount(owner, minlength=clients)[:clients], out=offsets[1:])
+    return Partition(offsets, np.argsort(owner, kind="stable")[: offsets[-1]])
 
 
 def deal(labels: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Partition:
     """Hands `counts[c, k]` examples of class c, chosen at random, to client k.
 
-    `counts` is [K, N]; row c sums to the number of examples of class c.
+    `counts` is [K, N]; row c sums to the number of examples of class c, or to fewer: the rest is nobody's.
     """
     classes, clients = counts.shape
     by_class = np.argsort(labels.astype(np.min_scalar_type(classes)), kind="stable")  # narrow integers: radix sort
     ends = np.cumsum(np.bincount(labels, minlength=classes))
-    owner = np.empty(len(labels), dtype=np.int32)
+    owner = np.full(len(labels), clients, dtype=np.int32)
     numbers = np.arange(clients, dtype=np.int32)
     for members, shares in zip(np.split(by_class, ends[:-1]), counts, strict=True):
-        owner[rng.permutation(members)] = np.repeat(numbers, shares)
+        owner[rng.permutation(members)[: shares.sum()]] = np.repeat(numbers, shares)
     return gather(owner, clients)

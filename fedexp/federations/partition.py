@@ -10,7 +10,7 @@ import numpy as np
 class Partition:
     """Client k holds the training examples `indices[offsets[k]:offsets[k + 1]]`.
 
-    `offsets` is int64 [N + 1], `indices` int64 [S]; every example belongs to exactly one client.
+    `offsets` is int64 [N + 1], `indices` int64 [S]; every example belongs to at most one client.
     """
 
     offsets: np.ndarray

@@ -8,11 +8,10 @@ gets the share alpha_ic / sum_j alpha_jc of class c.
 Deviations: the sum runs over the real holders. The authors' repository makes one slot too many for each class and
 normalises over all of them, which leaves 7 % (100 clients) to 34 % (10 clients) of the data to nobody. Counts are
 rounded down and the rest of a class goes, one example each, to the holders with the largest remainders, ties to the
-smallest client.
+smallest client (`leftovers=dealt`), or to nobody (`dropped`).
 
 `classes_per_client=all` gives every client every class, which is almost IID. A comparative study of client selection
-(Granada, 2024) ran this variant: 60,000 examples over 300 clients in sizes of 174 to 217, without the examples that
-its rounding dropped.
+(Granada, 2024) ran this variant with leftovers dropped: 60,000 examples over 300 clients in sizes of 174 to 217.
 """
 
 from dataclasses import dataclass
@@ -57,24 +56,21 @@ def _permutations(seam: np.ndarray, opening: int, classes: int, rng: np.random.G
     return keys.argsort(axis=1)
 
 
-def apportion(total: int, weights: np.ndarray) -> np.ndarray:
-    """Divides `total` in proportion to `weights` [N]: rounded down, the rest by largest remainder."""
+def apportion(total: int, weights: np.ndarray, leftovers: str = "dealt") -> np.ndarray:
+    """Divides `total` in proportion to `weights` [N]: rounded down, the rest by largest remainder or to nobody."""
     exact = weights * (total / weights.sum())
     counts = np.floor(exact).astype(np.int64)
-    left = total - int(counts.sum())
+    left = total - int(counts.sum()) if leftovers == "dealt" else 0
     counts[np.argsort(counts - exact, kind="stable")[:left]] += 1
     return counts
 
 
-def shamsian_counts(
-    totals: np.ndarray, held: np.ndarray, low: float, high: float, rng: np.random.Generator
-) -> np.ndarray:
-    """How many examples of each class each client gets, int32 [K, N], for the held classes [N, held]."""
-    alpha = rng.uniform(low, high, held.shape)
+def shamsian_counts(totals: np.ndarray, held: np.ndarray, alpha: np.ndarray, leftovers: str = "dealt") -> np.ndarray:
+    """How many examples of each class each client gets, int32 [K, N]; classes `held` and weights `alpha` [N, held]."""
     counts = np.zeros((len(totals), len(held)), dtype=np.int32)
     for label, total in enumerate(totals):
         holder, slot = np.nonzero(held == label)
-        counts[label, holder] = apportion(int(total), alpha[holder, slot])
+        counts[label, holder] = apportion(int(total), alpha[holder, slot], leftovers)
     return counts
 
 
@@ -86,6 +82,7 @@ class Shamsian(Federation):
     classes_per_client: Annotated[int, Range(1)] | Literal["all"] = 2
     low: Annotated[float, Positive] = 0.4
     high: Annotated[float, Positive] = 0.6
+    leftovers: Literal["dealt", "dropped"] = "dealt"
 
     def check(self) -> None:
         if self.low > self.high:
@@ -98,8 +95,8 @@ class Shamsian(Federation):
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
         held = draw_classes(self.clients, self._held(classes), classes, rng)
-        totals = np.bincount(labels, minlength=classes)
-        return deal(labels, shamsian_counts(totals, held, self.low, self.high, rng), rng)
+        totals, alpha = np.bincount(labels, minlength=classes), rng.uniform(self.low, self.high, held.shape)
+        return deal(labels, shamsian_counts(totals, held, alpha, self.leftovers), rng)
 
     def _held(self, classes: int) -> int:
         if self.classes_per_client == "all":

@@ -2,7 +2,7 @@
 
 phi = mean t_UD + mean t_UL over the candidates; T_round(t) = T_round(t - 1) phi(t) / phi(t - 1), the first round
 unchanged. The product telescopes: T_round(t) = T_round(0) phi(t) / phi(0), so everything hangs on the first round's
-draw, and slower candidates get a longer deadline. Extension: `shortest_s` and `longest_s` clamp it.
+draw, and slower candidates get a longer deadline. Extension: `shortest_s` and `longest_s` clamp the later rounds'.
 """
 
 from dataclasses import dataclass
@@ -34,10 +34,11 @@ class DynHybridFL(HybridFL):
 
     def deadline(self, resources: Resources, memory: Memory) -> tuple[float, Memory]:
         now = slowness(resources)
-        first = memory.get("phi", now)
-        round_s = self.round_s * now / first
+        if "phi" not in memory:
+            return self.round_s, {**memory, "phi": now}
+        round_s = self.round_s * now / memory["phi"]
         if self.shortest_s is not None:
             round_s = max(round_s, self.shortest_s)
         if self.longest_s is not None:
             round_s = min(round_s, self.longest_s)
-        return round_s, {**memory, "phi": first}
+        return round_s, memory

@@ -3,11 +3,14 @@
 First every client takes part once: ceil(N / M) rounds of M clients in one random order, the last block completed with
 random earlier clients. Then the M clients with the largest mean Shapley value so far take part (the mean over a
 client's own participations, algorithm 4 line 14, not equation 4.6 of the selection thesis).
-Deviations: the published code does not shuffle and spends one more round on random clients when M divides N; ties go to
-the smallest id, not to a random client.
+A client whose first upload was lost has no mean yet and comes before all others.
+Deviations: ties go to the smallest id, not to a random client. `opening=published` is what the published code does
+instead: blocks in the order of the client numbers, floor(N / M) of them and one more round, the leftover clients
+completed with random earlier ones (all random when M divides N).
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -22,24 +25,30 @@ def opening_rounds(clients: int, count: int) -> int:
     return -(-clients // count)
 
 
-def opening_block(ctx: Context, count: int) -> np.ndarray | None:
-    """The clients of this round while not everybody has had a turn, ascending; None afterwards."""
-    clients, block = ctx.clients, ctx.round - 1
-    if block >= opening_rounds(clients, count):
-        return None
-    order = ctx.run_rng("selector", "order").permutation(clients)
-    turn = order[block * count : (block + 1) * count]
-    missing = min(count, clients) - len(turn)
-    earlier = ctx.rng("selector", "completion").choice(order[: block * count], missing, replace=False)
-    return np.sort(np.concatenate([turn, earlier]))
+def opening_order(ctx: Context) -> np.ndarray:
+    """The random order `[N]` in which clients have their first turn."""
+    return ctx.run_rng("selector", "order").permutation(ctx.clients)
+
+
+def complete(turn: np.ndarray, earlier: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """The clients of a turn, ascending, made up to `count` with random earlier ones."""
+    missing = min(count - len(turn), len(earlier))
+    return np.sort(np.concatenate([turn, rng.choice(earlier, missing, replace=False)]))
 
 
 @dataclass(frozen=True, kw_only=True)
 class GreedyFed(ShapleySelector):
     """`count` clients a round."""
 
+    opening: Literal["shuffled", "published"] = "shuffled"
+
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        owner = opening_block(ctx, self.count)
-        if owner is None:
-            owner = highest(means_and_counts(memory, ctx.clients)[0], self.count)
-        return ctx.plan(owner), memory
+        clients, begun = ctx.clients, (ctx.round - 1) * self.count
+        shuffled = self.opening == "shuffled"
+        last = opening_rounds(clients, self.count) if shuffled else clients // self.count + 1
+        if ctx.round > last:
+            mean, count = means_and_counts(memory, clients)
+            return ctx.plan(highest(np.where(count > 0, mean, np.inf), self.count)), memory
+        order = opening_order(ctx) if shuffled else np.arange(clients)
+        turn, rng = order[begun : begun + self.count], ctx.rng("selector", "completion")
+        return ctx.plan(complete(turn, order[:begun], self.count, rng)), memory

@@ -19,10 +19,9 @@ from fedexp.spec import Fraction, Range
 from fedexp.values import Memory, Plan, Uploads
 
 
-def softmax(values: np.ndarray) -> np.ndarray:
-    """exp(values) normalised to one."""
-    weight = np.exp(values - values.max())
-    return weight / weight.sum()
+def inverse_softmax(values: np.ndarray) -> np.ndarray:
+    """1 / softmax(values) up to a common factor, which a mean forgets; the largest is 1, so nothing overflows."""
+    return np.exp(values.min(initial=np.inf) - values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +35,7 @@ class SFedAvg(ShapleySelector):
         relevance = self._relevance(memory, ctx)
         owner = weighted_draw(relevance, self.count, ctx.rng("selector"))
         plan = ctx.plan(owner)
-        return Plan(plan.owner, plan.shards, 1 / softmax(relevance)[owner]), memory
+        return Plan(plan.owner, plan.shards, inverse_softmax(relevance[owner])), memory
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         relevance = self._relevance(memory, ctx).copy()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-WORST = -1e3  # utility of a coalition whose model has no finite loss
+WORST = -1e3  # utility of a coalition whose model has no finite loss, unless a finite one is worse
 
 
 class Utilities:
@@ -23,7 +23,8 @@ class Utilities:
         new = {key: position for position, key in enumerate(keys) if key not in self.known}
         if new:
             found = self.evaluate(members[list(new.values())])
-            self.known |= dict(zip(new, np.where(np.isfinite(found), found, WORST).tolist(), strict=True))
+            worst = np.min(found, where=np.isfinite(found), initial=WORST)
+            self.known |= dict(zip(new, np.where(np.isfinite(found), found, worst).tolist(), strict=True))
         return np.array([self.known[key] for key in keys])
 
     @property

@@ -65,7 +65,7 @@ class Stacked:
         batch = max((int(batches.counts.max(initial=1)) for batches in task.batches), default=1)
         floats = self.layout.size * (6 + self.rule.slots) + batch * self.activations
         fits = max(1, int(self.memory_mb * 1e6 / (4 * floats)))
-        size = min(fits, math.ceil(len(steps) / workers))
+        size = max(1, min(fits, math.ceil(len(steps) / workers)))
         order = np.argsort(-steps, kind="stable")
         return [group for cut in range(0, len(order), size) for group in _even(order[cut : cut + size], steps)]
 

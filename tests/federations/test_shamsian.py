@@ -64,8 +64,18 @@ def test_apportion_gives_everything_and_stays_within_one(total, weights):
 
 def test_only_holders_receive():
     held = np.array([[0, 1], [2, 0], [1, 2]])
-    counts = shamsian_counts(np.array([8, 5, 7]), held, 0.5, 0.5, np.random.default_rng(0))
+    counts = shamsian_counts(np.array([8, 5, 7]), held, np.ones((3, 2)))
     assert counts.tolist() == [[4, 4, 0], [3, 0, 2], [0, 4, 3]]
+    counts = shamsian_counts(np.array([8, 5, 7]), held, np.ones((3, 2)), "dropped")
+    assert counts.tolist() == [[4, 4, 0], [2, 0, 2], [0, 3, 3]]
+
+
+def test_leftovers_may_be_dropped():
+    labels = np.arange(6000) % 10
+    partition = Shamsian(clients=7, leftovers="dropped").split(labels, None, 10, np.random.default_rng(0))
+    counts = class_counts(partition, labels, 10)
+    assert 6000 - 10 * 7 < counts.sum() < 6000
+    assert len(np.unique(partition.indices)) == counts.sum()
 
 
 def test_two_classes_of_ten_are_far_from_the_whole():

@@ -32,6 +32,12 @@ def test_clamps_hold_the_deadline_but_not_what_follows():
     assert [memory["columns"]["deadline_s"] for memory in memories] == [100.0, 150.0, 80.0, 100.0]
 
 
+def test_the_first_deadline_is_not_clamped():
+    stages = [stage_of([2, 4], [1, 1])] * 2
+    _, memories = play(DynHybridFL(candidates=2, round_s=100.0, shortest_s=120.0), stages)
+    assert [memory["columns"]["deadline_s"] for memory in memories] == [100.0, 120.0]
+
+
 def test_the_deadline_is_kept_when_nobody_is_chosen():
     never = stage_of([500, 700], [2, 2])
     owners, memories = play(DynHybridFL(candidates=2, round_s=1.0), [stage_of([2, 4], [1, 1]), never])

@@ -59,6 +59,29 @@ def test_the_opening_order_is_random_and_its_last_block_is_completed(game: Stage
     assert len(orders) > 3
 
 
+def test_the_published_opening_by_hand(game: Stage):
+    selector = GreedyFed(count=4, opening="published", shapley=Shapley())
+    owners, _ = play(selector, [game] * 3)
+    assert owners[0] == [0, 1, 2, 3]
+    assert set(owners[1]) > {4, 5}  # floor(6 / 4) = 1 block, and the leftover completed
+    assert owners[2] == [0, 2, 3, 4]
+    owners, _ = play(GreedyFed(count=3, opening="published", shapley=Shapley()), [game] * 4)
+    assert owners[:2] == [[0, 1, 2], [3, 4, 5]]
+    assert len(set(owners[2])) == 3  # one more round, all random
+    assert owners[3] == [0, 2, 4]
+
+
+def test_whoever_lost_its_first_upload_comes_again(game: Stage):
+    selector, memory = GreedyFed(count=3, shapley=Shapley()), {}
+    for number in (1, 2):
+        ctx = game.at(number)
+        plan, memory = selector.choose(memory, ctx)
+        uploads = ctx.uploads(plan)
+        memory = selector.observe(uploads.where(uploads.owner != 5), memory, ctx)
+    plan, _ = selector.choose(memory, game.at(3))
+    assert plan.owner.tolist() == [0, 2, 5]  # 5 is worth nothing, but nobody knows
+
+
 def test_ties_go_to_the_smallest_ids(equal_sizes: Stage):
     nothing = replace(equal_sizes, utility=lambda _: 0.0)
     owners, _ = play(GreedyFed(count=2, shapley=Shapley()), [nothing] * 4)

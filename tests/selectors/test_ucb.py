@@ -11,10 +11,10 @@ WORTH = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
 
 
 def test_bounds_by_hand():
-    # after e^4 - 1 rounds the logarithm is 4: half widths of 0.5 * sqrt(4 / N)
-    bounds = upper_bounds(np.array([1.0, 2.0, 3.0]), np.array([1, 4, 0]), np.exp(4) - 1, 0.5)
+    # half widths of 0.5 * sqrt(4 / N)
+    bounds = upper_bounds(np.array([1.0, 2.0, 3.0]), np.array([1, 4, 0]), 4.0, 0.5)
     assert bounds == pytest.approx([2.0, 2.5, np.inf])
-    assert upper_bounds(np.array([1.0, 2.0]), np.array([1, 0]), 7, 0.0).tolist() == [1.0, np.inf]
+    assert upper_bounds(np.array([1.0, 2.0]), np.array([1, 0]), 7.0, 0.0).tolist() == [1.0, np.inf]
 
 
 def test_five_rounds_by_hand(equal_sizes: Stage):
@@ -37,3 +37,19 @@ def test_without_width_it_is_greedyfed(equal_sizes: Stage):
     greedy, _ = play(GreedyFed(count=2, shapley=Shapley()), [game] * 6)
     narrow, _ = play(UCB(count=2, beta=0.0, shapley=Shapley()), [game] * 6)
     assert greedy == narrow
+
+
+def test_places_left_in_the_opening_go_to_the_highest_bounds(equal_sizes: Stage):
+    game = replace(equal_sizes, utility=lambda coalition: float(WORTH[list(coalition)].sum()))
+    for seed in range(5):
+        owners, _ = play(UCB(count=4, shapley=Shapley()), [replace(game, seed=seed)] * 2)
+        best = sorted(owners[0], key=lambda client: -WORTH[client])[:2]
+        assert set(owners[1]) == set(range(6)) - set(owners[0]) | set(best)
+
+
+def test_the_other_logarithm_is_a_round_behind(equal_sizes: Stage):
+    game = replace(equal_sizes, utility=lambda coalition: float(WORTH[list(coalition)].sum()))
+    game = [game] * 5
+    # round 5 with ln 5: 2: 4 + 2.8 sqrt(1.61 / 2) = 6.51, 4: 3 + 2.8 sqrt(1.61) = 6.55; with ln 4: 6.33 and 6.30
+    assert play(UCB(count=2, beta=2.8, shapley=Shapley()), game)[0][4] == [0, 4]
+    assert play(UCB(count=2, beta=2.8, logarithm="t", shapley=Shapley()), game)[0][4] == [0, 2]
