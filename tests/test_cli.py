@@ -1,6 +1,7 @@
 """The command line as a user meets it: what it prints, where it writes, and how it ends."""
 
 import json
+import logging
 import os
 import shutil
 import signal
@@ -256,8 +257,6 @@ def test_an_interrupted_run_says_how_to_continue(monkeypatch, capsys):
 
 @pytest.mark.usefixtures("runs")
 def test_the_root_logger_is_left_as_it_was():
-    import logging
-
     before = logging.getLogger().handlers[:], logging.getLogger().level
     assert cli.main(["run"]) == 0
     assert (logging.getLogger().handlers, logging.getLogger().level) == before
@@ -345,6 +344,15 @@ def test_other_ranks_follow_and_write_nothing(runs, monkeypatch):
     assert [config["seed"] for config in followed] == [3]
     assert runs.calls == []
     assert list(Path.cwd().iterdir()) == []
+
+
+def test_other_ranks_leave_the_log_to_the_first(monkeypatch, caplog):
+    monkeypatch.setattr(run, "follow", lambda _: logging.getLogger("fedexp").critical("told by rank 0 too"))
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert cli.main(["run"]) == 0
+    logging.getLogger("fedexp").warning("after the run")
+    assert caplog.messages == ["after the run"]
 
 
 def test_torchrun_takes_one_run_at_a_time(runs, monkeypatch, capsys):
