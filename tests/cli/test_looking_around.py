@@ -48,9 +48,9 @@ def test_list_marks_the_default_of_every_group(capsys):
 
 def test_list_of_a_group_describes_each_option(capsys):
     assert cli.main(["list", "selector"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "  all      Every client in every round" in lines
-    assert any(line.startswith("  random*  ") for line in lines)
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["all"] == "Every client in every round"
+    assert "random*" in lines
 
 
 def test_every_option_has_a_description(capsys):
