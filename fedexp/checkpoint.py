@@ -7,6 +7,7 @@ and not the run.
 import logging
 import pickle
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,16 @@ log = logging.getLogger(__name__)
 FORMAT = 1
 NAME, PREVIOUS = "state.pt", "state.previous.pt"
 FREE = ("engine", "data_dir", "checkpoint_s", "hydra")  # keys that change no result
+DAMAGED = (
+    OSError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    KeyError,
+    zipfile.BadZipFile,
+    zlib.error,
+    pickle.UnpicklingError,
+)
 
 
 def save(folder: Path, state: State, config: dict[str, Any], engine: dict[str, str]) -> None:
@@ -64,12 +75,20 @@ def load(folder: Path, config: dict[str, Any], device: torch.device) -> tuple[St
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
+        if not _whole(path):
+            return None
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError, zipfile.BadZipFile):
+    except DAMAGED:
         return None
     if content.get("format") != FORMAT:
         raise ConfigError(f"{path} has format {content.get('format')}, but this version reads {FORMAT}")
     return content
+
+
+def _whole(path: Path) -> bool:
+    """Whether every record has its checksum: torch.load compares none, and skips what is marked as a folder."""
+    with zipfile.ZipFile(path) as archive:
+        return archive.testzip() is None and not any(record.external_attr & 0x10 for record in archive.infolist())
 
 
 def _refuse_other(saved: dict[str, Any], config: dict[str, Any], path: Path) -> None:

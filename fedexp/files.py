@@ -1,35 +1,52 @@
-"""Files that are whole or absent: written under a temporary name, synced, renamed."""
+"""Files that are whole or absent: made under a temporary name, synced, renamed."""
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path` to write to; it takes the name when the block ends well, else it goes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+def making(target: Path) -> Iterator[Path]:
+    """A name beside `target` for a file or folder in the making; what is left of it afterwards is removed.
+
+    Folders that had to be made for it go as well while they are empty, so a failure leaves nothing.
+    """
+    absent = [folder for folder in target.parents if not folder.exists()]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        yield temporary
-        _sync(temporary)
-        temporary.replace(path)
-        _sync(path.parent)
+        yield part
     finally:
-        temporary.unlink(missing_ok=True)
+        if part.is_dir():
+            shutil.rmtree(part, ignore_errors=True)
+        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            for folder in absent:
+                folder.rmdir()
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def publish(part: Path, target: Path) -> None:
+    """Gives a complete file its final name; a crash leaves the old one or the new one."""
+    _sync(part)
+    part.replace(target)
+    _sync(target.parent)
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A name beside `target` for a file that is published when the block ends well, and else goes."""
+    with making(target) as part:
+        yield part
+        publish(part, target)
+
+
+def write_atomically(target: Path, content: bytes) -> None:
     """Writes a whole small file."""
-    write_with(path, lambda file: file.write(content))
-
-
-def write_with(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Lets `write` fill a file that appears only when it is complete."""
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        write(file)
+    with replacing(target) as part:
+        part.write_bytes(content)
 
 
 def _sync(path: Path) -> None:

@@ -106,6 +106,7 @@ def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
 def _follow(config: dict[str, Any]) -> None:
     from fedexp import run
 
+    logs.silence()
     with ending(None):
         run.follow(config)
 

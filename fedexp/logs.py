@@ -19,11 +19,20 @@ def log_to(folder: Path) -> None:
     root.handlers[:] = [console, file]
 
 
+def silence() -> None:
+    """Ends the log of a process that only helps.
+
+    Every process of a run executes the same rounds, and a fork even holds its parent's handlers: what all of them
+    notice is for the first one to tell. A job that has something of its own to tell must return it.
+    """
+    logging.disable(logging.CRITICAL)
+
+
 @contextmanager
 def kept() -> Iterator[None]:
-    """Puts the root logger back as it was, closing the files that were opened meanwhile."""
+    """Puts logging back as it was, closing the files that were opened meanwhile."""
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers, level, disabled = root.handlers[:], root.level, logging.root.manager.disable
     try:
         yield
     finally:
@@ -32,3 +41,4 @@ def kept() -> Iterator[None]:
                 handler.close()
         root.handlers[:] = handlers
         root.setLevel(level)
+        logging.disable(disabled)

@@ -3,7 +3,6 @@
 import hashlib
 
 import numpy as np
-import torch
 
 
 def stream(seed: int, *name: str | int) -> np.random.Generator:
@@ -14,11 +13,6 @@ def stream(seed: int, *name: str | int) -> np.random.Generator:
     """
     key = hashlib.blake2b(repr((seed, *name)).encode(), digest_size=16).digest()
     return np.random.Generator(np.random.Philox(key=int.from_bytes(key, "little")))
-
-
-def torch_generator(source: np.random.Generator, device: torch.device) -> torch.Generator:
-    """A torch generator on the device, seeded by the next draw of a named stream."""
-    return torch.Generator(device=device).manual_seed(int(source.integers(2**62)))
 
 
 def client_draws(seed: int, *name: str | int, owner: np.ndarray, clients: int) -> np.ndarray:

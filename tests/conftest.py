@@ -65,3 +65,9 @@ def real_data() -> Path:
         if place and (Path(place) / "MNIST").is_dir():
             return Path(place)
     pytest.skip("no folder of real data; set FEDEXP_DATA")
+
+
+@pytest.fixture
+def tree() -> Callable[[Path], list[str]]:
+    """All files and folders below a folder."""
+    return lambda folder: sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))

@@ -16,7 +16,8 @@ import torch
 
 from fedexp.data.dataset import Data, Dataset, Facts, Split
 from fedexp.data.download import fetch, has_md5, install
-from fedexp.data.store import Known, content, cure, locate, making
+from fedexp.data.store import Known, content, cure, locate
+from fedexp.files import making
 from fedexp.spec import ConfigError
 
 FOLDER = "cifar-10-batches-py"

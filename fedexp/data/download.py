@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from fedexp.data.store import Known, digest, making, publish
+from fedexp.data.store import Known, digest
+from fedexp.files import publish, replacing
 from fedexp.spec import ConfigError
 
 Accept = Callable[[Path], None]
@@ -26,11 +27,10 @@ def fetch(urls: Sequence[str], target: Path, accept: Accept) -> None:
     faults = []
     for url in urls:
         try:
-            with making(target) as part:
+            with replacing(target) as part:
                 _receive(url, part)
                 accept(part)
-                publish(part, target)
-                return
+            return
         except (OSError, HTTPException, ConfigError) as error:
             faults.append(f"{url}: {error}")
     where = "" if _writable(target) else f" ({target.parent} cannot be written; set data_dir or FEDEXP_DATA)"

@@ -17,7 +17,8 @@ from fedexp.data import idx
 from fedexp.data.dataset import Data, Dataset, Facts
 from fedexp.data.download import fetch, has_md5
 from fedexp.data.mnist import split_of
-from fedexp.data.store import cure, making, publish
+from fedexp.data.store import cure
+from fedexp.files import making, publish
 from fedexp.spec import ConfigError
 
 RAW = "EMNIST/raw"

@@ -1,22 +1,20 @@
-"""Files on disk: where they live, whether they are whole, and writing them so that a half one never shows.
+"""The files of datasets: where they live, whether they are the published ones, and a cache of what was parsed.
 
-A file in the making has a temporary name beside its target and is renamed when it is complete (and, for a
-download, verified). Parsed arrays are cached the same way; a cache that cannot be read is made again.
+A cache that cannot be read is made again.
 """
 
 import hashlib
 import os
-import secrets
-import shutil
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
 
+from fedexp.files import replacing
 from fedexp.spec import ConfigError
 
 Arrays = dict[str, np.ndarray]
@@ -82,33 +80,6 @@ def digest(path: Path, algorithm: str = "md5") -> str:
         return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
 
-@contextmanager
-def making(target: Path) -> Iterator[Path]:
-    """A name beside `target` for a file or folder in the making; what is left of it afterwards is removed.
-
-    Folders that had to be made for it go as well while they are empty, so a failure leaves nothing.
-    """
-    absent = [folder for folder in target.parents if not folder.exists()]
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-    try:
-        yield part
-    finally:
-        if part.is_dir():
-            shutil.rmtree(part, ignore_errors=True)
-        part.unlink(missing_ok=True)
-        with suppress(OSError):
-            for folder in absent:
-                folder.rmdir()
-
-
-def publish(part: Path, target: Path) -> None:
-    """Gives a complete file its final name; a crash leaves the old one or the new one."""
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
-    part.replace(target)
-
-
 def cached(name: str, make: Callable[[], Arrays]) -> Arrays:
     """The arrays stored under a name in the cache, made and stored when absent or damaged.
 
@@ -118,8 +89,6 @@ def cached(name: str, make: Callable[[], Arrays]) -> Arrays:
     with suppress(OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error), path.open("rb") as file:
         return dict(np.load(file))  # the zip's CRC-32 of each array is compared while it is read
     arrays = make()
-    with suppress(OSError), making(path) as part:
-        with part.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        publish(part, path)
+    with suppress(OSError), replacing(path) as part, part.open("wb") as file:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
     return arrays

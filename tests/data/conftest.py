@@ -32,9 +32,3 @@ def real(real_data):
         return real_data
 
     return root
-
-
-@pytest.fixture
-def tree():
-    """All files and folders below a folder."""
-    return lambda folder: sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))

@@ -3,7 +3,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from fedexp.data.store import Known, cache_dir, cached, content, data_root, locate, making, publish
+from fedexp.data.store import Known, cache_dir, cached, content, data_root, locate
 from fedexp.spec import ConfigError
 
 
@@ -50,27 +50,6 @@ def test_content_compares_the_checksum(tmp_path):
     (tmp_path / "a").write_bytes(b"abd")
     with pytest.raises(ConfigError, match=f"is damaged: MD5 .* must be .*{known.md5}"):
         content(tmp_path, known, "cure")
-
-
-def test_what_fails_in_the_making_leaves_nothing(tmp_path, tree):
-    def half():
-        with making(tmp_path / "new" / "deep" / "file") as part:
-            part.write_bytes(b"half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        half()
-    assert tree(tmp_path) == []
-
-
-def test_publishing_replaces_the_old_file(tmp_path, tree):
-    target = tmp_path / "file"
-    target.write_bytes(b"old")
-    with making(target) as part:
-        part.write_bytes(b"new")
-        publish(part, target)
-    assert target.read_bytes() == b"new"
-    assert tree(tmp_path) == ["file"]
 
 
 def counting():

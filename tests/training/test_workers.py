@@ -1,15 +1,16 @@
-"""A worker that dies ends the run with its error; nothing hangs and nothing stays behind."""
+"""A worker that dies ends the run with its error; nothing hangs, nothing stays behind, nothing is told twice."""
 
 import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fedexp import spec
-from fedexp.run import RunError, rounds, staffed
+from fedexp import logs, spec
+from fedexp.run import RunError, rounds, run, staffed
 from fedexp.training.workers import Crew
 from fedexp.world import World, build_world
 
@@ -87,3 +88,13 @@ def test_an_error_of_the_first_process_is_told_as_it_is(tiny: Tiny, forked: list
     with pytest.raises(KeyError, match="mine"), staffed(world.exp, world, world.beginning()):
         raise KeyError("mine")
     assert gone(forked)
+
+
+def test_what_every_process_notices_is_logged_once(tiny: Tiny, tmp_path: Path):
+    with logs.kept():
+        logs.log_to(tmp_path)
+        run(tiny("engine.workers=2", "local.lr=1e38", "rounds=5"), tmp_path)
+    lines = (tmp_path / "fedexp.log").read_text().splitlines()
+    assert [line.partition("WARNING ")[2] for line in lines if "WARNING" in line] == [
+        f"round {number}: 3 of 3 updates are not finite and were dropped" for number in (2, 3, 4, 5)
+    ]

@@ -1,0 +1,82 @@
+"""What is printed for those who look around: help, lists, the composed config."""
+
+import time
+from pathlib import Path
+
+import pytest
+from command_line import python
+
+from fedexp import __version__, cli
+from fedexp.conf_dir import conf_dir
+
+HEAVY = ("torch", "hydra", "omegaconf", "numpy", "pandas", "matplotlib")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["list"], ["list", "selector"], ["run", "--help"], ["--version"]])
+def test_looking_around_imports_nothing_heavy(words):
+    code = f"import sys; from fedexp.cli import main; main({words}); print(*[m for m in {HEAVY} if m in sys.modules])"
+    begun = time.perf_counter()
+    done = python("-c", code)
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == ""
+    assert time.perf_counter() - begun < 1
+
+
+def test_help_names_exactly_the_commands_there_are(capsys):
+    assert cli.main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("  fedexp ")] == list(cli.COMMANDS)
+
+
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
+def test_every_command_answers_help(command, capsys):
+    assert cli.main([command, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"usage: fedexp {command}")
+
+
+def test_version(capsys):
+    assert cli.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"fedexp {__version__}\n"
+
+
+def test_list_marks_the_default_of_every_group(capsys):
+    assert cli.main(["list"]) == 0
+    lines = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()}
+    assert lines["selector"][0] == "random*"
+    assert "cifar10" in lines["dataset"]
+
+
+def test_list_of_a_group_describes_each_option(capsys):
+    assert cli.main(["list", "selector"]) == 0
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["all"] == "Every client in every round"
+    assert "random*" in lines
+
+
+def test_every_option_has_a_description(capsys):
+    for group in (folder.name for folder in conf_dir().iterdir() if folder.is_dir()):
+        cli.main(["list", group])
+        for line in capsys.readouterr().out.splitlines():
+            assert len(line.split(maxsplit=1)) == 2, f"conf/{group}: {line.strip()} has no comment in its first line"
+
+
+def test_run_help_shows_groups_keys_and_flags(capsys):
+    assert cli.main(["run", "--help", "seed=3"]) == 0
+    text = capsys.readouterr().out
+    for part in ("selector ", "random*", "rounds=", "scenario.clients=10", "--cfg job", "-m, --multirun"):
+        assert part in text
+
+
+def test_cfg_shows_the_config_and_makes_no_folder(runs, capsys):
+    assert cli.main(["run", "--cfg", "job", "--package", "selector", "selector.count=3"]) == 0
+    assert capsys.readouterr().out == (
+        "# @package selector\n_target_: fedexp.selectors.random.Random\ncount: 3\nfraction: null\n"
+    )
+    assert cli.main(["run", "--cfg", "hydra", "--resolve", "-p", "hydra.job.name"]) == 0
+    assert capsys.readouterr().out == "fedexp\n"
+    assert cli.main(["run", "--cfg", "job", "-p", "selector.fraction"]) == 0
+    assert capsys.readouterr().out == "null\n"
+    assert cli.main(["run", "--info", "defaults-tree"]) == 0
+    assert "selector: random" in capsys.readouterr().out
+    assert list(runs.calls) == []
+    assert list(Path.cwd().iterdir()) == []

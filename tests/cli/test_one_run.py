@@ -1,0 +1,98 @@
+"""One run: its config, its folder, and how it ends."""
+
+import json
+import logging
+import time
+from pathlib import Path
+
+import pytest
+from command_line import complaint, ending_with
+
+from fedexp import cli, run
+from fedexp.spec import ConfigError
+
+
+def test_a_run_gets_the_plain_config_and_a_folder_of_its_own(runs):
+    assert cli.main(["run", "seed=7", "model=keras_cnn"]) == 0
+    ((config, folder),) = runs.calls
+    assert config["seed"] == 7
+    assert config["selector"]["count"] == config["scenario"]["participants"]
+    assert "hydra" not in config
+    assert json.loads(json.dumps(config)) == config
+    assert folder.parts[0] == "outputs"
+    assert (folder / ".hydra" / "overrides.yaml").read_text() == "- seed=7\n- model=keras_cnn\n"
+    assert (folder / "fedexp.log").exists()
+    assert not (Path("outputs") / "latest").readlink().is_absolute()
+    assert Path("outputs/latest").resolve() == folder.resolve()
+
+
+def test_two_runs_of_the_same_second_do_not_share_a_folder(runs):
+    for _ in range(3):
+        assert cli.main(["run", "hydra.run.dir=outputs/${now:%Y}/x"]) == 0
+    year = time.strftime("%Y")
+    assert [str(folder) for _, folder in runs.calls] == [f"outputs/{year}/{name}" for name in ("x", "x-2", "x-3")]
+    assert Path("outputs/latest").readlink() == Path(year, "x-3")
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_folder_given_by_hand_may_hold_no_run(capsys):
+    assert cli.main(["run", "hydra.run.dir=mine"]) == 0
+    capsys.readouterr()
+    assert cli.main(["run", "hydra.run.dir=mine"]) == 2
+    assert complaint(capsys) == "fedexp: mine already holds a run; use fedexp resume mine or another folder"
+    assert not Path("outputs").exists()
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_folder_that_cannot_be_made(capsys):
+    Path("file").touch()
+    assert cli.main(["run", "hydra.run.dir=file/x"]) == 2
+    assert complaint(capsys).startswith("fedexp: cannot make the folder file/x: ")
+
+
+def test_the_config_may_be_refused_while_it_runs(monkeypatch, capsys):
+    ending_with(monkeypatch, ConfigError("no room"))
+    assert cli.main(["run"]) == 2
+    assert complaint(capsys) == "fedexp: no room"
+
+
+def test_a_run_that_had_to_end(monkeypatch, capsys):
+    recorder = ending_with(monkeypatch, run.RunError("not finite\nthe last state is kept"))
+    assert cli.main(["run"]) == 1
+    assert complaint(capsys) == "fedexp: not finite the last state is kept"
+    assert "ERROR not finite" in (recorder.calls[0][1] / "fedexp.log").read_text()
+
+
+def test_a_defect_shows_its_traceback_and_leaves_it_in_the_log(monkeypatch, capsys):
+    recorder = ending_with(monkeypatch, ZeroDivisionError("by zero"))
+    assert cli.main(["run"]) == 1
+    text = capsys.readouterr().err
+    assert text.startswith("Traceback")
+    assert text.endswith("fedexp: ZeroDivisionError: by zero\n")
+    assert "Traceback" in (recorder.calls[0][1] / "fedexp.log").read_text()
+
+
+def test_an_interrupted_run_says_how_to_continue(monkeypatch, capsys):
+    def interrupted(_, folder):
+        (folder / "state.pt").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run", interrupted)
+    assert cli.main(["run", "hydra.run.dir=outputs/mine"]) == 130
+    assert complaint(capsys) == "fedexp: interrupted; continue with: fedexp resume outputs/mine"
+
+
+@pytest.mark.usefixtures("runs")
+def test_the_root_logger_is_left_as_it_was():
+    before = logging.getLogger().handlers[:], logging.getLogger().level
+    assert cli.main(["run"]) == 0
+    assert (logging.getLogger().handlers, logging.getLogger().level) == before
+
+
+def test_the_users_own_experiments(runs):
+    own = Path("own/experiment")
+    own.mkdir(parents=True)
+    (own / "tiny.yaml").write_text("# @package _global_\n# Mine\ndefaults:\n  - override /model: keras_cnn\nseed: 5\n")
+    assert cli.main(["run", "experiment=tiny", "--config-dir", "own"]) == 0
+    ((config, _),) = runs.calls
+    assert (config["seed"], config["model"]["_target_"]) == (5, "fedexp.models.keras_cnn.KerasCNN")

@@ -1,0 +1,48 @@
+"""What was asked wrongly is one line on stderr and exit code 2."""
+
+from pathlib import Path
+
+import pytest
+from command_line import complaint
+
+from fedexp import cli
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "a command must be given: run, resume, report, list, data, completion; see fedexp --help"),
+        (["rnu"], "unknown command rnu; did you mean run? (fedexp --help)"),
+        (["seed=3"], "unknown command seed=3; write fedexp run seed=3 ... (fedexp --help)"),
+        (["run", "--cfg", "jb"], "--cfg must be one of job, hydra, all, got jb; see fedexp run --help"),
+        (["run", "--cfg"], "--cfg expected one argument; see fedexp run --help"),
+        (["run", "--multrun"], "unknown flag --multrun; did you mean --multirun?"),
+        (["run", "--resolve"], "--resolve needs --cfg; write --cfg job too"),
+        (["run", "-m", "--cfg", "job"], "only one of --run, --multirun, --cfg and --info can be given"),
+        (["run", "--cfg", "job", "-p", "selectr"], "unknown key or group selectr; did you mean selector?"),
+        (["run", "--config-dir", "mine"], "--config-dir must be a folder, got mine"),
+        (["resume"], "resume needs one run folder, got 0; e.g. fedexp resume outputs/latest"),
+        (["resume", "x"], "there is no folder x; fedexp resume needs a run folder, e.g. outputs/latest"),
+        (["resume", "."], ". is no run folder: it has no .hydra/config.yaml"),
+        (["list", "selector", "model"], "list shows one group at a time, got 2: selector model"),
+        (["list", "datset"], "unknown group datset; did you mean dataset?"),
+        (["data"], "data needs check or download, and dataset names; e.g. fedexp data check mnist"),
+        (["data", "chek"], "data must be followed by check or download, got chek; did you mean check?"),
+        (["data", "check", "cifr10"], "unknown dataset cifr10; did you mean cifar10?"),
+        (["data", "check", "mnist", "data_dir="], "data_dir needs a folder; write data_dir=DIR"),
+        (["completion"], "completion needs a shell: bash, zsh, fish; got none"),
+    ],
+)
+def test_a_wrong_word_is_one_line_and_exit_code_2(words, message, runs, capsys):
+    assert cli.main(words) == 2
+    assert complaint(capsys) == f"fedexp: {message}"
+    assert runs.calls == []
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_full_error_shows_where_it_came_from(monkeypatch, capsys):
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    assert cli.main(["run", "model=mpl"]) == 2
+    text = capsys.readouterr().err
+    assert "MissingConfigException" in text
+    assert text.endswith("fedexp: unknown option model=mpl; did you mean mlp?\n")

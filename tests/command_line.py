@@ -1,0 +1,39 @@
+"""Standing in for runs, starting processes and reading complaints: what the tests of the command line share."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from fedexp import run
+
+
+class Recorder:
+    """Stands in for fedexp.run.run: remembers what it was given, or ends as told."""
+
+    def __init__(self, error: BaseException | None = None, at_seed: int = 0) -> None:
+        self.error, self.at_seed = error, at_seed
+        self.calls: list[tuple[dict, Path]] = []
+
+    def __call__(self, config: dict, folder: Path) -> None:
+        self.calls.append((config, folder))
+        (folder / "metrics.csv").touch()
+        if self.error is not None and config["seed"] == self.at_seed:
+            raise self.error
+
+
+def ending_with(monkeypatch, error, at_seed=0):
+    recorder = Recorder(error, at_seed)
+    monkeypatch.setattr(run, "run", recorder)
+    return recorder
+
+
+def python(*words, **options):
+    command = [sys.executable, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def complaint(capsys):
+    """The only line on stderr."""
+    text = capsys.readouterr().err
+    assert text.count("\n") == 1, text
+    return text.rstrip("\n")
