@@ -45,6 +45,11 @@ def keys(conf: Path, chosen: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
+def options_with(conf: Path, group: str, key: str) -> list[str]:
+    """The options of a group that know a key."""
+    return [name for name in options(conf, group) if key in dict(leaves(load(conf / group / f"{name}.yaml")))]
+
+
 def leaves(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yields the dotted keys of a nested mapping with their values."""
     for name, value in node.items():

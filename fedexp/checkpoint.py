@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 FORMAT = 1
 NAME, PREVIOUS = "state.pt", "state.previous.pt"
+ON_THE_HOST = ("selector", "fleet", "stop")  # roles that think in numpy
 FREE = ("engine", "data_dir", "checkpoint_s", "hydra")  # keys that change no result
 DAMAGED = (
     OSError,
@@ -69,7 +70,8 @@ def load(folder: Path, config: dict[str, Any], device: torch.device) -> tuple[St
         if content is not None:
             _refuse_other(content["config"], config, path)
             return _state(content, device), content["engine"]
-        log.warning("%s is damaged; falling back to the state before it", path)
+        older = name == NAME and (folder / PREVIOUS).exists()
+        log.warning("%s is damaged; %s", path, "falling back to the state before it" if older else "starting over")
     return None
 
 
@@ -81,7 +83,9 @@ def _read(path: Path) -> dict[str, Any] | None:
     except DAMAGED:
         return None
     if content.get("format") != FORMAT:
-        raise ConfigError(f"{path} has format {content.get('format')}, but this version reads {FORMAT}")
+        raise ConfigError(
+            f"{path} has format {content.get('format')}, but this version reads {FORMAT}; resume with the fedexp that wrote it"
+        )
     return content
 
 
@@ -123,7 +127,7 @@ def _state(content: dict[str, Any], device: torch.device) -> State:
         )
         for flat, layout in content["models"]
     )
-    memory = _on(content["memory"], device)
+    memory = {role: held if role in ON_THE_HOST else _on(held, device) for role, held in content["memory"].items()}
     return State(content["round"], models, memory, content["sim_s"], content["host_s"], content["updates"])
 
 

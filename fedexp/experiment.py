@@ -12,6 +12,11 @@ from fedexp.spec import ConfigError, Part, Range
 from fedexp.training.engine import Engine
 
 
+def option(part: Part) -> str:
+    """The word that chose a part on the command line: its file is named like its YAML."""
+    return type(part).__module__.rpartition(".")[2]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario(Part):
     """The numbers that several parts share."""
@@ -55,7 +60,7 @@ class Experiment(Part):
             )
         if self.selector.needs_fleet and not self.fleet.simulates:
             raise ConfigError(
-                f"selector={type(self.selector).__name__} asks for the clients' machines and links, but the fleet has "
+                f"selector={option(self.selector)} asks for the clients' machines and links, but the fleet has "
                 "none; set fleet=simulated"
             )
         self.fleet.refuse(self.federation.known_clients())

@@ -8,6 +8,8 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf.errors import InterpolationKeyError, InterpolationToMissingValueError, OmegaConfBaseException
 from yaml import YAMLError
 
+from fedexp import catalog
+from fedexp.conf_dir import conf_dir
 from fedexp.spec import ConfigError, nearest
 
 COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
@@ -55,6 +57,10 @@ def unknown_key(key: str, known: Sequence[str]) -> str:
         or [tails[name] for name in difflib.get_close_matches(tail, tails, n=2, cutoff=0.75)]
     )
     what = "key" if head else "key or group"
+    group, _, own = key.partition(".")
+    elsewhere = catalog.options_with(conf_dir(), group, own) if own else []
+    if elsewhere and f"{group}.{own}" not in close:
+        return f"unknown key {key}; it belongs to {' or '.join(f'{group}={name}' for name in elsewhere)}"
     if close:
         return f"unknown {what} {key}; did you mean {' or '.join(close)}?"
     near = siblings.values() or [name for name in known if "." not in name]

@@ -88,7 +88,8 @@ def truncate(path: Path, upto: int) -> tuple[str, ...] | None:
 
 def client_rows(number: int, uploads: Uploads) -> list[dict[str, Any]]:
     """What every participant of a round reports."""
-    columns = (uploads.owner, uploads.examples, uploads.loss_before, uploads.loss_after)
+    losses = (uploads.loss_before, uploads.loss_after) if uploads.exact is None else uploads.exact.T
+    columns = (uploads.owner, uploads.examples, *losses)
     return [
         dict(zip(CLIENTS, (number, *values), strict=True))
         for values in zip(*(column.tolist() for column in columns), strict=True)

@@ -72,16 +72,17 @@ def train(  # noqa: PLR0913
         for owner, shard in zip(plan.owner, plan.shards, strict=True)
     )
     task = Task(start, plan, batches, exp.seed, ctx.round)
-    work = Work(start.new_zeros((len(plan.owner), world.layout.size + 2)))
+    work = Work(start.new_zeros((len(plan.owner), world.layout.size + world.losses_told)))
     for rows in world.trainer.groups(task, world.crew.size):
         work.jobs.append((rows, lambda rows=rows: world.train_rows(task, rows)))
     world.crew.execute(work)
-    delta, losses = work.out[:, :-2], work.out[:, -2:].cpu().double().numpy()
+    delta, losses = work.out[:, : world.layout.size], work.out[:, world.layout.size :].cpu().double().numpy()
     columns = exp.model.personal(world.layout)
     kept = ClientRows.load(mem.get("personal", {}), columns.stop - columns.start, delta)
     mem["personal"] = kept.put(plan.owner, (start[:, columns] + delta[:, columns])).save()
     importance = np.ones(len(plan.owner)) if plan.importance is None else plan.importance
-    return Uploads(plan.owner, model, plan.sizes, importance, delta, losses[:, 0], losses[:, 1]), mem
+    exact = losses[:, 2:] if losses.shape[1] > 2 else None
+    return Uploads(plan.owner, model, plan.sizes, importance, delta, losses[:, 0], losses[:, 1], exact), mem
 
 
 def fold(

@@ -100,8 +100,8 @@ class Uploads:
     """What reached the server, one row a participant.
 
     `owner [C]`, `model [C]` (which of the M models it was given), `examples [C]` (what it trained on),
-    `importance [C]` (see `Plan`), `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's loss, see
-    `evaluation.client_losses`).
+    `importance [C]` (see `Plan`), `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's running loss in
+    the first and the last local epoch), `exact [C, 2]` (those of the received and the trained model, if asked for).
     """
 
     owner: np.ndarray
@@ -111,6 +111,7 @@ class Uploads:
     delta: torch.Tensor
     loss_before: np.ndarray
     loss_after: np.ndarray
+    exact: np.ndarray | None = None
 
     def where(self, keep: np.ndarray) -> "Uploads":
         """The rows that `keep` (a mask or positions) names."""
@@ -127,6 +128,7 @@ class Uploads:
             self.delta[rows],
             self.loss_before[keep],
             self.loss_after[keep],
+            None if self.exact is None else self.exact[keep],
         )
 
     def sorted(self) -> "Uploads":

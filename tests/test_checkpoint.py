@@ -157,7 +157,9 @@ def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     save(tmp_path, state_of(2))
     monkeypatch.undo()
     before = contents(tmp_path)
-    with pytest.raises(ConfigError, match=r"state\.pt has format 2, but this version reads 1$"):
+    with pytest.raises(
+        ConfigError, match=r"has format 2, but this version reads 1; resume with the fedexp that wrote it$"
+    ):
         load(tmp_path)
     assert contents(tmp_path) == before
 

@@ -92,8 +92,10 @@ def test_two_rounds(tiny: Callable[..., dict[str, Any]], option: str, tmp_path: 
     assert table["sim_s"].notna().all() == (SIMULATED in (option, *NEEDS.get(option, ())))
 
 
-def test_rounds_that_nobody_can_take_part_in(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
-    run(tiny("selector=fedcs", "fleet=simulated", "selector.round_s=0.001", "stop=simulated_time"), tmp_path)
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_rounds_that_nobody_can_take_part_in(tiny: Callable[..., dict[str, Any]], engine: str, tmp_path: Path):
+    config = tiny("selector=fedcs", SIMULATED, "selector.round_s=0.001", "stop=simulated_time", f"engine={engine}")
+    run(config, tmp_path)
     table = complete(tmp_path, 2)
     assert table["participants"].tolist() == [0, 0]
     assert table["sim_s"].tolist() == [0.001, 0.002]

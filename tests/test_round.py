@@ -155,3 +155,25 @@ def test_sampling_is_uniform_and_cheap():
 def test_a_fraction_is_rounded_up(tiny: Tiny):
     world = world_of(tiny("selector.count=null", "selector.fraction=0.34"))
     assert len(world.exp.selector.choose({}, world.at(1))[0].owner) == 3
+
+
+def test_a_loss_that_is_not_finite_is_its_own_clients_alone(tiny: Tiny):
+    world = world_of(tiny())
+    plain = world.at(1).losses(np.arange(6))
+    world.train.x[world.partition.shard(2)[0]] = torch.inf
+    spoiled = world.at(1).losses(np.arange(6))
+    assert not np.isfinite(spoiled[2])
+    assert np.delete(spoiled, 2).tolist() == np.delete(plain, 2).tolist()
+
+
+def test_measuring_exact_losses_changes_no_choice(tiny: Tiny):
+    words = ("selector=afl", "selector.valuation_at=last_epoch", "selector.alpha2=50", "rounds=6", "local.epochs=2")
+    plain, exact = (world_of(tiny(*words, f"evaluation.client_losses={kind}")) for kind in ("running", "exact"))
+    for (_, ours, sent), (_, theirs, told) in zip(
+        *(rounds(world.exp, world, world.beginning()) for world in (plain, exact)), strict=True
+    ):
+        assert sent.owner.tolist() == told.owner.tolist()
+        assert ours["train_loss"] == theirs["train_loss"]
+        assert sent.exact is None
+        assert told.exact is not None
+        assert (told.exact[:, 0] != told.loss_before).any()

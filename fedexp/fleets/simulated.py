@@ -7,7 +7,8 @@ in parallel and uploads one after another. Only trainable entries are sent, 4 by
 
 A client drops out of a round with probability `dropout`: it gets the model, its upload never comes, and the next in the
 queue takes its turn. With a deadline (the round's own, or `deadline_s`) uploads that would end after it are lost and
-the round ends there. A round that nobody takes part in lasts until its deadline, or `idle_s` without one.
+the round ends there. A round without a participant, or of which nothing arrives, lasts until its deadline; without one
+the server waits for `idle_s`.
 """
 
 from dataclasses import dataclass
@@ -44,17 +45,17 @@ class Outcome:
     seconds: float
 
 
-def play(resources: Resources, present: np.ndarray, deadline_s: float | None) -> Outcome:
+def play(resources: Resources, present: np.ndarray, deadline_s: float | None, idle_s: float) -> Outcome:
     """Runs the clock of one round over clients in the order of their uploads; `present [n]` did not drop out."""
     start = resources.overhead_s + resources.distribution_s
+    limit = np.inf if deadline_s is None else deadline_s
     times = np.full(len(present), np.inf)
     times[present] = start + arrivals(resources.update_s[present], resources.upload_s[present])
-    late = present & (times > (np.inf if deadline_s is None else deadline_s))
+    late = present & (times > limit)
     arrived = present & ~late
-    if late.any():
-        assert deadline_s is not None
-        return Outcome(arrived, late, deadline_s)
-    return Outcome(arrived, late, float(times[arrived].max(initial=start)))
+    if late.any() or not arrived.any():
+        return Outcome(arrived, late, start + idle_s if deadline_s is None else deadline_s)
+    return Outcome(arrived, late, float(times[arrived].max()))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,13 +94,9 @@ class Simulated(Fleet):
         """What arrives in time; a row of the server itself always does."""
         clients = np.flatnonzero(uploads.owner >= 0)
         deadlines = [limit for limit in (plan.deadline_s, self.deadline_s) if limit is not None]
-        if len(clients):
-            owner = uploads.owner[clients]
-            present = ctx.client_draws("fleet", owner=owner)[:, 2] >= self.dropout
-            outcome = play(self.resources(owner, ctx), present, min(deadlines, default=None))
-        else:
-            nobody = np.zeros(0, dtype=bool)
-            outcome = Outcome(nobody, nobody, self.overhead_s + min(deadlines, default=self.idle_s))
+        owner = uploads.owner[clients]
+        present = ctx.client_draws("fleet", owner=owner)[:, 2] >= self.dropout
+        outcome = play(self.resources(owner, ctx), present, min(deadlines, default=None), self.idle_s)
         keep = np.ones(len(uploads.owner), dtype=bool)
         keep[clients] = outcome.arrived
         late, lost = int(outcome.late.sum()), int((~outcome.arrived).sum())

@@ -57,7 +57,7 @@ def read_trace(path: Path) -> Trace:
     import pandas as pd
 
     try:
-        table = pd.read_csv(path)
+        table = pd.read_csv(path, skip_blank_lines=False).dropna(how="all")  # the line numbers stay
     except (OSError, ValueError) as error:
         raise ConfigError(f"fleet.trace={path} must be a CSV file, but it cannot be read: {error}") from error
     if set(COLUMNS) - set(table.columns):
@@ -73,6 +73,9 @@ def read_trace(path: Path) -> Trace:
         raise ConfigError(
             f"fleet.trace={path} line {line} must hold a client >= 0, a round >= 1 and two positive rates; mend it"
         )
+    if (twice := table.duplicated(["client", "round"])).any():
+        line = int(table.index[twice][0]) + 2
+        raise ConfigError(f"fleet.trace={path} line {line} must be the only one of its client and round; mend it")
     table = table.sort_values(["client", "round"], kind="stable")
     columns = (table[name].to_numpy() for name in COLUMNS)
     client, number, bandwidth, speed = columns

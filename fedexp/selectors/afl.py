@@ -6,8 +6,8 @@ v_k = l_k / sqrt(n_k), with l_k the client's loss: its mean (the selection thesi
 its sum (the paper: v_k = sqrt(n_k) times the mean loss, large ones do).
 
 Decisions and deviations: alpha2 multiplies (an inverse temperature). The losses are those of the received model, as
-the formula says; `last_epoch` takes the running loss of the last local epoch, as the thesis' text does. The thesis'
-code draws nothing: it takes the highest p. In the first round the initial model is evaluated on all clients; later
+the formula says; `last_epoch` takes the running loss of the last local epoch, as the thesis' text does. `pick=highest`
+draws nothing and takes the highest p, as the thesis' code does (ties: smallest ids). In the first round the initial model is evaluated on all clients; later
 only those who took part are refreshed. A loss that is not finite tells nothing: the valuation stays; a client that
 never had a finite one is left out first.
 """
@@ -20,19 +20,25 @@ import torch
 
 from fedexp.context import Context
 from fedexp.roles import Selector
-from fedexp.selectors.ranking import lowest, weighted_draw
+from fedexp.selectors.ranking import highest, lowest, weighted_draw
 from fedexp.spec import Fraction, Range
 from fedexp.values import Memory, Plan, Uploads
 
 
-def draw(valuation: np.ndarray, count: int, alphas: tuple[float, float, float], rng: np.random.Generator) -> np.ndarray:
+def draw(
+    valuation: np.ndarray, count: int, alphas: tuple[float, float, float], rng: np.random.Generator, pick: str = "drawn"
+) -> np.ndarray:
     """Up to `count` clients, ascending, by the rule above; `valuation` is [N], NaN or -inf where nothing is known."""
     clients, (alpha1, alpha2, alpha3) = len(valuation), alphas
     count = min(count, clients)
     known = np.where(np.isnan(valuation), -np.inf, valuation)
     log_weight = alpha2 * np.where(np.isinf(known), 0.0, known) + np.where(np.isinf(known), -np.inf, 0.0)
     log_weight[lowest(known, int(alpha1 * clients + 1e-9))] = -np.inf
-    by_valuation = weighted_draw(log_weight, int((1 - alpha3) * count + 1e-9), rng)
+    wanted = int((1 - alpha3) * count + 1e-9)
+    if pick == "highest":
+        by_valuation = highest(log_weight, min(wanted, int((log_weight > -np.inf).sum())))
+    else:
+        by_valuation = weighted_draw(log_weight, wanted, rng)
     rest = np.setdiff1d(np.arange(clients), by_valuation, assume_unique=True)
     uniformly = rng.choice(rest, count - len(by_valuation), replace=False)
     return np.sort(np.concatenate([by_valuation, uniformly]))
@@ -48,13 +54,14 @@ class AFL(Selector):
     alpha3: Annotated[float, Fraction] = 0.1
     loss: Literal["mean", "sum"] = "mean"
     valuation_at: Literal["received_model", "last_epoch"] = "received_model"
+    pick: Literal["drawn", "highest"] = "drawn"
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         if "valuation" not in memory:
             everyone = np.arange(ctx.clients)
             memory = {**memory, "valuation": torch.from_numpy(self._valued(ctx.losses(everyone), ctx.sizes))}
         alphas = (self.alpha1, self.alpha2, self.alpha3)
-        return ctx.plan(draw(memory["valuation"].numpy(), self.count, alphas, ctx.rng("selector"))), memory
+        return ctx.plan(draw(memory["valuation"].numpy(), self.count, alphas, ctx.rng("selector"), self.pick)), memory
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         clients = uploads.where(uploads.owner >= 0)

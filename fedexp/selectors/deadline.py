@@ -2,7 +2,8 @@
 
 Source: FedCS (Nishio & Yonetani 2019, arXiv 1804.08333, algorithm 2), with the corrections of the selection thesis'
 text: T_inc is an increment, every candidate is tried (a rejected one does not end the loop), the limit is strict, and
-Theta, the time of the uploads, excludes distribution.
+Theta, the time of the uploads, excludes distribution (`counting_distribution`: what a candidate would still have to wait
+is reckoned from a Theta with it, as in the thesis' code).
 Legend: n candidates, K classes.
 """
 
@@ -22,7 +23,12 @@ def increments(resources: Resources, distribution_s: float, elapsed_s: float) ->
 
 
 def fill_round(
-    resources: Resources, round_s: float, counts: np.ndarray | None = None, dispersion: Dispersion | None = None
+    resources: Resources,
+    round_s: float,
+    counts: np.ndarray | None = None,
+    dispersion: Dispersion | None = None,
+    *,
+    counting_distribution: bool = False,
 ) -> np.ndarray:
     """Positions of the accepted candidates in the order of acceptance, which is the order of upload.
 
@@ -40,7 +46,8 @@ def fill_round(
         left, now, arrival = left[fits], now.where(fits), arrival[fits]
         if not len(left):
             return np.array(chosen, dtype=np.int64)
-        cost = increment = increments(now, distribution_s, elapsed_s)
+        begun = elapsed_s + distribution_s if counting_distribution else elapsed_s
+        cost = increment = increments(now, distribution_s, begun)
         if counts is not None and dispersion is not None:
             cost = increment * dispersion(held + counts[left])
         best = _smallest(cost, increment)

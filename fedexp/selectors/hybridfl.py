@@ -7,7 +7,8 @@ server trains on them like one more participant of |D_UL| examples, in no time. 
 there is no such row.
 
 Decisions: `variance_over_mean` has no square root in text and code of the thesis; an example is as large as it is
-stored, plus 8 bytes for its label.
+stored, plus 8 bytes for its label. Two readings of the thesis' code are options: `upload_until=first_candidate` (the
+first of all candidates to have trained, chosen or not) and `waiting=after_distribution` (see `deadline.py`).
 """
 
 from dataclasses import dataclass
@@ -34,9 +35,13 @@ class HybridFL(FedCS):
     cv: Literal["variance_over_mean", "std_over_mean"] = "variance_over_mean"
     upload_permission: Annotated[float, Fraction] = 0.01
     permission: Literal["once", "each_round"] = "once"
+    upload_until: Literal["first_chosen", "first_candidate"] = "first_chosen"
+    waiting: Literal["uploads", "after_distribution"] = "uploads"
 
     def fill(self, candidates: np.ndarray, resources: Resources, round_s: float, ctx: Context) -> np.ndarray:
-        return fill_round(resources, round_s, ctx.class_counts(candidates), DISPERSIONS[self.cv])
+        counting = self.waiting == "after_distribution"
+        counts = ctx.class_counts(candidates)
+        return fill_round(resources, round_s, counts, DISPERSIONS[self.cv], counting_distribution=counting)
 
     def complete(
         self, candidates: np.ndarray, resources: Resources, chosen: np.ndarray, ctx: Context
@@ -55,7 +60,9 @@ class HybridFL(FedCS):
         if not len(chosen) or not permits.any():
             return np.zeros(0, dtype=np.int64)
         shards = list(ctx.plan(candidates[permits]).shards)
-        deadline_s = float(resources.update_s[chosen].min())
+        deadline_s = float(
+            (resources.update_s[chosen] if self.upload_until == "first_chosen" else resources.update_s).min()
+        )
         bits = 8.0 * (ctx.example_bytes + LABEL_BYTES)
         labels = [ctx.labels(shard) for shard in shards]
         return uploaded(shards, labels, resources.bandwidth[permits], bits, deadline_s)

@@ -7,8 +7,9 @@ share, which starts at `exploration` and decays, goes to clients never seen, in 
 
 Deviations: the losses are the received model's on the client's data, not those of its training steps; T is a quantile
 of the known durations, as in the authors' code, and the pacer raises it by `pacer_step` when the utility of the last
-`window` rounds is below that of the `window` before; of more than 50,000 unseen clients a uniform draw
-of so many is looked at. Without a simulated fleet there are no durations and speeds.
+`window` rounds is below that of the `window` before, and then waits for a new window; nobody is blacklisted for having
+taken part often; of more than 50,000 unseen clients a uniform draw of so many is looked at. Without a simulated fleet
+there are no durations and speeds.
 """
 
 from dataclasses import dataclass

@@ -32,8 +32,8 @@ class Random(Selector):
     def check(self) -> None:
         if (self.count is None) == (self.fraction is None):
             raise ConfigError(
-                f"Random.count and fraction: one must be given and the other null, got count={self.count} and "
-                f"fraction={self.fraction}"
+                "Random.count and fraction: one must be given and the other null, got "
+                + ("neither" if self.count is None else f"count={self.count} and fraction={self.fraction:g}")
             )
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:

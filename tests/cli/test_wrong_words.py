@@ -25,6 +25,7 @@ from fedexp import cli
         (["resume", "x"], "there is no folder x; fedexp resume needs a run folder, e.g. outputs/latest"),
         (["resume", "."], ". is no run folder: it has no .hydra/config.yaml"),
         (["list", "selector", "model"], "list shows one group at a time, got 2: selector model"),
+        (["run", "fleet.dropout=0.3"], "unknown key fleet.dropout; it belongs to fleet=simulated"),
         (["list", "datset"], "unknown group datset; did you mean dataset?"),
         (["data"], "data needs check or download, and dataset names; e.g. fedexp data check mnist"),
         (["data", "chek"], "data must be followed by check or download, got chek; did you mean check?"),

@@ -48,30 +48,31 @@ class TestPlay:
     three = resources([5, 1, 12], [2, 3, 4])  # distribution takes 4 s, the uploads are in at 11, 14 and 20 s
 
     def test_without_a_deadline_the_last_upload_ends_the_round(self):
-        outcome = play(self.three, self.everyone, None)
+        outcome = play(self.three, self.everyone, None, 180.0)
         assert outcome.arrived.all()
         assert outcome.seconds == pytest.approx(20)
 
     def test_overhead_comes_first(self):
-        assert play(resources([5, 1, 12], [2, 3, 4], 1.5), self.everyone, None).seconds == pytest.approx(21.5)
+        assert play(resources([5, 1, 12], [2, 3, 4], 1.5), self.everyone, None, 180.0).seconds == pytest.approx(21.5)
 
     def test_what_would_end_after_the_deadline_is_lost_and_the_round_ends_there(self):
-        outcome = play(self.three, self.everyone, 15.0)
+        outcome = play(self.three, self.everyone, 15.0, 180.0)
         assert outcome.arrived.tolist() == [True, True, False]
         assert outcome.late.tolist() == [False, False, True]
         assert outcome.seconds == 15.0
 
     def test_the_round_ends_early_when_all_are_in(self):
-        assert play(self.three, self.everyone, 100.0).seconds == pytest.approx(20)
+        assert play(self.three, self.everyone, 100.0, 180.0).seconds == pytest.approx(20)
 
     def test_who_dropped_out_leaves_its_turn_to_the_next(self):
-        outcome = play(self.three, np.array([False, True, True]), None)
+        outcome = play(self.three, np.array([False, True, True]), None, 180.0)
         assert outcome.arrived.tolist() == [False, True, True]
         assert not outcome.late.any()
         assert outcome.seconds == pytest.approx(4 + 16)  # the second is in at 4, the third trains until 12
 
-    def test_when_all_drop_out_the_model_was_still_sent_to_them(self):
-        assert play(self.three, np.zeros(3, bool), 50.0).seconds == pytest.approx(4)
+    def test_when_all_drop_out_the_server_waits(self):
+        assert play(self.three, np.zeros(3, bool), 50.0, 180.0).seconds == 50
+        assert play(self.three, np.zeros(3, bool), None, 180.0).seconds == pytest.approx(4 + 180)  # after distribution
 
 
 class TestSimulated:
@@ -103,7 +104,7 @@ class TestSimulated:
         world = world_of(tiny("fleet=simulated", "fleet.overhead_s=2"))
         fleet = world.exp.fleet
         assert fleet.deliver(uploads_of([]), plan_of([]), {}, world.at(1))[1] == 182
-        assert fleet.deliver(uploads_of([]), plan_of([], 60.0), {}, world.at(1))[1] == 62
+        assert fleet.deliver(uploads_of([]), plan_of([], 60.0), {}, world.at(1))[1] == 60  # overhead included
 
     def test_the_servers_own_row_takes_no_time_and_always_arrives(self, tiny):
         world = world_of(tiny("fleet=simulated", "fleet.dropout=1.0"))

@@ -46,6 +46,13 @@ def test_a_line_that_cannot_be_is_named(tmp_path: Path, line: str):
         read_trace(written(tmp_path, f"0,1,1,1\n{line}\n"))
 
 
+def test_blank_lines_count_and_a_line_twice_is_refused(tmp_path: Path):
+    with pytest.raises(ConfigError, match="line 5 must hold"):
+        read_trace(written(tmp_path, "0,1,1,1\n\n1,1,1,1\n2,1,0,1\n"))
+    with pytest.raises(ConfigError, match="line 4 must be the only one of its client and round"):
+        read_trace(written(tmp_path, "0,1,1,1\n1,1,1,1\n0,1,2,2\n"))
+
+
 def test_wrong_columns_no_lines_and_no_file(tmp_path: Path):
     with pytest.raises(ConfigError, match="must have the columns"):
         read_trace(written(tmp_path, "1,2\n", "client,round\n"))

@@ -27,6 +27,20 @@ def test_three_rounds_by_hand(equal_sizes: Stage):
     assert memories[2]["valuation"].numpy() * np.sqrt(10) == pytest.approx([1, 2, 9, 9, 0.5, 0.5])
 
 
+def test_the_highest_without_drawing_by_hand(equal_sizes: Stage):
+    selector = AFL(count=2, alpha1=0.5, alpha2=0.01, alpha3=0.0, pick="highest")
+    owners, _ = play(selector, [replace(equal_sizes, loss=LOSS)] * 2 + [replace(equal_sizes, loss=-LOSS)] * 2)
+    assert owners == [[4, 5], [4, 5], [4, 5], [2, 3]]  # round 3 saw them fall to -5 and -6
+
+
+def test_the_highest_of_few_and_of_none_leave_the_rest_to_chance():
+    chosen = draw(np.arange(4.0), 3, (0.75, 1.0, 0.0), np.random.default_rng(0), pick="highest")
+    assert len(set(chosen)) == 3
+    assert 3 in chosen
+    seen = {tuple(draw(np.arange(9.0), 2, (0, 1, 1), np.random.default_rng(s), pick="highest")) for s in range(20)}
+    assert len(seen) > 5  # with alpha3 = 1 all places are uniform; the published slice [-0:] took everybody
+
+
 def test_left_out_clients_come_back_uniformly():
     # 3 of 4 are left out, so the one by valuation is client 3; the other place is anybody's
     seen = np.zeros(4)

@@ -99,3 +99,11 @@ def test_the_greedy_is_not_the_largest_possible_set():
     assert len(fill_round(resources, 15.0)) == 2
     best = resources.where(np.array([1, 2, 3]))
     assert best.distribution_s + arrivals(best.update_s, best.upload_s)[-1] < 15.0
+
+
+def test_a_theta_with_distribution_waits_less():
+    # after 0 (T_d 3, Theta 3) the increments of 1 and 2 are 1 + max(0, 6 - 3) = 4 and 3 + max(0, 3 - 3) = 3; reckoned
+    # from 3 + 3 candidate 1 would not wait at all: 1
+    resources = machines([0, 6, 3], [3, 1, 3])
+    assert fill_round(resources, 100.0).tolist() == [0, 2, 1]
+    assert fill_round(resources, 100.0, counting_distribution=True).tolist() == [0, 1, 2]

@@ -54,6 +54,17 @@ def test_the_upload_ends_when_the_first_chosen_client_has_trained(stage: Stage):
     assert len(plan.shards[-1]) == 5
 
 
+def test_the_upload_may_end_with_the_first_candidate(stage: Stage):
+    quick = replace(stage, machines=machines([1, 2, 0.05, 40], [2, 2, 30, 2]))  # 2 is ready first and never fits
+    counts = {}
+    for until in ("first_chosen", "first_candidate"):
+        selector = HybridFL(candidates=4, round_s=20.0, upload_until=until)
+        plan, memory = selector.choose({}, quick)
+        assert 2 not in plan.owner
+        counts[until] = memory["columns"]["uploaded_examples"]
+    assert counts == {"first_chosen": 10, "first_candidate": 2}  # 1 s, or 0.05 s, at 0.02 s an example
+
+
 def test_who_is_chosen_or_does_not_permit_sends_nothing(stage: Stage):
     everybody_permits = replace(stage, permits=np.zeros(4), machines=machines([1, 1, 1, 1], [2, 2, 2, 2]))
     owners, _ = play(HybridFL(candidates=4, round_s=1e3), [everybody_permits])

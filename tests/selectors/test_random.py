@@ -11,6 +11,14 @@ def test_a_share_is_rounded_up_and_is_at_least_one():
         assert len(owners[0]) == expected
 
 
+def test_three_rounds_follow_the_rounds_own_streams(equal_sizes: Stage):
+    owners, memories = play(Random(count=2), [equal_sizes] * 3)
+    dice = [equal_sizes.at(number).rng("selector").choice(6, 2, replace=False, shuffle=False) for number in (1, 2, 3)]
+    assert owners == [sorted(thrown.tolist()) for thrown in dice]
+    assert owners == [[4, 5], [3, 4], [0, 4]]
+    assert memories == [{}, {}, {}]  # nothing is learnt
+
+
 def test_three_rounds_are_three_draws(equal_sizes: Stage):
     owners, _ = play(Random(count=3), [equal_sizes] * 8)
     assert len({tuple(owner) for owner in owners}) > 3
