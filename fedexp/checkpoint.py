@@ -84,7 +84,8 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
     if content.get("format") != FORMAT:
         raise ConfigError(
-            f"{path} has format {content.get('format')}, but this version reads {FORMAT}; resume with the fedexp that wrote it"
+            f"{path} has format {content.get('format')}, but this version reads {FORMAT}; resume with the fedexp that "
+            "wrote it"
         )
     return content
 

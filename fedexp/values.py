@@ -100,8 +100,8 @@ class Uploads:
     """What reached the server, one row a participant.
 
     `owner [C]`, `model [C]` (which of the M models it was given), `examples [C]` (what it trained on),
-    `importance [C]` (see `Plan`), `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's running loss in
-    the first and the last local epoch), `exact [C, 2]` (those of the received and the trained model, if asked for).
+    `importance [C]` (see `Plan`), `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's running loss
+    in the first and the last local epoch), `exact [C, 2]` (those of the received and the trained model, if asked for).
     """
 
     owner: np.ndarray

@@ -7,9 +7,9 @@ its sum (the paper: v_k = sqrt(n_k) times the mean loss, large ones do).
 
 Decisions and deviations: alpha2 multiplies (an inverse temperature). The losses are those of the received model, as
 the formula says; `last_epoch` takes the running loss of the last local epoch, as the thesis' text does. `pick=highest`
-draws nothing and takes the highest p, as the thesis' code does (ties: smallest ids). In the first round the initial model is evaluated on all clients; later
-only those who took part are refreshed. A loss that is not finite tells nothing: the valuation stays; a client that
-never had a finite one is left out first.
+draws nothing and takes the highest p, as the thesis' code does (ties: smallest ids). In the first round the initial
+model is evaluated on all clients; later only those who took part are refreshed. A loss that is not finite tells
+nothing: the valuation stays; a client that never had a finite one is left out first.
 """
 
 from dataclasses import dataclass

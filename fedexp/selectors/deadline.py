@@ -2,8 +2,8 @@
 
 Source: FedCS (Nishio & Yonetani 2019, arXiv 1804.08333, algorithm 2), with the corrections of the selection thesis'
 text: T_inc is an increment, every candidate is tried (a rejected one does not end the loop), the limit is strict, and
-Theta, the time of the uploads, excludes distribution (`counting_distribution`: what a candidate would still have to wait
-is reckoned from a Theta with it, as in the thesis' code).
+Theta, the time of the uploads, excludes distribution (`counting_distribution`: what a candidate would still have to
+wait is reckoned from a Theta with it, as in the thesis' code).
 Legend: n candidates, K classes.
 """
 

@@ -216,11 +216,12 @@ def test_exact_client_losses_are_those_of_the_models(tiny: Tiny):
     world = build_world(spec.build(config), None, Crew())
     _, _, sent = run_round(world.exp, world, world.beginning())
     network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir)).eval()
+    assert sent.exact is not None
     for position, client in enumerate(sent.owner):
         index = torch.from_numpy(world.partition.shard(client))
         for flat, told in (
-            (world.first.flat, sent.loss_before[position]),
-            (world.first.flat + sent.delta[position], sent.loss_after[position]),
+            (world.first.flat, sent.exact[position, 0]),
+            (world.first.flat + sent.delta[position], sent.exact[position, 1]),
         ):
             network.load_state_dict(world.layout.views(flat), strict=False)
             with torch.no_grad():
