@@ -102,6 +102,15 @@ class Context:
         """What each row counts in the aggregator's mean, float64 [C]."""
         return self.world.exp.aggregator.shares(uploads).cpu().numpy()
 
+    @property
+    def validation_size(self) -> int:
+        """How many validation examples the server holds; 0 unless some part asks for them."""
+        return 0 if self.world.validation is None else len(self.world.validation)
+
+    def model_losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
+        """Loss of every model `rows [R, D]` on the server's validation data, or on these of it, float64 [R]."""
+        return self.world.model_losses(rows, examples)
+
     def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor) -> np.ndarray:
         """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R]."""
         return self.world.mixture_losses(mix, rows)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fedexp.spec import ConfigError
+from fedexp.spec import ConfigError, RunError
 
 ASKED_WRONGLY, FAILED, INTERRUPTED = 2, 1, 130
 
@@ -31,8 +31,6 @@ class Stopped(BaseException):
 @contextmanager
 def ending(folder: Path | None, point: str = "") -> Iterator[None]:
     """Turns whatever ends a run into Stopped; `point` names the point of a sweep."""
-    from fedexp.run import RunError
-
     try:
         yield
     except (ConfigError, RunError) as error:

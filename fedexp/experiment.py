@@ -7,7 +7,7 @@ from typing import Annotated
 from fedexp.data.dataset import Dataset
 from fedexp.evaluation import Evaluation
 from fedexp.federations.federation import Federation
-from fedexp.roles import Aggregator, Fleet, LocalRule, Model, Selector, ServerOptimizer, Stop
+from fedexp.roles import Aggregator, Fleet, LocalRule, Model, PreAggregation, Selector, ServerOptimizer, Stop
 from fedexp.spec import ConfigError, Part, Range
 from fedexp.training.engine import Engine
 
@@ -23,6 +23,7 @@ class Scenario(Part):
 
     clients: Annotated[int, Range(1)]
     participants: Annotated[int, Range(1)]
+    malicious: Annotated[int, Range(0)] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,7 @@ class Experiment(Part):
     local: LocalRule
     selector: Selector
     fleet: Fleet
+    pre_aggregation: PreAggregation
     aggregator: Aggregator
     server_optimizer: ServerOptimizer
     engine: Engine
@@ -63,7 +65,13 @@ class Experiment(Part):
                 f"selector={option(self.selector)} asks for the clients' machines and links, but the fleet has "
                 "none; set fleet=simulated"
             )
-        self.fleet.refuse(self.federation.known_clients())
+        clients = self.federation.known_clients()
+        if clients is not None and self.scenario.malicious > clients:
+            raise ConfigError(
+                f"scenario.malicious must be at most the number of clients, {clients}, got {self.scenario.malicious}; "
+                "lower it or raise scenario.clients"
+            )
+        self.fleet.refuse(clients)
         self.engine.refuse()
         self.dataset.require(self.data_dir)
         facts = self.dataset.facts(self.data_dir)

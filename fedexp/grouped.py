@@ -54,12 +54,14 @@ class SideBySide:
         """Whether the network is a chain of layers that this pass knows."""
         return isinstance(network, nn.Sequential) and all(type(layer) in LAYERS for layer in network)
 
-    def logits(self, mix: torch.Tensor, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """Logits `[R, B, K]` of the models `mix [R, M] @ rows [M, D]` on the same inputs `[B, *shape]`."""
+    def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """Logits `[R, B, K]` of the models `mix [R, M] @ rows [M, D]`, or of each row, on the same `x [B, *shape]`."""
         flow = Flow(x)
         for position, (name, layer) in enumerate(self.layers):
             entries, act = self._entries(rows, name), LAYERS[type(layer)]
-            if position == self.first and self.linear_first and len(mix) > len(rows):
+            if mix is None:
+                flow = act(layer, entries, flow, len(rows))
+            elif position == self.first and self.linear_first and len(mix) > len(rows):
                 flow = mixed(mix, act(layer, entries, flow, len(rows)))
             else:
                 flow = act(layer, {name: mixtures(mix, entry) for name, entry in entries.items()}, flow, len(mix))
@@ -82,9 +84,9 @@ class OneByOne:
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         self.network, self.layout = network.eval(), layout
 
-    def logits(self, mix: torch.Tensor, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Like `SideBySide.logits`."""
-        models = (self.layout.views(row) for row in mixtures(mix, rows))
+        models = (self.layout.views(row) for row in (rows if mix is None else mixtures(mix, rows)))
         return torch.stack([functional_call(self.network, model, (x,)) for model in models])
 
 

@@ -1,4 +1,4 @@
-"""Losses of many mixtures of models on the same examples: what Shapley values and robust rules ask the server.
+"""Losses of many models, or mixtures of models, on the same examples: what Shapley values and robust rules ask the server.
 
 Legend: R mixtures, M models mixed, D entries of a row, S examples.
 """
@@ -28,16 +28,20 @@ class MixtureScorer:
         self.budget = 2**28 if spacious else FLOATS
         self.floats = floats
 
-    def work(self, mix: torch.Tensor, rows: torch.Tensor, examples: Examples) -> Work:
-        """Jobs for the models `mix [R, M] @ rows [M, D]`: a row of loss sums for each group of models and block."""
-        groups, blocks = mix.split(self.together), range(0, len(examples), BLOCK)
+    def work(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples) -> Work:
+        """Jobs for the models `mix [R, M] @ rows [M, D]`, or for each row: loss sums by group of models and block."""
+        if mix is None:
+            groups = [(None, some) for some in rows.split(self.together)]
+        else:
+            groups = [(some, rows) for some in mix.split(self.together)]
+        blocks = range(0, len(examples), BLOCK)
         out = torch.zeros((len(groups), len(blocks), self.together), dtype=torch.float64, device=rows.device)
         work = Work(out.view(-1, self.together))
         for group in groups:
             for start in blocks:
                 block = slice(start, min(start + BLOCK, len(examples)))
                 position = np.array([len(work.jobs)])
-                work.jobs.append((position, lambda group=group, block=block: self._sums(group, rows, examples, block)))
+                work.jobs.append((position, lambda group=group, block=block: self._sums(*group, examples, block)))
         return work
 
     def means(self, work: Work, mixtures: int, examples: int) -> torch.Tensor:
@@ -45,14 +49,15 @@ class MixtureScorer:
         groups = -(-mixtures // self.together)
         return work.out.view(groups, -1, self.together).sum(dim=1).flatten()[:mixtures] / examples
 
-    def _sums(self, mix: torch.Tensor, rows: torch.Tensor, examples: Examples, block: slice) -> torch.Tensor:
+    def _sums(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, block: slice) -> torch.Tensor:
         sums = torch.zeros(self.together, dtype=torch.float64, device=rows.device)
-        chunk = max(8, self.budget // (self.floats * len(mix)))
+        models = len(rows if mix is None else mix)
+        chunk = max(8, self.budget // (self.floats * models))
         with torch.inference_mode():
             for start in range(block.start, block.stop, chunk):
                 part = slice(start, min(start + chunk, block.stop))
                 logits = self.way.logits(mix, rows, examples.inputs(part))
-                labels = examples.y[part].repeat(len(mix))
+                labels = examples.y[part].repeat(models)
                 losses = F.cross_entropy(logits.flatten(0, 1), labels, reduction="none")
-                sums[: len(mix)] += losses.view(len(mix), -1).double().sum(dim=1)
+                sums[:models] += losses.view(models, -1).double().sum(dim=1)
         return sums.clone()[None]

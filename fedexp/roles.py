@@ -111,6 +111,15 @@ class Fleet(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PreAggregation(Part):
+    """What the server makes of the rows before any aggregator sees them. The base leaves them as they are."""
+
+    def mix(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+        """The rows to combine, perhaps fewer of them."""
+        return uploads, memory
+
+
+@dataclass(frozen=True, kw_only=True)
 class Aggregator(Part):
     """How the uploads of the participants become a proposal for the next model."""
 

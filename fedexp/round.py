@@ -18,6 +18,7 @@ from fedexp.world import World
 log = logging.getLogger(__name__)
 
 Row = dict[str, Any]  # a round's line of metrics.csv by column
+FOLDING = ("pre_aggregation", "aggregator", "server_optimizer")
 
 
 def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
@@ -88,21 +89,50 @@ def train(  # noqa: PLR0913
 def fold(
     exp: Experiment, models: tuple[Weights, ...], uploads: Uploads, mem: dict[str, Memory], ctx: Context
 ) -> tuple[tuple[Weights, ...], dict[str, Memory]]:
-    """Every model's next version, from the finite uploads that were trained from it, in the order of their owners."""
-    finite = uploads.where(uploads.delta.isfinite().all(dim=1).cpu().numpy()).sorted()
-    dropped = len(uploads.owner) - len(finite.owner)
-    if dropped:
-        log.warning(
-            "round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(uploads.owner)
-        )
-    following, combining, moving = [], {"columns": {"dropped": dropped}}, {}
+    """Every model's next version, from the finite uploads that were trained from it, in the order of their owners.
+
+    A row that counts for nothing (a client without examples) has no say in any rule.
+    """
+    finite = uploads.delta.isfinite().all(dim=1).cpu().numpy()
+    if dropped := int((~finite).sum()):
+        log.warning("round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(finite))
+    voters = uploads.where(finite & (uploads.examples * uploads.importance > 0)).sorted()
+    following, after = [], {role: {} for role in FOLDING}
     for number, weights in enumerate(models):
-        key = str(number)
-        mine = finite.where(finite.model == number)
-        proposal, combining[key] = exp.aggregator.combine(weights, mine, mem.get("aggregator", {}).get(key, {}), ctx)
-        moved, moving[key] = exp.server_optimizer.step(weights, proposal, mem.get("server_optimizer", {}).get(key, {}))
+        held = {role: mem.get(role, {}).get(str(number), {}) for role in FOLDING}
+        moved, memories = advance(exp, weights, voters.where(voters.model == number), held, ctx)
         following.append(moved)
-    return tuple(following), {**mem, "aggregator": combining, "server_optimizer": moving}
+        for role in FOLDING:
+            after[role][str(number)] = memories[role]
+    folded = {role: gathered(after[role]) for role in FOLDING}
+    folded["aggregator"]["columns"] = {"dropped": dropped, **folded["aggregator"]["columns"]}
+    return tuple(following), {**mem, **folded}
+
+
+def advance(
+    exp: Experiment, weights: Weights, uploads: Uploads, held: dict[str, Memory], ctx: Context
+) -> tuple[Weights, dict[str, Memory]]:
+    """One model's next version, and what the parts that made it remember and report."""
+    mixed, mixing = exp.pre_aggregation.mix(uploads, held["pre_aggregation"], ctx)
+    proposal, combining = exp.aggregator.combine(weights, mixed, held["aggregator"], ctx)
+    moved, moving = exp.server_optimizer.step(weights, proposal, held["server_optimizer"])
+    return moved, dict(zip(FOLDING, (mixing, combining, moving), strict=True))
+
+
+def gathered(memories: dict[str, Memory]) -> Memory:
+    """A part's memories of every model, and what it reports of all of them: counts added, other numbers averaged."""
+    reports = [memory.get("columns", {}) for memory in memories.values()]
+    names = dict.fromkeys(name for report in reports for name in report)
+    columns = {name: pooled([report[name] for report in reports if name in report]) for name in names}
+    return {key: without_columns(memory) for key, memory in memories.items()} | {"columns": columns}
+
+
+def pooled(values: list[float | None]) -> float | None:
+    """Several models' numbers as one: whole ones are counts and add up; None where there is none."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return sum(known) if all(isinstance(value, int) for value in known) else float(np.mean(known))
 
 
 def row(exp: Experiment, state: State, sent: Uploads, uploads: Uploads) -> Row:

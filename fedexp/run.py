@@ -12,16 +12,12 @@ from fedexp import checkpoint, spec
 from fedexp.experiment import Experiment
 from fedexp.logbook import Logbook
 from fedexp.round import Row, run_round
-from fedexp.spec import ConfigError
+from fedexp.spec import ConfigError, RunError
 from fedexp.training.engine import Choice
 from fedexp.training.fork import LocalWorkers
 from fedexp.training.workers import Crew, join_torchrun, under_torchrun
 from fedexp.values import State, Uploads
 from fedexp.world import World, build_world
-
-
-class RunError(RuntimeError):
-    """A run that had to end; the message says why in words that help."""
 
 
 def run(config: dict[str, Any], folder: Path) -> None:
@@ -101,12 +97,17 @@ def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State,
     With several workers the test data waits until somebody is idle in the next round; nothing decided depends on it.
 
     Raises:
-        RunError: the global model is no longer finite.
+        RunError: the global model is no longer finite, or a part cannot go on.
     """
     begun = time.perf_counter() - state.host_s
     settle: Callable[[], tuple[State, Row, Uploads]] | None = None
     while state.round < exp.rounds and not reason_to_stop(state):
-        following, row, sent = run_round(exp, world, state)
+        try:
+            following, row, sent = run_round(exp, world, state)
+        except RunError:
+            if settle is not None:  # the round before is over and gets its line
+                yield settle()
+            raise
         if settle is not None:
             yield settle()
         if not all(weights.flat.isfinite().all() for weights in following.models):

@@ -19,6 +19,10 @@ class ConfigError(ValueError):
     """What was asked cannot be done; the message is one readable line and the exit code is 2."""
 
 
+class RunError(RuntimeError):
+    """A run that had to end; the message says why in words that help, and the exit code is 1."""
+
+
 @dataclass(frozen=True)
 class Range:
     """Bounds of a number: closed by default, open where said."""

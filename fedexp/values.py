@@ -16,6 +16,7 @@ from torch import nn
 SERVER = -1
 
 Memory = dict[str, Any]
+Columns = dict[str, float | None]  # what a part reports of a round, by name; None where there is nothing
 
 
 @dataclass(frozen=True)

@@ -81,6 +81,14 @@ class World:
         self.crew.execute(work)
         return self.mixtures.means(work, len(mix), len(self.validation)).cpu().numpy()
 
+    def model_losses(self, rows: torch.Tensor, index: np.ndarray | None) -> np.ndarray:
+        """Loss of every model `rows [R, D]` on the server's validation data, or on these of it, float64 [R]."""
+        assert self.validation is not None
+        examples = self.validation if index is None else self.validation.subset(index)
+        work = self.mixtures.work(None, rows, examples)
+        self.crew.execute(work)
+        return self.mixtures.means(work, len(rows), len(examples)).cpu().numpy()
+
     @property
     def losses_told(self) -> int:
         """How many losses `train_rows` adds to each delta."""
