@@ -48,7 +48,10 @@ SPECIAL = "close brackets and quotes, and quote a value with special signs"
         ("lr=0.3", "unknown key or group lr; did you mean local.lr?"),
         ("batchsize=3", "unknown key or group batchsize; did you mean local.batch_size?"),
         ("rounds.x=3", "unknown key rounds.x; did you mean rounds?"),
-        ("scenario.qqq=3", "unknown key scenario.qqq; known: scenario.clients, scenario.malicious, scenario.participants"),
+        (
+            "scenario.qqq=3",
+            "unknown key scenario.qqq; known: scenario.clients, scenario.malicious, scenario.participants",
+        ),
         ("hydra.run.dri=x", "unknown key hydra.run.dri; did you mean hydra.run.dir?"),
         ("+selector.cout=3", "unknown key selector.cout; did you mean count?"),
         ("+sed=3", "unknown key sed; did you mean seed?"),
