@@ -75,6 +75,10 @@ class Context:
         """These clients, each on its own data."""
         return Plan(owner, tuple(self.world.partition.shard(int(client)) for client in owner))
 
+    def malicious(self, owner: np.ndarray) -> np.ndarray:
+        """Which of these clients are malicious, bool [n]."""
+        return np.isin(owner, self.world.malicious)
+
     @property
     def simulates(self) -> bool:
         """Whether the fleet has machines and links to ask for."""

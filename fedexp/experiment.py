@@ -7,7 +7,7 @@ from typing import Annotated
 from fedexp.data.dataset import Dataset
 from fedexp.evaluation import Evaluation
 from fedexp.federations.federation import Federation
-from fedexp.roles import Aggregator, Fleet, LocalRule, Model, PreAggregation, Selector, ServerOptimizer, Stop
+from fedexp.roles import Aggregator, Attack, Fleet, LocalRule, Model, PreAggregation, Selector, ServerOptimizer, Stop
 from fedexp.spec import ConfigError, Part, Range
 from fedexp.training.engine import Engine
 
@@ -42,6 +42,7 @@ class Experiment(Part):
     local: LocalRule
     selector: Selector
     fleet: Fleet
+    attack: Attack
     pre_aggregation: PreAggregation
     aggregator: Aggregator
     server_optimizer: ServerOptimizer
@@ -77,3 +78,4 @@ class Experiment(Part):
         facts = self.dataset.facts(self.data_dir)
         self.model.refuse(facts)
         self.federation.refuse(facts)
+        self.attack.refuse(facts)

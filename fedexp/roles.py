@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.data.dataset import Facts
+from fedexp.data.dataset import Facts, Split
 from fedexp.resources import Resources
 from fedexp.spec import ConfigError, Part, Positive, Range
 from fedexp.values import Layout, Memory, Plan, Uploads, Weights
@@ -108,6 +108,26 @@ class Fleet(Part):
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: "Context") -> tuple[Uploads, float, Memory]:
         """What arrives, and the simulated seconds that the round took."""
         return uploads, 0.0, memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack(Part):
+    """What the malicious clients do to their data and to what they send. The base does nothing."""
+
+    def refuse(self, facts: Facts) -> None:
+        """Raises ConfigError where such examples cannot be attacked so, and says why."""
+
+    def poison(self, train: Split, owned: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
+        """The training data, once, with the malicious clients' examples (numbers `owned`) changed in a copy."""
+        return train
+
+    def probes(self, test: Split) -> dict[str, Split]:
+        """Examples on which the global model's accuracy is a column of its own, by the name of the column."""
+        return {}
+
+    def tamper(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+        """What the server receives instead."""
+        return uploads, memory
 
 
 @dataclass(frozen=True, kw_only=True)

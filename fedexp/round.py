@@ -34,6 +34,7 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     sent, mem = train(exp, world, start, model, plan, mem, ctx)
     clock.lap("train_s")
     uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, plan, mem.get("fleet", {}), ctx)
+    uploads, mem["attack"] = exp.attack.tamper(uploads, mem.get("attack", {}), ctx)
     mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
     clock.lap("select_s")
 

@@ -147,12 +147,14 @@ def evaluate_later(
     """Begins the evaluation of a round's model, if it is due; the result completes the round's row."""
     last = state.round == exp.rounds or reason_to_stop(state)
     if state.round % exp.evaluation.every and not last:
-        return lambda: (state, row, sent)
+        return lambda: (state, row | dict.fromkeys(world.probes), sent)
     pending = world.score_later(state.models[0], world.test)
+    probing = {name: world.score_later(state.models[0], examples) for name, examples in world.probes.items()}
 
     def settle() -> tuple[State, Row, Uploads]:
-        scores = pending.result()
-        seconds = scores.seconds + row.get("evaluate_s", 0.0)
-        return state, row | {"test_loss": scores.loss, "test_accuracy": scores.accuracy, "evaluate_s": seconds}, sent
+        scores, probed = pending.result(), {name: probe.result() for name, probe in probing.items()}
+        seconds = sum(each.seconds for each in (scores, *probed.values())) + row.get("evaluate_s", 0.0)
+        tested = {"test_loss": scores.loss, "test_accuracy": scores.accuracy, "evaluate_s": seconds}
+        return state, row | tested | {name: probe.accuracy for name, probe in probed.items()}, sent
 
     return settle

@@ -132,6 +132,10 @@ class Uploads:
             None if self.exact is None else self.exact[keep],
         )
 
+    def with_delta(self, delta: torch.Tensor) -> "Uploads":
+        """The same uploads with other rows `[C, D]`."""
+        return replace(self, delta=delta)
+
     def sorted(self) -> "Uploads":
         """The same rows by owner, so that sums do not depend on the order of arrival."""
         order = np.argsort(self.owner, kind="stable")

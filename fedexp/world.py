@@ -14,6 +14,7 @@ from fedexp.experiment import Experiment
 from fedexp.federations.partition import Partition
 from fedexp.mixtures import MixtureScorer
 from fedexp.models.layers import initialise
+from fedexp.spec import ConfigError
 from fedexp.streams import stream
 from fedexp.training.engine import Choice
 from fedexp.training.loop import Task, Trainer
@@ -30,9 +31,11 @@ class World:
     layout: Layout
     first: Weights  # the model before the first round
     partition: Partition
+    malicious: np.ndarray  # ascending
     train: Examples
     validation: Examples | None
     test: Examples
+    probes: dict[str, Examples]  # by the column that the accuracy on them is
     labels: np.ndarray  # of all training examples
     class_names: tuple[str, ...]
     choice: Choice
@@ -126,9 +129,11 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     layout = Layout.of(first)
     initialise(first, stream(exp.seed, "model"))
     rest, held = split_validation(exp, len(data.train.y))
+    partition = divide(exp, data, rest)
+    malicious = draw_malicious(exp, partition.clients)
+    data = poisoned(exp, data, partition, malicious)
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
     validation = train.subset(held) if len(held) else None
-    partition = divide(exp, data, rest)
     rows = min(exp.scenario.participants, partition.clients)
     choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, rows))
     floats = activation_floats(network(), test)
@@ -137,9 +142,11 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         layout=layout,
         first=Weights(layout.flatten(first).clone(), layout),
         partition=partition,
+        malicious=malicious,
         train=train,
         validation=validation,
         test=test,
+        probes={name: Examples(split, data, device) for name, split in exp.attack.probes(data.test).items()},
         labels=data.train.y.numpy(),
         class_names=data.class_names,
         choice=choice,
@@ -148,6 +155,27 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         mixtures=MixtureScorer(network(), layout, floats, device),
         crew=crew,
     )
+
+
+def draw_malicious(exp: Experiment, clients: int) -> np.ndarray:
+    """The malicious clients of the run, ascending.
+
+    Raises:
+        ConfigError: there are fewer clients.
+    """
+    count = exp.scenario.malicious
+    if count > clients:
+        raise ConfigError(
+            f"scenario.malicious must be at most the {clients} clients of this federation, got {count}; lower it"
+        )
+    return np.sort(stream(exp.seed, "malicious").permutation(clients)[:count])
+
+
+def poisoned(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Data:
+    """The data with the malicious clients' own examples changed as the attack wants."""
+    owned = np.concatenate([np.zeros(0, np.int64), *(partition.shard(int(client)) for client in malicious)])
+    train = exp.attack.poison(data.train, owned, len(data.class_names), stream(exp.seed, "attack"))
+    return replace(data, train=train)
 
 
 def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.ndarray]:

@@ -29,6 +29,7 @@ NEEDS = {
     "selector=fedcs": (SIMULATED,),
     "selector=hybridfl": (SIMULATED, "selector.upload_permission=0.9", "selector.round_s=2"),
     "selector=dyn_hybridfl": (SIMULATED,),
+    "attack=backdoor": IMAGES,
     "experiment=keras_mnist": (*MADE, *IMAGES),
     "experiment=performance_mnist": MADE,
     "experiment=performance_cifar10": (*MADE, *IMAGES),

@@ -1,0 +1,53 @@
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from fedexp import spec
+from fedexp.attacks.backdoor import Backdoor, stamped
+from fedexp.data.dataset import Split
+from fedexp.run import run
+from fedexp.spec import ConfigError
+
+TRAIN = Split(torch.zeros(40, 1, 4, 4, dtype=torch.uint8), torch.arange(40) % 4)
+
+
+def test_the_trigger_by_hand():
+    image = stamped(torch.zeros(1, 1, 4, 4, dtype=torch.uint8), 2)[0, 0]
+    assert image.tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 255, 255], [0, 0, 255, 255]]
+    assert stamped(torch.full((1, 1, 2, 2), 0.5), 1).flatten().tolist() == [0.5, 0.5, 0.5, 0.5]
+
+
+def test_a_share_of_the_owned_images_is_marked_and_relabelled():
+    owned = np.arange(20)
+    poisoned = Backdoor(target=3, fraction=0.5, size=1).poison(TRAIN, owned, 4, np.random.default_rng(0))
+    marked = poisoned.x[:, 0, 3, 3] == 255
+    assert 4 < int(marked.sum()) < 16
+    assert not marked[20:].any()
+    assert (poisoned.y[marked] == 3).all()
+    assert torch.equal(poisoned.y[~marked], TRAIN.y[~marked])
+    assert not TRAIN.x.any()
+
+
+def test_success_is_measured_on_other_classes_with_the_trigger():
+    probe = Backdoor(target=3, size=1).probes(TRAIN)["attack.success_rate"]
+    assert len(probe.y) == 30
+    assert (probe.y == 3).all()
+    assert (probe.x[:, 0, 3, 3] == 255).all()
+
+
+def test_a_run_learns_the_backdoor_and_still_works(tiny, tmp_path):
+    words = ("dataset=digits", "model=mlp", "rounds=6", "local.epochs=5", "evaluation.every=2", "scenario.malicious=2")
+    run(tiny(*words, "attack=backdoor"), tmp_path / "attacked")
+    run(tiny(*words, "attack=backdoor", "scenario.malicious=0"), tmp_path / "clean")
+    attacked, clean = (pd.read_csv(tmp_path / name / "metrics.csv") for name in ("attacked", "clean"))
+    assert attacked["attack.success_rate"].isna().tolist() == [True, False] * 3
+    assert attacked["attack.success_rate"].iloc[-1] > 0.8 > 0.3 > clean["attack.success_rate"].iloc[-1]
+    assert attacked["test_accuracy"].iloc[-1] > 0.85
+
+
+def test_refusals(tiny):
+    with pytest.raises(ConfigError, match="attack=backdoor needs images"):
+        spec.build(tiny("attack=backdoor")).refuse()
+    with pytest.raises(ConfigError, match=r"attack\.size must be below the 8 pixels"):
+        spec.build(tiny("attack=backdoor", "attack.size=8", "dataset.shape=[1,8,8]")).refuse()

@@ -1,0 +1,6 @@
+from fedexp.attacks.forging import Scene
+from fedexp.attacks.same_value import SameValue
+
+
+def test_by_hand(scene: Scene):
+    assert SameValue(value=-3.0).forge(scene)[0].tolist() == [[-3, -3], [-3, -3]]

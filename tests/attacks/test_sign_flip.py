@@ -1,0 +1,7 @@
+from fedexp.attacks.forging import Scene
+from fedexp.attacks.sign_flip import SignFlip
+
+
+def test_by_hand(scene: Scene):
+    forged, _ = SignFlip(scale=2.0).forge(scene)
+    assert forged.tolist() == [[-2, -2], [-6, -10]]
