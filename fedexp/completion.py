@@ -77,7 +77,7 @@ def _report(before: list[str], word: str) -> list[str]:
     if before and before[-1] == "--out":
         return _starting(word, _below(word))
     sweeps = [str(path.parent) for path in folders.OUTPUTS.glob("multirun/*/*/multirun.yaml")]
-    flag = ["--out"] if word.startswith("-") else []
+    flag = ["--grid", "--out"] if word.startswith("-") else []
     return _starting(word, [*_resume(before, word), *sweeps, *flag])
 
 

@@ -1,48 +1,75 @@
-"""`fedexp report DIR... [--out FILE]`: the words read, the work left to `fedexp.report`."""
+"""`fedexp report DIR... [--grid ROWS,COLUMNS] [--out FILE]`: the words read, the work left to `fedexp.report`."""
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedexp.endings import shown
 from fedexp.folders import OUTPUTS, is_run
 from fedexp.spec import ConfigError
+
+if TYPE_CHECKING:
+    from fedexp.report.runs import Run
 
 NAME = "report.md"
 
 
 def act(words: list[str]) -> int:
     """Writes the report and prints its tables and its place."""
-    directories, page = read(words)
-    from fedexp.report import methods, runs
-    from fedexp.report import page as paper
+    directories, page, by = read(words)
+    from fedexp.report import runs
 
     found, empty = runs.collect(directories)
     try:
-        made = paper.write(page, methods.group(found), empty)
+        tables = _page_of(page, found, empty) if by is None else _grid_page(page, found, by)
     except OSError as error:
         raise ConfigError(f"cannot write the report {shown(page)}: {error.strerror}; give another --out") from error
-    for table in made:
-        sys.stdout.write(f"{table.title}\n\n{table.grid().markdown()}\n")
-    sys.stdout.write(f"page  {shown(page)}\n")
+    sys.stdout.write(f"{tables}\npage  {shown(page)}\n")
     return 0
 
 
-def read(words: list[str]) -> tuple[list[Path], Path]:
-    """Splits the words into the folders of runs and the page to write."""
+def _page_of(page: Path, found: "list[Run]", empty: list[Path]) -> str:
+    from fedexp.report import methods
+    from fedexp.report import page as paper
+
+    made = paper.write(page, methods.group(found), empty)
+    return "\n".join(f"{table.title}\n\n{table.grid().markdown()}" for table in made)
+
+
+def _grid_page(page: Path, found: "list[Run]", by: tuple[str, str]) -> str:
+    from fedexp.report import grid_page
+
+    return "\n".join(grid_page.write(page, found, by))
+
+
+def read(words: list[str]) -> tuple[list[Path], Path, tuple[str, str] | None]:
+    """Splits the words into the folders of runs, the page to write, and the settings to lay the runs out by."""
     directories: list[Path] = []
     out: str | None = None
+    by: tuple[str, str] | None = None
     left = iter(words)
     for word in left:
         key, equal, value = word.partition("=")
         if key == "--out":
             out = value if equal else next(left, "")
+        elif key == "--grid":
+            by = _axes(value if equal else next(left, ""))
         elif word.startswith("-"):
-            raise ConfigError(f"unknown flag {word}; report knows --out FILE")
+            raise ConfigError(f"unknown flag {word}; report knows --grid ROWS,COLUMNS and --out FILE")
         else:
             directories.append(Path(word))
     if not directories:
         raise ConfigError("report needs folders of runs; e.g. fedexp report outputs/latest")
-    return directories, _page(directories, out)
+    return directories, _page(directories, out), by
+
+
+def _axes(text: str) -> tuple[str, str]:
+    rows, comma, columns = text.partition(",")
+    if not (rows and comma and columns) or "," in columns or rows == columns:
+        raise ConfigError(
+            f"--grid must be two settings, e.g. --grid aggregator,attack or --grid aggregator,local.lr; got {text!r}"
+        )
+    return rows, columns
 
 
 def _page(directories: list[Path], out: str | None) -> Path:

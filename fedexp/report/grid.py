@@ -1,0 +1,89 @@
+"""Final accuracies of many runs laid out by two settings: rules by attacks, say, with the worst case of each row.
+
+What else differs between the runs makes panels. A cell is the mean over its finished runs (the seeds).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.metrics import final
+from fedexp.report.markup import Grid
+from fedexp.report.methods import differing_keys, differing_options, options, settings, value_text
+from fedexp.report.runs import Run
+from fedexp.spec import ConfigError, nearest
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """`accuracy [R, C]` by `rows` and `columns`, NaN where no run is finished; `title` says what else was set."""
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    accuracy: np.ndarray
+
+    @property
+    def worst(self) -> np.ndarray:
+        """The lowest accuracy of each row, NaN where a cell is missing."""
+        return self.accuracy.min(axis=1)
+
+    def grid(self, corner: str) -> Grid:
+        """The panel as texts."""
+        rows = [
+            [name, *(_text(value) for value in (*values, worst))]
+            for name, values, worst in zip(self.rows, self.accuracy, self.worst, strict=True)
+        ]
+        return Grid([corner, *self.columns, "worst"], rows)
+
+
+def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
+    """Panels by the settings `by` (groups or dotted keys): the first makes the rows, the second the columns.
+
+    Raises:
+        ConfigError: a setting is unknown to some run, or has one value only.
+    """
+    rows, columns = (_axis(runs, name) for name in by)
+    others = _others(runs, by)
+    places: dict[str, dict[tuple[str, str], list[float]]] = {}
+    for run in runs:
+        title = ", ".join(f"{name}={_value(run, name)}" for name in others)
+        accuracy = final(run.column("test_accuracy")) if run.finished else None
+        if accuracy is not None:
+            cell = (_value(run, by[0]), _value(run, by[1]))
+            places.setdefault(title, {}).setdefault(cell, []).append(accuracy)
+    return [
+        Panel(title, rows, columns, np.array([[_mean(cells.get((row, column))) for column in columns] for row in rows]))
+        for title, cells in places.items()
+    ]
+
+
+def _axis(runs: Sequence[Run], name: str) -> tuple[str, ...]:
+    values = tuple(dict.fromkeys(_value(run, name) for run in runs))
+    if len(values) > 1:
+        return values
+    raise ConfigError(f"--grid needs settings of several values, but {name} is {', '.join(values)} in every run")
+
+
+def _others(runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
+    """What differs besides the two settings and what belongs to them."""
+    own = tuple(f"{name}." for name in by)
+    groups = [name for name in differing_options([options(run) for run in runs]) if name not in by]
+    keys = [key for key in differing_keys(runs) if key not in by and not key.startswith(own)]
+    return [*groups, *(key for key in keys if key.partition(".")[0] not in groups)]
+
+
+def _value(run: Run, name: str) -> str:
+    known = {**settings(run), **options(run)}
+    if name not in known and name not in run.config:
+        raise ConfigError(f"--grid: no setting {name} in {run.folder}; {nearest(name, sorted(known))}")
+    return value_text(known.get(name))
+
+
+def _mean(values: list[float] | None) -> float:
+    return float(np.mean(values)) if values else np.nan
+
+
+def _text(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.3f}"

@@ -1,0 +1,89 @@
+"""Accuracies laid out by two settings."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedexp import cli
+from fedexp.report.grid import panels
+from fedexp.report.runs import collect
+from fedexp.spec import ConfigError
+
+
+@pytest.fixture
+def study(make_run, tmp_path: Path) -> Path:
+    """Two rules by two attacks, two seeds each; one cell is unfinished."""
+    accuracies = {("fedavg", "none"): 0.9, ("fedavg", "flip"): 0.1, ("krum", "none"): 0.8, ("krum", "flip"): 0.7}
+    for (rule, attack), accuracy in accuracies.items():
+        for seed in (0, 1):
+            make_run(
+                f"study/{rule}_{attack}_{seed}",
+                seed=seed,
+                accuracy=(0.3, accuracy + 0.02 * seed),
+                choices={"aggregator": rule, "attack": attack},
+                keys={"attack.scale": 3 if attack == "flip" else None},
+                finished=(rule, attack) != ("krum", "flip"),
+            )
+    return tmp_path / "study"
+
+
+def test_means_over_seeds_and_the_worst_case(study: Path):
+    (panel,) = panels(collect([study])[0], ("aggregator", "attack"))
+    assert panel.title == ""
+    assert (panel.rows, panel.columns) == (("fedavg", "krum"), ("flip", "none"))
+    assert panel.accuracy[0].tolist() == pytest.approx([0.11, 0.91])
+    assert panel.accuracy[1, 1] == pytest.approx(0.81)
+    assert np.isnan(panel.accuracy[1, 0])
+    assert panel.worst[0] == pytest.approx(0.11)
+    assert np.isnan(panel.worst[1]), "a missing cell leaves the worst case open"
+
+
+def test_what_else_differs_makes_panels(make_run, tmp_path: Path):
+    for lr in (0.1, 0.2):
+        for rule in ("a", "b"):
+            for seed, clients in ((0, 4), (0, 8)):
+                make_run(
+                    f"{lr}{rule}{clients}",
+                    seed=seed,
+                    accuracy=(lr + clients / 100,),
+                    choices={"aggregator": rule},
+                    keys={"local.lr": lr, "scenario.clients": clients},
+                )
+    found = panels(collect([tmp_path])[0], ("aggregator", "local.lr"))
+    assert sorted(panel.title for panel in found) == ["scenario.clients=4", "scenario.clients=8"]
+    (four,) = (panel for panel in found if panel.title.endswith("4"))
+    assert four.columns == ("0.1", "0.2")
+    assert four.accuracy.tolist() == [pytest.approx([0.14, 0.24])] * 2
+
+
+def test_the_page(study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(study.parent)
+    assert cli.main(["report", "study", "--grid", "aggregator,attack", "--out", "heat.md"]) == 0
+    page = Path("heat.md").read_text()
+    assert "| fedavg " in page
+    assert "2 unfinished run(s) are left out" in page
+    assert Path("heat/grid_1.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("heat/grid_1.tex").exists()
+    assert capsys.readouterr().out.endswith("page  heat.md\n")
+
+
+@pytest.mark.parametrize(
+    ("by", "message"),
+    [
+        ("aggregator", "--grid must be two settings"),
+        ("aggregator,aggregator", "--grid must be two settings"),
+        ("aggregator,atack", "no setting atack in"),
+        ("aggregator,selector", "selector is random in every run"),
+    ],
+)
+def test_refusals(study: Path, by: str, message: str, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["report", str(study), f"--grid={by}"]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+def test_a_setting_that_is_unknown_names_the_nearest(study: Path):
+    with pytest.raises(ConfigError, match=r"no setting agregator in .*; did you mean aggregator\?"):
+        panels(collect([study])[0], ("agregator", "attack"))
