@@ -10,26 +10,41 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-COLUMNS = 1024
+COLUMNS = {"cpu": 1024, "cuda": 2**16}
 
 
 def blocks(rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
     """The columns in blocks: where each lies, and its rows in the precision that they came in."""
-    for start in range(0, rows.shape[1], COLUMNS):
-        place = slice(start, min(start + COLUMNS, rows.shape[1]))
+    width = COLUMNS[rows.device.type]
+    for start in range(0, rows.shape[1], width):
+        place = slice(start, min(start + width, rows.shape[1]))
         yield place, rows[:, place]
 
 
 def squared_distances(rows: torch.Tensor) -> torch.Tensor:
-    """||u_i - u_j||^2, float64 [C, C], each pair worked out once."""
+    """||u_i - u_j||^2, float64 [C, C], each pair worked out once; exact where every sum is."""
     clients = len(rows)
     pairs = torch.zeros(clients * (clients - 1) // 2, dtype=torch.float64, device=rows.device)
     for _, block in blocks(rows):
-        pairs += torch.pdist(block.double()).square()
+        pairs += squares_of_pairs(block.double())
     first, second = torch.triu_indices(clients, clients, 1, device=rows.device)
     square = rows.new_zeros((clients, clients), dtype=torch.float64)
     square[first, second] = square[second, first] = pairs
     return square
+
+
+def squares_of_pairs(block: torch.Tensor) -> torch.Tensor:
+    """||u_i - u_j||^2 of the pairs i < j of `block [C, B]`, in the order of the upper triangle.
+
+    On a CPU SciPy takes 0.15 s for 100 rows of 101,770 columns, a difference a row 0.36 s; `torch.pdist` would take
+    0.08 s, but squaring its roots breaks ties.
+    """
+    if block.device.type == "cpu" and len(block) > 1:
+        from scipy.spatial.distance import pdist  # here, because it takes 0.2 s to import
+
+        return torch.from_numpy(pdist(block.numpy(), "sqeuclidean"))
+    squares = [(block[row + 1 :] - block[row]).square().sum(dim=1) for row in range(len(block))]
+    return torch.cat(squares) if squares else block.new_zeros(0)
 
 
 def distances_to(rows: torch.Tensor, centre: torch.Tensor | None = None) -> torch.Tensor:

@@ -36,12 +36,15 @@ def chosen_by_krum(square: torch.Tensor, byzantine: int, count: int) -> torch.Te
 def mean_around_median(values: torch.Tensor, count: int) -> torch.Tensor:
     """The mean `[B]` of the `count` values closest to the median in each row of the sorted `values [B, theta]`.
 
-    They lie side by side; of all windows theirs has the smallest distance to its farthest end.
+    They lie side by side: what is left after the farther end was dropped again and again.
     """
     values, size = values.double(), values.shape[1]
     middle = values[:, (size - 1) // 2 : size // 2 + 1].mean(dim=1, keepdim=True)
-    reach = torch.maximum(middle - values[:, : size - count + 1], values[:, count - 1 :] - middle)
-    position = torch.arange(size, device=values.device) - reach.argmin(dim=1, keepdim=True)
+    low = torch.zeros((len(values), 1), dtype=torch.int64, device=values.device)
+    for left in range(size, count, -1):
+        high = low + left - 1
+        low = low + (middle - values.gather(1, low) > values.gather(1, high) - middle)
+    position = torch.arange(size, device=values.device) - low
     return torch.where((position >= 0) & (position < count), values, 0.0).sum(dim=1) / count
 
 
