@@ -17,11 +17,12 @@ def whole(draw: st.DrawFn, least: int = 1, most: int = 9) -> torch.Tensor:
 
 
 @st.composite
-def wild(draw: st.DrawFn, least: int = 1, most: int = 9) -> torch.Tensor:
-    """Rows of any size, some of them huge and some tiny, some of them the same."""
+def wild(draw: st.DrawFn, least: int = 1, most: int = 9, mixed: bool = True) -> torch.Tensor:
+    """Rows of any size, some of them the same; unless `mixed` is false, huge ones stand beside tiny ones."""
     rows, columns = draw(st.integers(least, most)), draw(st.integers(1, 5))
     values = np.random.default_rng(draw(st.integers(0, 2**32))).normal(size=(rows, columns))
-    scale = draw(st.lists(st.sampled_from(SCALES), min_size=rows, max_size=rows) | st.sampled_from(SCALES))
+    size = st.sampled_from(SCALES)
+    scale = draw(st.lists(size, min_size=rows, max_size=rows) | size if mixed else size)
     source = draw(st.lists(st.integers(0, rows - 1), min_size=rows, max_size=rows) | st.just(list(range(rows))))
     spread = values * np.reshape(scale, (-1, 1))
     return torch.tensor(spread[source], dtype=torch.float32)

@@ -57,7 +57,7 @@ def test_the_choice_equals_the_loops(data: st.DataObject):
 
 @given(st.data())
 def test_equals_the_loops(data: st.DataObject):
-    rows = data.draw(whole(least=7, most=16) | wild(least=7, most=16))
+    rows = data.draw(whole(least=7, most=16) | wild(least=7, most=16, mixed=False))  # mixed sizes hide what is a tie
     f = data.draw(st.integers(1, (len(rows) - 3) // 4))
     chosen = slow_choice(squared_distances(rows).tolist(), f, len(rows) - 2 * f)
     expected = [slow_mean(column, len(rows) - 4 * f) for column in rows[chosen].T.tolist()]
