@@ -1,14 +1,15 @@
 """Geometric median: the point x with the smallest sum_k a_k ||u_k - x|| (RFA: Pillutla et al. 2022, arXiv 1912.13445).
 
 Weiszfeld's iteration: from the weighted mean, x becomes the mean of the rows weighted by a_k / max(eps, ||u_k - x||),
-until the objective falls by no more than `ftol` of itself or `iterations` are over. Settings as in the package
+until the objective falls by no more than the part `ftol` or `iterations` are over. Settings as in the package
 geom_median (eps 1e-6, 100 iterations, ftol 1e-20), not RFA's own 4 iterations.
 
-The rows span at most C dimensions, so they are rotated into those once and the iteration costs C^2 instead of C D.
-Deviations, for rows far away from the others, where the mean is a bad start and 100 iterations from it may not do:
-the row with the smallest objective is the answer if it is the minimum (as with more than half of the weight); if it is
-only better than the mean, the iteration starts with the step out of it (Vardi & Zhang 2000). A step that does not
-lower the objective is not taken; the decrease is summed from differences, which keep their digits beside huge sums.
+The rows span at most C dimensions, so they are rotated into those once and an iteration costs C^2 instead of C D.
+Deviations, for rows so far away that 100 iterations from the mean do not lead back, or that drown the objective: the
+iteration is run again from Vardi and Zhang's step (2000) out of the most central row, and the lower end counts; the
+decrease is summed from differences, which keep their digits beside huge sums, and is measured by the median distance; a
+step that is no decrease is not taken. A row that is the minimum itself, as one with more than half of the weight is, is
+returned as it came.
 """
 
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from fedexp.spec import Positive, Range
 from fedexp.values import Columns
 
 ROUNDING = 1e-12  # of a row's norm: what the rotation may move it by
+MARGIN = 1e-9  # of a number: what rounding may not decide
 
 
 def rotated(rows: torch.Tensor) -> torch.Tensor:
@@ -49,42 +51,63 @@ def decrease(rows: torch.Tensor, weight: torch.Tensor, old: torch.Tensor, new: t
     return (weight * torch.where(both > 0, fall / both, 0.0)).sum()
 
 
-def out_of(rows: torch.Tensor, weight: torch.Tensor, start: int) -> tuple[torch.Tensor, bool]:
-    """Weights of the rows after Vardi and Zhang's step out of a row, and whether that row is the only minimum."""
-    gap, norm = rows - rows[start], torch.linalg.vector_norm(rows, dim=1)
-    distance = torch.linalg.vector_norm(gap, dim=1)
-    here = distance <= ROUNDING * (norm + norm[start])
-    force = torch.where(here, 0.0, weight / distance)
-    held, pull = weight[here].sum(), torch.linalg.vector_norm(force @ gap)
-    stay = torch.zeros_like(weight).index_fill(0, torch.tensor(start, device=rows.device), 1.0)
-    if pull < held * (1 - 1e-9):
-        return stay, True
-    part = (held / pull).clamp(max=1)
-    return part * stay + (1 - part) * force / force.sum(), False
+def most_central(rows: torch.Tensor, weight: torch.Tensor) -> int:
+    """The row with most of the weight in the smallest ball around it, so that some right row is in it too."""
+    distance, order = squared_distances(rows).sort(dim=1, stable=True)
+    within = weight[order].cumsum(dim=1) <= (0.5 + MARGIN) * weight.sum()
+    return int(distance.gather(1, within.sum(dim=1, keepdim=True)).argmin())
+
+
+def held_and_pulled(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Which rows lie where this one does, `[C]`, and with what force per distance each of the others pulls, `[C]`."""
+    norm = torch.linalg.vector_norm(rows, dim=1)
+    distance = distances(rows, rows[row])
+    here = distance <= ROUNDING * (norm + norm[row])
+    return here, torch.where(here, 0.0, weight / distance)
+
+
+def out_of(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, bool]:
+    """Weights `[C]` after Vardi and Zhang's step out of a row, and whether the row is the only minimum (no step)."""
+    here, force = held_and_pulled(rows, weight, row)
+    held, pulled = weight[here].sum(), torch.linalg.vector_norm(force @ (rows - rows[row]))
+    stay = torch.zeros_like(weight)
+    stay[row] = 1
+    if pulled <= held:
+        return stay, bool(pulled < held * (1 - MARGIN))
+    return (held * stay + (pulled - held) * force / force.sum()) / pulled, False
+
+
+def attraction(rows: torch.Tensor, weight: torch.Tensor, point: torch.Tensor, eps: float) -> torch.Tensor:
+    """The weights `[C]` of Weiszfeld's step from a point."""
+    force = weight / distances(rows, point).clamp(min=eps)
+    return force / force.sum()
 
 
 def weiszfeld(
-    rows: torch.Tensor, weight: torch.Tensor, eps: float, iterations: int, ftol: float
+    rows: torch.Tensor, weight: torch.Tensor, mix: torch.Tensor, eps: float, iterations: int, ftol: float
 ) -> tuple[torch.Tensor, int]:
-    """Weights `[C]` whose mean of the rows is the geometric median, and the iterations that it took."""
-    apart = squared_distances(rows).sqrt() @ weight
-    central = int(apart.argmin())
-    mix, minimal = out_of(rows, weight, central)
-    if minimal:
-        return mix, 0
-    if apart[central] >= weight @ distances(rows, weight @ rows) * (1 - 1e-9):
-        mix = weight
-    point = mix @ rows
-    for number in range(1, iterations + 1):
-        force = weight / distances(rows, point).clamp(min=eps)
-        closer = force / force.sum()
+    """Weights `[C]` of the rows' mean to which the iteration leads from the mean by `mix [C]`; the steps it took."""
+    for taken in range(1, iterations + 1):
+        point = mix @ rows
+        closer = attraction(rows, weight, point, eps)
         fall = decrease(rows, weight, point, closer @ rows)
-        if fall <= 0:
-            return mix, number
-        mix, point = closer, closer @ rows
-        if fall <= ftol * (weight @ distances(rows, point)):
-            return mix, number
+        mix = closer if fall > 0 else mix
+        if fall <= ftol * distances(rows, point).median():
+            return mix, taken
     return mix, iterations
+
+
+def geometric_median(
+    rows: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6, iterations: int = 100, ftol: float = 1e-20
+) -> tuple[torch.Tensor, int]:
+    """Weights `[C]` whose mean of the rows `[C, K]` is their geometric median, and the steps that it took."""
+    mix, taken = weiszfeld(rows, weight, weight, eps, iterations, ftol)
+    start, _ = out_of(rows, weight, most_central(rows, weight))
+    other, more = weiszfeld(rows, weight, start, eps, iterations, ftol)
+    if decrease(rows, weight, mix @ rows, other @ rows) > MARGIN * distances(rows, other @ rows).median():
+        mix, taken = other, more
+    nearest, minimal = out_of(rows, weight, int(distances(rows, mix @ rows).argmin()))
+    return (nearest if minimal else mix), taken
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,5 +120,5 @@ class GeometricMedian(ReportingRule):
     ftol: Annotated[float, Range(0)] = 1e-20
 
     def centre(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
-        mix, taken = weiszfeld(rotated(delta), share, self.eps, self.iterations, self.ftol)
+        mix, taken = geometric_median(rotated(delta), share, self.eps, self.iterations, self.ftol)
         return weighted_mean(delta, mix), {"iterations": taken}

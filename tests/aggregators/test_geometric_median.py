@@ -48,9 +48,7 @@ def test_the_point_of_fermat():
 @pytest.mark.parametrize("far", [1.0, 1e6, 1e30])
 def test_more_than_half_of_the_weight_decides(far: float):
     rows = torch.tensor([[0.5, 0.25], [far, 0.0], [0.0, -far]])
-    row, columns = GeometricMedian().centre(rows, torch.tensor([0.51, 0.25, 0.24]).double())
-    assert row.tolist() == [0.5, 0.25]
-    assert columns == {"iterations": 0}
+    assert found(rows, torch.tensor([0.51, 0.25, 0.24]).double()).tolist() == [0.5, 0.25]
 
 
 def test_equal_clients_are_one_client_with_their_weight():
@@ -92,10 +90,10 @@ def test_the_objective_never_increases(data: st.DataObject):
     rows = data.draw(whole(least=3) | wild(least=3, mixed=False)).double()
     weight, z = shares(data, len(rows)), rotated(rows)
     eps = 1e-6 * float(rows.abs().max()) + 1e-45
-    points = [weiszfeld(z, weight, eps, count, 1e-20)[0] @ rows for count in range(1, 12)]
+    points = [weiszfeld(z, weight, weight, eps, count, 1e-20)[0] @ rows for count in range(1, 12)]
     trace = [objective(rows, weight, point) for point in [weight @ rows, *points]]
     for before, after in pairwise(trace):
-        assert after <= before * (1 + 1e-9)
+        assert after <= before * (1 + 1e-9) + 1e-14 * float(rows.abs().max())
 
 
 def test_the_decrease_keeps_its_digits_beside_huge_sums():
