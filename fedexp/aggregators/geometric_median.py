@@ -52,10 +52,15 @@ def decrease(rows: torch.Tensor, weight: torch.Tensor, old: torch.Tensor, new: t
 
 
 def most_central(rows: torch.Tensor, weight: torch.Tensor) -> int:
-    """The row with most of the weight in the smallest ball around it, so that some right row is in it too."""
-    distance, order = squared_distances(rows).sort(dim=1, stable=True)
+    """The row with most of the weight in the smallest ball around it, so that some right row is in it too.
+
+    Two rows that are each other's farthest in the ball tie; then the smaller sum of all distances decides.
+    """
+    distance, order = squared_distances(rows).sqrt().sort(dim=1, stable=True)
     within = weight[order].cumsum(dim=1) <= (0.5 + MARGIN) * weight.sum()
-    return int(distance.gather(1, within.sum(dim=1, keepdim=True)).argmin())
+    radius = distance.gather(1, within.sum(dim=1, keepdim=True))[:, 0]
+    apart = (distance * weight[order]).sum(dim=1)
+    return int(apart.masked_fill(radius > radius.min() * (1 + MARGIN), torch.inf).argmin())
 
 
 def held_and_pulled(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, torch.Tensor]:
