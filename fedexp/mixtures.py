@@ -1,4 +1,4 @@
-"""Losses of many models, or of mixtures of models, on the same examples: what Shapley values and robust rules ask.
+"""Losses of many models, or mixtures of them, on the same examples: what Shapley values and robust rules ask.
 
 Legend: R mixtures, M models mixed, D entries of a row, S examples.
 """

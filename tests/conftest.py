@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 from hydra import compose, initialize_config_dir
+from hypothesis import settings
 from omegaconf import OmegaConf
 
 from fedexp import spec
 from fedexp.compose import register_resolvers
 from fedexp.conf_dir import conf_dir
 from fedexp.experiment import Experiment
+
+settings.register_profile("busy", deadline=None)  # a first call imports, and the machine may be shared
+settings.load_profile("busy")
 
 CONF = conf_dir()
 MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")

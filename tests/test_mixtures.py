@@ -49,6 +49,9 @@ def test_side_by_side_equals_one_by_one(model, shape, count: int):
     rows, x = rows_of(layout, 3), torch.randn((6, *shape), dtype=torch.float64)
     mix = torch.rand((count, 3), dtype=torch.float64)
     mix /= mix.sum(dim=1, keepdim=True)
+    alone = SideBySide(network, layout).logits(None, rows, x)
+    torch.testing.assert_close(alone, OneByOne(network, layout).logits(None, rows, x), rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(alone, OneByOne(network, layout).logits(torch.eye(3).double(), rows, x))
     together = SideBySide(network, layout).logits(mix, rows, x)
     torch.testing.assert_close(together, OneByOne(network, layout).logits(mix, rows, x), rtol=1e-9, atol=1e-9)
     assert together.shape == (count, 6, 4)
@@ -70,6 +73,13 @@ def test_losses_of_mixtures_and_of_clients_equal_plain_evaluation(tiny):
     for row, loss in zip(mixtures(torch.from_numpy(mix), rows), losses, strict=True):
         logits = torch.func.functional_call(network, world.layout.views(row), (world.validation.inputs(slice(None)),))
         assert float(nn.functional.cross_entropy(logits, world.validation.y)) == pytest.approx(loss, rel=1e-5)
+    assert world.at(1).model_losses(rows) == pytest.approx(losses[:2], rel=1e-5)
+    some = np.array([7, 0, 30])
+    assert world.at(1).validation_size == len(world.validation) == 48
+    for row, loss in zip(rows, world.at(1).model_losses(rows, some), strict=True):
+        logits = torch.func.functional_call(network, world.layout.views(row), (world.validation.inputs(slice(None)),))
+        loss_of_some = nn.functional.cross_entropy(logits[some], world.validation.y[some])
+        assert float(loss_of_some) == pytest.approx(loss, rel=1e-5)
     owner = np.array([4, 1])
     seen = world.at(1).losses(owner), world.at(1).losses(owner, power=2)
     for position, client in enumerate(owner):

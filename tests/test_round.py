@@ -11,11 +11,11 @@ from torch.nn import functional as F
 
 from fedexp import spec
 from fedexp.aggregators.fedavg import weighted_mean
-from fedexp.round import run_round
+from fedexp.round import fold, gathered, run_round
 from fedexp.run import RunError, rounds, run
 from fedexp.selectors.random import sample_clients
 from fedexp.training.workers import Crew
-from fedexp.values import Uploads
+from fedexp.values import Uploads, Weights
 from fedexp.world import World, build_world, split_validation
 
 Tiny = Callable[..., dict[str, Any]]
@@ -177,3 +177,30 @@ def test_measuring_exact_losses_changes_no_choice(tiny: Tiny):
         assert sent.exact is None
         assert told.exact is not None
         assert (told.exact[:, 0] != told.loss_before).any()
+
+
+def test_what_a_part_reports_of_several_models_is_one_column():
+    reports = {
+        "0": {"kept": torch.ones(1), "columns": {"count": 2, "radius": 1.0, "late": None}},
+        "1": {"columns": {"count": 3, "radius": 4.0, "late": None}},
+        "2": {"columns": {"count": 0, "radius": None, "late": None, "own": 7}},
+    }
+    together = gathered(reports)
+    assert together["columns"] == {"count": 5, "radius": 2.5, "late": None, "own": 7}
+    assert together["0"].keys() == {"kept"}
+    assert together["1"] == {}
+    assert gathered({"0": {"columns": {"count": 2, "radius": None}}})["columns"] == {"count": 2, "radius": None}
+
+
+def test_each_model_is_combined_from_its_own_rows(tiny: Tiny):
+    world = world_of(tiny("aggregator=norm_clipping", "aggregator.radius=1"))
+    models = tuple(Weights(world.first.flat * 0 + start, world.layout) for start in (0.0, 4.0, 9.0))
+    delta = torch.zeros(5, world.layout.size)
+    delta[:, 0] = torch.tensor([3.0, 8.0, 0.5, 0.5, 2.0])
+    model, ones = np.array([0, 0, 1, 1, 1]), np.ones(5)
+    uploads = Uploads(np.arange(5), model, np.full(5, 20), ones, delta, ones, ones)
+    moved, memory = fold(world.exp, models, uploads, {}, world.at(1))
+    steps = [(after.flat - before.flat)[0].item() for before, after in zip(models, moved, strict=True)]
+    assert steps == pytest.approx([1, 2 / 3, 0])
+    assert memory["aggregator"]["columns"] == {"dropped": 0, "radius": 1.0, "clipped": 3}
+    assert memory["aggregator"]["0"] == {}

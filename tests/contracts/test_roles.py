@@ -79,6 +79,57 @@ class TestAggregator:
         assert torch.equal(delta, kept)
         assert torch.equal(rule.first.flat, first)
 
+    def test_the_same_columns_in_every_round(self, rule: World, caplog: pytest.LogCaptureFixture):
+        reports, memory = [], {}
+        for rows in (5, 0, 1, 4):
+            _, memory = folded(rule, uploads_like(torch.randn(rows, rule.layout.size)), memory)
+            reports.append(memory["aggregator"]["columns"])
+        assert all(report.keys() == reports[0].keys() for report in reports)
+        assert all(value is None or type(value) in (int, float) for report in reports for value in report.values())
+
+    def test_clients_without_examples_have_no_say(self, rule: World):
+        delta = torch.randn(5, rule.layout.size)
+        delta[[1, 4]] = 0
+        uploads = uploads_like(delta)
+        silent = replace(uploads, examples=np.array([20, 0, 20, 20, 0]))
+        moved, _ = folded(rule, silent)
+        expected, _ = folded(rule, uploads.where(np.array([0, 2, 3])))
+        assert torch.equal(moved, expected)
+
+
+@pytest.mark.parametrize("option", options("pre_aggregation"))
+class TestPreAggregation:
+    @pytest.mark.parametrize("aggregator", options("aggregator"))
+    def test_agreeing_clients_are_obeyed_by_every_rule(self, tiny: Tiny, option: str, aggregator: str):
+        world = world_of(tiny(f"aggregator={aggregator}", f"pre_aggregation={option}"))
+        row = torch.randn(world.layout.size) * 0.01
+        moved, _ = folded(world, uploads_like(row.expand(7, -1)))
+        torch.testing.assert_close(moved, world.first.flat + row)
+
+    def test_order_of_clients_does_not_matter(self, tiny: Tiny, option: str):
+        world = world_of(tiny(f"pre_aggregation={option}"))
+        delta, order = torch.randn(5, world.layout.size), [3, 0, 4, 2, 1]
+        straight, memory = folded(world, uploads_like(delta))
+        turned, again = folded(world, uploads_like(delta[order], order))
+        assert torch.equal(straight, turned)
+        assert memory["pre_aggregation"]["columns"] == again["pre_aggregation"]["columns"]
+
+    def test_the_same_columns_in_every_round(self, tiny: Tiny, option: str):
+        world = world_of(tiny(f"pre_aggregation={option}"))
+        reports = []
+        for rows in (5, 0, 1):
+            moved, memory = folded(world, uploads_like(torch.randn(rows, world.layout.size)))
+            reports.append(memory["pre_aggregation"]["columns"].keys())
+            assert rows or torch.equal(moved, world.first.flat)
+        assert reports[0] == reports[1] == reports[2]
+
+    def test_inputs_are_not_written(self, tiny: Tiny, option: str):
+        world = world_of(tiny(f"pre_aggregation={option}"))
+        delta = torch.randn(4, world.layout.size)
+        kept = delta.clone()
+        folded(world, uploads_like(delta))
+        assert torch.equal(delta, kept)
+
 
 @pytest.mark.parametrize("option", options("attack"))
 class TestAttack:

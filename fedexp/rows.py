@@ -1,0 +1,75 @@
+"""Arithmetic of rows `[C, D]` that survives any float32: worked out in float64, a block of columns at a time.
+
+The square of a float32 overflows or vanishes in float32 and never in float64. Distances are sums of squared
+differences, because ||a||^2 + ||b||^2 - 2ab cancels where rows lie close together; equal rows are at distance 0, and
+the order of the rows changes no bit. Blocks fit in a core's cache and keep the extra memory small.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+COLUMNS = {"cpu": 1024, "cuda": 2**16}
+
+
+def blocks(rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
+    """The columns in blocks: where each lies, and its rows in the precision that they came in."""
+    width = COLUMNS[rows.device.type]
+    for start in range(0, rows.shape[1], width):
+        place = slice(start, min(start + width, rows.shape[1]))
+        yield place, rows[:, place]
+
+
+def squared_distances(rows: torch.Tensor) -> torch.Tensor:
+    """||u_i - u_j||^2, float64 [C, C], each pair worked out once; exact where every sum is."""
+    clients = len(rows)
+    pairs = torch.zeros(clients * (clients - 1) // 2, dtype=torch.float64, device=rows.device)
+    for _, block in blocks(rows):
+        pairs += squares_of_pairs(block.double())
+    first, second = torch.triu_indices(clients, clients, 1, device=rows.device)
+    square = rows.new_zeros((clients, clients), dtype=torch.float64)
+    square[first, second] = square[second, first] = pairs
+    return square
+
+
+def squares_of_pairs(block: torch.Tensor) -> torch.Tensor:
+    """||u_i - u_j||^2 of the pairs i < j of `block [C, B]`, in the order of the upper triangle.
+
+    On a CPU SciPy takes 0.15 s for 100 rows of 101,770 columns, a difference a row 0.36 s; `torch.pdist` would take
+    0.08 s, but squaring its roots breaks ties.
+    """
+    if block.device.type == "cpu" and len(block) > 1:
+        from scipy.spatial.distance import pdist  # here, because it takes 0.2 s to import
+
+        return torch.from_numpy(pdist(block.numpy(), "sqeuclidean"))
+    squares = [(block[row + 1 :] - block[row]).square().sum(dim=1) for row in range(len(block))]
+    return torch.cat(squares) if squares else block.new_zeros(0)
+
+
+def distances_to(rows: torch.Tensor, centre: torch.Tensor | None = None) -> torch.Tensor:
+    """||u_k - centre||, float64 [C]; without a centre the norms of the rows."""
+    square = torch.zeros(len(rows), dtype=torch.float64, device=rows.device)
+    for place, block in blocks(rows):
+        gap = block.double() if centre is None else block.double() - centre[place]
+        square += gap.square().sum(dim=1)
+    return square.sqrt()
+
+
+def mixed(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """The rows `mix [R, C] @ rows [C, D]` in the precision of the rows."""
+    result = rows.new_empty((len(mix), rows.shape[1]))
+    for place, block in blocks(rows):
+        result[:, place] = mix @ block.double()
+    return result
+
+
+def sorted_columns(block: torch.Tensor) -> torch.Tensor:
+    """A block `[C, B]` as `[B, C]`, each former column in ascending order.
+
+    On a CPU NumPy sorts 100 rows of 101,770 columns in 0.03 s with vector instructions, torch in 0.3 s.
+    """
+    turned = block.T.contiguous()
+    if turned.device.type == "cpu":
+        return torch.from_numpy(np.sort(turned.numpy(), axis=1))
+    return turned.sort(dim=1).values

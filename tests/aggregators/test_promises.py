@@ -1,0 +1,128 @@
+"""What the robust rules promise: no favourite client, no favourite origin, and bounds below the breakdown point."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from matrices import equal_shares, normal
+
+from fedexp.aggregators.bulyan import bulyan
+from fedexp.aggregators.centered_clipping import towards
+from fedexp.aggregators.geometric_median import GeometricMedian
+from fedexp.aggregators.krum import krum
+from fedexp.aggregators.median import median
+from fedexp.aggregators.multi_krum import multi_krum
+from fedexp.aggregators.norm_clipping import NormClipping
+from fedexp.aggregators.trimmed_mean import trimmed_mean
+from fedexp.pre_aggregation.nearest_neighbours import neighbour_means
+from fedexp.rows import distances_to
+
+Rule = Callable[[torch.Tensor, int], torch.Tensor]
+
+
+def geometric_median(rows: torch.Tensor, _byzantine: int) -> torch.Tensor:
+    eps = 1e-8 * float(rows.double().norm(dim=1).median()) + 1e-45  # what it is precise to
+    return GeometricMedian(eps=eps).centre(rows, equal_shares(len(rows)))[0]
+
+
+def clipped_mean(rows: torch.Tensor, _byzantine: int) -> torch.Tensor:
+    return NormClipping().centre(rows, equal_shares(len(rows)))[0]
+
+
+def centered_clipping(rows: torch.Tensor, _byzantine: int) -> torch.Tensor:
+    centre = torch.zeros(rows.shape[1], dtype=torch.float64)
+    distance = distances_to(rows, centre)
+    return towards(rows, equal_shares(len(rows)), centre, distance, float(distance.median())).to(rows.dtype)
+
+
+def most_of(rule: str) -> Callable[[int], int]:
+    """The largest f that n rows allow."""
+    divisor = {"krum": (3, 2), "multi_krum": (3, 2), "bulyan": (3, 4)}.get(rule, (1, 2))
+    return lambda rows: (rows - divisor[0]) // divisor[1]
+
+
+FREE: dict[str, Rule] = {  # of where the origin lies
+    "krum": krum,
+    "multi_krum": lambda rows, f: multi_krum(rows, equal_shares(len(rows)), f, len(rows) - f),
+    "median": lambda rows, f: median(rows),
+    "trimmed_mean": trimmed_mean,
+    "geometric_median": geometric_median,
+    "bulyan": bulyan,
+    "nearest_neighbours, trimmed_mean": lambda rows, f: trimmed_mean(neighbour_means(rows, f), f),
+}
+ALL: dict[str, Rule] = FREE | {"norm_clipping": clipped_mean, "centered_clipping": centered_clipping}
+cases = {"rows": st.integers(3, 15), "seed": st.integers(0, 2**32), "scale": st.sampled_from([1e-3, 1.0, 1e30])}
+
+
+def near(found: torch.Tensor, expected: torch.Tensor, size: float) -> bool:
+    return bool((found.double() - expected.double()).abs().max() <= 1e-5 * size)
+
+
+@pytest.mark.parametrize("name", ALL)
+@given(**cases)
+def test_the_order_of_clients_does_not_matter(name: str, rows: int, seed: int, scale: float):
+    """Ties apart: with one neighbour, which Bulyan's last choices below f = 3 look at, the two nearest rows tie."""
+    rows += 12 if name == "bulyan" else 1
+    delta, order = normal(seed, rows, 4) * scale, np.random.default_rng(seed).permutation(rows)
+    f = most_of(name)(rows)
+    assert near(ALL[name](delta, f), ALL[name](delta[order], f), scale)
+
+
+@pytest.mark.parametrize("name", FREE)
+@given(**cases)
+def test_moving_all_rows_moves_the_result(name: str, rows: int, seed: int, scale: float):
+    delta, f = normal(seed, rows, 4) * scale, most_of(name)(rows)
+    way = normal(seed + 1, 4) * 10 * scale
+    assert near(FREE[name](delta + way, f), FREE[name](delta, f) + way, 10 * scale)
+
+
+def attackers(count: int, honest: torch.Tensor, kind: str, rng: np.random.Generator) -> torch.Tensor:
+    """Rows that may be anything: alike or not, huge or just outside, or a little of everything."""
+    drawn = torch.from_numpy(rng.normal(size=(count, honest.shape[1]))).float()
+    far = {"alike": drawn[:1].expand_as(drawn) * 1e30, "apart": drawn * 1e30, "near": drawn * 5}
+    far["against"] = (-100 * honest.mean(dim=0)).expand_as(drawn)
+    far["mixed"] = drawn * torch.from_numpy(10 ** rng.uniform(-30, 30, size=(count, 1))).float()
+    far["largest"] = drawn.sign() * torch.finfo(torch.float32).max
+    return far[kind]
+
+
+@pytest.mark.parametrize("name", ALL)
+@given(
+    rows=st.integers(3, 20),
+    seed=st.integers(0, 2**32),
+    kind=st.sampled_from(["alike", "apart", "near", "against", "mixed", "largest"]),
+)
+def test_below_the_breakdown_point_arbitrary_rows_have_bounded_influence(name: str, rows: int, seed: int, kind: str):
+    f, rng = max(most_of(name)(rows), 0), np.random.default_rng(seed)
+    honest = normal(seed, rows - f, 4)
+    delta = torch.cat([honest, attackers(f, honest, kind, rng)])[rng.permutation(rows)]
+    radius = float(honest.norm(dim=1).max())
+    found = ALL[name](delta, f)
+    assert float(found.double().norm()) <= bound(name, rows, f) * radius * (1 + 1e-5)
+
+
+def bound(name: str, n: int, f: int) -> float:
+    """How far from the origin the result may be, in units of the longest honest row.
+
+    Krum: whoever is chosen has an honest neighbour within sqrt(n - f - 2) diameters. Coordinate by coordinate the
+    median and the trimmed mean stay between honest values, and Bulyan within the honest width of the median.
+    Geometric median: 2 (n - f) / (n - 2f) (Pillutla et al. 2022). Clipping: the radius is an honest norm at most.
+    A mean of n - f nearest rows: f wrong ones are no farther than the honest ones, two radii from the honest row.
+    """
+    if name in ("krum", "multi_krum"):
+        return 1 + 2 * (n - f - 2) ** 0.5
+    if name == "geometric_median":
+        return 2 * (n - f) / (n - 2 * f)
+    return {"norm_clipping": 1, "centered_clipping": 1, "bulyan": 6, "nearest_neighbours, trimmed_mean": 6}.get(name, 2)
+
+
+@given(rows=st.integers(1, 9), seed=st.integers(0, 2**32), scale=st.sampled_from([1e-30, 1.0, 1e30]))
+def test_equal_rows_are_the_result_of_every_rule(rows: int, seed: int, scale: float):
+    row = normal(seed, 4) * scale
+    for name, rule in ALL.items():
+        if most_of(name)(rows) >= 0:
+            f = most_of(name)(rows)
+            torch.testing.assert_close(rule(row.expand(rows, -1), f), row, rtol=1e-6, atol=0)
