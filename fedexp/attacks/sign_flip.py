@@ -14,7 +14,7 @@ from fedexp.values import Memory
 class SignFlip(Forging):
     """Each malicious client sends `-scale` times what it has trained."""
 
-    scale: Annotated[float, Range(0)] = 1.0
+    scale: Annotated[float, Range(0)] = 10.0
 
     def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
         return -self.scale * scene.own, scene.memory
