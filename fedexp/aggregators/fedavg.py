@@ -9,14 +9,12 @@ from dataclasses import dataclass
 import torch
 
 from fedexp.roles import Aggregator
-
-COLUMNS = 2**16
+from fedexp.rows import mixed
 
 
 def weighted_mean(delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
-    """sum_k share_k delta_k for `delta [C, D]`, accumulated in float64 a block of columns at a time; `[D]`."""
-    blocks = [share @ block.double() for block in delta.split(COLUMNS, dim=1)]
-    return torch.cat(blocks).to(delta.dtype)
+    """sum_k share_k delta_k for `delta [C, D]`, accumulated in float64; `[D]`."""
+    return mixed(share[None], delta)[0]
 
 
 @dataclass(frozen=True, kw_only=True)

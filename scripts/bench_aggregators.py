@@ -1,0 +1,161 @@
+"""Seconds and memory of every robust rule, beside byzfl where that is installed.
+
+    python scripts/bench_aggregators.py                     # all rules, written to outputs/bench_aggregators.csv
+    python scripts/bench_aggregators.py krum bulyan
+
+Seconds: the smallest of five calls at C = 100, D = 101,770 (784-128-10), one thread. Memory: the peak of one call at
+C = 50, D = 1,342,122 (ComplexCNN; its BatchNorm statistics add 896 columns) above what the process held before, as a
+multiple of the matrix of uploads, which is held already. A fifth of the clients is Byzantine for the rules that ask.
+Each measurement is a process of its own. byzfl is asked for the nearest rule that it has, with its defaults; its Krum
+counts other neighbours, its geometric median takes 3 steps, and its Zeno and Bulyan do not exist.
+"""
+
+import argparse
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from bench import build
+
+RULES = (
+    "fedavg",
+    "krum",
+    "multi_krum",
+    "median",
+    "trimmed_mean",
+    "geometric_median",
+    "bulyan",
+    "norm_clipping",
+    "centered_clipping",
+    "zeno",
+    "nearest_neighbours",
+    "bucketing",
+)
+MIXING = ("nearest_neighbours", "bucketing")
+THEIRS = {
+    "fedavg": ("Average", ()),
+    "krum": ("Krum", ("f",)),
+    "multi_krum": ("MultiKrum", ("f",)),
+    "median": ("Median", ()),
+    "trimmed_mean": ("TrMean", ("f",)),
+    "geometric_median": ("GeometricMedian", ()),
+    "norm_clipping": ("Clipping", ()),
+    "centered_clipping": ("CenteredClipping", ()),
+    "nearest_neighbours": ("NNM", ("f",)),
+    "bucketing": ("Bucketing", ("s",)),
+}
+CASES = {
+    "seconds": (100, ("dataset.shape=[1,28,28]",)),
+    "memory": (50, ("dataset.shape=[3,32,32]", "model=complex_cnn")),
+}
+
+
+def our_call(rule: str, case: str) -> tuple[Callable[[int], object], int]:
+    """A call of the rule on so many rows, and the bytes of a row."""
+    import numpy as np
+    import torch
+
+    from fedexp.training.workers import Crew
+    from fedexp.values import Uploads
+    from fedexp.world import build_world
+
+    clients, words = CASES[case]
+    chosen = f"pre_aggregation={rule}" if rule in MIXING else f"aggregator={rule}"
+    made = ("dataset=synthetic", "dataset.train_size=1000", "dataset.test_size=100", "engine=loop", "engine.workers=1")
+    asked = (f"scenario.clients={clients}", f"scenario.malicious={clients // 5}")
+    exp = build([*made, *words, *asked, chosen])
+    world = build_world(exp, None, Crew())
+    matrix = torch.randn(clients, world.layout.size, generator=torch.Generator().manual_seed(0)).mul_(0.01)
+    owner = np.arange(clients)
+    ones = np.ones(clients)
+    uploads, ctx = Uploads(owner, owner * 0, owner * 0 + 20, ones, matrix, ones, ones), world.at(1)
+
+    def call(rows: int) -> object:
+        some = uploads if rows == clients else uploads.where(np.arange(rows))
+        if rule in MIXING:
+            return exp.pre_aggregation.mix(some, {}, ctx)
+        return exp.aggregator.combine(world.first, some, {}, ctx)
+
+    return call, 4 * world.layout.size
+
+
+def their_call(rule: str, case: str) -> tuple[Callable[[int], object], int]:
+    """Like `our_call`, by byzfl."""
+    import byzfl  # pyright: ignore[reportMissingImports]
+    import torch
+
+    clients, size = (100, 101_770) if case == "seconds" else (50, 1_343_018)
+    name, fields = THEIRS[rule]
+    values = {"f": clients // 5, "s": 2}
+    matrix = torch.randn(clients, size, generator=torch.Generator().manual_seed(0)).mul_(0.01)
+    theirs = getattr(byzfl, name)(**{field: values[field] for field in fields})
+    return lambda rows: theirs(matrix[:rows]), 4 * size
+
+
+def measure(rule: str, whose: str, case: str) -> float:
+    """One number, in this process."""
+    import torch
+
+    torch.set_num_threads(1)
+    call, bytes_a_row = (our_call if whose == "fedexp" else their_call)(rule, case)
+    clients = CASES[case][0]
+    if case == "seconds":
+        marks = []
+        for _ in range(6):
+            begun = time.perf_counter()
+            call(clients)
+            marks.append(time.perf_counter() - begun)
+        return round(min(marks[1:]), 4)
+    call(clients // 2)
+    Path("/proc/self/clear_refs").write_text("5")  # the peak counts from here
+    before = resident("VmRSS")
+    call(clients)
+    return round((resident("VmHWM") - before) / (bytes_a_row * clients), 2)
+
+
+def resident(name: str) -> int:
+    """A line of this process's memory, in bytes (Linux)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+def in_a_process(rule: str, whose: str, case: str) -> float | None:
+    if whose == "byzfl" and (rule not in THEIRS or find_spec("byzfl") is None):
+        return None
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+    command = [sys.executable, __file__, rule, "--measure", f"{whose}:{case}"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        raise SystemExit(f"{whose}'s {rule} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rules", nargs="*", default=RULES)
+    parser.add_argument("--out", type=Path, default=Path("outputs/bench_aggregators.csv"))
+    parser.add_argument("--measure", default=None, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.measure:
+        print(json.dumps(measure(arguments.rules[0], *arguments.measure.split(":"))))
+        return
+    columns = [f"{whose}_{case}" for case in CASES for whose in ("fedexp", "byzfl")]
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    with arguments.out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["rule", *columns])
+        writer.writeheader()
+        for rule in arguments.rules:
+            row = {"rule": rule} | {name: in_a_process(rule, *name.split("_")) for name in columns}
+            writer.writerow(row)
+            file.flush()
+            print("  ".join(f"{key}={value}" for key, value in row.items()), flush=True)
+
+
+if __name__ == "__main__":
+    main()
