@@ -63,4 +63,4 @@ def subnetworks(weights: Weights, units: Sequence[np.ndarray]) -> torch.Tensor:
     pieces = []
     for layer, (below, above) in enumerate(pairwise(chosen)):
         pieces += [views[2 * layer][above[:, :, None], below[:, None, :]], views[2 * layer + 1][above]]
-    return torch.cat([piece.reshape(clients, -1) for piece in pieces], dim=1)
+    return torch.cat([piece.flatten(1) for piece in pieces], dim=1)
