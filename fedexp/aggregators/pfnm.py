@@ -32,7 +32,7 @@ class PFNM(Matching):
     """Matching with given variances."""
 
     sweeps: Annotated[int, Range(0)] = 5
-    s: Number | tuple[Number, ...] = 1.0
+    s: Number | tuple[Number, ...] = 0.5
     s0: Number | tuple[Number, ...] = 1.0
     gamma: Number | tuple[Number, ...] = 1.0
     popularity_factor: Literal[1, 2] = 2
