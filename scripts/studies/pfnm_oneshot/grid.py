@@ -1,9 +1,10 @@
 """The published grid of PFNM's hyperparameters, on the same local models and scored on the server's validation data.
 
-    python scripts/studies/pfnm_oneshot/grid.py [SEED...]
+    python scripts/studies/pfnm_oneshot/grid.py grid.csv
+    python scripts/studies/pfnm_oneshot/grid.py grid_small_steps.csv local.lr=0.001
 
-Trains the clients of `experiment=pfnm_oneshot` once a seed and matches their networks at every point; writes `grid.csv`
-beside this file. `test_accuracy` is there to be reported, never to choose by.
+Trains the clients of `experiment=pfnm_oneshot` (with the overrides given) once a seed and matches their networks at every
+point; writes the file. `test_accuracy` is there to be reported, never to choose by.
 """
 
 import csv
@@ -22,20 +23,21 @@ from fedexp.round import fold, run_round
 from fedexp.training.workers import Crew
 from fedexp.world import build_world
 
+SEEDS = (0, 1, 2)
 GAMMA, S, S0, FACTOR = (1.0, 1e-3, 50.0), (1.0, 0.5, 0.1), (1.0, 10.0), (2, 1)
 
 
-def experiment(seed: int) -> Experiment:
+def experiment(overrides: list[str]) -> Experiment:
     register_resolvers()
     with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
-        config = compose("config", ["experiment=pfnm_oneshot", f"seed={seed}", "engine=loop", "engine.workers=1"])
+        config = compose("config", ["experiment=pfnm_oneshot", "engine=loop", "engine.workers=1", *overrides])
     built = spec.build(plain(config))
     built.refuse()
     return built
 
 
-def points(seed: int) -> list[dict[str, object]]:
-    exp = experiment(seed)
+def points(seed: int, overrides: list[str]) -> list[dict[str, object]]:
+    exp = experiment([*overrides, f"seed={seed}"])
     world = build_world(exp, None, Crew())
     _, _, sent = run_round(exp, world, world.beginning())
     rows = []
@@ -54,8 +56,9 @@ def points(seed: int) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    rows = [row for seed in map(int, sys.argv[1:] or (0, 1, 2)) for row in points(seed)]
-    with Path(__file__).with_name("grid.csv").open("w", newline="") as file:
+    out, *overrides = sys.argv[1:]
+    rows = [row for seed in SEEDS for row in points(seed, overrides)]
+    with Path(out).open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
