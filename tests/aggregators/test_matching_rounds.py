@@ -184,6 +184,18 @@ def test_a_whole_run_with_data_upload(tiny: Tiny):
     assert any(SERVER in sent.owner for _, _, sent in lived)
 
 
+@pytest.mark.parametrize("option", ["afl", "oort", "power_of_choice"])
+def test_selectors_may_ask_for_losses_of_the_wide_model(tiny: Tiny, option: str):
+    world = world_of(tiny(*PFNM, f"selector={option}", "rounds=3", "evaluation.client_losses=exact"))
+    lived, last = live(world, world.beginning(), 3)
+    losses = world.at(4, last.models).losses(np.arange(6))
+    assert losses.shape == (6,)
+    assert np.isfinite(losses).all()
+    for _, _, sent in lived:
+        assert sent.exact is not None
+        assert (sent.exact[:, 1] < sent.exact[:, 0]).mean() > 0.5
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
