@@ -5,8 +5,8 @@ own, as with `gamma`. `popularity_factor` is 2 in the paper and 1 in the authors
 gamma = 1 with 5 sweeps (3 in several rounds); their grid is gamma 1, 1e-3, 50; s 1, 0.5, 0.1; s0 1, 10. With s = s0 a
 unit that one client has alone comes out halved: m clients that agree are shrunk by (m / s) / (m / s + 1 / s0).
 
-The default s = 0.5 has the best validation accuracy of that grid on one hidden layer (`scripts/studies/pfnm_oneshot`, which
-also says that several hidden layers need other values).
+The default s = 0.5 has the best validation accuracy of that grid on one hidden layer (`scripts/studies/pfnm_oneshot`);
+several hidden layers need other values, as is said there.
 
 Decisions: `weighting=num_samples` weighs output weights by the client's share of each class, as in the paper; `uniform`
 gives all clients the same share of each. Of the examples on which a server trains itself (HybridFL) only the number is

@@ -3,8 +3,8 @@
     python scripts/studies/pfnm_oneshot/grid.py grid.csv
     python scripts/studies/pfnm_oneshot/grid.py grid_small_steps.csv local.lr=0.001
 
-Trains the clients of `experiment=pfnm_oneshot` (with the overrides given) once a seed and matches their networks at every
-point; writes the file. `test_accuracy` is there to be reported, never to choose by.
+Trains the clients of `experiment=pfnm_oneshot`, with the overrides given, once a seed and matches their networks at
+every point; writes the file. `test_accuracy` is there to be reported, never to choose by.
 """
 
 import csv
