@@ -12,7 +12,7 @@ import torch
 
 from fedexp.resources import Resources
 from fedexp.streams import client_draws, stream
-from fedexp.values import Plan, Uploads, Weights
+from fedexp.values import Layout, Plan, Uploads, Weights
 
 if TYPE_CHECKING:
     from fedexp.world import World
@@ -51,6 +51,11 @@ class Context:
     def sizes(self) -> np.ndarray:
         """Number of examples of every client, int64 [N]."""
         return self.world.sizes
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the clients' network, whatever the global models' is by now."""
+        return self.world.layout
 
     @property
     def parameters(self) -> int:

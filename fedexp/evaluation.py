@@ -14,7 +14,7 @@ from fedexp.examples import Examples
 from fedexp.spec import Fraction, Part, Range
 from fedexp.training.loop import bind
 from fedexp.training.workers import Work
-from fedexp.values import Layout
+from fedexp.values import Layout, Weights
 
 Threshold = Annotated[float, Fraction]
 
@@ -29,6 +29,7 @@ class Evaluation(Part):
     roa: tuple[Threshold, ...] = (0.5, 0.8, 0.9, 0.95)
     toa: tuple[Threshold, ...] = (0.5, 0.8, 0.9, 0.95)
     client_losses: Literal["running", "exact"] = "running"
+    local_models: bool = False
     rank_on: Literal["validation", "test"] = "validation"
 
 
@@ -55,49 +56,59 @@ class Pending:
 
 
 class Scorer:
-    """Evaluates rows with one network of its own, in eval mode and without gradients."""
+    """Evaluates models with one network of its own, in eval mode and without gradients.
+
+    The network's entries take the shapes of the model's layout: a linear layer asks for no more to be wider.
+    """
 
     def __init__(self, network: nn.Module, layout: Layout, chunk: int, device: torch.device) -> None:
-        self.row = torch.zeros(layout.size, device=device)
         self.network = network.eval()
         self.chunk = chunk
+        self.layout, self.row = layout, torch.zeros(layout.size, device=device)
         bind(network, layout, self.row)
 
-    def work(self, row: torch.Tensor, examples: Examples) -> Work:
-        """The evaluation of one row as jobs, one a chunk: (loss sum, right answers, examples, seconds)."""
+    def logits(self, weights: Weights, inputs: torch.Tensor) -> torch.Tensor:
+        """What a model answers, `[B, K]`."""
+        if weights.layout != self.layout:
+            self.layout, self.row = weights.layout, torch.zeros_like(weights.flat)
+            bind(self.network, self.layout, self.row)
+        self.row.copy_(weights.flat)
+        with torch.inference_mode():
+            return self.network(inputs)
+
+    def work(self, weights: Weights, examples: Examples) -> Work:
+        """The evaluation of one model as jobs, one a chunk: (loss sum, right answers, examples, seconds)."""
         starts = range(0, len(examples), self.chunk)
         jobs = [
-            (np.array([position]), lambda start=start: self._sums(row, examples, slice(start, start + self.chunk)))
+            (np.array([position]), lambda start=start: self._sums(weights, examples, slice(start, start + self.chunk)))
             for position, start in enumerate(starts)
         ]
-        return Work(torch.zeros((len(starts), 4), dtype=torch.float64, device=row.device), jobs)
+        return Work(torch.zeros((len(starts), 4), dtype=torch.float64, device=weights.flat.device), jobs)
 
-    def losses_work(self, row: torch.Tensor, examples: Examples, index: torch.Tensor) -> Work:
+    def losses_work(self, weights: Weights, examples: Examples, index: torch.Tensor) -> Work:
         """The loss of every example at these positions, `[S, 1]`, in jobs of one chunk each."""
         jobs = []
         for start in range(0, len(index), self.chunk):
             part = index[start : start + self.chunk]
             place = np.arange(start, start + len(part))
-            jobs.append((place, lambda part=part: self._losses(row, examples, part)))
-        return Work(torch.zeros((len(index), 1), device=row.device), jobs)
+            jobs.append((place, lambda part=part: self._losses(weights, examples, part)))
+        return Work(torch.zeros((len(index), 1), device=weights.flat.device), jobs)
 
-    def mean_loss(self, row: torch.Tensor, examples: Examples, index: torch.Tensor) -> float:
-        """Sample-weighted mean loss of a row on the examples at these positions; NaN where there are none."""
-        sums = [self._sums(row, examples, part)[0] for part in index.split(self.chunk)] if len(index) else []
+    def mean_loss(self, weights: Weights, examples: Examples, index: torch.Tensor) -> float:
+        """Sample-weighted mean loss of a model on the examples at these positions; NaN where there are none."""
+        sums = [self._sums(weights, examples, part)[0] for part in index.split(self.chunk)] if len(index) else []
         return float(sum(sums) / len(index)) if sums else float("nan")
 
-    def _losses(self, row: torch.Tensor, examples: Examples, index: torch.Tensor) -> torch.Tensor:
-        self.row.copy_(row)
+    def _losses(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
+        logits = self.logits(weights, examples.inputs(index))
         with torch.inference_mode():
-            logits = self.network(examples.inputs(index))
             return F.cross_entropy(logits, examples.y[index], reduction="none")[:, None].clone()
 
-    def _sums(self, row: torch.Tensor, examples: Examples, index: torch.Tensor | slice) -> torch.Tensor:
+    def _sums(self, weights: Weights, examples: Examples, index: torch.Tensor | slice) -> torch.Tensor:
         begin = time.perf_counter()
-        self.row.copy_(row)
         labels = examples.y[index]
+        logits = self.logits(weights, examples.inputs(index))
         with torch.inference_mode():
-            logits = self.network(examples.inputs(index))
             loss = F.cross_entropy(logits, labels, reduction="sum").double()
             right = (logits.argmax(dim=1) == labels).sum().double()
         values = [loss, right, torch.full_like(loss, len(labels))]

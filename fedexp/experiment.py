@@ -8,13 +8,8 @@ from fedexp.data.dataset import Dataset
 from fedexp.evaluation import Evaluation
 from fedexp.federations.federation import Federation
 from fedexp.roles import Aggregator, Attack, Fleet, LocalRule, Model, PreAggregation, Selector, ServerOptimizer, Stop
-from fedexp.spec import ConfigError, Part, Range
+from fedexp.spec import ConfigError, Part, Range, option
 from fedexp.training.engine import Engine
-
-
-def option(part: Part) -> str:
-    """The word that chose a part on the command line: its file is named like its YAML."""
-    return type(part).__module__.rpartition(".")[2]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +67,33 @@ class Experiment(Part):
                 f"scenario.malicious must be at most the number of clients, {clients}, got {self.scenario.malicious}; "
                 "lower it or raise scenario.clients"
             )
+        self.refuse_new_layouts()
         self.fleet.refuse(clients)
         self.engine.refuse()
         self.dataset.require(self.data_dir)
         facts = self.dataset.facts(self.data_dir)
         self.model.refuse(facts)
+        self.aggregator.refuse(self.model, facts)
         self.federation.refuse(facts)
         self.attack.refuse(facts)
+
+    def refuse_new_layouts(self) -> None:
+        """Raises ConfigError where the aggregator changes the global model's shape and another part needs it kept."""
+        if self.aggregator.keeps_layout:
+            return
+        changes = f"but aggregator={option(self.aggregator)} changes the widths of its hidden layers"
+        if self.server_optimizer.needs_layout:
+            raise ConfigError(
+                f"server_optimizer={option(self.server_optimizer)} compares each global model with the one before, "
+                f"{changes}; use server_optimizer=replace"
+            )
+        if self.pre_aggregation.averages_rows:
+            raise ConfigError(
+                f"pre_aggregation={option(self.pre_aggregation)} mixes the rows of clients, {changes}, and each client "
+                "holds others of their units; use pre_aggregation=none"
+            )
+        if self.selector.averages_models:
+            raise ConfigError(
+                f"selector={option(self.selector)} averages the global model with the clients', {changes}; use "
+                "selector=random"
+            )

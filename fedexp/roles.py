@@ -82,6 +82,7 @@ class Selector(Part):
 
     needs_validation = False
     needs_fleet = False
+    averages_models = False  # whether it looks at averages of the global and the clients' models
 
     def choose(self, memory: Memory, ctx: "Context") -> tuple[Plan, Memory]:
         """The participants of this round, in the order of their uploads, and what each trains on."""
@@ -134,6 +135,8 @@ class Attack(Part):
 class PreAggregation(Part):
     """What the server makes of the rows before any aggregator sees them. The base leaves them as they are."""
 
+    averages_rows = False  # whether it mixes the rows of several clients
+
     def mix(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
         """The rows to combine, perhaps fewer of them."""
         return uploads, memory
@@ -144,7 +147,11 @@ class Aggregator(Part):
     """How the uploads of the participants become a proposal for the next model."""
 
     needs_validation = False
+    keeps_layout = True  # whether the proposal has the shape of the clients' networks
     weighting: Literal["num_samples", "uniform"] = "num_samples"
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        """Raises ConfigError where it cannot combine such networks, and says why."""
 
     def shares(self, uploads: Uploads) -> torch.Tensor:
         """Weights of the rows, float64 [C], summing to one (all zero where there is nothing to weigh)."""
@@ -158,7 +165,7 @@ class Aggregator(Part):
         raise NotImplementedError
 
     def dispatch(self, weights: Weights, owner: np.ndarray, memory: Memory) -> torch.Tensor:
-        """What each participant starts from, `[C, D]`: the global model for all."""
+        """What each participant starts from, a row of the clients' network each: `[C, D]`, the global model for all."""
         return weights.flat.expand(len(owner), -1)
 
     def combine(
@@ -178,6 +185,8 @@ class Aggregator(Part):
 @dataclass(frozen=True, kw_only=True)
 class ServerOptimizer(Part):
     """How the server moves from its model to the proposal. The base goes all the way."""
+
+    needs_layout = False  # whether model and proposal must have the same shape
 
     def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
         """The next model."""

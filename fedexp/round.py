@@ -29,7 +29,7 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
     clock.lap("select_s")
     model = np.zeros(len(plan.owner), dtype=np.int64)
-    start = dispatch(exp, state.models, model, plan, mem)
+    start = dispatch(exp, world, state.models, model, plan.owner, mem)
 
     sent, mem = train(exp, world, start, model, plan, mem, ctx)
     clock.lap("train_s")
@@ -45,18 +45,26 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
 
 
 def dispatch(
-    exp: Experiment, models: tuple[Weights, ...], model: np.ndarray, plan: Plan, mem: dict[str, Memory]
+    exp: Experiment,
+    world: World,
+    models: tuple[Weights, ...],
+    model: np.ndarray,
+    owner: np.ndarray,
+    mem: dict[str, Memory],
 ) -> torch.Tensor:
-    """What each participant starts from, `[C, D]`: a row of its model, with the columns it keeps to itself."""
+    """What each participant starts from, `[C, D]`: what its model has for it, with the columns it keeps to itself.
+
+    Every client trains the network of the config, whatever shape the global models have by now.
+    """
     memory = mem.get("aggregator", {})
-    start = models[0].flat.expand(len(plan.owner), -1)
+    start = world.first.flat.expand(len(owner), -1)
     for number, weights in enumerate(models):
         mine = np.flatnonzero(model == number)
-        rows = exp.aggregator.dispatch(weights, plan.owner[mine], memory.get(str(number), {}))
-        start = rows if len(mine) == len(plan.owner) else start.index_copy(0, torch.from_numpy(mine), rows)
-    columns = exp.model.personal(models[0].layout)
+        rows = exp.aggregator.dispatch(weights, owner[mine], memory.get(str(number), {}))
+        start = rows if len(mine) == len(owner) else start.index_copy(0, torch.from_numpy(mine), rows)
+    columns = exp.model.personal(world.layout)
     kept = ClientRows.load(mem.get("personal", {}), columns.stop - columns.start, start)
-    return kept.restore(plan.owner, start, columns)
+    return kept.restore(owner, start, columns)
 
 
 def train(  # noqa: PLR0913
@@ -140,7 +148,7 @@ def row(exp: Experiment, state: State, sent: Uploads, uploads: Uploads) -> Row:
     """The round's line of metrics.csv, less what is evaluated later."""
     trained = ~np.isnan(sent.loss_after)
     loss = np.average(sent.loss_after[trained], weights=sent.examples[trained]) if trained.any() else None
-    size = state.models[0].layout.size * 4 / 1e6
+    size = sent.delta.shape[1] * 4 / 1e6
     own = {
         f"{role}.{name}": value
         for role, memory in state.memory.items()

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from fedexp import checkpoint, spec
+from fedexp import checkpoint, local_models, spec
 from fedexp.experiment import Experiment
 from fedexp.logbook import Logbook
 from fedexp.round import Row, run_round
@@ -115,8 +115,9 @@ def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State,
                 f"the global model is not finite after round {following.round}; the state of round {state.round} is "
                 "kept. Lower local.lr or server_optimizer.lr, or clip the updates"
             )
+        before = state
         state, row = judge(exp, world, following.after(host_s=time.perf_counter() - begun), row)
-        settle = evaluate_later(exp, world, state, row, sent)
+        settle = evaluate_later(exp, world, before, state, row, sent)
     if settle is not None:
         yield settle()
 
@@ -142,19 +143,21 @@ def judge(exp: Experiment, world: World, state: State, row: Row) -> tuple[State,
 
 
 def evaluate_later(
-    exp: Experiment, world: World, state: State, row: Row, sent: Uploads
+    exp: Experiment, world: World, before: State, state: State, row: Row, sent: Uploads
 ) -> Callable[[], tuple[State, Row, Uploads]]:
-    """Begins the evaluation of a round's model, if it is due; the result completes the round's row."""
+    """Begins the evaluation of a round's models, if it is due; the result completes the round's row."""
     last = state.round == exp.rounds or reason_to_stop(state)
     if state.round % exp.evaluation.every and not last:
-        return lambda: (state, row | dict.fromkeys(world.probes), sent)
+        return lambda: (state, row | dict.fromkeys(world.probes) | local_models.blank(exp), sent)
     pending = world.score_later(state.models[0], world.test)
     probing = {name: world.score_later(state.models[0], examples) for name, examples in world.probes.items()}
+    clients = local_models.score_later(exp, world, before, sent)
 
     def settle() -> tuple[State, Row, Uploads]:
         scores, probed = pending.result(), {name: probe.result() for name, probe in probing.items()}
-        seconds = sum(each.seconds for each in (scores, *probed.values())) + row.get("evaluate_s", 0.0)
+        own, own_s = clients()
+        seconds = sum(each.seconds for each in (scores, *probed.values())) + own_s + row.get("evaluate_s", 0.0)
         tested = {"test_loss": scores.loss, "test_accuracy": scores.accuracy, "evaluate_s": seconds}
-        return state, row | tested | {name: probe.accuracy for name, probe in probed.items()}, sent
+        return state, row | tested | {name: probe.accuracy for name, probe in probed.items()} | own, sent
 
     return settle

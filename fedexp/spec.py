@@ -130,6 +130,11 @@ class Part:
         """Refuses combinations of this part's own fields that cannot work, by ConfigError."""
 
 
+def option(part: Part) -> str:
+    """The word that chose a part on the command line: its file is named like its YAML."""
+    return type(part).__module__.rpartition(".")[2]
+
+
 def nearest(name: str, known: Sequence[str]) -> str:
     """A hint for a mistyped name: the closest known ones, or all of them when nothing is close."""
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)

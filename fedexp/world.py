@@ -59,7 +59,7 @@ class World:
 
     def score_later(self, weights: Weights, examples: Examples) -> Pending:
         """Scores of a model, worked out while somebody is idle, at the latest when they are asked for."""
-        work = self.scorer.work(weights.flat, examples)
+        work = self.scorer.work(weights, examples)
         self.crew.defer(work)
         return Pending(work, self.crew.settle)
 
@@ -70,7 +70,7 @@ class World:
     def client_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         """Mean of loss**power of a model on each shard of a plan, float64 [C]; NaN for an empty one."""
         index = self.train.to_device(np.concatenate([*plan.shards, np.zeros(0, np.int64)]))
-        work = self.scorer.losses_work(weights.flat, self.train, index)
+        work = self.scorer.losses_work(weights, self.train, index)
         self.crew.execute(work)
         losses = work.out[:, 0].cpu().double().numpy() ** power
         row = np.repeat(np.arange(len(plan.sizes)), plan.sizes)
@@ -106,8 +106,8 @@ class World:
         for position, number in enumerate(rows.tolist()):
             own = self.train.to_device(task.plan.shards[number])
             before, after = task.start[number], task.start[number] + out[position, :-2]
-            exact[position, 0] = self.scorer.mean_loss(before, self.train, own)
-            exact[position, 1] = self.scorer.mean_loss(after, self.train, own)
+            for column, row in enumerate((before, after)):
+                exact[position, column] = self.scorer.mean_loss(Weights(row, self.layout), self.train, own)
         return torch.cat([out, exact], dim=1)
 
     def beginning(self) -> State:

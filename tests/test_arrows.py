@@ -18,6 +18,7 @@ ROOMS = (
     "federations",
     "report",
     "shapley",
+    "matching",
 )
 SHARED = {
     "fedexp.roles",
@@ -45,7 +46,7 @@ def imports(path: Path) -> set[str]:
     return {name for name in found if name.split(".")[0] == "fedexp"}
 
 
-NEIGHBOURS = {"selectors": "fedexp.shapley."}  # a room of pure functions
+NEIGHBOURS = {"selectors": "fedexp.shapley.", "aggregators": "fedexp.matching."}  # rooms of pure functions
 
 
 def test_rooms_know_only_their_own_and_what_is_shared():

@@ -53,6 +53,8 @@ def merged(uploads: Uploads, bucket: np.ndarray, weight: np.ndarray) -> Uploads:
 class Bucketing(PreAggregation):
     """Reports how many buckets the rule got."""
 
+    averages_rows = True
+
     size: Annotated[int, Range(1)] = 2
     weighting: Literal["num_samples", "uniform"] = "uniform"
 

@@ -77,6 +77,7 @@ class ShapleySelector(Selector):
     shapley: Shapley
 
     needs_validation = True
+    averages_models = True
 
     def check(self) -> None:
         if self.shapley.method == "exact" and self.count > EXACT_AT_MOST:

@@ -21,6 +21,8 @@ Beta = Annotated[float, Range(0, 1, high_open=True)]
 class Adam(ServerOptimizer):
     """Adaptive server steps."""
 
+    needs_layout = True
+
     lr: Annotated[float, Positive] = 0.1
     beta1: Beta = 0.9
     beta2: Beta = 0.99

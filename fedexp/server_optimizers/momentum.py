@@ -29,6 +29,8 @@ def pseudo_gradient(weights: Weights, proposal: Weights) -> torch.Tensor:
 class Momentum(ServerOptimizer):
     """Server momentum."""
 
+    needs_layout = True
+
     lr: Annotated[float, Positive] = 1.0
     beta: Annotated[float, Range(0, 1, high_open=True)] = 0.9
 

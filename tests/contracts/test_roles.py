@@ -41,9 +41,12 @@ def folded(
     return models[0].flat, memory
 
 
+WEIGHTLESS = {"pfnm": ("aggregator.s=1e-9",)}  # what keeps a rule's prior from pulling at agreeing clients
+
+
 @pytest.fixture(params=options("aggregator"))
 def rule(request: pytest.FixtureRequest, tiny: Tiny) -> World:
-    return world_of(tiny(f"aggregator={request.param}"))
+    return world_of(tiny(f"aggregator={request.param}", *WEIGHTLESS.get(request.param, ())))
 
 
 class TestAggregator:
@@ -80,9 +83,10 @@ class TestAggregator:
         assert torch.equal(rule.first.flat, first)
 
     def test_the_same_columns_in_every_round(self, rule: World, caplog: pytest.LogCaptureFixture):
-        reports, memory = [], {}
-        for rows in (5, 0, 1, 4):
-            _, memory = folded(rule, uploads_like(torch.randn(rows, rule.layout.size)), memory)
+        reports, memory, models = [], {}, (rule.first,)
+        for number, rows in enumerate((5, 0, 1, 4), start=1):
+            uploads = uploads_like(torch.randn(rows, rule.layout.size))
+            models, memory = fold(rule.exp, models, uploads, memory, rule.at(number))
             reports.append(memory["aggregator"]["columns"])
         assert all(report.keys() == reports[0].keys() for report in reports)
         assert all(value is None or type(value) in (int, float) for report in reports for value in report.values())
@@ -101,7 +105,12 @@ class TestAggregator:
 class TestPreAggregation:
     @pytest.mark.parametrize("aggregator", options("aggregator"))
     def test_agreeing_clients_are_obeyed_by_every_rule(self, tiny: Tiny, option: str, aggregator: str):
-        world = world_of(tiny(f"aggregator={aggregator}", f"pre_aggregation={option}"))
+        words = (f"aggregator={aggregator}", f"pre_aggregation={option}", *WEIGHTLESS.get(aggregator, ()))
+        world = world_of(tiny(*words, "scenario.clients=7"))
+        if world.exp.pre_aggregation.averages_rows and not world.exp.aggregator.keeps_layout:
+            with pytest.raises(ConfigError, match=f"pre_aggregation={option} mixes the rows of clients"):
+                world.exp.refuse()
+            return
         row = torch.randn(world.layout.size) * 0.01
         moved, _ = folded(world, uploads_like(row.expand(7, -1)))
         torch.testing.assert_close(moved, world.first.flat + row)

@@ -1,0 +1,78 @@
+"""What PFNM and SPAHM share: hidden units are matched over clients, so the global model is wider than a client's.
+
+In a round each participant gets the global units that its own were matched to (`dispatch`) and trains; then the
+participants' networks are matched anew from nothing (`combine`). `fedexp.matching.seats` tells how clients keep their
+units from round to round. The model that is evaluated is the whole one; clients receive and send networks of their own
+size. The network of a single participant becomes the global model unchanged.
+
+Legend: C participants, l units of a client's layer, L units of a global layer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedexp.context import Context
+from fedexp.data.dataset import Facts
+from fedexp.matching.chain import obstacle
+from fedexp.matching.layers import Layer
+from fedexp.matching.networks import Network, as_weights, hidden_widths, networks, subnetworks
+from fedexp.matching.seats import Seats
+from fedexp.roles import Aggregator, Model
+from fedexp.spec import ConfigError, Range, option
+from fedexp.values import Memory, Uploads, Weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matching(Aggregator):
+    """Remembers who holds which global units; a column for the width of every hidden layer."""
+
+    sweeps: Annotated[int, Range(0)]
+
+    keeps_layout = False
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        network = model.network(facts)
+        found = obstacle(network)
+        if found is not None:
+            raise ConfigError(
+                f"aggregator={option(self)} matches hidden units of plain multilayer perceptrons, but "
+                f"model={option(model)} {found}; use model=mlp with hidden layers, or another aggregator"
+            )
+        self.refuse_depth(sum(isinstance(layer, nn.Linear) for layer in network.modules()) - 1)
+
+    def refuse_depth(self, layers: int) -> None:
+        """Raises ConfigError where so many hidden layers cannot be matched."""
+
+    def match(self, nets: Sequence[Network], uploads: Uploads, ctx: Context) -> tuple[Network, Sequence[Layer]]:
+        """The global network of at least two participants', and its matched layers."""
+        raise NotImplementedError
+
+    def dispatch(self, weights: Weights, owner: np.ndarray, memory: Memory) -> torch.Tensor:
+        return subnetworks(weights, Seats.load(memory, hidden_widths(weights.layout)).units(owner))
+
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
+        if len(uploads.owner) == 0:
+            return weights, {**memory, "columns": widths(weights)}
+        seats = Seats.load(memory, hidden_widths(weights.layout))
+        given = seats.units(uploads.owner)
+        nets = networks(ctx.layout, subnetworks(weights, given) + uploads.delta)
+        net, layers = self.match(nets, uploads, ctx) if len(nets) > 1 else unmatched(nets[0])
+        units = tuple(np.stack(layer.assigned) for layer in layers)
+        following = seats.after(uploads.owner, given, units, tuple(layer.popularity for layer in layers))
+        proposal = as_weights(net, weights)
+        return proposal, {**following.save(), "columns": widths(proposal)}
+
+
+def unmatched(net: Network) -> tuple[Network, list[Layer]]:
+    """A single participant's network, its units in their own places."""
+    return net, [Layer(np.zeros((width, 0)), np.ones(width, np.int64), (np.arange(width),)) for width in net.hidden]
+
+
+def widths(weights: Weights) -> dict[str, int]:
+    """The columns: the width of every hidden layer, the first one is `width_1`."""
+    return {f"width_{number}": width for number, width in enumerate(hidden_widths(weights.layout), start=1)}

@@ -1,0 +1,1 @@
+"""Matching of hidden units over clients: pure functions in float64."""

@@ -1,0 +1,77 @@
+"""The values of matching: one client's atoms, the global atoms that they were matched to, and the prior of both.
+
+An atom is the vector of a hidden unit's weights. A precision is an inverse variance, one per coordinate.
+Legend: J clients, l atoms of a client, L global atoms, P coordinates of an atom.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Group:
+    """One client's atoms `[l, P]` and the precision `[P]` with which they show the global ones."""
+
+    atoms: np.ndarray
+    precision: np.ndarray
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Where global atoms come from: mean `[P]` and precision `[P]`."""
+
+    mean: np.ndarray
+    precision: np.ndarray
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What the local atoms say of the global ones, without the prior.
+
+    `total [L, P]` sums precision times atom, `precision [L, P]` the precisions, `popularity [L]` counts the atoms.
+    """
+
+    total: np.ndarray
+    precision: np.ndarray
+    popularity: np.ndarray
+
+    @staticmethod
+    def nothing(coordinates: int) -> "Matched":
+        """No global atom yet."""
+        return Matched(np.zeros((0, coordinates)), np.zeros((0, coordinates)), np.zeros(0, dtype=np.int64))
+
+    def joined(self, group: Group, assigned: np.ndarray) -> "Matched":
+        """With a client's atoms at the places `assigned [l]`; places from L on are new."""
+        grown = max(len(self.popularity), int(assigned.max(initial=-1)) + 1) - len(self.popularity)
+        total, precision = (np.pad(entry, ((0, grown), (0, 0))) for entry in (self.total, self.precision))
+        popularity = np.pad(self.popularity, (0, grown))
+        total[assigned] += group.precision * group.atoms
+        precision[assigned] += group.precision
+        popularity[assigned] += 1
+        return Matched(total, precision, popularity)
+
+    def without(self, group: Group, assigned: np.ndarray) -> "Matched":
+        """Less a client's atoms; those that nobody is left in stay, with popularity 0."""
+        less = Matched(self.total.copy(), self.precision.copy(), self.popularity.copy())
+        less.total[assigned] -= group.precision * group.atoms
+        less.precision[assigned] -= group.precision
+        less.popularity[assigned] -= 1
+        return less
+
+    def where(self, keep: np.ndarray) -> "Matched":
+        """The global atoms that a mask names."""
+        return Matched(self.total[keep], self.precision[keep], self.popularity[keep])
+
+    def mean(self, prior: Prior) -> np.ndarray:
+        """The posterior means, `[L, P]`: the weights of the global units."""
+        return (prior.mean * prior.precision + self.total) / (prior.precision + self.precision)
+
+
+def gathered(groups: Sequence[Group], assigned: Sequence[np.ndarray]) -> Matched:
+    """The global atoms of a complete matching."""
+    matched = Matched.nothing(groups[0].atoms.shape[1])
+    for group, places in zip(groups, assigned, strict=True):
+        matched = matched.joined(group, places)
+    return matched
