@@ -36,6 +36,7 @@ NEEDS = {
     "experiment=resources_mnist": (*MADE, SIMULATED),
     "experiment=resources_cifar10": (*MADE, *IMAGES, SIMULATED),
     "experiment=afl_grid": MADE,
+    "experiment=aggregation_thesis": MADE,
     "experiment=robustness": (*MADE, "evaluation.every=1"),
 }
 REAL = {
