@@ -19,6 +19,7 @@ class Scenario(Part):
     clients: Annotated[int, Range(1)]
     participants: Annotated[int, Range(1)]
     malicious: Annotated[int, Range(0)] = 0
+    byzantine: Annotated[int, Range(0)] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
