@@ -62,6 +62,16 @@ class Context:
         """Trainable entries of the model."""
         return self.world.layout.parameters
 
+    @property
+    def first(self) -> Weights:
+        """The model before the first round."""
+        return self.world.first
+
+    @property
+    def bits_sent(self) -> float:
+        """What travels each way between the server and a client in a round: trainable entries of 32 bits."""
+        return self.parameters * self.world.exp.local.rows_sent * 32.0
+
     @cached_property
     def example_bytes(self) -> int:
         """Bytes of one example as it is stored."""

@@ -94,7 +94,7 @@ class World:
 
     @property
     def losses_told(self) -> int:
-        """How many losses `train_rows` adds to each delta."""
+        """How many losses `train_rows` adds to each row."""
         return 4 if self.exp.evaluation.client_losses == "exact" else 2
 
     def train_rows(self, task: Task, rows: np.ndarray) -> torch.Tensor:
@@ -105,7 +105,7 @@ class World:
         exact = out.new_empty((len(rows), 2))
         for position, number in enumerate(rows.tolist()):
             own = self.train.to_device(task.plan.shards[number])
-            before, after = task.start[number], task.start[number] + out[position, :-2]
+            before, after = task.start[number], out[position, :-2]
             for column, row in enumerate((before, after)):
                 exact[position, column] = self.scorer.mean_loss(Weights(row, self.layout), self.train, own)
         return torch.cat([out, exact], dim=1)
