@@ -48,6 +48,11 @@ class Context:
         return self.world.partition.clients
 
     @property
+    def holders(self) -> int:
+        """Number of clients that hold examples."""
+        return int(np.count_nonzero(self.sizes))
+
+    @property
     def sizes(self) -> np.ndarray:
         """Number of examples of every client, int64 [N]."""
         return self.world.sizes

@@ -92,6 +92,11 @@ class Experiment(Part):
                 f"pre_aggregation={option(self.pre_aggregation)} mixes the rows of clients, {changes}, and each client "
                 "holds others of their units; use pre_aggregation=none"
             )
+        if self.local.keeps_rows:
+            raise ConfigError(
+                f"local={option(self.local)} keeps a row of every client from round to round, {changes}, and another "
+                "round's row may hold other units; use local=sgd"
+            )
         if self.selector.averages_models:
             raise ConfigError(
                 f"selector={option(self.selector)} averages the global model with the clients', {changes}; use "

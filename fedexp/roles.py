@@ -49,6 +49,7 @@ class LocalRule(Part):
     """
 
     rows_sent = 1  # how many rows of a model's size travel each way
+    keeps_rows = False  # whether clients keep rows between rounds, entry by entry those of the global model
 
     epochs: Annotated[int, Range(1)] | None = 1
     steps: Annotated[int, Range(1)] | None = None

@@ -11,6 +11,7 @@ from fedexp.data.dataset import Data
 from fedexp.evaluation import Pending, Scorer, Scores
 from fedexp.examples import Examples
 from fedexp.experiment import Experiment
+from fedexp.federations.held_out import hold_out
 from fedexp.federations.partition import Partition
 from fedexp.mixtures import MixtureScorer
 from fedexp.models.layers import initialise
@@ -30,7 +31,8 @@ class World:
     exp: Experiment
     layout: Layout
     first: Weights  # the model before the first round
-    partition: Partition
+    partition: Partition  # what the clients train on
+    held_out: Partition  # what they keep to measure their own models on
     malicious: np.ndarray  # ascending
     train: Examples
     validation: Examples | None
@@ -129,7 +131,8 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     layout = Layout.of(first)
     initialise(first, stream(exp.seed, "model"))
     rest, held = split_validation(exp, len(data.train.y))
-    partition = divide(exp, data, rest)
+    whole, fraction = divide(exp, data, rest), exp.evaluation.personal_fraction
+    partition, held_out = hold_out(whole, fraction, stream(exp.seed, "held_out"))
     malicious = draw_malicious(exp, partition.clients)
     data = poisoned(exp, data, partition, malicious)
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
@@ -142,6 +145,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         layout=layout,
         first=Weights(layout.flatten(first).clone(), layout),
         partition=partition,
+        held_out=held_out,
         malicious=malicious,
         train=train,
         validation=validation,

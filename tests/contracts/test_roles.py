@@ -46,7 +46,7 @@ WEIGHTLESS = {"pfnm": ("aggregator.s=1e-9",)}  # what keeps a rule's prior from 
 
 @pytest.fixture(params=options("aggregator"))
 def rule(request: pytest.FixtureRequest, tiny: Tiny) -> World:
-    return world_of(tiny(f"aggregator={request.param}", *WEIGHTLESS.get(request.param, ())))
+    return world_of(tiny(f"aggregator={request.param}", "scenario.clients=5", *WEIGHTLESS.get(request.param, ())))
 
 
 class TestAggregator:
