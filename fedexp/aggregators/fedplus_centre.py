@@ -7,8 +7,8 @@ coordinate median for `l1`.
 
 The paper's fixed point, x <- x + mean_k[clipped(w_k - x)], starts at the mean and moves by rho at most. As a clipped
 residual is a part p_k of the residual, dividing the move by mean_k p_k, which is at most 1, keeps the fixed point and
-makes the iteration Weiszfeld's where rho is small. rho below 1e-9 of the clients' mean distance from their mean counts
-as that. Penalties bear on trainable entries; of BatchNorm's statistics the mean is taken.
+makes the iteration Weiszfeld's where rho is small. rho below 1e-9 of the models' median distance from x counts as
+that. Penalties bear on trainable entries; of BatchNorm's statistics the mean is taken.
 
 The client's share in this is `local=fedplus`; other local rules may be used with it. Clients count alike.
 Legend: n models, P trainable entries.
@@ -42,13 +42,17 @@ def distances(rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return square.sqrt()
 
 
-def moved(rows: torch.Tensor, share: torch.Tensor, x: torch.Tensor, penalty: Penalty, rho: float) -> torch.Tensor:
-    """The next x, float64 [P]: mean_k[p_k (w_k - x)] / mean_k p_k further, p_k what clipping leaves of a residual."""
-    together = part(distances(rows, x), rho)[:, None] if penalty == "l2" else None
+def moved(
+    rows: torch.Tensor, share: torch.Tensor, x: torch.Tensor, together: torch.Tensor | None, rho: float
+) -> torch.Tensor:
+    """The next x, float64 [P]: mean_k[p_k (w_k - x)] / mean_k p_k further, p_k what clipping leaves of a residual.
+
+    `together [n]` are the p_k of whole models; None: every entry has its own.
+    """
     blocks = []
     for block, centre in zip(rows.split(COLUMNS, dim=1), x.split(COLUMNS), strict=True):
         gap = block.double() - centre
-        weight = share[:, None] * (part(gap.abs(), rho) if together is None else together)
+        weight = share[:, None] * (part(gap.abs(), rho) if together is None else together[:, None])
         blocks.append(centre + (weight * gap).sum(dim=0) / weight.sum(dim=0))
     return torch.cat(blocks)
 
@@ -58,18 +62,21 @@ def robust_centre(
 ) -> tuple[torch.Tensor, int]:
     """The centre of `rows [n, P]`, float64 [P], and the iterations that it took.
 
-    `limits`: at which move it stops, in units of the rows' mean distance from their mean; and the most iterations.
+    `limits`: at which move it stops, in units of the rows' median distance from it; and the most iterations.
     """
     tolerance, iterations = limits
     x = mean(rows, share)
-    scale = float(share @ distances(rows, x))
-    if penalty == "l2_squared" or scale == 0:
+    distance = distances(rows, x)
+    if penalty == "l2_squared" or not distance.any():
         return x, 0
     for taken in range(1, iterations + 1):
-        following = moved(rows, share, x, penalty, max(rho, FLOOR * scale))
+        typical = float(distance.median())
+        floored = max(rho, FLOOR * typical)
+        following = moved(rows, share, x, part(distance, floored) if penalty == "l2" else None, floored)
         gap, x = float(torch.linalg.vector_norm(following - x)), following
-        if gap <= tolerance * scale:
+        if gap <= tolerance * typical:
             return x, taken
+        distance = distances(rows, x)
     return x, iterations
 
 

@@ -35,6 +35,9 @@ RULES = {
     "prox": ("local=prox", "local.mu=0.5"),
     "full": ("local=full_batch_step",),
     "steps": ("local.epochs=null", "local.steps=7"),
+    "fedplus": ("algorithm=fedplus", "local.mixing=0.3"),
+    "fedplus_epoch": ("algorithm=fedplus", "local.mix=epoch", "local.epochs=2", "local.penalty=l1"),
+    "scaffold": ("algorithm=scaffold", "local.epochs=2"),
 }
 
 
@@ -145,6 +148,17 @@ def test_two_workers_equal_one(tiny: Tiny, model: str, engine: str):
         assert torch.equal(model_of_one, model_of_two)
 
 
+@pytest.mark.parametrize("rule", ["fedplus", "fedplus_epoch", "scaffold"])
+def test_two_workers_equal_one_where_clients_keep_rows(tiny: Tiny, rule: str):
+    buffers = ("model.buffers=local", "evaluation.personal_fraction=0.3")
+    one, model_of_one = last(tiny(*words("complex_cnn", *RULES[rule], *buffers)))
+    two, model_of_two = last(tiny(*words("complex_cnn", *RULES[rule], *buffers, "engine.workers=2")))
+    same(one, two, 0)
+    for name in ("personal_accuracy", "personal_worst_decile"):
+        assert [row[name] for row in one] == [row[name] for row in two]
+    assert torch.equal(model_of_one, model_of_two)
+
+
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_more_workers_than_clients(tiny: Tiny, engine: str):
     words = (f"engine={engine}", "scenario.participants=2", "stop=target", "stop.accuracy=1")
@@ -161,8 +175,9 @@ def test_two_runs_are_bit_identical(tiny: Tiny, model: str, engine: str):
 
 
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
-def test_order_of_clients_does_not_matter(tiny: Tiny, engine: str):
-    world, task = prepared(tiny("federation=dirichlet", "federation.alpha=1", f"engine={engine}"))
+@pytest.mark.parametrize("rule", ["sgd", "fedplus_epoch", "scaffold"])
+def test_order_of_clients_does_not_matter(tiny: Tiny, engine: str, rule: str):
+    world, task = prepared(tiny("federation=dirichlet", "federation.alpha=1", f"engine={engine}", *RULES[rule]))
     order = np.array([3, 0, 5, 1, 4, 2])
     turned = Task(
         task.start[order],
