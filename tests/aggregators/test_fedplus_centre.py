@@ -32,7 +32,7 @@ def rows_of(seed: int, clients: int = 7, entries: int = 5000) -> torch.Tensor:
 
 
 def even(clients: int) -> torch.Tensor:
-    return torch.full((clients,), 1 / clients, dtype=torch.float64)
+    return torch.ones(clients, dtype=torch.float64)
 
 
 def obvious_geometric_median(rows: torch.Tensor) -> torch.Tensor:
@@ -52,7 +52,7 @@ def test_it_is_the_fixed_point_of_the_papers_iteration(penalty: Penalty, rho: fl
     for _ in range(3000):
         y = y + clipped(rows - y, penalty, rho).mean(dim=0)
     torch.testing.assert_close(x, y, atol=1e-6, rtol=0)
-    assert 1 < taken < LIMITS[1]
+    assert taken < LIMITS[1]
 
 
 def test_three_models_on_a_line_by_hand():
@@ -71,18 +71,38 @@ def test_without_smoothing_it_is_the_geometric_median(rho: float):
     torch.testing.assert_close(x, obvious_geometric_median(rows), atol=1e-6, rtol=0)
 
 
-def test_without_smoothing_it_is_the_coordinate_median():
-    rows = rows_of(3, entries=300)
-    x, _ = robust_centre(rows, even(7), "l1", 1e-7, LIMITS)
-    torch.testing.assert_close(x, rows.median(dim=0).values, atol=1e-5, rtol=0)
+@pytest.mark.parametrize("rho", [1e-7, 0.0])
+def test_without_smoothing_it_is_the_coordinate_median(rho: float):
+    rows = rows_of(3)
+    x, _ = robust_centre(rows, even(7), "l1", rho, LIMITS)
+    torch.testing.assert_close(x, rows.median(dim=0).values, atol=1e-6, rtol=0)
 
 
-def test_a_weight_is_so_many_rows():
+@pytest.mark.parametrize("rho", [0.5, 0.0])
+def test_of_many_coordinate_medians_it_is_the_one_next_to_the_mean(rho: float):
+    """By hand: of 0, 1, 6, 9 (mean 4) all of [1 + rho, 6 - rho] are; of 0, 1, 6, 21 (mean 7) and of 0, 0, 7, 7 too."""
+    rows = torch.tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 0.0], [6.0, 6.0, 7.0], [9.0, 21.0, 7.0]])
+    x, _ = robust_centre(rows, even(4), "l1", rho, LIMITS)
+    assert x.tolist() == pytest.approx([4.0, 6 - rho, 3.5])
+
+
+@pytest.mark.parametrize("rho", [1e-9, 1e-3, 0.3, 5.0, 100.0])
+def test_coordinates_with_ties_and_counts_are_fixed_points(rho: float):
+    draws = torch.Generator().manual_seed(6)
+    for clients in (1, 2, 3, 8):
+        rows = torch.randint(-3, 4, (clients, 500), generator=draws).double() * torch.tensor([1.0, 1e-4]).repeat(250)
+        count = torch.randint(1, 4, (clients,), generator=draws).double()
+        x, _ = robust_centre(rows, count, "l1", rho, LIMITS)
+        left = count @ clipped(rows - x, "l1", rho) / count.sum()
+        assert left.abs().max() <= 1e-6 * rho
+
+
+def test_a_count_is_so_many_rows():
     rows = rows_of(4, 4, 50)
-    share = torch.tensor([1.0, 1.0, 1.0, 3.0], dtype=torch.float64) / 6
-    for penalty in ("l2_squared", "l2", "l1"):
-        x, _ = robust_centre(rows, share, penalty, 0.5, LIMITS)
-        y, _ = robust_centre(torch.cat([rows, rows[3:], rows[3:]]), even(6), penalty, 0.5, LIMITS)
+    count = torch.tensor([1.0, 1.0, 0.0, 3.0], dtype=torch.float64)
+    for penalty, rho in (("l2_squared", 0.5), ("l2", 0.5), ("l1", 0.5), ("l1", 0.0)):
+        x, _ = robust_centre(rows, count, penalty, rho, LIMITS)
+        y, _ = robust_centre(rows[[0, 1, 3, 3, 3]], even(5), penalty, rho, LIMITS)
         torch.testing.assert_close(x, y)
 
 
