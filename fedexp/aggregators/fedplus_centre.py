@@ -117,8 +117,8 @@ class FedPlusCentre(Aggregator):
 
     weighting: Literal["uniform"] = "uniform"
     penalty: Penalty = "l2"
-    mu: Annotated[float, Range(0)] = 0.1
-    alpha: Annotated[float, Positive] = 0.1
+    mu: Annotated[float, Range(0)] = 0.3
+    alpha: Annotated[float, Positive] = 0.3
     tolerance: Annotated[float, Positive] = 1e-6
     iterations: Annotated[int, Range(1)] = 100
 

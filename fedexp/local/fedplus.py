@@ -29,8 +29,8 @@ class FedPlus(SGD):
     keeps_rows = True
 
     penalty: Penalty = "l2"
-    mu: Annotated[float, Range(0)] = 0.1
-    alpha: Annotated[float, Positive] = 0.1
+    mu: Annotated[float, Range(0)] = 0.3
+    alpha: Annotated[float, Positive] = 0.3
     theta: Annotated[float, Fraction] | None = None
     mixing: Annotated[float, Fraction] = 0.0
     mix: Literal["step", "epoch"] = "step"

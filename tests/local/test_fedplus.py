@@ -159,7 +159,7 @@ def test_who_is_not_asked_keeps_its_model(tiny: Tiny):
 
 def test_the_first_model_is_everybodys_first(tiny: Tiny):
     """A client asked for the first time in a late round has w_k = the first model; a row of the server has none."""
-    world = world_of(tiny("local=fedplus", "local.mixing=0.25", "local.penalty=l2_squared", "local.mu=0.1"))
+    world = world_of(tiny("local=fedplus", "local.mixing=0.25", "local.penalty=l2_squared", "local.mu=0.3"))
     received = world.first.flat + 1
     start, anchor = world.exp.local.begin(received.expand(2, -1), np.array([3, SERVER]), {}, world.at(9))
     torch.testing.assert_close(start[0], world.first.flat + 0.25)
