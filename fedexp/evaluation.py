@@ -102,7 +102,7 @@ class Scorer:
         return float(sum(sums) / len(index)) if sums else float("nan")
 
     def sums(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
-        """(loss sum, right answers, examples, seconds) of a model at these positions, of which there is one at least."""
+        """(loss sum, right answers, examples, seconds) of a model at these positions, at least one."""
         return torch.stack([self._sums(weights, examples, part) for part in index.split(self.chunk)]).sum(dim=0)
 
     def _losses(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:

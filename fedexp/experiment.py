@@ -67,6 +67,11 @@ class Experiment(Part):
                 f"scenario.malicious must be at most the number of clients, {clients}, got {self.scenario.malicious}; "
                 "lower it or raise scenario.clients"
             )
+        if self.aggregator.keeps_rows and self.pre_aggregation.averages_rows:
+            raise ConfigError(
+                f"aggregator={option(self.aggregator)} remembers the row of each client, but pre_aggregation="
+                f"{option(self.pre_aggregation)} mixes the rows of several; use pre_aggregation=none"
+            )
         self.refuse_new_layouts()
         self.fleet.refuse(clients)
         self.engine.refuse()

@@ -174,6 +174,7 @@ class Aggregator(Part):
 
     needs_validation = False
     keeps_layout = True  # whether the proposal has the shape of the clients' networks
+    keeps_rows = False  # whether it remembers what each client sent
     weighting: Literal["num_samples", "uniform"] = "num_samples"
 
     def refuse(self, model: Model, facts: Facts) -> None:

@@ -13,7 +13,7 @@ from fedexp.records import TIMINGS
 from fedexp.round import run_round
 from fedexp.run import rounds
 from fedexp.training.workers import Crew
-from fedexp.values import State
+from fedexp.values import Layout, State, Weights
 from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
@@ -118,3 +118,10 @@ def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, algorithm: str, tmp_pa
     for (one, row, _), (other, line, _) in zip(whole[3:], rest, strict=True):
         assert torch.equal(one.models[0].flat, other.models[0].flat)
         assert {name: row[name] for name in row.keys() - TIMINGS} == {name: line[name] for name in row.keys() - TIMINGS}
+
+
+def test_a_global_model_of_another_width_is_used_as_it_is(tiny: Tiny):
+    world = world_of(tiny("aggregator=pfnm", "model.hidden=[3]", HALF))
+    wide = Layout(world.layout.names, ((5, 8), (5,), (10, 5), (10,)), world.layout.trainable)
+    state = world.beginning().after(models=(Weights(torch.zeros(wide.size), wide),))
+    assert 0 <= told(world, state)["personal_accuracy"] <= 1

@@ -115,6 +115,8 @@ def robust_centre(
 class FedPlusCentre(Aggregator):
     """Centre of all clients' last models. `penalty`, `mu` and `alpha` are those of the local rule."""
 
+    keeps_rows = True
+
     weighting: Literal["uniform"] = "uniform"
     penalty: Penalty = "l2"
     mu: Annotated[float, Range(0)] = 0.3

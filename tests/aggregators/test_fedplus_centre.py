@@ -10,6 +10,7 @@ import torch
 from fedexp import spec
 from fedexp.aggregators.fedplus_centre import robust_centre
 from fedexp.proximal import Penalty, clipped
+from fedexp.spec import ConfigError
 from fedexp.training.workers import Crew
 from fedexp.values import SERVER, Uploads
 from fedexp.world import World, build_world
@@ -147,3 +148,8 @@ def test_statistics_of_batch_norm_are_averaged(tiny: Tiny):
     moved, parameters = after.flat - world.first.flat, world.layout.parameters
     torch.testing.assert_close(moved[parameters:], torch.ones_like(moved[parameters:]))
     assert moved[:parameters].abs().max() < 1e-4
+
+
+def test_rows_of_several_clients_have_no_owner(tiny: Tiny):
+    with pytest.raises(ConfigError, match="remembers the row of each client, but pre_aggregation=bucketing mixes"):
+        spec.build(tiny("algorithm=fedplus", "pre_aggregation=bucketing")).refuse()
