@@ -10,9 +10,11 @@ def hold_out(partition: Partition, fraction: float, rng: np.random.Generator) ->
 
     Every example draws a number and a client's lowest are held out: it does not matter what other clients hold.
     """
+    if not fraction:
+        return partition, Partition(np.zeros_like(partition.offsets), partition.indices[:0])
     draws = rng.random(int(partition.indices.max(initial=-1)) + 1)[partition.indices]
     sizes, client = partition.sizes, np.repeat(np.arange(partition.clients), partition.sizes)
-    count = np.where(sizes > 1, np.maximum(1, np.floor(fraction * sizes + 1e-9)), 0) if fraction else sizes * 0
+    count = np.where(sizes > 1, np.maximum(1, np.floor(fraction * sizes + 1e-9)), 0)
     count = np.minimum(count, np.maximum(sizes - 1, 0))
     rank = np.empty(len(client), np.int64)
     rank[np.lexsort((draws, client))] = np.arange(len(client)) - np.repeat(partition.offsets[:-1], sizes)
