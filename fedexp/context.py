@@ -48,6 +48,11 @@ class Context:
         return self.world.partition.clients
 
     @property
+    def holders(self) -> int:
+        """Number of clients that hold examples."""
+        return int(np.count_nonzero(self.sizes))
+
+    @property
     def sizes(self) -> np.ndarray:
         """Number of examples of every client, int64 [N]."""
         return self.world.sizes
@@ -61,6 +66,16 @@ class Context:
     def parameters(self) -> int:
         """Trainable entries of the model."""
         return self.world.layout.parameters
+
+    @property
+    def first(self) -> Weights:
+        """The model before the first round."""
+        return self.world.first
+
+    @property
+    def bits_sent(self) -> float:
+        """What travels each way between the server and a client in a round: trainable entries of 32 bits."""
+        return self.parameters * self.world.exp.local.rows_sent * 32.0
 
     @cached_property
     def example_bytes(self) -> int:

@@ -30,6 +30,8 @@ class Evaluation(Part):
     toa: tuple[Threshold, ...] = (0.5, 0.8, 0.9, 0.95)
     client_losses: Literal["running", "exact"] = "running"
     local_models: bool = False
+    personal_fraction: Annotated[float, Range(0, 1, high_open=True)] = 0.0
+    personal_clients: Annotated[int, Range(1)] = 1000
     rank_on: Literal["validation", "test"] = "validation"
 
 
@@ -98,6 +100,10 @@ class Scorer:
         """Sample-weighted mean loss of a model on the examples at these positions; NaN where there are none."""
         sums = [self._sums(weights, examples, part)[0] for part in index.split(self.chunk)] if len(index) else []
         return float(sum(sums) / len(index)) if sums else float("nan")
+
+    def sums(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
+        """(loss sum, right answers, examples, seconds) of a model at these positions, at least one."""
+        return torch.stack([self._sums(weights, examples, part) for part in index.split(self.chunk)]).sum(dim=0)
 
     def _losses(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
         logits = self.logits(weights, examples.inputs(index))

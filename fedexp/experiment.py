@@ -68,6 +68,11 @@ class Experiment(Part):
                 f"scenario.malicious must be at most the number of clients, {clients}, got {self.scenario.malicious}; "
                 "lower it or raise scenario.clients"
             )
+        if self.aggregator.keeps_rows and self.pre_aggregation.averages_rows:
+            raise ConfigError(
+                f"aggregator={option(self.aggregator)} remembers the row of each client, but pre_aggregation="
+                f"{option(self.pre_aggregation)} mixes the rows of several; use pre_aggregation=none"
+            )
         self.refuse_new_layouts()
         self.fleet.refuse(clients)
         self.engine.refuse()
@@ -92,6 +97,11 @@ class Experiment(Part):
             raise ConfigError(
                 f"pre_aggregation={option(self.pre_aggregation)} mixes the rows of clients, {changes}, and each client "
                 "holds others of their units; use pre_aggregation=none"
+            )
+        if self.local.keeps_rows:
+            raise ConfigError(
+                f"local={option(self.local)} keeps a row of every client from round to round, {changes}, and another "
+                "round's row may hold other units; use local=sgd"
             )
         if self.selector.averages_models:
             raise ConfigError(

@@ -15,7 +15,7 @@ from torch import nn
 from fedexp.data.dataset import Facts, Split
 from fedexp.resources import Resources
 from fedexp.spec import ConfigError, Part, Positive, Range
-from fedexp.values import Layout, Memory, Plan, Uploads, Weights
+from fedexp.values import Layout, Memory, Plan, Trained, Uploads, Weights
 
 if TYPE_CHECKING:
     from fedexp.context import Context
@@ -43,8 +43,13 @@ class Model(Part):
 class LocalRule(Part):
     """What a client does with its data: how long, in which batches, and how a gradient becomes a step.
 
-    Every verb works in place on the trainable part `[..., P]` of one row or of a stack of rows alike.
+    `begin` says what each participant starts from and gives it an anchor, one row of its own that the steps refer to;
+    `direction`, `update` and `pull` make the steps, on the trainable part `[..., P]` of one row or of a stack of rows
+    alike; `finish` says what is sent. The memory holds what clients keep between rounds.
     """
+
+    rows_sent = 1  # how many rows of a model's size travel each way
+    keeps_rows = False  # whether clients keep rows between rounds, entry by entry those of the global model
 
     epochs: Annotated[int, Range(1)] | None = 1
     steps: Annotated[int, Range(1)] | None = None
@@ -65,7 +70,13 @@ class LocalRule(Part):
         """How many rows of optimizer state a client's training needs; fresh zeros each round."""
         return 0
 
-    def direction(self, grad: torch.Tensor, w: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+    def begin(
+        self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: "Context"
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """What each participant trains from, `[C, D]`, and its anchor, `[C, P]`: both the received model."""
+        return received, received[:, : ctx.parameters]
+
+    def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
         """What is descended at `w`: the gradient, and whatever the rule adds to it."""
         return grad
 
@@ -74,6 +85,21 @@ class LocalRule(Part):
     ) -> None:
         """Moves `w` in place. `slots [slots, ..., P]`, `step` counts from 1, `active [C, 1]` freezes rows by 0."""
         raise NotImplementedError
+
+    def pulls(self, steps: int, epoch: int) -> np.ndarray:
+        """After which of a client's steps it is pulled, bool [steps]; `epoch` is the number of steps of an epoch."""
+        return np.zeros(steps, dtype=bool)
+
+    def pull(self, w: torch.Tensor, anchor: torch.Tensor, due: torch.Tensor | None) -> None:
+        """Moves `w` in place once a step is done; `due [C, 1]` leaves rows where it is 0 (None: all are due)."""
+
+    def finish(self, trained: Trained, memory: Memory, ctx: "Context") -> tuple[torch.Tensor, Memory]:
+        """What is sent, as deltas `[C, D]` against the received model, and what the clients remember."""
+        return trained.delta(), memory
+
+    def serve(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
+        """The models that these clients use, `[n, D]`, given the global one's `rows`: the global one."""
+        return rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +174,7 @@ class Aggregator(Part):
 
     needs_validation = False
     keeps_layout = True  # whether the proposal has the shape of the clients' networks
+    keeps_rows = False  # whether it remembers what each client sent
     weighting: Literal["num_samples", "uniform"] = "num_samples"
 
     def refuse(self, model: Model, facts: Facts) -> None:

@@ -12,7 +12,7 @@ from fedexp.experiment import Experiment
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Task
 from fedexp.training.workers import Work
-from fedexp.values import SERVER, ClientRows, Memory, Plan, State, Uploads, Weights
+from fedexp.values import SERVER, ClientRows, Memory, Plan, State, Trained, Uploads, Weights, finite
 from fedexp.world import World
 
 log = logging.getLogger(__name__)
@@ -70,29 +70,38 @@ def dispatch(
 def train(  # noqa: PLR0913
     exp: Experiment,
     world: World,
-    start: torch.Tensor,
+    received: torch.Tensor,
     model: np.ndarray,
     plan: Plan,
     mem: dict[str, Memory],
     ctx: Context,
 ) -> tuple[Uploads, dict[str, Memory]]:
-    """Trains every participant on its own batches; the deltas, and the columns that stay with the clients."""
+    """Trains every participant on its own batches; the deltas, and what stays with the clients."""
     batches = tuple(
         draw_batches(exp.local, len(shard), ctx.rng("batches", int(owner)))
         for owner, shard in zip(plan.owner, plan.shards, strict=True)
     )
-    task = Task(start, plan, batches, exp.seed, ctx.round)
+    start, anchor = exp.local.begin(received, plan.owner, mem.get("local", {}), ctx)
+    task = Task(start, anchor, plan, batches, exp.seed, ctx.round)
     work = Work(start.new_zeros((len(plan.owner), world.layout.size + world.losses_told)))
     for rows in world.trainer.groups(task, world.crew.size):
         work.jobs.append((rows, lambda rows=rows: world.train_rows(task, rows)))
     world.crew.execute(work)
-    delta, losses = work.out[:, : world.layout.size], work.out[:, world.layout.size :].cpu().double().numpy()
-    columns = exp.model.personal(world.layout)
-    kept = ClientRows.load(mem.get("personal", {}), columns.stop - columns.start, delta)
-    mem["personal"] = kept.put(plan.owner, (start[:, columns] + delta[:, columns])).save()
+    rows, losses = work.out[:, : world.layout.size], work.out[:, world.layout.size :].cpu().double().numpy()
+    trained = Trained(plan.owner, np.array([each.steps for each in batches], np.int64), received, start, rows)
+    mem["personal"] = keep(exp.model.personal(world.layout), trained, mem.get("personal", {}))
+    delta, mem["local"] = exp.local.finish(trained, mem.get("local", {}), ctx)
     importance = np.ones(len(plan.owner)) if plan.importance is None else plan.importance
     exact = losses[:, 2:] if losses.shape[1] > 2 else None
     return Uploads(plan.owner, model, plan.sizes, importance, delta, losses[:, 0], losses[:, 1], exact), mem
+
+
+def keep(columns: slice, trained: Trained, memory: Memory) -> Memory:
+    """The columns that each client keeps to itself; those of a training that is not finite are forgotten."""
+    rows = trained.rows[:, columns]
+    held = ClientRows.load(memory, rows.shape[1], rows)
+    whole = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
+    return held.put(trained.owner[whole], rows[torch.from_numpy(whole).to(rows.device)]).save()
 
 
 def fold(
@@ -102,10 +111,10 @@ def fold(
 
     A row that counts for nothing (a client without examples) has no say in any rule.
     """
-    finite = uploads.delta.isfinite().all(dim=1).cpu().numpy()
-    if dropped := int((~finite).sum()):
-        log.warning("round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(finite))
-    voters = uploads.where(finite & (uploads.examples * uploads.importance > 0)).sorted()
+    usable = finite(uploads.delta)
+    if dropped := int((~usable).sum()):
+        log.warning("round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(usable))
+    voters = uploads.where(usable & (uploads.examples * uploads.importance > 0)).sorted()
     following, after = [], {role: {} for role in FOLDING}
     for number, weights in enumerate(models):
         held = {role: mem.get(role, {}).get(str(number), {}) for role in FOLDING}
@@ -148,7 +157,7 @@ def row(exp: Experiment, state: State, sent: Uploads, uploads: Uploads) -> Row:
     """The round's line of metrics.csv, less what is evaluated later."""
     trained = ~np.isnan(sent.loss_after)
     loss = np.average(sent.loss_after[trained], weights=sent.examples[trained]) if trained.any() else None
-    size = sent.delta.shape[1] * 4 / 1e6
+    size = sent.delta.shape[1] * exp.local.rows_sent * 4 / 1e6
     own = {
         f"{role}.{name}": value
         for role, memory in state.memory.items()

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from fedexp import checkpoint, local_models, spec
+from fedexp import checkpoint, local_models, personal, spec
 from fedexp.experiment import Experiment
 from fedexp.logbook import Logbook
 from fedexp.round import Row, run_round
@@ -148,16 +148,18 @@ def evaluate_later(
     """Begins the evaluation of a round's models, if it is due; the result completes the round's row."""
     last = state.round == exp.rounds or reason_to_stop(state)
     if state.round % exp.evaluation.every and not last:
-        return lambda: (state, row | dict.fromkeys(world.probes) | local_models.blank(exp), sent)
+        blank = dict.fromkeys(world.probes) | local_models.blank(exp) | personal.blank(exp)
+        return lambda: (state, row | blank, sent)
     pending = world.score_later(state.models[0], world.test)
+    owned = personal.score_later(exp, world, state)
     probing = {name: world.score_later(state.models[0], examples) for name, examples in world.probes.items()}
     clients = local_models.score_later(exp, world, before, sent)
 
     def settle() -> tuple[State, Row, Uploads]:
         scores, probed = pending.result(), {name: probe.result() for name, probe in probing.items()}
-        own, own_s = clients()
-        seconds = sum(each.seconds for each in (scores, *probed.values())) + own_s + row.get("evaluate_s", 0.0)
+        (own, own_s), (kept, kept_s) = clients(), owned()
+        seconds = sum(each.seconds for each in (scores, *probed.values())) + own_s + kept_s + row.get("evaluate_s", 0.0)
         tested = {"test_loss": scores.loss, "test_accuracy": scores.accuracy, "evaluate_s": seconds}
-        return state, row | tested | {name: probe.accuracy for name, probe in probed.items()} | own, sent
+        return state, row | tested | {name: probe.accuracy for name, probe in probed.items()} | own | kept, sent
 
     return settle

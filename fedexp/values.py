@@ -19,6 +19,11 @@ Memory = dict[str, Any]
 Columns = dict[str, float | None]  # what a part reports of a round, by name; None where there is nothing
 
 
+def finite(rows: torch.Tensor) -> np.ndarray:
+    """Which rows `[C, D]` hold finite numbers alone, bool [C]."""
+    return rows.isfinite().all(dim=1).cpu().numpy()
+
+
 @dataclass(frozen=True)
 class Layout:
     """Names and shapes of one network's entries in a flat row: trainable first, float buffers after them."""
@@ -94,6 +99,29 @@ class Plan:
     def sizes(self) -> np.ndarray:
         """Number of examples of each row, int64 [C]."""
         return np.array([len(shard) for shard in self.shards], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came out of a round's training, one row a participant.
+
+    `owner [C]`, `steps [C]` (how many it took), `received [C, D]` (what the server sent it), `start [C, D]` (what it
+    began from), `rows [C, D]` (what it ended with).
+    """
+
+    owner: np.ndarray
+    steps: np.ndarray
+    received: torch.Tensor
+    start: torch.Tensor
+    rows: torch.Tensor
+
+    def delta(self) -> torch.Tensor:
+        """The rows against what was received, `[C, D]`. Uses up `rows`: a round's largest matrix is not copied."""
+        return self.rows.sub_(self.received)
+
+    def kept(self) -> np.ndarray:
+        """Whose results may be remembered, bool [C]: clients that took a step and ended with a finite row."""
+        return finite(self.rows) & (self.steps > 0) & (self.owner != SERVER)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from fedexp.data.dataset import Data
 from fedexp.evaluation import Pending, Scorer, Scores
 from fedexp.examples import Examples
 from fedexp.experiment import Experiment
+from fedexp.federations.held_out import hold_out
 from fedexp.federations.partition import Partition
 from fedexp.mixtures import MixtureScorer
 from fedexp.models.layers import initialise
@@ -30,7 +31,8 @@ class World:
     exp: Experiment
     layout: Layout
     first: Weights  # the model before the first round
-    partition: Partition
+    partition: Partition  # what the clients train on
+    held_out: Partition  # what they keep to measure their own models on
     malicious: np.ndarray  # ascending
     train: Examples
     validation: Examples | None
@@ -94,7 +96,7 @@ class World:
 
     @property
     def losses_told(self) -> int:
-        """How many losses `train_rows` adds to each delta."""
+        """How many losses `train_rows` adds to each row."""
         return 4 if self.exp.evaluation.client_losses == "exact" else 2
 
     def train_rows(self, task: Task, rows: np.ndarray) -> torch.Tensor:
@@ -105,7 +107,7 @@ class World:
         exact = out.new_empty((len(rows), 2))
         for position, number in enumerate(rows.tolist()):
             own = self.train.to_device(task.plan.shards[number])
-            before, after = task.start[number], task.start[number] + out[position, :-2]
+            before, after = task.start[number], out[position, :-2]
             for column, row in enumerate((before, after)):
                 exact[position, column] = self.scorer.mean_loss(Weights(row, self.layout), self.train, own)
         return torch.cat([out, exact], dim=1)
@@ -129,7 +131,8 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     layout = Layout.of(first)
     initialise(first, stream(exp.seed, "model"))
     rest, held = split_validation(exp, len(data.train.y))
-    partition = divide(exp, data, rest)
+    whole, fraction = divide(exp, data, rest), exp.evaluation.personal_fraction
+    partition, held_out = hold_out(whole, fraction, stream(exp.seed, "held_out"))
     malicious = draw_malicious(exp, partition.clients)
     data = poisoned(exp, data, partition, malicious)
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
@@ -142,6 +145,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         layout=layout,
         first=Weights(layout.flatten(first).clone(), layout),
         partition=partition,
+        held_out=held_out,
         malicious=malicious,
         train=train,
         validation=validation,

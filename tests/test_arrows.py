@@ -29,6 +29,7 @@ SHARED = {
     "fedexp.optimizers",
     "fedexp.rows",
     "fedexp.tolerance",
+    "fedexp.proximal",
     "fedexp.streams",
     "fedexp.files",
     "fedexp.metrics",

@@ -204,3 +204,11 @@ def test_each_model_is_combined_from_its_own_rows(tiny: Tiny):
     assert steps == pytest.approx([1, 2 / 3, 0])
     assert memory["aggregator"]["columns"] == {"dropped": 0, "radius": 1.0, "clipped": 3}
     assert memory["aggregator"]["0"] == {}
+
+
+def test_buffers_of_a_training_that_is_not_finite_are_not_kept(tiny: Tiny):
+    words = ("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]", "local.lr=1e38", "local.epochs=3")
+    world = world_of(tiny(*words))
+    state, row, _ = run_round(world.exp, world, world.beginning())
+    assert row["aggregator.dropped"] == 3
+    assert len(state.memory["personal"]["owner"]) == 0

@@ -29,7 +29,7 @@ class Adam(LocalRule):
     def slots(self) -> int:
         return 2
 
-    def direction(self, grad: torch.Tensor, w: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
+    def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
         return grad.add(w, alpha=self.weight_decay) if self.weight_decay else grad
 
     def update(

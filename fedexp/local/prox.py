@@ -18,5 +18,5 @@ class Prox(SGD):
 
     mu: Annotated[float, Range(0)] = 0.01
 
-    def direction(self, grad: torch.Tensor, w: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
-        return super().direction(grad, w, start) + self.mu * (w - start)
+    def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
+        return super().direction(grad, w, anchor) + self.mu * (w - anchor)

@@ -149,7 +149,7 @@ def _measure(network: Network, layout: Layout, examples: Examples, rule: LocalRu
     cut = tuple(Batches(each.order[: each.bounds[:3].max()], each.bounds[:3], each.epoch) for each in batches)
     steps = sum(each.steps for each in cut)
     start = torch.zeros((1, layout.size), device=examples.x.device).expand(rows, -1)
-    task = Task(start, Plan(np.arange(rows), shards), cut, 0, 0)
+    task = Task(start, start[:, : layout.parameters], Plan(np.arange(rows), shards), cut, 0, 0)
     spent = {}
     for name in ("loop", "stacked"):
         trainer = Choice(name, "").trainer(network, layout, examples, rule, 512.0)

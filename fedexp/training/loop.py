@@ -26,9 +26,10 @@ CACHED_FLOATS = 2**26  # a client's normalised examples are kept for the round u
 
 @dataclass(frozen=True)
 class Task:
-    """The training of one round: `start [C, D]`, who trains on what, in which batches."""
+    """The training of one round: `start [C, D]`, the rule's `anchor [C, P]`, who trains on what, in which batches."""
 
     start: torch.Tensor
+    anchor: torch.Tensor
     plan: Plan
     batches: tuple[Batches, ...]
     seed: int
@@ -40,7 +41,7 @@ class Task:
 
 
 class Trainer(Protocol):
-    """What an engine is to the round: rows of a task in, `[n, D + 2]` (delta, loss before, loss after) out."""
+    """What an engine is to the round: rows of a task in, `[n, D + 2]` (trained row, loss before, loss after) out."""
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """The rows that train together, the longest first."""
@@ -85,28 +86,31 @@ class Loop:
         return torch.stack([self._client(task, int(row)) for row in rows])
 
     def _client(self, task: Task, row: int) -> torch.Tensor:
-        start, batches = task.start[row], task.batches[row]
-        self.row.copy_(start)
+        batches = task.batches[row]
+        self.row.copy_(task.start[row])
         self.slots.zero_()
         self.step.zero_()
         if self.dropouts:
             self.generator.manual_seed(task.dropout_seed(row))
-        losses = self._descend(start[: self.layout.parameters], task.plan.shards[row], batches)
-        return torch.cat([self.row - start, start.new_tensor(running_losses(losses, batches))])
+        losses = self._descend(task.anchor[row], task.plan.shards[row], batches)
+        return torch.cat([self.row, self.row.new_tensor(running_losses(losses, batches))])
 
-    def _descend(self, start: torch.Tensor, shard: np.ndarray, batches: Batches) -> np.ndarray:
+    def _descend(self, anchor: torch.Tensor, shard: np.ndarray, batches: Batches) -> np.ndarray:
         """Takes the client's steps on the row; returns the loss of each batch before its step."""
         if batches.steps == 0:
             return np.zeros(0)
         self.network.train()
         w, losses = self.row[: self.layout.parameters], []
-        for inputs, labels in self._batches(shard, batches):
+        pulled = self.rule.pulls(batches.steps, batches.epoch).tolist()
+        for (inputs, labels), due in zip(self._batches(shard, batches), pulled, strict=True):
             loss = F.cross_entropy(self.network(inputs), labels)
             losses.append(loss.detach())
             grads = torch.autograd.grad(loss, self.parameters)
             torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
             self.step += 1
-            self.rule.update(w, self.rule.direction(self.grad, w, start), self.slots, self.step, None)
+            self.rule.update(w, self.rule.direction(self.grad, w, anchor), self.slots, self.step, None)
+            if due:
+                self.rule.pull(w, anchor, None)
         return torch.stack(losses).cpu().numpy()
 
     def _batches(self, shard: np.ndarray, batches: Batches) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:

@@ -23,21 +23,23 @@ Tensors = tuple[torch.Tensor, ...]
 
 
 class Bucket:
-    """The tensors of the rows that train together: `w [R, D]`, optimizer slots, the present batch and its mask."""
+    """The tensors of the rows that train together: `w [R, D]`, optimizer slots, the present batch, its mask, pulls."""
 
     def __init__(self, rows: int, batch: int, layout: Layout, rule: LocalRule, device: torch.device) -> None:
         self.w = torch.zeros((rows, layout.size), device=device)
-        self.start = torch.zeros((rows, layout.parameters), device=device)
+        self.anchor = torch.zeros((rows, layout.parameters), device=device)
         self.slots = torch.zeros((rule.slots, rows, layout.parameters), device=device)
         self.step = torch.zeros((), device=device)
         self.index = torch.zeros((rows, batch), dtype=torch.int64, device=device)
         self.mask = torch.zeros((rows, batch), dtype=torch.bool, device=device)
+        self.due = torch.zeros((rows, 1), device=device)
         self.loss = torch.zeros(rows, device=device)
 
-    def load(self, start: torch.Tensor) -> None:
-        """Begins a round from `start [R, D]`."""
-        self.w.copy_(start)
-        self.start.copy_(start[:, : self.start.shape[1]])
+    def load(self, task: Task, rows: torch.Tensor) -> None:
+        """Begins a round with these rows of a task."""
+        torch.index_select(task.start, 0, rows, out=self.w)
+        torch.index_select(task.anchor, 0, rows, out=self.anchor)
+        self.due.zero_()
         self.slots.zero_()
         self.step.zero_()
 
@@ -72,13 +74,15 @@ class Stacked:
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         """Trains these rows together; `[R, D + 2]` in their order."""
         index, mask = self._schedule(task, rows)
-        start = task.start[torch.from_numpy(rows).to(self.examples.x.device)]
+        due = self._pulls(task, rows, len(index))
         if self.dropouts:
             self.generator.manual_seed(task.dropout_seed(int(rows[0])))
         self.network.train()
-        bucket, take_step = self._bucket(len(rows), index.shape[2], start)
-        losses = torch.zeros(index.shape[:2], device=start.device)
+        bucket, take_step = self._bucket(task, rows, index.shape[2])
+        losses = torch.zeros(index.shape[:2], device=bucket.w.device)
         for step in range(len(index)):
+            if len(due):
+                bucket.due.copy_(due[step])
             bucket.index.copy_(index[step])
             bucket.mask.copy_(mask[step])
             take_step()
@@ -87,7 +91,7 @@ class Stacked:
             running_losses(column[: task.batches[row].steps], task.batches[row])
             for row, column in zip(rows, losses.T.cpu().numpy(), strict=True)
         ]
-        return torch.cat([bucket.w - start, start.new_tensor(measured)], dim=1)
+        return torch.cat([bucket.w, bucket.w.new_tensor(measured)], dim=1)
 
     def _schedule(self, task: Task, rows: np.ndarray) -> Tensors:
         """Example numbers and masks of every step, `[steps, R, B]`, padded by example 0 with mask 0."""
@@ -101,6 +105,14 @@ class Stacked:
             index[position, : each.steps][mask[position, : each.steps]] = task.plan.shards[row][each.order]
         to_device = self.examples.to_device
         return to_device(index.transpose(1, 0, 2)), to_device(mask.transpose(1, 0, 2))
+
+    def _pulls(self, task: Task, rows: np.ndarray, steps: int) -> torch.Tensor:
+        """Which rows the rule pulls after every step, `[steps, R, 1]`; empty where it pulls nobody ever."""
+        due = np.zeros((steps, len(rows), 1), dtype=np.float32)
+        for position, row in enumerate(rows):
+            each = task.batches[row]
+            due[: each.steps, position, 0] = self.rule.pulls(each.steps, each.epoch)
+        return self.examples.to_device(due if due.any() else due[:0])
 
     def _loss(
         self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
@@ -122,25 +134,27 @@ class Stacked:
         gradient, (loss, moved) = self.gradients(w, buffers, x, y, bucket.mask)
         active = bucket.mask.any(dim=1, keepdim=True).to(w.dtype)
         bucket.step += 1
-        self.rule.update(w, self.rule.direction(gradient, w, bucket.start), bucket.slots, bucket.step, active)
+        self.rule.update(w, self.rule.direction(gradient, w, bucket.anchor), bucket.slots, bucket.step, active)
+        self.rule.pull(w, bucket.anchor, bucket.due)
         buffers.copy_(moved)
         bucket.loss.copy_(loss)
 
-    def _bucket(self, rows: int, batch: int, start: torch.Tensor):
+    def _bucket(self, task: Task, rows: np.ndarray, batch: int):
         """A loaded bucket and what takes its steps: a replayed graph on a GPU, the plain function elsewhere."""
-        if start.device.type != "cuda":
-            bucket = Bucket(rows, batch, self.layout, self.rule, start.device)
-            bucket.load(start)
+        place, shape = self.examples.to_device(rows), (len(rows), batch)
+        if place.device.type != "cuda":
+            bucket = Bucket(*shape, self.layout, self.rule, place.device)
+            bucket.load(task, place)
             return bucket, lambda: self._step(bucket)
-        if (rows, batch) not in self.captured:
-            self.captured[rows, batch] = self._capture(rows, batch, start)
-        bucket, graph = self.captured[rows, batch]
-        bucket.load(start)
+        if shape not in self.captured:
+            self.captured[shape] = self._capture(task, place, batch)
+        bucket, graph = self.captured[shape]
+        bucket.load(task, place)
         return bucket, graph.replay
 
-    def _capture(self, rows: int, batch: int, start: torch.Tensor) -> tuple[Bucket, torch.cuda.CUDAGraph]:
-        bucket = Bucket(rows, batch, self.layout, self.rule, start.device)
-        bucket.load(start)
+    def _capture(self, task: Task, rows: torch.Tensor, batch: int) -> tuple[Bucket, torch.cuda.CUDAGraph]:
+        bucket = Bucket(len(rows), batch, self.layout, self.rule, rows.device)
+        bucket.load(task, rows)
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):

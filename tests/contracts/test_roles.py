@@ -15,7 +15,7 @@ from fedexp.data.dataset import Facts
 from fedexp.round import fold
 from fedexp.spec import ConfigError
 from fedexp.training.workers import Crew
-from fedexp.values import SERVER, Layout, Memory, Plan, Uploads, Weights
+from fedexp.values import SERVER, Layout, Memory, Plan, Trained, Uploads, Weights
 from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
@@ -46,7 +46,7 @@ WEIGHTLESS = {"pfnm": ("aggregator.s=1e-9",)}  # what keeps a rule's prior from 
 
 @pytest.fixture(params=options("aggregator"))
 def rule(request: pytest.FixtureRequest, tiny: Tiny) -> World:
-    return world_of(tiny(f"aggregator={request.param}", *WEIGHTLESS.get(request.param, ())))
+    return world_of(tiny(f"aggregator={request.param}", "scenario.clients=5", *WEIGHTLESS.get(request.param, ())))
 
 
 class TestAggregator:
@@ -107,8 +107,9 @@ class TestPreAggregation:
     def test_agreeing_clients_are_obeyed_by_every_rule(self, tiny: Tiny, option: str, aggregator: str):
         words = (f"aggregator={aggregator}", f"pre_aggregation={option}", *WEIGHTLESS.get(aggregator, ()))
         world = world_of(tiny(*words, "scenario.clients=7"))
-        if world.exp.pre_aggregation.averages_rows and not world.exp.aggregator.keeps_layout:
-            with pytest.raises(ConfigError, match=f"pre_aggregation={option} mixes the rows of clients"):
+        rule = world.exp.aggregator
+        if world.exp.pre_aggregation.averages_rows and (rule.keeps_rows or not rule.keeps_layout):
+            with pytest.raises(ConfigError, match=f"pre_aggregation={option} mixes the rows of"):
                 world.exp.refuse()
             return
         row = torch.randn(world.layout.size) * 0.01
@@ -265,22 +266,58 @@ class TestServerOptimizer:
 
 @pytest.mark.parametrize("option", options("local"))
 class TestLocalRule:
+    def begun(self, tiny: Tiny, option: str) -> tuple[World, torch.Tensor, torch.Tensor]:
+        """The first round of three clients: the world, what they train from, their anchors."""
+        world = world_of(tiny(f"local={option}"))
+        start, anchor = world.exp.local.begin(world.first.flat.expand(3, -1), np.arange(3), {}, world.at(1))
+        assert start.shape == (3, world.layout.size)
+        assert anchor.shape == (3, world.layout.parameters)
+        return world, start[:, : world.layout.parameters], anchor
+
     def test_without_gradient_nothing_moves(self, tiny: Tiny, option: str):
-        rule = spec.build(tiny(f"local={option}")).local
-        w = torch.randn(3, 5)
-        start, slots = w.clone(), torch.zeros(rule.slots, 3, 5)
-        direction = rule.direction(torch.zeros(3, 5), w, start)
-        rule.update(w, direction, slots, torch.tensor(1.0), torch.ones(3, 1))
+        world, start, anchor = self.begun(tiny, option)
+        rule, w = world.exp.local, start.clone()
+        direction = rule.direction(torch.zeros_like(w), w, anchor)
+        rule.update(w, direction, torch.zeros(rule.slots, *w.shape), torch.tensor(1.0), torch.ones(3, 1))
+        rule.pull(w, anchor, torch.ones(3, 1))
         assert torch.equal(w, start)
 
     def test_a_step_goes_downhill_and_done_rows_stay(self, tiny: Tiny, option: str):
-        rule = spec.build(tiny(f"local={option}")).local
-        start = torch.randn(2, 5)
-        w, grad = start.clone(), torch.rand(2, 5) + 0.1
-        active = torch.tensor([[1.0], [0.0]])
-        rule.update(w, rule.direction(grad, w, start), torch.zeros(rule.slots, 2, 5), torch.tensor(1.0), active)
+        world, start, anchor = self.begun(tiny, option)
+        rule, w, grad = world.exp.local, start.clone(), torch.rand(start.shape) + 0.1
+        active = torch.tensor([[1.0], [0.0], [1.0]])
+        rule.update(w, rule.direction(grad, w, anchor), torch.zeros(rule.slots, *w.shape), torch.tensor(1.0), active)
+        rule.pull(w, anchor, active)
         assert (w[0] < start[0]).all()
         assert torch.equal(w[1], start[1])
+
+    def test_what_is_sent_is_what_was_trained(self, tiny: Tiny, option: str):
+        """And neither the memory nor what was received is written in place."""
+        world, _, _ = self.begun(tiny, option)
+        received, memory = world.first.flat.expand(3, -1), {}
+        for number in range(1, 4):
+            ctx, kept = world.at(number), copy.deepcopy(memory)
+            rows = torch.randn(3, world.layout.size)
+            start, _ = world.exp.local.begin(received, np.arange(3), memory, ctx)
+            trained = Trained(np.arange(3), np.full(3, 2), received, start, rows.clone())
+            delta, following = world.exp.local.finish(trained, memory, ctx)
+            torch.testing.assert_close(received + delta, rows)
+            assert same(memory, kept)
+            memory = following
+
+    def test_a_training_that_is_not_finite_or_took_no_step_is_not_remembered(self, tiny: Tiny, option: str):
+        world, _, _ = self.begun(tiny, option)
+        received, owner = world.first.flat.expand(3, -1), np.array([SERVER, 2, 4])
+        rows = torch.randn(3, world.layout.size)
+        rows[1, 3] = torch.nan
+        trained = Trained(owner, np.array([1, 1, 0]), received, received, rows)
+        _, memory = world.exp.local.finish(trained, {}, world.at(1))
+        assert len(memory.get("owner", ())) == 0
+
+    def test_clients_without_a_model_of_their_own_use_the_global_one(self, tiny: Tiny, option: str):
+        world, _, _ = self.begun(tiny, option)
+        received = world.first.flat.expand(3, -1)
+        assert torch.equal(world.exp.local.serve(np.arange(3), received, {}), received)
 
     def test_a_schedule_needs_exactly_one_length(self, tiny: Tiny, option: str):
         with pytest.raises(ConfigError, match=r"local\.epochs and steps exclude each other"):

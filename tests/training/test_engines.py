@@ -35,6 +35,9 @@ RULES = {
     "prox": ("local=prox", "local.mu=0.5"),
     "full": ("local=full_batch_step",),
     "steps": ("local.epochs=null", "local.steps=7"),
+    "fedplus": ("algorithm=fedplus", "local.mixing=0.3"),
+    "fedplus_epoch": ("algorithm=fedplus", "local.mix=epoch", "local.epochs=2", "local.penalty=l1"),
+    "scaffold": ("algorithm=scaffold", "local.epochs=2"),
 }
 
 
@@ -69,7 +72,8 @@ def prepared(config: dict[str, Any]) -> tuple[World, Task]:
         draw_batches(exp.local, len(shard), world.at(1).rng("batches", client))
         for client, shard in enumerate(plan.shards)
     )
-    return world, Task(world.first.flat.expand(len(plan.owner), -1), plan, batches, 0, 1)
+    received = world.first.flat.expand(len(plan.owner), -1)
+    return world, Task(*exp.local.begin(received, plan.owner, {}, world.at(1)), plan, batches, 0, 1)
 
 
 @pytest.fixture
@@ -102,8 +106,7 @@ def test_loop_equals_plain_pytorch(tiny: Tiny, model: str, optimizer: str):
             descend.zero_grad()
             F.cross_entropy(network(x[index].double().contiguous()), y[index]).backward()
             descend.step()
-        delta = world.layout.flatten(network) - world.first.flat
-        torch.testing.assert_close(out[row, :-2], delta, atol=1e-8, rtol=0)
+        torch.testing.assert_close(out[row, :-2], world.layout.flatten(network), atol=1e-8, rtol=0)
 
 
 @pytest.mark.usefixtures("_double")
@@ -145,6 +148,17 @@ def test_two_workers_equal_one(tiny: Tiny, model: str, engine: str):
         assert torch.equal(model_of_one, model_of_two)
 
 
+@pytest.mark.parametrize("rule", ["fedplus", "fedplus_epoch", "scaffold"])
+def test_two_workers_equal_one_where_clients_keep_rows(tiny: Tiny, rule: str):
+    buffers = ("model.buffers=local", "evaluation.personal_fraction=0.3")
+    one, model_of_one = last(tiny(*words("complex_cnn", *RULES[rule], *buffers)))
+    two, model_of_two = last(tiny(*words("complex_cnn", *RULES[rule], *buffers, "engine.workers=2")))
+    same(one, two, 0)
+    for name in ("personal_accuracy", "personal_worst_decile"):
+        assert [row[name] for row in one] == [row[name] for row in two]
+    assert torch.equal(model_of_one, model_of_two)
+
+
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_more_workers_than_clients(tiny: Tiny, engine: str):
     words = (f"engine={engine}", "scenario.participants=2", "stop=target", "stop.accuracy=1")
@@ -161,11 +175,13 @@ def test_two_runs_are_bit_identical(tiny: Tiny, model: str, engine: str):
 
 
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
-def test_order_of_clients_does_not_matter(tiny: Tiny, engine: str):
-    world, task = prepared(tiny("federation=dirichlet", "federation.alpha=1", f"engine={engine}"))
+@pytest.mark.parametrize("rule", ["sgd", "fedplus_epoch", "scaffold"])
+def test_order_of_clients_does_not_matter(tiny: Tiny, engine: str, rule: str):
+    world, task = prepared(tiny("federation=dirichlet", "federation.alpha=1", f"engine={engine}", *RULES[rule]))
     order = np.array([3, 0, 5, 1, 4, 2])
     turned = Task(
-        task.start,
+        task.start[order],
+        task.anchor[order],
         Plan(task.plan.owner[order], tuple(task.plan.shards[row] for row in order)),
         tuple(task.batches[row] for row in order),
         0,

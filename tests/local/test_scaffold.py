@@ -1,0 +1,139 @@
+"""SCAFFOLD: two rounds by hand, one client, what the variates are, and what they are for."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fedexp import spec
+from fedexp.round import run_round
+from fedexp.run import rounds
+from fedexp.spec import ConfigError
+from fedexp.training.workers import Crew
+from fedexp.values import State, Trained
+from fedexp.world import World, build_world
+
+Tiny = Callable[..., dict[str, Any]]
+
+
+def world_of(config: dict[str, Any]) -> World:
+    return build_world(spec.build(config), None, Crew())
+
+
+def lived(world: World, count: int) -> list[State]:
+    states = [world.beginning()]
+    for _ in range(count):
+        states.append(run_round(world.exp, world, states[-1])[0])
+    return states
+
+
+def test_two_rounds_by_hand(tiny: Tiny):
+    """Clients 0 and 1 of six have the gradients w - 1 and w - 4; two steps of lr 1/2 from x = 0.
+
+    Round 1: y = 3/4 and 3, c_i = (x - y) / (2 * 1/2) = -3/4 and -3, c = -3.75 / 6 = -5/8, x = 15/8.
+    Round 2: client 0 steps along w - 1 + 3/4 - 5/8 = w - 7/8: 11/8, 9/8; c_0 = -3/4 + 5/8 + 15/8 - 9/8 = 5/8.
+    Client 1 along w - 4 + 3 - 5/8 = w - 13/8: 28/16, 27/16; c_1 = -3 + 5/8 + 15/8 - 27/16 = -35/16.
+    c = -5/8 + (5/8 + 3/4 - 35/16 + 3) / 6 = -5/8 + 35/96.
+    """
+    world = world_of(tiny("local=scaffold", "local.lr=0.5"))
+    rule, owner, target = world.exp.local, np.array([1, 0]), torch.tensor([[4.0], [1.0]])
+    x, memory, told = world.first.flat * 0, {}, []
+    for number in (1, 2):
+        received = x.expand(2, -1)
+        start, anchor = rule.begin(received, owner, memory, world.at(number))
+        rows = start.clone()
+        for _ in range(2):
+            rule.update(rows, rule.direction(rows - target, rows, anchor), torch.zeros(0), torch.tensor(1.0), None)
+        trained = Trained(owner, np.array([2, 2]), received, start, rows)
+        delta, memory = rule.finish(trained, memory, world.at(number))
+        x = x + delta.mean(dim=0)
+        told.append((x[0].item(), *memory["rows"][:, 0].tolist(), memory["server"][0].item()))
+    assert memory["owner"].tolist() == [0, 1]
+    assert told[0] == pytest.approx((15 / 8, -3 / 4, -3, -5 / 8))
+    assert told[1] == pytest.approx(((9 / 8 + 27 / 16) / 2, 5 / 8, -35 / 16, -5 / 8 + 35 / 96))
+
+
+def test_one_client_alone_is_sgd(tiny: Tiny):
+    alone = ("scenario.clients=1", "scenario.participants=1")
+    plain, ours = (world_of(tiny(f"local={rule}", *alone)) for rule in ("sgd", "scaffold"))
+    for one, other in zip(lived(plain, 4), lived(ours, 4), strict=True):
+        torch.testing.assert_close(one.models[0].flat, other.models[0].flat, atol=1e-6, rtol=0)
+
+
+def test_the_first_round_is_fedavgs_bit_by_bit(tiny: Tiny):
+    plain, ours = (world_of(tiny(f"local={rule}", "aggregator.weighting=uniform")) for rule in ("sgd", "scaffold"))
+    assert torch.equal(lived(plain, 1)[1].models[0].flat, lived(ours, 1)[1].models[0].flat)
+
+
+@pytest.mark.parametrize("clients", [5, 6])
+def test_the_servers_variate_is_the_mean_of_the_clients_when_all_take_part(tiny: Tiny, clients: int):
+    world = world_of(tiny("algorithm=scaffold", "selector=all", f"scenario.clients={clients}"))
+    for state in lived(world, 3)[1:]:
+        held = state.memory["local"]
+        assert held["owner"].tolist() == list(range(clients))
+        torch.testing.assert_close(held["server"], held["rows"].mean(dim=0), atol=1e-6, rtol=0)
+
+
+def test_a_variate_is_the_mean_gradient_of_its_steps(tiny: Tiny):
+    """With a full batch and one step: the gradient at the received model, whatever the variates were."""
+    words = ("selector=all", "local.batch_size=full", "local.epochs=1")
+    world = world_of(tiny("algorithm=scaffold", *words))
+    states = lived(world, 3)
+    for before, after in pairwise(states):
+        held = after.memory["local"]
+        network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
+        for client, variate in zip(held["owner"].tolist(), held["rows"], strict=True):
+            network.load_state_dict(world.layout.views(before.models[0].flat.clone()))
+            shard = torch.from_numpy(world.partition.shard(client))
+            loss = torch.nn.functional.cross_entropy(network(world.train.inputs(shard)), world.train.y[shard])
+            grads = torch.autograd.grad(loss, list(network.parameters()))
+            torch.testing.assert_close(variate, torch.cat([grad.reshape(-1) for grad in grads]), atol=1e-5, rtol=0)
+
+
+def slope(world: World, state: State) -> float:
+    """Norm of the gradient of the mean loss over all examples."""
+    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
+    network.load_state_dict(world.layout.views(state.models[0].flat.clone()))
+    loss = torch.nn.functional.cross_entropy(network(world.train.inputs(slice(0, None))), world.train.y)
+    return float(torch.cat([each.reshape(-1) for each in torch.autograd.grad(loss, list(network.parameters()))]).norm())
+
+
+def test_it_finds_the_common_optimum_where_fedavg_drifts(tiny: Tiny):
+    """Clients of one class each, many local steps: the gradient of the common loss vanishes only with the variates."""
+    hard = (
+        "model.hidden=[]",
+        "dataset.classes=3",
+        "dataset.difficulty=2",
+        "federation=shards",
+        "federation.shards_per_client=1",
+        "selector=all",
+        "scenario.clients=3",
+        "local.lr=0.1",
+        "local.batch_size=full",
+        "local.epochs=null",
+        "local.steps=10",
+        "aggregator.weighting=uniform",
+    )
+    slopes = {}
+    for rule in ("sgd", "scaffold"):
+        world = world_of(tiny(f"local={rule}", *hard))
+        assert world.sizes.tolist() == [40, 40, 40]
+        slopes[rule] = slope(world, lived(world, 60)[-1])
+    assert slopes["scaffold"] < 0.2 * slopes["sgd"]
+
+
+def test_it_sends_twice_as_much(tiny: Tiny):
+    sizes = []
+    for rule in ("sgd", "scaffold"):
+        world = world_of(tiny(f"local={rule}", "fleet=simulated"))
+        _, row, _ = next(rounds(world.exp, world, world.beginning()))
+        sizes.append((row["mb_up"], row["mb_down"], world.at(1).resources(np.arange(2)).bits))
+    assert sizes[1] == tuple(2 * value for value in sizes[0])
+
+
+def test_other_optimizers_cannot_be_asked_for(tiny: Tiny):
+    with pytest.raises(ConfigError, match=r"unknown key local\.momentum"):
+        spec.build({**(config := tiny("local=scaffold")), "local": {**config["local"], "momentum": 0.9}})

@@ -1,0 +1,127 @@
+"""The models that clients use themselves: which, on what, and what is told of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fedexp import checkpoint, personal, spec
+from fedexp.records import TIMINGS
+from fedexp.round import run_round
+from fedexp.run import rounds
+from fedexp.training.workers import Crew
+from fedexp.values import Layout, State, Weights
+from fedexp.world import World, build_world
+
+Tiny = Callable[..., dict[str, Any]]
+HALF = "evaluation.personal_fraction=0.5"
+
+
+def world_of(config: dict[str, Any]) -> World:
+    return build_world(spec.build(config), None, Crew())
+
+
+def accuracy(world: World, row: torch.Tensor, index: np.ndarray) -> float:
+    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir)).eval()
+    network.load_state_dict(world.layout.views(row.clone()), strict=False)
+    place = torch.from_numpy(index)
+    return float((network(world.train.inputs(place)).argmax(dim=1) == world.train.y[place]).float().mean())
+
+
+def told(world: World, state: State) -> dict[str, Any]:
+    return personal.score_later(world.exp, world, state)()[0]
+
+
+def test_mean_and_lowest_tenth_by_hand():
+    assert personal.mean_and_worst(np.array([0.5, 1.0, 0.0])) == (0.5, 0.0)
+    assert personal.mean_and_worst(np.linspace(1, 0, 11)) == (pytest.approx(0.5), pytest.approx(0.05))
+    assert personal.mean_and_worst(np.arange(20) / 20)[1] == pytest.approx(0.025)
+
+
+def test_held_out_examples_are_never_trained_on(tiny: Tiny):
+    world = world_of(tiny(HALF, "federation=dirichlet", "federation.alpha=1"))
+    assert len(np.intersect1d(world.partition.indices, world.held_out.indices)) == 0
+    assert sorted([*world.partition.indices, *world.held_out.indices]) == list(range(120))
+    assert world.at(1).sizes.tolist() == world.partition.sizes.tolist()
+
+
+def test_without_own_models_it_is_the_global_one_everywhere(tiny: Tiny):
+    world = world_of(tiny(HALF))
+    state = run_round(world.exp, world, world.beginning())[0]
+    each = [accuracy(world, state.models[0].flat, world.held_out.shard(client)) for client in range(6)]
+    assert told(world, state) == pytest.approx({"personal_accuracy": np.mean(each), "personal_worst_decile": min(each)})
+
+
+def test_own_models_where_there_are_some(tiny: Tiny):
+    world = world_of(tiny("algorithm=fedplus", HALF, "local.epochs=5", "federation=dirichlet", "federation.alpha=0.5"))
+    state = run_round(world.exp, world, world.beginning())[0]
+    held = state.memory["local"]
+    own = dict(zip(held["owner"].tolist(), held["rows"], strict=True))
+    able = np.flatnonzero(world.held_out.sizes).tolist()
+    each = [accuracy(world, own.get(client, state.models[0].flat), world.held_out.shard(client)) for client in able]
+    assert 0 < len(own) < 6
+    assert told(world, state) == pytest.approx({"personal_accuracy": np.mean(each), "personal_worst_decile": min(each)})
+
+
+def test_own_buffers_belong_to_the_own_model(tiny: Tiny):
+    words = ("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]")
+    world = world_of(tiny(HALF, *words))
+    state = run_round(world.exp, world, world.beginning())[0]
+    held, parameters = state.memory["personal"], world.layout.parameters
+    owner = int(held["owner"][0])
+    (row,) = personal.own_models(world.exp, world, state, np.array([owner]))
+    assert torch.equal(row[:parameters], state.models[0].flat[:parameters])
+    assert torch.equal(row[parameters:], held["rows"][0])
+
+
+def test_malicious_clients_are_left_out_and_of_many_a_sample_is_measured(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    world = world_of(tiny(HALF, "scenario.malicious=2"))
+    assert personal.measured_clients(world.exp, world).tolist() == sorted(set(range(6)) - set(world.malicious.tolist()))
+    few = world_of(tiny(HALF, "evaluation.personal_clients=2"))
+    assert len(personal.measured_clients(few.exp, few)) == 2
+    state = world.beginning()
+    whole = told(world, state)
+    monkeypatch.setattr(personal, "FLOATS", 1)  # a job a client
+    assert told(world, state) == whole
+
+
+def test_what_malicious_clients_hold_out_is_not_poisoned(tiny: Tiny):
+    clean, poisoned = (world_of(tiny(HALF, "scenario.malicious=6", *more)) for more in ((), ("attack=label_flip",)))
+    held = torch.from_numpy(clean.held_out.indices)
+    assert torch.equal(clean.train.y[held], poisoned.train.y[held])
+    assert not torch.equal(clean.train.y, poisoned.train.y)
+
+
+def test_columns_only_where_asked_for_and_only_in_evaluated_rounds(tiny: Tiny):
+    world = world_of(tiny(HALF, "rounds=3", "evaluation.every=2"))
+    rows = [row for _, row, _ in rounds(world.exp, world, world.beginning())]
+    assert [row["personal_accuracy"] is None for row in rows] == [True, False, False]
+    plain = world_of(tiny())
+    assert (
+        not {"personal_accuracy", "personal_worst_decile"} & next(rounds(plain.exp, plain, plain.beginning()))[1].keys()
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["fedplus", "scaffold"])
+def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, algorithm: str, tmp_path: Path):
+    """What clients keep goes to disk after round 3 and comes back."""
+    plain = tiny(f"algorithm={algorithm}", HALF, "rounds=6")
+    world = world_of(plain)
+    whole = list(rounds(world.exp, world, world.beginning()))
+    checkpoint.save(tmp_path, whole[2][0], plain, {"name": "loop", "reason": ""})
+    loaded = checkpoint.load(tmp_path, plain, torch.device("cpu"))
+    assert loaded is not None
+    rest = list(rounds(world.exp, world, loaded[0]))
+    for (one, row, _), (other, line, _) in zip(whole[3:], rest, strict=True):
+        assert torch.equal(one.models[0].flat, other.models[0].flat)
+        assert {name: row[name] for name in row.keys() - TIMINGS} == {name: line[name] for name in row.keys() - TIMINGS}
+
+
+def test_a_global_model_of_another_width_is_used_as_it_is(tiny: Tiny):
+    world = world_of(tiny("aggregator=pfnm", "model.hidden=[3]", HALF))
+    wide = Layout(world.layout.names, ((5, 8), (5,), (10, 5), (10,)), world.layout.trainable)
+    state = world.beginning().after(models=(Weights(torch.zeros(wide.size), wide),))
+    assert 0 <= told(world, state)["personal_accuracy"] <= 1
