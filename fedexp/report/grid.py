@@ -60,6 +60,9 @@ def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
 
 
 def _axis(runs: Sequence[Run], name: str) -> tuple[str, ...]:
+    known = {key: None for run in runs for key in (*options(run), *settings(run))}
+    if name not in known:
+        raise ConfigError(f"--grid: no run has a setting {name}; {nearest(name, sorted(known))}")
     values = tuple(dict.fromkeys(_value(run, name) for run in runs))
     if len(values) > 1:
         return values
@@ -75,10 +78,9 @@ def _others(runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
 
 
 def _value(run: Run, name: str) -> str:
+    """A setting of a run as text; a dash where the run does not know it."""
     known = {**settings(run), **options(run)}
-    if name not in known and name not in run.config:
-        raise ConfigError(f"--grid: no setting {name} in {run.folder}; {nearest(name, sorted(known))}")
-    return value_text(known.get(name))
+    return value_text(known[name]) if name in known else "-"
 
 
 def _mean(values: list[float] | None) -> float:

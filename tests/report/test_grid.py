@@ -73,7 +73,7 @@ def test_the_page(study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     [
         ("aggregator", "--grid must be two settings"),
         ("aggregator,aggregator", "--grid must be two settings"),
-        ("aggregator,atack", "no setting atack in"),
+        ("aggregator,atack", "no run has a setting atack"),
         ("aggregator,selector", "selector is random in every run"),
     ],
 )
@@ -85,5 +85,5 @@ def test_refusals(study: Path, by: str, message: str, capsys: pytest.CaptureFixt
 
 
 def test_a_setting_that_is_unknown_names_the_nearest(study: Path):
-    with pytest.raises(ConfigError, match=r"no setting agregator in .*; did you mean aggregator\?"):
+    with pytest.raises(ConfigError, match=r"no run has a setting agregator; did you mean aggregator\?"):
         panels(collect([study])[0], ("agregator", "attack"))
