@@ -32,6 +32,7 @@ class Experiment(Part):
     scenario: Scenario
     evaluation: Evaluation
     checkpoint_s: Annotated[float, Range(0)]
+    pictures: bool = True
     dataset: Dataset
     federation: Federation
     model: Model

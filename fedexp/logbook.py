@@ -68,8 +68,9 @@ class Logbook:
         table = summary.read_metrics(self.folder / "metrics.csv")
         facts = summary.summarise(self.exp, self.world, self.state, table, self.counts)
         summary.write(self.folder / "summary.json", facts)
-        federation.draw(self.folder / "federation.png", self.counts, self.world.class_names)
-        curves.draw(self.folder / "curves.png", table)
+        if self.exp.pictures:
+            federation.draw(self.folder / "federation.png", self.counts, self.world.class_names)
+            curves.draw(self.folder / "curves.png", table)
         self.progress.say(closing.summary_table({**facts, "folder": str(self.folder)}))
 
     def _save(self) -> None:

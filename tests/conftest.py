@@ -26,6 +26,7 @@ TINY = (
     "rounds=2",
     "engine=loop",
     "engine.workers=1",
+    "pictures=false",
 )
 
 

@@ -81,8 +81,6 @@ def complete(folder: Path, rounds: int) -> pd.DataFrame:
     assert summary.keys() >= SUMMARY
     assert summary["final_accuracy"] == table["test_accuracy"].iloc[-1]
     assert summary["updates"] == table["participants"].sum()
-    for name in ("curves.png", "federation.png"):
-        assert (folder / name).read_bytes().startswith(b"\x89PNG")
     assert (folder / "federation.csv").exists()
     assert (folder / "state.pt").exists()
     return table
@@ -93,6 +91,14 @@ def test_two_rounds(tiny: Callable[..., dict[str, Any]], option: str, tmp_path: 
     run(tiny(option, *NEEDS.get(option, ())), tmp_path)
     table = complete(tmp_path, 2)
     assert table["sim_s"].notna().all() == (SIMULATED in (option, *NEEDS.get(option, ())))
+
+
+def test_pictures_are_drawn_unless_they_are_not_wanted(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+    run(tiny("pictures=true"), tmp_path / "drawn")
+    run(tiny(), tmp_path / "plain")
+    for name in ("curves.png", "federation.png"):
+        assert (tmp_path / "drawn" / name).read_bytes().startswith(b"\x89PNG")
+        assert not (tmp_path / "plain" / name).exists()
 
 
 @pytest.mark.parametrize("engine", ["loop", "stacked"])

@@ -10,7 +10,7 @@ from fedexp.conf_dir import conf_dir
 
 TINY = (
     *("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", "scenario.clients=6"),
-    *("scenario.participants=3", "rounds=2", "local.epochs=1", "engine=loop", "engine.workers=1"),
+    *("scenario.participants=3", "rounds=2", "local.epochs=1", "engine=loop", "engine.workers=1", "pictures=false"),
 )
 ALPHAS = ["selector.alpha1", "selector.alpha2", "selector.alpha3"]
 
