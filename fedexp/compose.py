@@ -1,6 +1,5 @@
 """Composing: from the words behind `fedexp run` to plain, checked configs, before anything is loaded or made."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -23,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from fedexp.endings import shown
 from fedexp.explain import COMPOSING, explain
+from fedexp.resolvers import register_resolvers
 from fedexp.spec import ConfigError, build
 
 
@@ -108,30 +108,6 @@ def start(request: Request) -> Composer:
     with composer.readable(request.config_name, request.overrides):
         _refuse_odd_choices(composer, request.overrides)
     return composer
-
-
-def register_resolvers() -> None:
-    """What the configs may ask for.
-
-    `${data_root:}` is the folder of the datasets, `${likely_malicious:clients,participants,malicious}` how many of a
-    round's uniformly drawn participants are malicious in 99 of 100 rounds at most.
-    """
-
-    def data_root() -> str:
-        from fedexp.data import store
-
-        return os.fspath(store.data_root())
-
-    def likely_malicious(clients: Any, participants: Any, malicious: Any) -> Any:
-        counts = (clients, participants, malicious)
-        if not malicious or not all(isinstance(count, int) and count >= 0 for count in counts):
-            return malicious  # what is no number is refused where it was given
-        from scipy.stats import hypergeom
-
-        return int(hypergeom.ppf(0.99, clients, min(malicious, clients), min(participants, clients)))
-
-    OmegaConf.register_new_resolver("data_root", data_root, replace=True)
-    OmegaConf.register_new_resolver("likely_malicious", likely_malicious, replace=True)
 
 
 def _refuse_odd_choices(composer: Composer, overrides: list[str]) -> None:

@@ -11,9 +11,9 @@ from hypothesis import settings
 from omegaconf import OmegaConf
 
 from fedexp import spec
-from fedexp.compose import register_resolvers
 from fedexp.conf_dir import conf_dir
 from fedexp.experiment import Experiment
+from fedexp.resolvers import register_resolvers
 
 settings.register_profile("busy", deadline=None)  # a first call imports, and the machine may be shared
 settings.load_profile("busy")

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
+from omegaconf import OmegaConf
 
-from fedexp import compose, sweep
+from fedexp import sweep
 from fedexp.compose import Request, checked, dotted, plain, read_config, start
 from fedexp.conf_dir import conf_dir
 from fedexp.explain import unknown_key
+from fedexp.resolvers import register_resolvers
 from fedexp.spec import ConfigError
 
 
@@ -159,7 +161,7 @@ def test_data_root_follows_the_environment(monkeypatch):
     monkeypatch.setenv("FEDEXP_DATA", "/somewhere")
     _, config = composed()
     assert plain(config)["data_dir"] == "/somewhere"
-    compose.register_resolvers()
+    register_resolvers()
 
 
 def test_read_config_gives_what_ran(tmp_path):
@@ -214,3 +216,23 @@ def test_every_option_composes():
         for option in sorted(Path(conf_dir() / group).glob("*.yaml")):
             _, config = composed(f"{group}={option.stem}")
             assert plain(config)["_target_"] == "fedexp.experiment.Experiment"
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((100, 20, 20), 8),
+        ((100, 20, 8), 4),
+        ((10, 10, 3), 3),
+        ((10, 3, 0), 0),
+        ((10, 30, 20), 10),
+        ((100, 20, "x"), "x"),
+    ],
+)
+def test_what_99_of_100_rounds_bring_at_most(counts, expected):
+    register_resolvers()
+    names = ("clients", "participants", "malicious")
+    config = OmegaConf.create(
+        {**dict(zip(names, counts, strict=True)), "f": "${likely_malicious:${clients},${participants},${malicious}}"}
+    )
+    assert config.f == expected

@@ -17,6 +17,7 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from fedexp.resolvers import register_resolvers
 from fedexp.spec import ConfigError
 
 
@@ -144,6 +145,7 @@ def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
     """The seed, and the flat config as written and resolved; where the data lay needs a resolver and plays no part."""
     written = {key: value for key, value in read_yaml(folder / ".hydra" / "config.yaml").items() if key != "data_dir"}
     seed = written.pop("seed", None)
+    register_resolvers()
     try:
         resolved = OmegaConf.to_container(OmegaConf.create({**written, "seed": 0}), resolve=True)
     except OmegaConfBaseException:
