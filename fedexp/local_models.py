@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from fedexp.experiment import Experiment
 from fedexp.round import dispatch
 from fedexp.training.workers import Work
-from fedexp.values import SERVER, State, Uploads, Weights
+from fedexp.values import SERVER, State, Uploads, Weights, finite
 from fedexp.world import World
 
 COLUMNS = ("local.test_accuracy", "ensemble.test_accuracy", "ensemble.test_loss")
@@ -53,7 +53,7 @@ def score_later(exp: Experiment, world: World, before: State, sent: Uploads) -> 
 def trained_rows(exp: Experiment, world: World, before: State, sent: Uploads) -> torch.Tensor:
     """The clients' own models at the end of the round that began with this state, `[C, D]`."""
     rows = dispatch(exp, world, before.models, sent.model, sent.owner, before.memory) + sent.delta
-    usable = (sent.owner != SERVER) & (sent.examples > 0) & rows.isfinite().all(dim=1).cpu().numpy()
+    usable = (sent.owner != SERVER) & (sent.examples > 0) & finite(rows)
     return rows[torch.from_numpy(usable).to(rows.device)]
 
 

@@ -23,24 +23,19 @@ import torch
 from fedexp.context import Context
 from fedexp.proximal import Penalty, part
 from fedexp.roles import Aggregator
+from fedexp.rows import blocks, distances_to
 from fedexp.spec import Positive, Range
 from fedexp.values import SERVER, ClientRows, Memory, Uploads, Weights
 
-COLUMNS = 1024
 FLOOR = 1e-9
 
 
 def mean(rows: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
     """The mean of `rows [n, P]`, each so many times, float64 [P]."""
-    return torch.cat([count @ block.double() for block in rows.split(COLUMNS, dim=1)]) / count.sum()
-
-
-def distances(rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """||w_k - x||, float64 [n]."""
-    square = torch.zeros(len(rows), dtype=torch.float64, device=rows.device)
-    for block, centre in zip(rows.split(COLUMNS, dim=1), x.split(COLUMNS), strict=True):
-        square += (block.double() - centre).square().sum(dim=1)
-    return square.sqrt()
+    total = rows.new_empty(rows.shape[1], dtype=torch.float64)
+    for place, block in blocks(rows):
+        total[place] = count @ block.double()
+    return total / count.sum()
 
 
 def geometric(
@@ -54,7 +49,7 @@ def geometric(
     tolerance, iterations = limits
     x = mean(rows, count)
     for taken in range(iterations):
-        distance = distances(rows, x)
+        distance = distances_to(rows, x)
         if not distance.any():
             return x, taken
         typical = float(distance.median())
@@ -68,8 +63,10 @@ def geometric(
 def coordinate(rows: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Tensor:
     """The centre of `rows [n, P]`, each so many times, under the sum of absolute values, float64 [P]."""
     solve = smoothed_median if rho else median_by_count
-    blocks = [solve(block.double().T.contiguous(), count, rho) for block in rows.split(COLUMNS, dim=1)]
-    return torch.cat(blocks)
+    centre = rows.new_empty(rows.shape[1], dtype=torch.float64)
+    for place, block in blocks(rows):
+        centre[place] = solve(block.double().T.contiguous(), count, rho)
+    return centre
 
 
 def ascending(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,7 +11,7 @@ import torch
 
 from fedexp.context import Context
 from fedexp.roles import Attack
-from fedexp.values import Memory, Uploads
+from fedexp.values import Memory, Uploads, finite
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Forging(Attack):
         if not count:
             return uploads, memory
         rows = torch.from_numpy(np.flatnonzero(malicious)).to(uploads.delta.device)
-        finite = uploads.delta.isfinite().all(dim=1).cpu().numpy()
-        honest = ~malicious & finite if (~malicious & finite).any() else malicious
+        sound = ~malicious & finite(uploads.delta)
+        honest = sound if sound.any() else malicious
         scene = Scene(uploads.owner[malicious], uploads.delta[rows], uploads.where(honest).delta, memory, ctx)
         forged, memory = self.forge(scene)
         return uploads.with_delta(uploads.delta.index_copy(0, rows, forged.to(uploads.delta.dtype))), memory

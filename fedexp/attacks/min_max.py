@@ -13,6 +13,7 @@ from typing import Literal
 import torch
 
 from fedexp.attacks.forging import Forging, Scene
+from fedexp.rows import squared_distances
 from fedexp.values import Memory
 
 
@@ -23,7 +24,7 @@ def largest_step(mean: torch.Tensor, direction: torch.Tensor, rows: torch.Tensor
         return 0.0
     apart = mean - rows
     along, own = apart @ direction, (apart * apart).sum(dim=1)
-    slack = (torch.cdist(rows, rows, compute_mode="donot_use_mm_for_euclid_dist").max() ** 2 - own).clamp(min=0)
+    slack = (squared_distances(rows).max() - own).clamp(min=0)
     return float(((along * along + square * slack).sqrt() - along).min()) / square
 
 

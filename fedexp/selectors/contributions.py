@@ -16,7 +16,7 @@ from fedexp.context import Context
 from fedexp.roles import Selector
 from fedexp.shapley.estimate import EXACT_AT_MOST, Shapley
 from fedexp.spec import ConfigError, Range
-from fedexp.values import Memory, Uploads
+from fedexp.values import Memory, Uploads, finite
 
 
 def coalition_mix(members: np.ndarray, share: np.ndarray) -> np.ndarray:
@@ -33,7 +33,7 @@ def coalition_mix(members: np.ndarray, share: np.ndarray) -> np.ndarray:
 def round_values(shapley: Shapley, uploads: Uploads, ctx: Context) -> tuple[np.ndarray, dict[str, Any]]:
     """Shapley values of the uploads, float64 [C], and what to record of how they were found."""
     begun = time.perf_counter()
-    usable = (uploads.owner >= 0) & uploads.delta.isfinite().all(dim=1).cpu().numpy()
+    usable = (uploads.owner >= 0) & finite(uploads.delta)
     players = uploads.where(usable)
     before = ctx.models[0].flat
     rows, share = torch.cat([before[None], before + players.delta]), ctx.shares(players)
