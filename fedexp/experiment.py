@@ -7,6 +7,7 @@ from typing import Annotated
 from fedexp.data.dataset import Dataset
 from fedexp.evaluation import Evaluation
 from fedexp.federations.federation import Federation
+from fedexp.privacy.privacy import Privacy
 from fedexp.roles import Aggregator, Attack, Fleet, LocalRule, Model, PreAggregation, Selector, ServerOptimizer, Stop
 from fedexp.spec import ConfigError, Part, Range, option
 from fedexp.training.engine import Engine
@@ -40,6 +41,7 @@ class Experiment(Part):
     selector: Selector
     fleet: Fleet
     attack: Attack
+    privacy: Privacy
     pre_aggregation: PreAggregation
     aggregator: Aggregator
     server_optimizer: ServerOptimizer
@@ -83,6 +85,7 @@ class Experiment(Part):
         self.aggregator.refuse(self.model, facts)
         self.federation.refuse(facts)
         self.attack.refuse(facts)
+        self.privacy.refuse(self.model, facts)
 
     def refuse_new_layouts(self) -> None:
         """Raises ConfigError where the aggregator changes the global model's shape and another part needs it kept."""

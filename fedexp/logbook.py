@@ -37,6 +37,8 @@ class Logbook:
             f"{world.layout.parameters:,} parameters, {world.crew.size} worker(s) on {summary.device_name(exp)}"
         )
         self.progress.say(f"engine {world.choice.name}: {world.choice.reason}")
+        if (promise := exp.privacy.promise()) is not None:
+            self.progress.say(f"privacy: {promise}")
         if self.state.round:
             self.progress.say(f"continuing after round {self.state.round}")
         return self
@@ -51,7 +53,8 @@ class Logbook:
     def record(self, state: State, row: Row, sent: Uploads) -> None:
         """Writes a round's lines, and the state if the last one is old enough."""
         self.metrics.append([row], METRICS)
-        self.clients.append(client_rows(state.round, sent), CLIENTS)
+        charged = self.exp.privacy.statement(sent.owner, state.memory.get("privacy", {}), self.world.at(state.round))
+        self.clients.append(client_rows(state.round, sent, charged), CLIENTS)
         self.progress.round(row)
         self.state = state
         if time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:

@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fedexp.values import Uploads
 
 METRICS = (
@@ -86,12 +88,12 @@ def truncate(path: Path, upto: int) -> tuple[str, ...] | None:
     return columns
 
 
-def client_rows(number: int, uploads: Uploads) -> list[dict[str, Any]]:
-    """What every participant of a round reports."""
+def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+    """What every participant of a round reports, and what it has been charged for its privacy so far."""
     losses = (uploads.loss_before, uploads.loss_after) if uploads.exact is None else uploads.exact.T
-    columns = (uploads.owner, uploads.examples, *losses)
+    columns = (uploads.owner, uploads.examples, *losses, *charged.values())
     return [
-        dict(zip(CLIENTS, (number, *values), strict=True))
+        dict(zip((*CLIENTS, *charged), (number, *values), strict=True))
         for values in zip(*(column.tolist() for column in columns), strict=True)
     ]
 

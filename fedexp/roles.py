@@ -15,7 +15,7 @@ from torch import nn
 from fedexp.data.dataset import Facts, Split
 from fedexp.resources import Resources
 from fedexp.spec import ConfigError, Part, Positive, Range
-from fedexp.values import Layout, Memory, Plan, Trained, Uploads, Weights
+from fedexp.values import Columns, Layout, Memory, Plan, Trained, Uploads, Weights
 
 if TYPE_CHECKING:
     from fedexp.context import Context
@@ -227,11 +227,6 @@ class Stop(Part):
     needs_validation = False
     needs_clock = False
 
-    def judge(
-        self,
-        scores: dict[str, float],
-        seconds: float,
-        memory: Memory,
-    ) -> tuple[str | None, Memory]:
-        """A reason to stop after this round, or None. `scores` are of the server's validation data."""
+    def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
+        """A reason to stop after this round, or None, given the round's line of metrics.csv less the test data."""
         return None, memory

@@ -35,6 +35,7 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     clock.lap("train_s")
     uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, plan, mem.get("fleet", {}), ctx)
     uploads, mem["attack"] = exp.attack.tamper(uploads, mem.get("attack", {}), ctx)
+    uploads, mem["privacy"] = exp.privacy.protect(uploads, mem["privacy"], ctx)
     mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
     clock.lap("select_s")
 
@@ -78,7 +79,7 @@ def train(  # noqa: PLR0913
 ) -> tuple[Uploads, dict[str, Memory]]:
     """Trains every participant on its own batches; the deltas, and what stays with the clients."""
     batches = tuple(
-        draw_batches(exp.local, len(shard), ctx.rng("batches", int(owner)))
+        draw_batches(exp.local, len(shard), ctx.rng("batches", int(owner)), exp.privacy.sampling)
         for owner, shard in zip(plan.owner, plan.shards, strict=True)
     )
     start, anchor = exp.local.begin(received, plan.owner, mem.get("local", {}), ctx)
@@ -89,6 +90,7 @@ def train(  # noqa: PLR0913
     world.crew.execute(work)
     rows, losses = work.out[:, : world.layout.size], work.out[:, world.layout.size :].cpu().double().numpy()
     trained = Trained(plan.owner, np.array([each.steps for each in batches], np.int64), received, start, rows)
+    mem["privacy"] = exp.privacy.spend(trained.owner, trained.steps, mem.get("privacy", {}), ctx)
     mem["personal"] = keep(exp.model.personal(world.layout), trained, mem.get("personal", {}))
     delta, mem["local"] = exp.local.finish(trained, mem.get("local", {}), ctx)
     importance = np.ones(len(plan.owner)) if plan.importance is None else plan.importance

@@ -54,6 +54,7 @@ def conduct(config: dict[str, Any], folder: Path | None) -> None:
     saved = crew.agree(checkpoint.load(folder, config, device) if folder else None)
     state, made_by = saved or (None, None)
     world = build_world(exp, Choice(**made_by) if made_by else None, crew)
+    exp = world.exp
     state = state or world.beginning()
     with staffed(exp, world, state) as world:
         if folder is None:
@@ -129,14 +130,13 @@ def reason_to_stop(state: State) -> str | None:
 
 def judge(exp: Experiment, world: World, state: State, row: Row) -> tuple[State, Row]:
     """Looks at the server's validation data where that is asked for, and asks the stop rule."""
-    scores: dict[str, float] = {}
     due = exp.evaluation.validation and (state.round % exp.evaluation.every == 0 or state.round == exp.rounds)
     if exp.stop.needs_validation or due:
         assert world.validation is not None
         measured = world.score(state.models[0], world.validation)
-        scores = {"loss": measured.loss, "accuracy": measured.accuracy}
-        row = row | {f"validation_{name}": value for name, value in scores.items()} | {"evaluate_s": measured.seconds}
-    reason, memory = exp.stop.judge(scores, state.sim_s, state.memory.get("stop", {}))
+        scores = {"validation_loss": measured.loss, "validation_accuracy": measured.accuracy}
+        row = row | scores | {"evaluate_s": measured.seconds}
+    reason, memory = exp.stop.judge(row, state.memory.get("stop", {}))
     own = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
     state = state.after(memory={**state.memory, "stop": {**memory, "reason": reason}})
     return state, row | own | {"host_s": state.host_s}

@@ -135,10 +135,11 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     partition, held_out = hold_out(whole, fraction, stream(exp.seed, "held_out"))
     malicious = draw_malicious(exp, partition.clients)
     data = poisoned(exp, data, partition, malicious)
+    exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.scenario.participants))
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
     validation = train.subset(held) if len(held) else None
     rows = min(exp.scenario.participants, partition.clients)
-    choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, rows))
+    choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, exp.privacy, rows))
     floats = activation_floats(network(), test)
     return World(
         exp=exp,
@@ -154,7 +155,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         labels=data.train.y.numpy(),
         class_names=data.class_names,
         choice=choice,
-        trainer=choice.trainer(network, layout, train, exp.local, exp.engine.memory_mb),
+        trainer=choice.trainer(network, layout, train, exp.local, exp.privacy, exp.engine.memory_mb),
         scorer=Scorer(network(), layout, exp.engine.chunk(floats), device),
         mixtures=MixtureScorer(network(), layout, floats, device),
         crew=crew,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fedexp.roles import Stop
 from fedexp.spec import Range
-from fedexp.values import Memory
+from fedexp.values import Columns, Memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,10 +18,10 @@ class Patience(Stop):
 
     needs_validation = True
 
-    def judge(self, scores: dict[str, float], seconds: float, memory: Memory) -> tuple[str | None, Memory]:
+    def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
         best, idle = memory.get("best", math.inf), memory.get("idle", 0)
-        better = scores["loss"] < best - self.min_delta
-        best, idle = (scores["loss"], 0) if better else (best, idle + 1)
-        columns = {f"validation_{name}": value for name, value in scores.items()}
+        loss = row["validation_loss"]
+        assert loss is not None
+        best, idle = (loss, 0) if loss < best - self.min_delta else (best, idle + 1)
         reason = f"validation loss has not improved for {idle} rounds" if idle >= self.rounds else None
-        return reason, {"best": best, "idle": idle, "columns": columns}
+        return reason, {"best": best, "idle": idle}

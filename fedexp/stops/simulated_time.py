@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fedexp.roles import Stop
 from fedexp.spec import Positive
-from fedexp.values import Memory
+from fedexp.values import Columns, Memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +16,8 @@ class SimulatedTime(Stop):
 
     needs_clock = True
 
-    def judge(self, scores: dict[str, float], seconds: float, memory: Memory) -> tuple[str | None, Memory]:
+    def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
+        seconds = row["sim_s"]
+        assert seconds is not None
         done = seconds >= 60 * self.minutes
         return (f"the budget of {self.minutes:g} simulated minutes is spent" if done else None), memory

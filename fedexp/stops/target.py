@@ -5,7 +5,7 @@ from typing import Annotated
 
 from fedexp.roles import Stop
 from fedexp.spec import Fraction
-from fedexp.values import Memory
+from fedexp.values import Columns, Memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,8 @@ class Target(Stop):
 
     needs_validation = True
 
-    def judge(self, scores: dict[str, float], seconds: float, memory: Memory) -> tuple[str | None, Memory]:
-        memory = {**memory, "columns": {f"validation_{name}": value for name, value in scores.items()}}
-        done = scores["accuracy"] >= self.accuracy
-        return (f"validation accuracy {scores['accuracy']:.4f} reached {self.accuracy:g}" if done else None), memory
+    def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
+        accuracy = row["validation_accuracy"]
+        assert accuracy is not None
+        done = accuracy >= self.accuracy
+        return (f"validation accuracy {accuracy:.4f} reached {self.accuracy:g}" if done else None), memory

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedexp.privacy.privacy import Sampling
 from fedexp.roles import LocalRule
 
 
@@ -13,12 +14,13 @@ class Batches:
     """The mini-batches of one client in one round.
 
     Step s takes the examples at positions `order[bounds[s]:bounds[s + 1]]` of the client's shard; `epoch` is the
-    number of steps of one epoch.
+    number of steps of one epoch, `size` the size that was asked for, which a single batch may miss.
     """
 
     order: np.ndarray
     bounds: np.ndarray
     epoch: int
+    size: int
 
     @property
     def steps(self) -> int:
@@ -31,34 +33,49 @@ class Batches:
         return np.diff(self.bounds)
 
 
-def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator) -> Batches:
+def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator, sampling: Sampling = "rule") -> Batches:
     """Cuts a client's examples in batches, epoch after epoch, reshuffled each time if the rule shuffles.
 
     An epoch has ceil(n / B) steps, floor with `drop_last`; a client with fewer than B examples then takes none.
+    Privacy asks for others: `shuffled` is the rule with both, and with `poisson` every example enters each of as many
+    batches by a coin of its own that shows B / n, so that batches differ in size and may be empty.
     """
     size = examples if rule.batch_size == "full" else rule.batch_size
-    per_epoch = 0 if examples == 0 else examples // size if rule.drop_last else math.ceil(examples / size)
+    private = sampling != "rule"
+    whole = rule.drop_last or private
+    per_epoch = 0 if examples == 0 else examples // size if whole else math.ceil(examples / size)
     if per_epoch == 0:
-        return Batches(np.zeros(0, np.int64), np.zeros(1, np.int64), 0)
+        return Batches(np.zeros(0, np.int64), np.zeros(1, np.int64), 0, size)
     steps = rule.steps if rule.epochs is None else rule.epochs * per_epoch
     assert steps is not None
+    if sampling == "poisson":
+        return _flipped(size / examples, steps, examples, rng, per_epoch, size)
     epochs = math.ceil(steps / per_epoch)
     visited = min(per_epoch * size, examples)
-    orders = [rng.permutation(examples) if rule.shuffle else np.arange(examples) for _ in range(epochs)]
+    mixed = rule.shuffle or private
+    orders = [rng.permutation(examples) if mixed else np.arange(examples) for _ in range(epochs)]
     ends = np.minimum(np.arange(1, per_epoch + 1) * size, visited)
     bounds = np.concatenate([[0], (np.arange(epochs)[:, None] * visited + ends).ravel()[:steps]])
     order = np.concatenate([order[:visited] for order in orders])
-    return Batches(order[: bounds[-1]], bounds, per_epoch)
+    return Batches(order[: bounds[-1]], bounds, per_epoch, size)
+
+
+def _flipped(rate: float, steps: int, examples: int, rng: np.random.Generator, epoch: int, size: int) -> Batches:
+    """Poisson sampling: batches of independent coins; a batch is a set, its order says nothing."""
+    drawn = [np.flatnonzero(rng.random(examples) < rate) for _ in range(steps)]
+    bounds = np.concatenate([[0], np.cumsum([len(batch) for batch in drawn])])
+    return Batches(np.concatenate(drawn), bounds, epoch, size)
 
 
 def running_losses(losses: np.ndarray, batches: Batches) -> tuple[float, float]:
-    """Example-weighted mean loss over the steps of the first and of the last epoch; NaN where there was no step."""
+    """Example-weighted mean loss over the steps of the first and of the last epoch; NaN where they saw no example."""
     if batches.steps == 0:
         return math.nan, math.nan
     counts = batches.counts
     last = (batches.steps - 1) // batches.epoch * batches.epoch
     first = slice(0, batches.epoch)
-    return (
-        float(np.average(losses[first], weights=counts[first])),
-        float(np.average(losses[last:], weights=counts[last:])),
-    )
+    return _average(losses[first], counts[first]), _average(losses[last:], counts[last:])
+
+
+def _average(losses: np.ndarray, counts: np.ndarray) -> float:
+    return float(np.average(losses, weights=counts)) if counts.any() else math.nan

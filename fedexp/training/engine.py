@@ -16,6 +16,7 @@ from torch import nn
 from fedexp.data.store import cache_dir
 from fedexp.examples import Examples
 from fedexp.files import write_atomically
+from fedexp.privacy.privacy import Privacy
 from fedexp.roles import LocalRule
 from fedexp.spec import ConfigError, Part, Positive, Range
 from fedexp.training.batches import Batches, draw_batches
@@ -72,7 +73,9 @@ class Engine(Part):
         budget = 2**30 if self.place().type == "cuda" else 2**23
         return int(np.clip(budget // floats, 50, 10_000))
 
-    def choose(self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, rows: int) -> "Choice":
+    def choose(
+        self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
+    ) -> "Choice":
         """The trainer's name and why."""
         raise NotImplementedError
 
@@ -85,19 +88,21 @@ class Choice:
     reason: str
 
     def trainer(
-        self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, memory_mb: float
+        self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, memory_mb: float
     ) -> Trainer:
         """The trainer of that name."""
         if self.name == "loop":
-            return Loop(network(), layout, examples, rule)
-        return Stacked(network(), layout, examples, rule, memory_mb)
+            return Loop(network(), layout, examples, rule, privacy)
+        return Stacked(network(), layout, examples, rule, privacy, memory_mb)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoopEngine(Engine):
     """One client after another."""
 
-    def choose(self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, rows: int) -> Choice:
+    def choose(
+        self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
+    ) -> Choice:
         return Choice("loop", "as asked")
 
 
@@ -105,7 +110,9 @@ class LoopEngine(Engine):
 class StackedEngine(Engine):
     """All clients of the round at once."""
 
-    def choose(self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, rows: int) -> Choice:
+    def choose(
+        self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
+    ) -> Choice:
         return Choice("stacked", "as asked")
 
 
@@ -113,7 +120,9 @@ class StackedEngine(Engine):
 class AutoEngine(Engine):
     """Chooses by device and kind of network, else by a short measurement that is made once a machine and remembered."""
 
-    def choose(self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, rows: int) -> Choice:
+    def choose(
+        self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
+    ) -> Choice:
         if examples.x.device.type == "cuda":
             return Choice("stacked", "a GPU runs all rows with the kernels of one")
         if rows == 1:
@@ -121,38 +130,43 @@ class AutoEngine(Engine):
         if any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in network().modules()):
             return Choice("loop", "a CPU runs stacked convolutions slower than one client after another")
         rows = min(rows, 16)
-        note = cache_dir() / "engine" / f"{_question(layout, examples, rule, rows)}.json"
+        note = cache_dir() / "engine" / f"{_question(layout, examples, rule, privacy, rows)}.json"
         if note.is_file():
             try:
                 known = json.loads(note.read_text())
                 return Choice(known["name"], known["reason"] + ", measured earlier on this machine")
             except (ValueError, KeyError):
                 pass  # a damaged note is measured again and replaced
-        choice = _measure(network, layout, examples, rule, rows)
+        choice = _measure(network, layout, examples, rule, privacy, rows)
         write_atomically(note, json.dumps({"name": choice.name, "reason": choice.reason}).encode())
         return choice
 
 
-def _question(layout: Layout, examples: Examples, rule: LocalRule, rows: int) -> str:
+def _question(layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int) -> str:
     """What the measurement depends on, as a digest."""
     machine = (platform.machine(), platform.processor(), torch.__version__, torch.get_num_threads())
-    asked = (machine, layout.shapes, tuple(examples.x.shape[1:]), repr(rule), rows)
+    private = privacy.example_clip is not None
+    asked = (machine, layout.shapes, tuple(examples.x.shape[1:]), repr(rule), private, privacy.sampling, rows)
     return hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
 
 
-def _measure(network: Network, layout: Layout, examples: Examples, rule: LocalRule, rows: int) -> Choice:
+def _measure(
+    network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
+) -> Choice:
     """Milliseconds a row and step of both engines on a few made batches; stacking must win clearly to be chosen."""
     size = 20 if rule.batch_size == "full" else rule.batch_size
     count = min(2 * size, len(examples))
     shards = tuple(np.arange(count) for _ in range(rows))
-    batches = tuple(draw_batches(rule, count, np.random.default_rng(0)) for _ in range(rows))
-    cut = tuple(Batches(each.order[: each.bounds[:3].max()], each.bounds[:3], each.epoch) for each in batches)
+    batches = tuple(draw_batches(rule, count, np.random.default_rng(0), privacy.sampling) for _ in range(rows))
+    cut = tuple(
+        Batches(each.order[: each.bounds[:3].max()], each.bounds[:3], each.epoch, each.size) for each in batches
+    )
     steps = sum(each.steps for each in cut)
     start = torch.zeros((1, layout.size), device=examples.x.device).expand(rows, -1)
     task = Task(start, start[:, : layout.parameters], Plan(np.arange(rows), shards), cut, 0, 0)
     spent = {}
     for name in ("loop", "stacked"):
-        trainer = Choice(name, "").trainer(network, layout, examples, rule, 512.0)
+        trainer = Choice(name, "").trainer(network, layout, examples, rule, privacy, 512.0)
         trainer.run(task, np.arange(rows))
         begin = time.perf_counter()
         trainer.run(task, np.arange(rows))

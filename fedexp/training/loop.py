@@ -16,9 +16,11 @@ from torch.nn import functional as F
 
 from fedexp.examples import Examples
 from fedexp.models.layers import Dropout
+from fedexp.privacy.privacy import Privacy
 from fedexp.roles import LocalRule
 from fedexp.streams import stream
 from fedexp.training.batches import Batches, running_losses
+from fedexp.training.private import Clipped, Noise
 from fedexp.values import Layout, Plan
 
 CACHED_FLOATS = 2**26  # a client's normalised examples are kept for the round up to this size (256 MB)
@@ -38,6 +40,10 @@ class Task:
     def dropout_seed(self, row: int) -> int:
         """The seed of one row's dropout masks."""
         return int(stream(self.seed, self.round, "dropout", int(self.plan.owner[row])).integers(2**62))
+
+    def noise_seed(self, row: int) -> int:
+        """The seed of the noise that keeps one row's examples private."""
+        return int(stream(self.seed, self.round, "privacy", int(self.plan.owner[row])).integers(2**62))
 
 
 class Trainer(Protocol):
@@ -62,9 +68,16 @@ def bind(network: nn.Module, layout: Layout, row: torch.Tensor) -> None:
 class Loop:
     """Trains rows one after another."""
 
-    def __init__(self, network: nn.Module, layout: Layout, examples: Examples, rule: LocalRule) -> None:
+    def __init__(
+        self, network: nn.Module, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy
+    ) -> None:
         self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
         device = examples.x.device
+        self.take_gradient = self._mean
+        if privacy.example_clip is not None:
+            self.clipped = Clipped(network, layout, privacy.example_clip, examples.inputs(slice(0, 1)))
+            self.noise = Noise(1, layout.parameters, privacy.example_noise, device)
+            self.take_gradient = self._noised
         self.row = torch.zeros(layout.size, device=device)
         self.grad = torch.zeros(layout.parameters, device=device)
         self.slots = torch.zeros((rule.slots, layout.parameters), device=device)
@@ -92,6 +105,8 @@ class Loop:
         self.step.zero_()
         if self.dropouts:
             self.generator.manual_seed(task.dropout_seed(row))
+        if self.take_gradient == self._noised:
+            self.noise.begin([task.noise_seed(row)], [batches.size])
         losses = self._descend(task.anchor[row], task.plan.shards[row], batches)
         return torch.cat([self.row, self.row.new_tensor(running_losses(losses, batches))])
 
@@ -103,15 +118,26 @@ class Loop:
         w, losses = self.row[: self.layout.parameters], []
         pulled = self.rule.pulls(batches.steps, batches.epoch).tolist()
         for (inputs, labels), due in zip(self._batches(shard, batches), pulled, strict=True):
-            loss = F.cross_entropy(self.network(inputs), labels)
-            losses.append(loss.detach())
-            grads = torch.autograd.grad(loss, self.parameters)
-            torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
+            losses.append(self.take_gradient(inputs, labels))
             self.step += 1
             self.rule.update(w, self.rule.direction(self.grad, w, anchor), self.slots, self.step, None)
             if due:
                 self.rule.pull(w, anchor, None)
         return torch.stack(losses).cpu().numpy()
+
+    def _mean(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Puts the gradient of the batch's mean loss in place; returns the loss."""
+        loss = F.cross_entropy(self.network(inputs), labels)
+        grads = torch.autograd.grad(loss, self.parameters)
+        torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
+        return loss.detach()
+
+    def _noised(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Puts the private gradient in place; returns the mean loss."""
+        self.noise.draw(np.ones(1, dtype=bool))
+        total, loss = self.clipped.batch(self.row, inputs, labels)
+        self.grad.copy_(self.noise.released(total[None])[0])
+        return loss
 
     def _batches(self, shard: np.ndarray, batches: Batches) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """Every batch in turn. A client that is small enough is normalised once, and gathered once an epoch."""

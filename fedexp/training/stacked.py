@@ -14,25 +14,33 @@ from torch.nn import functional as F
 
 from fedexp.examples import Examples
 from fedexp.models.layers import BatchNorm, Dropout
+from fedexp.privacy.privacy import Privacy
 from fedexp.roles import LocalRule
 from fedexp.training.batches import running_losses
 from fedexp.training.loop import Task
+from fedexp.training.private import Clipped, Noise
 from fedexp.values import Layout
 
 Tensors = tuple[torch.Tensor, ...]
 
 
 class Bucket:
-    """The tensors of the rows that train together: `w [R, D]`, optimizer slots, the present batch, its mask, pulls."""
+    """The tensors of the rows that train together: `w [R, D]`, optimizer slots, the present batch and its mask.
 
-    def __init__(self, rows: int, batch: int, layout: Layout, rule: LocalRule, device: torch.device) -> None:
+    `active` and `due [R, 1]` say who takes the present step and who is pulled after it; `noise` is there for private
+    training alone.
+    """
+
+    def __init__(self, rows: int, batch: int, layout: Layout, slots: int, device: torch.device) -> None:
         self.w = torch.zeros((rows, layout.size), device=device)
         self.anchor = torch.zeros((rows, layout.parameters), device=device)
-        self.slots = torch.zeros((rule.slots, rows, layout.parameters), device=device)
+        self.slots = torch.zeros((slots, rows, layout.parameters), device=device)
         self.step = torch.zeros((), device=device)
         self.index = torch.zeros((rows, batch), dtype=torch.int64, device=device)
         self.mask = torch.zeros((rows, batch), dtype=torch.bool, device=device)
+        self.active = torch.zeros((rows, 1), device=device)
         self.due = torch.zeros((rows, 1), device=device)
+        self.noise: Noise | None = None
         self.loss = torch.zeros(rows, device=device)
 
     def load(self, task: Task, rows: torch.Tensor) -> None:
@@ -48,24 +56,36 @@ class Stacked:
     """Trains rows together."""
 
     def __init__(
-        self, network: nn.Module, layout: Layout, examples: Examples, rule: LocalRule, memory_mb: float
+        self,
+        network: nn.Module,
+        layout: Layout,
+        examples: Examples,
+        rule: LocalRule,
+        privacy: Privacy,
+        memory_mb: float,
     ) -> None:
         self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
-        self.memory_mb = memory_mb
+        self.privacy, self.memory_mb = privacy, memory_mb
         self.norms = [layer for layer in network.modules() if isinstance(layer, BatchNorm)]
         self.dropouts = [layer for layer in network.modules() if isinstance(layer, Dropout)]
         self.generator = torch.Generator(device=examples.x.device)
         for layer in self.dropouts:
             layer.generator = self.generator
         self.activations = activation_floats(network, examples)
-        self.gradients = vmap(grad(self._loss, has_aux=True), randomness="different")
+        self.clipped: Clipped | None = None
+        if privacy.example_clip is not None:
+            self.clipped = Clipped(network, layout, privacy.example_clip, examples.inputs(slice(0, 1)))
+            self.activations += self.clipped.formed
+        gradient = grad(self._loss, has_aux=True) if self.clipped is None else self.clipped.summed
+        self.gradients = vmap(gradient, randomness="different")
         self.captured: dict[tuple[int, int], tuple[Bucket, torch.cuda.CUDAGraph]] = {}
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """Buckets of rows with similar numbers of steps, at least one a worker, each within the memory bound."""
         steps = np.array([batches.steps for batches in task.batches])
         batch = max((int(batches.counts.max(initial=1)) for batches in task.batches), default=1)
-        floats = self.layout.size * (6 + self.rule.slots) + batch * self.activations
+        rows = 6 + self.rule.slots + (self.clipped is not None)
+        floats = self.layout.size * rows + batch * self.activations
         fits = max(1, int(self.memory_mb * 1e6 / (4 * floats)))
         size = max(1, min(fits, math.ceil(len(steps) / workers)))
         order = np.argsort(-steps, kind="stable")
@@ -74,15 +94,23 @@ class Stacked:
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         """Trains these rows together; `[R, D + 2]` in their order."""
         index, mask = self._schedule(task, rows)
+        steps = np.array([task.batches[row].steps for row in rows])
+        taking = np.arange(len(index))[:, None] < steps
+        active = self.examples.to_device(taking[:, :, None].astype(np.float32))
         due = self._pulls(task, rows, len(index))
         if self.dropouts:
             self.generator.manual_seed(task.dropout_seed(int(rows[0])))
         self.network.train()
         bucket, take_step = self._bucket(task, rows, index.shape[2])
+        if bucket.noise is not None:
+            bucket.noise.begin([task.noise_seed(row) for row in rows], [task.batches[row].size for row in rows])
         losses = torch.zeros(index.shape[:2], device=bucket.w.device)
         for step in range(len(index)):
+            bucket.active.copy_(active[step])
             if len(due):
                 bucket.due.copy_(due[step])
+            if bucket.noise is not None:
+                bucket.noise.draw(taking[step])
             bucket.index.copy_(index[step])
             bucket.mask.copy_(mask[step])
             take_step()
@@ -132,9 +160,10 @@ class Stacked:
         x, y = self.examples.inputs(bucket.index), self.examples.y[bucket.index]
         w, buffers = bucket.w[:, :parameters], bucket.w[:, parameters:]
         gradient, (loss, moved) = self.gradients(w, buffers, x, y, bucket.mask)
-        active = bucket.mask.any(dim=1, keepdim=True).to(w.dtype)
+        if bucket.noise is not None:
+            gradient = bucket.noise.released(gradient)
         bucket.step += 1
-        self.rule.update(w, self.rule.direction(gradient, w, bucket.anchor), bucket.slots, bucket.step, active)
+        self.rule.update(w, self.rule.direction(gradient, w, bucket.anchor), bucket.slots, bucket.step, bucket.active)
         self.rule.pull(w, bucket.anchor, bucket.due)
         buffers.copy_(moved)
         bucket.loss.copy_(loss)
@@ -143,8 +172,7 @@ class Stacked:
         """A loaded bucket and what takes its steps: a replayed graph on a GPU, the plain function elsewhere."""
         place, shape = self.examples.to_device(rows), (len(rows), batch)
         if place.device.type != "cuda":
-            bucket = Bucket(*shape, self.layout, self.rule, place.device)
-            bucket.load(task, place)
+            bucket = self._made(task, place, batch)
             return bucket, lambda: self._step(bucket)
         if shape not in self.captured:
             self.captured[shape] = self._capture(task, place, batch)
@@ -152,9 +180,15 @@ class Stacked:
         bucket.load(task, place)
         return bucket, graph.replay
 
-    def _capture(self, task: Task, rows: torch.Tensor, batch: int) -> tuple[Bucket, torch.cuda.CUDAGraph]:
-        bucket = Bucket(len(rows), batch, self.layout, self.rule, rows.device)
+    def _made(self, task: Task, rows: torch.Tensor, batch: int) -> Bucket:
+        bucket = Bucket(len(rows), batch, self.layout, self.rule.slots, rows.device)
         bucket.load(task, rows)
+        if self.clipped is not None:
+            bucket.noise = Noise(len(rows), self.layout.parameters, self.privacy.example_noise, rows.device)
+        return bucket
+
+    def _capture(self, task: Task, rows: torch.Tensor, batch: int) -> tuple[Bucket, torch.cuda.CUDAGraph]:
+        bucket = self._made(task, rows, batch)
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):

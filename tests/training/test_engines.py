@@ -264,6 +264,6 @@ def test_layout_is_shared_by_both_trainers(tiny: Tiny):
     facts = world.exp.dataset.facts(world.exp.data_dir)
     network = world.exp.model.network(facts)
     assert Layout.of(network) == world.layout
-    stacked = Stacked(network, world.layout, world.train, world.exp.local, 512)
+    stacked = Stacked(network, world.layout, world.train, world.exp.local, world.exp.privacy, 512)
     rows = np.arange(2)
     torch.testing.assert_close(stacked.run(task, rows), world.trainer.run(task, rows), atol=1e-4, rtol=1e-3)

@@ -1,0 +1,63 @@
+"""The contract of privacy: what engines do with single examples, what is done to uploads, and the ledger.
+
+Legend: C participants, N clients, D entries of a model.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from fedexp.data.dataset import Facts
+from fedexp.roles import LocalRule, Model
+from fedexp.spec import Part
+from fedexp.values import Memory, Uploads
+
+if TYPE_CHECKING:
+    from fedexp.context import Context
+
+Sampling = Literal["rule", "poisson", "shuffled"]  # how a client's batches are drawn: as its rule says, or for privacy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privacy(Part):
+    """What protects the clients' examples, and the ledger of what was guaranteed to whom. The base protects nothing.
+
+    Protection of examples happens while a client trains: `sampling`, `example_clip` and `example_noise` tell the
+    engines. Protection of clients happens to what they send: `protect`.
+    """
+
+    sampling: ClassVar[Sampling] = "rule"
+
+    @property
+    def example_clip(self) -> float | None:
+        """The norm at which the engines clip each example's gradient; None: they need no gradient of single ones."""
+        return None
+
+    @property
+    def example_noise(self) -> float:
+        """Standard deviation of the noise on every coordinate of a batch's sum of clipped gradients."""
+        return 0.0
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        """Raises ConfigError where it cannot protect the training of such networks, and says why."""
+
+    def settle(self, sizes: np.ndarray, rule: LocalRule, participants: int) -> "Privacy":
+        """The part with its noise worked out, once it is known how many examples each client holds."""
+        return self
+
+    def promise(self) -> str | None:
+        """What is guaranteed, to whom, and on which assumption, in one sentence; None where nothing is."""
+        return None
+
+    def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: "Context") -> Memory:
+        """Enters in the ledger that these participants took so many steps."""
+        return memory
+
+    def protect(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+        """What the aggregator may see of what arrived."""
+        return uploads, memory
+
+    def statement(self, owner: np.ndarray, memory: Memory, ctx: "Context") -> dict[str, np.ndarray]:
+        """What each of these clients has been charged so far, `[n]` by the name of a column of clients.csv."""
+        return {}

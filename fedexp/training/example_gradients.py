@@ -1,0 +1,102 @@
+"""Every example's own gradient of a layer, from the layer's inputs and the gradients at its outputs.
+
+The gradient of a linear layer at one example is an outer product: its norm is the product of two norms, and a weighted
+sum over examples is one matrix product, so that it need never be formed (Goodfellow 2015, arXiv 1510.01799). Those of
+convolutions and of group normalisation are small and are formed. Legend: B examples, P entries of a layer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class ExampleGradients(Protocol):
+    """The gradients of B examples with respect to one layer's entries."""
+
+    def squared_norms(self) -> torch.Tensor:
+        """The square of every example's norm, `[B]`."""
+        ...
+
+    def weighted(self, factor: torch.Tensor) -> torch.Tensor:
+        """sum_b factor_b gradient_b for `factor [B]`: `[P]`, in the order of the layer's parameters."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outer:
+    """Those of a linear layer: `inputs [B, I]`, `errors [B, O]`."""
+
+    inputs: torch.Tensor
+    errors: torch.Tensor
+    bias: bool
+
+    def squared_norms(self) -> torch.Tensor:
+        return self.errors.square().sum(dim=1) * (self.inputs.square().sum(dim=1) + int(self.bias))
+
+    def weighted(self, factor: torch.Tensor) -> torch.Tensor:
+        errors = self.errors * factor[:, None]
+        weight = (errors.T @ self.inputs).reshape(-1)
+        return torch.cat([weight, errors.sum(dim=0)]) if self.bias else weight
+
+
+@dataclass(frozen=True)
+class Formed:
+    """Gradients that were written down, `rows [B, P]`."""
+
+    rows: torch.Tensor
+
+    def squared_norms(self) -> torch.Tensor:
+        return self.rows.square().sum(dim=1)
+
+    def weighted(self, factor: torch.Tensor) -> torch.Tensor:
+        return factor @ self.rows
+
+
+def of_linear(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
+    """A linear layer over vectors, or over sequences of them, whose gradients are formed."""
+    assert isinstance(layer, nn.Linear)
+    bias = layer.bias is not None
+    if inputs.dim() == 2:
+        return Outer(inputs, errors, bias)
+    inputs, errors = inputs.flatten(1, -2), errors.flatten(1, -2)
+    weight = (errors.transpose(1, 2) @ inputs).flatten(1)
+    return Formed(torch.cat([weight, errors.sum(dim=1)], dim=1) if bias else weight)
+
+
+def of_convolution(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
+    """A convolution along one or two dimensions: a linear layer over all patches of the input."""
+    assert isinstance(layer, nn.Conv1d | nn.Conv2d)
+    assert not isinstance(layer.padding, str)
+    kernel, padding, dilation, stride = layer.kernel_size, layer.padding, layer.dilation, layer.stride
+    if isinstance(layer, nn.Conv1d):
+        inputs = inputs.unsqueeze(-2)
+        kernel, padding, dilation, stride = (1, *kernel), (0, *padding), (1, *dilation), (1, *stride)
+    patches = F.unfold(inputs, kernel, dilation, padding, stride)
+    errors = errors.flatten(2)
+    weight = (errors @ patches.transpose(1, 2)).flatten(1)
+    return Formed(weight if layer.bias is None else torch.cat([weight, errors.sum(dim=2)], dim=1))
+
+
+def of_group_norm(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
+    """A scale and a shift of each channel."""
+    assert isinstance(layer, nn.GroupNorm)
+    normal = F.group_norm(inputs, layer.num_groups, eps=layer.eps)
+    scale, shift = (errors * normal).flatten(2).sum(dim=2), errors.flatten(2).sum(dim=2)
+    return Formed(torch.cat([scale, shift], dim=1))
+
+
+Rule = Callable[[nn.Module, torch.Tensor, torch.Tensor], ExampleGradients]
+
+
+def rule_for(layer: nn.Module) -> Rule | None:
+    """How to make the gradients of such a layer; None where this file does not know it."""
+    if type(layer) is nn.Linear:
+        return of_linear
+    if type(layer) in (nn.Conv1d, nn.Conv2d):
+        known = layer.groups == 1 and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+        return of_convolution if known else None
+    return of_group_norm if type(layer) is nn.GroupNorm and layer.affine else None

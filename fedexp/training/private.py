@@ -1,0 +1,161 @@
+"""The gradients of differentially private training: each example's clipped, their sum noised, for every engine.
+
+g_bar = g / max(1, ||g||_2 / C) over all parameters of the model together; (sum g_bar + N(0, sigma^2 C^2 I)) / B with the
+nominal B, however many examples a batch holds (Abadi et al. 2016, algorithm 1). A gradient of norm zero stays zero.
+
+Layers that `example_gradients` knows are clipped from what went into them and the errors that came back, which costs
+little more than a plain step; a network with any other is differentiated example by example by torch.func.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import nn
+from torch.func import functional_call, grad, grad_and_value, vmap
+from torch.nn import functional as F
+
+from fedexp.training.example_gradients import ExampleGradients, Formed, rule_for
+from fedexp.values import Layout
+
+Tensors = tuple[torch.Tensor, ...]
+
+
+class Tape:
+    """What goes into and comes out of every layer that has parameters, in the order of the parameters."""
+
+    def __init__(self, network: nn.Module) -> None:
+        self.layers = [layer for layer in network.modules() if layer._parameters]
+        self.inputs: list[torch.Tensor] = []
+        self.outputs: list[torch.Tensor] = []
+        self.calls: list[int] = []
+        self.shifts: list[torch.Tensor] = []  # added to the outputs: what they are differentiated by
+        for number, layer in enumerate(self.layers):
+            layer.register_forward_hook(lambda _, inputs, output, number=number: self._note(number, inputs, output))
+
+    def clear(self) -> None:
+        """Forgets the last forward pass."""
+        for noted in (self.inputs, self.outputs, self.calls, self.shifts):
+            noted.clear()
+
+    def _note(self, number: int, inputs: Tensors, output: torch.Tensor) -> torch.Tensor | None:
+        self.calls.append(number)
+        self.inputs.append(inputs[0])
+        self.outputs.append(output)
+        return output + self.shifts[number] if self.shifts else None
+
+
+class Clipped:
+    """The sum over a batch of each example's gradient, clipped at norm `clip`."""
+
+    def __init__(self, network: nn.Module, layout: Layout, clip: float, example: torch.Tensor) -> None:
+        """`example [1, ...]` is one input, to see how big the layers' outputs are."""
+        self.network, self.layout, self.clip = network, layout, clip
+        self.tape = Tape(network)
+        self.rules = [rule_for(layer) for layer in self.tape.layers]
+        with torch.no_grad():
+            network.eval()(example)
+        in_order = self.tape.calls == list(range(len(self.rules)))
+        self.known = in_order and all(rule is not None for rule in self.rules)
+        self.shapes = [tuple(output.shape[1:]) for output in self.tape.outputs]
+        self.tape.clear()
+
+    @property
+    def formed(self) -> int:
+        """Floats that the gradients of one example take, and the patches of its convolutions."""
+        if not self.known:
+            return self.layout.parameters
+        entries = 0
+        for layer, shape in zip(self.tape.layers, self.shapes, strict=True):
+            if not isinstance(layer, nn.Linear):
+                own = sum(entry.numel() for entry in layer.parameters())
+                entries += own + own * math.prod(shape[1:]) // shape[0]
+        return entries
+
+    def batch(self, row: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> Tensors:
+        """(sum [P], mean loss) for a network whose entries are the row's own; zeros for an empty batch."""
+        if len(y) == 0:
+            return row.new_zeros(self.layout.parameters), row.new_zeros(())
+        if not self.known:
+            w, buffers = row.split([self.layout.parameters, self.layout.size - self.layout.parameters])
+            total, (loss, _) = self.summed(w, buffers, x, y, torch.ones_like(y, dtype=torch.bool))
+            return total, loss
+        self.tape.clear()
+        each = F.cross_entropy(self.network(x), y, reduction="none")
+        errors = torch.autograd.grad(each.sum(), self.tape.outputs)
+        with torch.no_grad():
+            inputs = [entry.detach() for entry in self.tape.inputs]
+            return self._sum(self._gradients(inputs, list(errors))), each.detach().mean()
+
+    def summed(
+        self, w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
+    ) -> tuple[torch.Tensor, Tensors]:
+        """The same for entries `w [P]` and `buffers`, over the unmasked examples: (sum [P], (mean loss, buffers))."""
+        gradients, each = self._taped(w, buffers, x, y, mask) if self.known else self._formed(w, buffers, x, y, mask)
+        return self._sum(gradients), (each.sum() / mask.sum().clamp(min=1), buffers)
+
+    def _taped(
+        self, w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
+    ) -> tuple[list[ExampleGradients], torch.Tensor]:
+        views = self.layout.views(torch.cat([w, buffers]))
+
+        def total(shifts: list[torch.Tensor]) -> tuple[torch.Tensor, tuple[torch.Tensor, list[torch.Tensor]]]:
+            self.tape.clear()
+            self.tape.shifts = shifts
+            each = F.cross_entropy(functional_call(self.network, views, (x,)), y, reduction="none") * mask
+            return each.sum(), (each, list(self.tape.inputs))
+
+        shifts = [w.new_zeros((len(y), *shape)) for shape in self.shapes]
+        errors, (each, inputs) = grad(total, has_aux=True)(shifts)
+        self.tape.clear()
+        return self._gradients(inputs, errors), each
+
+    def _formed(
+        self, w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
+    ) -> tuple[list[ExampleGradients], torch.Tensor]:
+        def loss(w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            views = self.layout.views(torch.cat([w, buffers]))
+            return F.cross_entropy(functional_call(self.network, views, (x[None],)), y[None])
+
+        rows, each = vmap(grad_and_value(loss), in_dims=(None, 0, 0), randomness="different")(w, x, y)
+        self.tape.clear()
+        return [Formed(rows * mask[:, None])], each * mask
+
+    def _gradients(self, inputs: list[torch.Tensor], errors: list[torch.Tensor]) -> list[ExampleGradients]:
+        layers = zip(self.rules, self.tape.layers, inputs, errors, strict=True)
+        return [rule(layer, entered, error) for rule, layer, entered, error in layers if rule is not None]
+
+    def _sum(self, gradients: list[ExampleGradients]) -> torch.Tensor:
+        norms = sum(each.squared_norms() for each in gradients)
+        assert isinstance(norms, torch.Tensor)
+        factor = 1 / (norms.sqrt() / self.clip).clamp(min=1)
+        return torch.cat([each.weighted(factor) for each in gradients])
+
+
+class Noise:
+    """Noise on the sums of several rows, `[R, P]`, each row's from a stream of its own, and their nominal batch sizes.
+
+    The draws of a row do not depend on which other rows are trained beside it.
+    """
+
+    def __init__(self, rows: int, parameters: int, std: float, device: torch.device) -> None:
+        self.std = std
+        self.values = torch.zeros((rows, parameters), device=device)
+        self.sizes = torch.ones((rows, 1), device=device)
+        self.generators = [torch.Generator(device) for _ in range(rows)]
+
+    def begin(self, seeds: list[int], sizes: list[int]) -> None:
+        """Begins a round."""
+        self.sizes.copy_(torch.tensor(sizes)[:, None])
+        for generator, seed in zip(self.generators, seeds, strict=True):
+            generator.manual_seed(seed)
+
+    def draw(self, active: np.ndarray) -> None:
+        """Draws the next step's noise of the rows that take one, bool [R]."""
+        if self.std:
+            for row in np.flatnonzero(active):
+                self.values[row].normal_(0, self.std, generator=self.generators[row])
+
+    def released(self, sums: torch.Tensor) -> torch.Tensor:
+        """What leaves the clipped sums `[R, P]`: noised, and divided by the nominal size."""
+        return (sums + self.values) / self.sizes
