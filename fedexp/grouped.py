@@ -132,6 +132,13 @@ def normalisation(layer: nn.Module, entries: Entries, flow: Flow, _rows: int) ->
     return Flow(F.batch_norm(flow.x, mean, var, flat["weight"], flat["bias"], eps=layer.eps), flow.form)
 
 
+def group_normalisation(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
+    """GroupNorm: the channels of a row lie side by side, so no group reaches into another row."""
+    assert isinstance(layer, nn.GroupNorm)
+    weight, bias = entries["weight"].flatten(), entries["bias"].flatten()
+    return Flow(F.group_norm(flow.x, rows * layer.num_groups, weight, bias, eps=layer.eps), flow.form)
+
+
 def flatten(_layer: nn.Module, _entries: Entries, flow: Flow, rows: int) -> Flow:
     """All of an example's values in one line, for each row where they differ."""
     if flow.form != "channels":
@@ -149,6 +156,7 @@ LAYERS: dict[type[nn.Module], Callable[[nn.Module, Entries, Flow, int], Flow]] =
     nn.Conv1d: convolution,
     nn.Conv2d: convolution,
     BatchNorm: normalisation,
+    nn.GroupNorm: group_normalisation,
     nn.Flatten: flatten,
     nn.ReLU: unchanged,
     nn.MaxPool1d: unchanged,

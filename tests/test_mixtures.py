@@ -22,6 +22,7 @@ MODELS = [
     (MLP(hidden=()), (5,)),
     (SimpleCNN(), (3, 12, 12)),
     (ComplexCNN(), (3, 16, 16)),
+    (ComplexCNN(norm="group"), (3, 16, 16)),
     (KerasCNN(), (1, 8, 8)),
     (HARCNN(), (6, 32)),
     (HARCNN(), (40,)),

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from fedexp.data.dataset import Facts
@@ -28,6 +29,13 @@ MNIST, CIFAR, HAR, TABLE = (1, 28, 28), (3, 32, 32), (6, 128), (561,)
         (MLP(hidden=()), MNIST, 10, 7_850),
         (SimpleCNN(), CIFAR, 10, 5_354),
         (ComplexCNN(), CIFAR, 10, 1_342_122),
+        (
+            ComplexCNN(norm="group"),
+            CIFAR,
+            10,
+            # convolutions, a weight and a bias a normalised channel, 128 x 4 x 4 values into 512 units, 10 classes
+            (896 + 9_248 + 18_496 + 36_928 + 73_856 + 147_584) + 2 * 448 + (2048 * 512 + 512) + 5_130,
+        ),
         (KerasCNN(), MNIST, 10, 320 + 18_496 + 31_370),
         (HARCNN(), HAR, 12, (6 * 32 * 3 + 32) + (32 * 64 * 3 + 64) + (2048 * 128 + 128) + (128 * 64 + 64) + 65 * 12),
         (HARCNN(), TABLE, 12, (32 * 3 + 32) + (32 * 64 * 3 + 64) + (8960 * 128 + 128) + (128 * 64 + 64) + 65 * 12),
@@ -42,6 +50,27 @@ def test_parameters(model: Model, shape: tuple[int, ...], classes: int, paramete
 def test_only_batch_norm_adds_buffers():
     assert Layout.of(ComplexCNN().network(Facts(CIFAR, 10, 1))).size == 1_342_122 + 2 * 448
     assert Layout.of(KerasCNN().network(Facts(MNIST, 10, 1))).size == 50_186
+    assert Layout.of(ComplexCNN(norm="group").network(Facts(CIFAR, 10, 1))).size == 1_342_122
+
+
+def test_group_norm_keeps_an_example_to_itself_and_batch_norm_does_not():
+    x = torch.randn(5, *CIFAR, generator=torch.Generator().manual_seed(0))
+    gaps = {}
+    for norm in ("batch", "group"):
+        network = ComplexCNN(norm=norm).network(Facts(CIFAR, 10, 1)).train()
+        initialise(network, stream(1, "model"))
+        for layer in network.modules():
+            if isinstance(layer, BatchNorm | nn.GroupNorm):
+                assert (layer.weight == 1).all()
+                assert (layer.bias == 0).all()
+        gaps[norm] = (network(x)[:2] - network(x[:2])).abs().max()
+    assert gaps["group"] < 1e-5
+    assert gaps["batch"] > 1e-3
+
+
+def test_group_norm_has_nothing_that_a_client_could_keep():
+    with pytest.raises(ConfigError, match=r"ComplexCNN\.buffers must be average with norm=group, .* got local; "):
+        ComplexCNN(norm="group", buffers="local")
 
 
 @pytest.mark.parametrize("model", [SimpleCNN(), ComplexCNN(), KerasCNN()])

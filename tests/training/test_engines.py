@@ -25,6 +25,7 @@ MODELS = {
     "mlp": "[12]",
     "simple_cnn": "[3,8,8]",
     "complex_cnn": "[1,16,16]",
+    "complex_cnn model.norm=group": "[1,8,8]",
     "keras_cnn": "[1,8,8]",
     "har_cnn": "[3,16]",
 }
@@ -45,7 +46,7 @@ def words(model: str, *more: str) -> tuple[str, ...]:
     dropout = ("model.dropout=0",) if model == "keras_cnn" else ()
     # 20 examples each in batches of 8: the padded last batch has 4, enough for BatchNorm to be well conditioned
     sizes = ("local.batch_size=8",) if "local=full_batch_step" not in more else ()
-    return (f"model={model}", f"dataset.shape={MODELS[model]}", "rounds=3", *sizes, *dropout, *more)
+    return (*f"model={model}".split(), f"dataset.shape={MODELS[model]}", "rounds=3", *sizes, *dropout, *more)
 
 
 def last(config: dict[str, Any]) -> tuple[list[dict[str, Any]], torch.Tensor]:
