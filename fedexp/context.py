@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from fedexp.resources import Resources
+from fedexp.roles import LocalRule
 from fedexp.streams import client_draws, stream
 from fedexp.values import Layout, Plan, Uploads, Weights
 
@@ -41,6 +42,11 @@ class Context:
     def client_run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
         """Four uniform draws of each of these clients, the same in every round, `[n, 4]`."""
         return client_draws(self.world.exp.seed, *name, owner=owner, clients=self.clients)
+
+    @property
+    def rule(self) -> LocalRule:
+        """What clients do with their data."""
+        return self.world.exp.local
 
     @property
     def clients(self) -> int:

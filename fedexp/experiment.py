@@ -60,6 +60,10 @@ class Experiment(Part):
             raise ConfigError(
                 "stop=simulated_time needs a simulated clock, but the fleet has none; set fleet=simulated"
             )
+        if self.stop.needs_privacy and not self.privacy.guarantees:
+            raise ConfigError(
+                "stop=privacy_budget needs a ledger, but nothing is protected; set privacy=dp_sgd or another"
+            )
         if self.selector.needs_fleet and not self.fleet.simulates:
             raise ConfigError(
                 f"selector={option(self.selector)} asks for the clients' machines and links, but the fleet has "
@@ -77,6 +81,7 @@ class Experiment(Part):
                 f"{option(self.pre_aggregation)} mixes the rows of several; use pre_aggregation=none"
             )
         self.refuse_new_layouts()
+        self.refuse_leaks()
         self.fleet.refuse(clients)
         self.engine.refuse()
         self.dataset.require(self.data_dir)
@@ -86,6 +91,31 @@ class Experiment(Part):
         self.federation.refuse(facts)
         self.attack.refuse(facts)
         self.privacy.refuse(self.model, facts)
+
+    def refuse_leaks(self) -> None:
+        """Raises ConfigError where a part learns of clients what the privacy does not cover, or undoes its noise."""
+        if not self.privacy.guarantees:
+            return
+        who = f"privacy={option(self.privacy)}"
+        for name, part in (("selector", self.selector), ("aggregator", self.aggregator)):
+            if part.reveals:
+                raise ConfigError(
+                    f"{who} covers what is trained, but {name}={option(part)} learns {part.reveals}; use "
+                    f"{name}={'random' if name == 'selector' else 'fedavg'}"
+                )
+        if not self.privacy.noises_mean:
+            return
+        mean = self.aggregator.averages and self.aggregator.weighting == "uniform"
+        if not mean or self.pre_aggregation.averages_rows:
+            raise ConfigError(
+                f"{who} noises the mean of the clipped updates, each with the same share; use aggregator=fedavg "
+                "aggregator.weighting=uniform pre_aggregation=none"
+            )
+        if self.selector.averages_models:
+            raise ConfigError(
+                f"{who} noises the sum of the updates, but selector={option(self.selector)} looks at those of single "
+                "clients; use selector=random"
+            )
 
     def refuse_new_layouts(self) -> None:
         """Raises ConfigError where the aggregator changes the global model's shape and another part needs it kept."""

@@ -70,6 +70,12 @@ class LocalRule(Part):
         """How many rows of optimizer state a client's training needs; fresh zeros each round."""
         return 0
 
+    def whole_steps(self, examples: np.ndarray) -> np.ndarray:
+        """Steps of a round of clients with so many examples where partial batches are dropped, int64 [n]."""
+        size = np.maximum(examples, 1) if self.batch_size == "full" else self.batch_size
+        per_epoch = examples // size
+        return per_epoch * self.epochs if self.epochs is not None else (per_epoch > 0) * (self.steps or 0)
+
     def begin(
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: "Context"
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -108,7 +114,12 @@ class Selector(Part):
 
     needs_validation = False
     needs_fleet = False
+    reveals = ""  # what it learns of single clients beside what they upload, in words
     averages_models = False  # whether it looks at averages of the global and the clients' models
+
+    def rate(self, clients: int) -> float:
+        """The chance of each of so many clients to be asked in a round, if that is one number; 1 where it is not."""
+        return 1.0
 
     def choose(self, memory: Memory, ctx: "Context") -> tuple[Plan, Memory]:
         """The participants of this round, in the order of their uploads, and what each trains on."""
@@ -175,6 +186,8 @@ class Aggregator(Part):
     needs_validation = False
     keeps_layout = True  # whether the proposal has the shape of the clients' networks
     keeps_rows = False  # whether it remembers what each client sent
+    averages = False  # whether its proposal is the mean of the rows by their shares
+    reveals = ""  # what it learns of single clients beside what they upload, in words
     weighting: Literal["num_samples", "uniform"] = "num_samples"
 
     def refuse(self, model: Model, facts: Facts) -> None:
@@ -226,6 +239,7 @@ class Stop(Part):
 
     needs_validation = False
     needs_clock = False
+    needs_privacy = False
 
     def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
         """A reason to stop after this round, or None, given the round's line of metrics.csv less the test data."""

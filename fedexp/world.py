@@ -135,7 +135,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     partition, held_out = hold_out(whole, fraction, stream(exp.seed, "held_out"))
     malicious = draw_malicious(exp, partition.clients)
     data = poisoned(exp, data, partition, malicious)
-    exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.scenario.participants))
+    exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.selector.rate(partition.clients)))
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
     validation = train.subset(held) if len(held) else None
     rows = min(exp.scenario.participants, partition.clients)

@@ -21,5 +21,7 @@ def weighted_mean(delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
 class FedAvg(Aggregator):
     """Weighted mean of the deltas."""
 
+    averages = True
+
     def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
         return weighted_mean(delta, share)

@@ -34,6 +34,8 @@ Number = Annotated[float, Positive]
 class PFNM(Matching):
     """Matching with given variances."""
 
+    reveals = "how many examples of each class a client holds"
+
     sweeps: Annotated[int, Range(0)] = 5
     s: Number | tuple[Number, ...] = 0.5
     s0: Number | tuple[Number, ...] = 1.0

@@ -27,7 +27,13 @@ class Privacy(Part):
     engines. Protection of clients happens to what they send: `protect`.
     """
 
-    sampling: ClassVar[Sampling] = "rule"
+    guarantees: ClassVar[bool] = False  # whether it promises anything that other parts may not undo
+    noises_mean: ClassVar[bool] = False  # whether its noise is right for a mean of the rows with equal shares alone
+
+    @property
+    def sampling(self) -> Sampling:
+        """How a client's batches are drawn."""
+        return "rule"
 
     @property
     def example_clip(self) -> float | None:
@@ -42,8 +48,14 @@ class Privacy(Part):
     def refuse(self, model: Model, facts: Facts) -> None:
         """Raises ConfigError where it cannot protect the training of such networks, and says why."""
 
-    def settle(self, sizes: np.ndarray, rule: LocalRule, participants: int) -> "Privacy":
-        """The part with its noise worked out, once it is known how many examples each client holds."""
+    def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "Privacy":
+        """The part with its noise worked out, once it is known how many examples each client holds, `sizes [N]`.
+
+        `rate` is the chance of a client to be asked in a round: 1 where the selector does not draw uniformly.
+
+        Raises:
+            ConfigError: there is no such noise, or nobody could train.
+        """
         return self
 
     def promise(self) -> str | None:

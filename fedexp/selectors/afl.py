@@ -48,6 +48,8 @@ def draw(
 class AFL(Selector):
     """`count` clients a round; remembers `valuation [N]`."""
 
+    reveals = "the losses of clients"
+
     count: Annotated[int, Range(1)]
     alpha1: Annotated[float, Fraction] = 0.75
     alpha2: Annotated[float, Range(0)] = 0.01

@@ -32,6 +32,8 @@ LABEL_BYTES = 8
 class HybridFL(FedCS):
     """FedCS with class balance and data upload; `permission` says how often the uploaders are drawn."""
 
+    reveals = "how many examples of each class a client holds, and examples themselves"
+
     cv: Literal["variance_over_mean", "std_over_mean"] = "variance_over_mean"
     upload_permission: Annotated[float, Fraction] = 0.01
     permission: Literal["once", "each_round"] = "once"

@@ -46,6 +46,8 @@ def exploit(utility: np.ndarray, count: int, cutoff: float, rng: np.random.Gener
 class Oort(Selector):
     """`count` clients a round; remembers `statistical`, `last` and `duration` [N], the pacer's history and quantile."""
 
+    reveals = "the losses of clients"
+
     count: Annotated[int, Range(1)]
     exploration: Annotated[float, Fraction] = 0.9
     exploration_decay: Annotated[float, Fraction] = 0.98

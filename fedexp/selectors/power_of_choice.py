@@ -24,6 +24,8 @@ from fedexp.values import Memory, Plan, Uploads
 class PowerOfChoice(Selector):
     """`count` of `candidates` clients (null: twice as many) a round; with `last_seen` remembers `loss [N]`."""
 
+    reveals = "the losses of clients"
+
     count: Annotated[int, Range(1)]
     candidates: Annotated[int, Range(1)] | None = None
     losses: Literal["current", "last_seen"] = "current"

@@ -36,9 +36,15 @@ class Random(Selector):
                 + ("neither" if self.count is None else f"count={self.count} and fraction={self.fraction:g}")
             )
 
+    def asked(self, clients: int) -> int:
+        """How many of so many clients are asked."""
+        if self.count is not None:
+            return min(self.count, clients)
+        assert self.fraction is not None
+        return max(1, math.ceil(self.fraction * clients - 1e-9))
+
+    def rate(self, clients: int) -> float:
+        return self.asked(clients) / clients
+
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        count = self.count
-        if count is None:
-            assert self.fraction is not None
-            count = max(1, math.ceil(self.fraction * ctx.clients - 1e-9))
-        return ctx.plan(sample_clients(ctx.clients, count, ctx.rng("selector"))), memory
+        return ctx.plan(sample_clients(ctx.clients, self.asked(ctx.clients), ctx.rng("selector"))), memory

@@ -1,13 +1,14 @@
 """The gradients of differentially private training: each example's clipped, their sum noised, for every engine.
 
-g_bar = g / max(1, ||g||_2 / C) over all parameters of the model together; (sum g_bar + N(0, sigma^2 C^2 I)) / B with the
-nominal B, however many examples a batch holds (Abadi et al. 2016, algorithm 1). A gradient of norm zero stays zero.
+g_bar = g / max(1, ||g||_2 / C) over all parameters of the model together; (sum g_bar + N(0, sigma^2 C^2 I)) / B with
+the nominal B, however many examples a batch holds (Abadi et al. 2016, algorithm 1). A gradient of norm zero stays zero.
 
 Layers that `example_gradients` knows are clipped from what went into them and the errors that came back, which costs
 little more than a plain step; a network with any other is differentiated example by example by torch.func.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 import torch
@@ -31,14 +32,14 @@ class Tape:
         self.calls: list[int] = []
         self.shifts: list[torch.Tensor] = []  # added to the outputs: what they are differentiated by
         for number, layer in enumerate(self.layers):
-            layer.register_forward_hook(lambda _, inputs, output, number=number: self._note(number, inputs, output))
+            layer.register_forward_hook(partial(self._note, number))
 
     def clear(self) -> None:
         """Forgets the last forward pass."""
         for noted in (self.inputs, self.outputs, self.calls, self.shifts):
             noted.clear()
 
-    def _note(self, number: int, inputs: Tensors, output: torch.Tensor) -> torch.Tensor | None:
+    def _note(self, number: int, _: nn.Module, inputs: Tensors, output: torch.Tensor) -> torch.Tensor | None:
         self.calls.append(number)
         self.inputs.append(inputs[0])
         self.outputs.append(output)
@@ -88,10 +89,11 @@ class Clipped:
             return self._sum(self._gradients(inputs, list(errors))), each.detach().mean()
 
     def summed(
-        self, w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
+        self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, Tensors]:
-        """The same for entries `w [P]` and `buffers`, over the unmasked examples: (sum [P], (mean loss, buffers))."""
-        gradients, each = self._taped(w, buffers, x, y, mask) if self.known else self._formed(w, buffers, x, y, mask)
+        """The same of the unmasked examples, for the entries `parameters [P]`: (sum [P], (mean loss, buffers))."""
+        way = self._taped if self.known else self._formed
+        gradients, each = way(parameters, buffers, x, y, mask)
         return self._sum(gradients), (each.sum() / mask.sum().clamp(min=1), buffers)
 
     def _taped(

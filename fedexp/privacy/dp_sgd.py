@@ -1,0 +1,104 @@
+"""DP-SGD (Abadi et al. 2016): each example's gradient clipped, their sum noised, before anything leaves a client.
+
+A client that takes part makes epochs * floor(n / B) steps (`local.steps` of them where that is set; none with n < B);
+each keeps its examples (epsilon, delta)-private against anyone who sees its uploads, the server included: one example
+more or less. Clients hold disjoint data, so that the federation's epsilon is its largest client's, not a sum.
+
+Batches are drawn by Poisson sampling with q = B / n, which is what the accountants assume, or `shuffled` into
+floor(n / B) of exactly B, where the same figures are the customary approximation.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from torch import nn
+
+from fedexp.context import Context
+from fedexp.data.dataset import Facts
+from fedexp.privacy.accounting import epsilons, largest_epsilon, noise_multiplier_for
+from fedexp.privacy.ledger import Ledger
+from fedexp.privacy.privacy import Sampling
+from fedexp.privacy.settings import Settings
+from fedexp.roles import LocalRule, Model
+from fedexp.spec import ConfigError, option
+from fedexp.values import Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPSGD(Settings):
+    """Per-example clipping at `clip` and Gaussian noise of `noise_multiplier * clip` on every batch's sum.
+
+    Instead of the noise multiplier one may give `epsilon`: what nobody's may exceed who takes part in `rounds` rounds.
+    """
+
+    hides = "each example's gradient"
+
+    batches: Literal["poisson", "shuffled"] = "poisson"
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.batches
+
+    @property
+    def example_clip(self) -> float:
+        return self.norm
+
+    @property
+    def example_noise(self) -> float:
+        return self.noise * self.norm if self.noise else 0.0
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        for layer in model.network(facts).modules():
+            if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+                raise ConfigError(
+                    f"privacy=dp_sgd clips the gradient of each example, but model={option(model)} has batch "
+                    "normalisation, which mixes the examples of a batch; use model.norm=group"
+                )
+
+    def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "DPSGD":
+        steps = rule.whole_steps(sizes)
+        if not steps.any():
+            raise ConfigError(
+                f"privacy=dp_sgd drops partial batches, but no client has local.batch_size={rule.batch_size} examples "
+                f"(the largest has {sizes.max(initial=0)}); lower it or set it to full"
+            )
+        if self.epsilon is None:
+            return self
+        sigma = noise_multiplier_for(self.epsilon, self.bound, rates(rule, sizes), steps * self.rounds, self.accountant)
+        return replace(self, noise_multiplier=sigma, epsilon=None)
+
+    def promise(self) -> str:
+        assumption = (
+            "each example enters each batch by a coin of its own (Poisson sampling)"
+            if self.batches == "poisson"
+            else "Poisson sampling is assumed where batches are shuffled: customary, and no proof"
+        )
+        return (
+            f"clip {self.norm:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for one "
+            f"example more or less of a client, against all who see its uploads; {assumption}. Losses and test figures "
+            "in this folder are the experimenter's and not covered"
+        )
+
+    def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:
+        ledger = Ledger.load(memory).add(owner, steps)
+        rate, now = rates(ctx.rule, ctx.sizes), ledger.of(np.arange(ctx.clients))
+        coming = now + ctx.rule.whole_steps(ctx.sizes)
+        columns = {
+            "epsilon_rdp": largest_epsilon(rate, self.noise, now, self.bound, "rdp"),
+            "epsilon_pld": largest_epsilon(rate, self.noise, now, self.bound, "pld"),
+            "epsilon_next": largest_epsilon(rate, self.noise, coming, self.bound, self.accountant),
+            "noise_multiplier": self.noise,
+        }
+        return ledger.save() | {"columns": columns}
+
+    def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
+        rate, steps = rates(ctx.rule, ctx.sizes[owner]), Ledger.load(memory).of(owner)
+        rdp, pld = epsilons(rate, self.noise, steps, self.bound)
+        return {"epsilon_rdp": rdp, "epsilon_pld": pld}
+
+
+def rates(rule: LocalRule, sizes: np.ndarray) -> np.ndarray:
+    """The sampling rate q = B / n of clients with so many examples, 1 for full batches, 0 where no batch is whole."""
+    size = sizes if rule.batch_size == "full" else np.full(len(sizes), rule.batch_size)
+    return np.divide(size, sizes, out=np.zeros(len(sizes)), where=(sizes >= size) & (sizes > 0))

@@ -1,0 +1,194 @@
+"""The clipped sum equals clipping every example's gradient by hand, layer by layer and for whole networks."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.func import vmap
+from torch.nn import functional as F
+
+from fedexp.data.dataset import Facts
+from fedexp.models.complex_cnn import ComplexCNN
+from fedexp.models.har_cnn import HARCNN
+from fedexp.models.keras_cnn import KerasCNN
+from fedexp.models.mlp import MLP
+from fedexp.models.simple_cnn import SimpleCNN
+from fedexp.training.example_gradients import Outer, of_linear, rule_for
+from fedexp.training.private import Clipped, Noise
+from fedexp.values import Layout
+
+CASES = {
+    "mlp": (MLP(hidden=(9, 7)), (12,)),
+    "softmax": (MLP(hidden=()), (12,)),
+    "simple_cnn": (SimpleCNN(), (3, 8, 8)),
+    "complex_cnn": (ComplexCNN(norm="group"), (1, 16, 16)),
+    "keras_cnn": (KerasCNN(dropout=0.0), (1, 8, 8)),
+    "har_cnn": (HARCNN(), (3, 16)),
+    "har_table": (HARCNN(), (16,)),
+}
+
+
+class Scale(nn.Module):
+    """A layer that nobody knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([2.0]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight
+
+
+class Sequences(nn.Module):
+    """A linear layer over every step of a sequence."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.each, self.last = nn.Linear(3, 5), nn.Linear(5, 4, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(torch.tanh(self.each(x)).mean(dim=1))
+
+
+def networks() -> dict[str, tuple[nn.Module, tuple[int, ...]]]:
+    ours = {name: (model.network(Facts(shape, 4, 0)), shape) for name, (model, shape) in CASES.items()}
+    strided = nn.Sequential(nn.Conv2d(2, 3, 3, stride=2, dilation=2, bias=False), nn.Flatten(), nn.Linear(27, 4))
+    return ours | {
+        "strided": (strided, (2, 9, 9)),
+        "sequences": (Sequences(), (6, 3)),
+        "unknown": (nn.Sequential(nn.Linear(6, 4), Scale()), (6,)),
+        "grouped": (nn.Sequential(nn.Conv1d(4, 4, 3, groups=2), nn.Flatten(), nn.Linear(16, 4)), (4, 6)),
+    }
+
+
+FORMED = {"unknown", "grouped"}
+
+
+@pytest.fixture(autouse=True)
+def _double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def by_hand(network: nn.Module, x: torch.Tensor, y: torch.Tensor, clip: float) -> torch.Tensor:
+    parameters, total = list(network.parameters()), torch.zeros(())
+    for position in range(len(y)):
+        loss = F.cross_entropy(network(x[position : position + 1]), y[position : position + 1])
+        gradient = torch.cat([each.reshape(-1) for each in torch.autograd.grad(loss, parameters)])
+        total = total + gradient / max(1.0, float(gradient.norm()) / clip)
+    return total
+
+
+def prepared(name: str, clip: float) -> tuple[nn.Module, Clipped, torch.Tensor, torch.Tensor, torch.Tensor]:
+    network, shape = networks()[name]
+    draw = torch.Generator().manual_seed(1)
+    for entry in network.parameters():
+        entry.data = torch.randn(entry.shape, generator=draw) / entry[0].numel() ** 0.5
+    x, y = torch.randn(7, *shape, generator=draw), torch.arange(7) % 4
+    layout = Layout.of(network)
+    clipped = Clipped(network, layout, clip, x[:1])
+    network.train()
+    return network, clipped, layout.flatten(network), x, y
+
+
+@pytest.mark.parametrize("clip", [0.05, 1.0, math.inf])
+@pytest.mark.parametrize("name", list(networks()))
+def test_clipped_sums_equal_those_by_hand(name: str, clip: float):
+    network, clipped, row, x, y = prepared(name, clip)
+    assert clipped.known == (name not in FORMED)
+    total, loss = clipped.batch(row, x, y)
+    torch.testing.assert_close(total, by_hand(network, x, y, clip), atol=1e-12, rtol=1e-10)
+    torch.testing.assert_close(loss, F.cross_entropy(network(x), y).detach())
+
+
+@pytest.mark.parametrize("name", list(networks()))
+def test_rows_beside_each_other_and_padded_examples(name: str):
+    """Three rows at once, the first with two padded examples, one with none at all."""
+    network, clipped, row, x, y = prepared(name, 0.3)
+    size = clipped.layout.parameters
+    mask = torch.ones(3, 7, dtype=torch.bool)
+    mask[0, 5:], mask[2] = False, False
+    rows = row.expand(3, -1)
+    stacked = vmap(clipped.summed, randomness="different")
+    totals, (losses, _) = stacked(rows[:, :size], rows[:, size:], x.expand(3, *x.shape), y.expand(3, -1), mask)
+    torch.testing.assert_close(totals[0], by_hand(network, x[:5], y[:5], 0.3), atol=1e-12, rtol=1e-10)
+    torch.testing.assert_close(totals[1], by_hand(network, x, y, 0.3), atol=1e-12, rtol=1e-10)
+    assert not totals[2].any()
+    assert losses[2] == 0
+
+
+def test_known_layers_give_what_forming_every_gradient_gives():
+    _, clipped, row, x, y = prepared("simple_cnn", 0.3)
+    size, everyone = clipped.layout.parameters, torch.ones(7, dtype=torch.bool)
+    taped, _ = clipped.summed(row[:size], row[size:], x, y, everyone)
+    clipped.known = False
+    formed, _ = clipped.summed(row[:size], row[size:], x, y, everyone)
+    torch.testing.assert_close(taped, formed, atol=1e-12, rtol=1e-10)
+
+
+def test_a_linear_layers_gradients_are_never_formed():
+    layer = nn.Linear(3, 2)
+    inputs, errors = torch.tensor([[3.0, 0.0, 4.0]]), torch.tensor([[1.0, 2.0]])
+    gradients = of_linear(layer, inputs, errors)
+    assert isinstance(gradients, Outer)
+    assert gradients.squared_norms().tolist() == [5 * (25 + 1)]
+    assert gradients.weighted(torch.tensor([2.0])).tolist() == [6, 0, 8, 12, 0, 16, 2, 4]
+
+
+def test_what_has_no_gradient_of_single_examples_is_not_known():
+    assert rule_for(nn.BatchNorm2d(3)) is None
+    assert rule_for(nn.Conv2d(2, 2, 3, padding="same")) is None
+
+
+def test_a_zero_gradient_stays_zero_and_an_empty_batch_is_nothing():
+    network = nn.Sequential(nn.Linear(2, 1, bias=False))  # one class: the loss is 0 whatever the weights are
+    clipped = Clipped(network, Layout.of(network), 1.0, torch.ones(1, 2))
+    total, loss = clipped.batch(torch.ones(2), torch.ones(3, 2), torch.zeros(3, dtype=torch.int64))
+    assert total.tolist() == [0, 0]
+    total, loss = clipped.batch(torch.ones(2), torch.ones(0, 2), torch.zeros(0, dtype=torch.int64))
+    assert total.tolist() == [0, 0]
+    assert loss == 0
+
+
+class TestNoise:
+    def test_variance_mean_and_independence(self):
+        """200,000 draws: the standard error of a correlation is 0.0022, of the variance 0.3 %."""
+        noise = Noise(2, 100_000, 3.0, torch.device("cpu"))
+        noise.begin([1, 2], [4, 4])
+        steps = []
+        for _ in range(2):
+            noise.draw(np.ones(2, dtype=bool))
+            steps.append(noise.values.clone())
+        draws = torch.cat([steps[0], steps[1]])  # row 1 and 2 of step 1, then of step 2
+        assert draws.std() == pytest.approx(3.0, rel=0.01)
+        assert abs(draws.mean()) < 0.03
+        correlation = torch.corrcoef(draws) - torch.eye(4)
+        assert correlation.abs().max() < 0.015
+        neighbours = torch.corrcoef(torch.stack([draws[0][:-1], draws[0][1:]]))[0, 1]
+        assert abs(neighbours) < 0.015
+
+    def test_it_is_gaussian(self):
+        from scipy.stats import kstest
+
+        noise = Noise(1, 50_000, 0.5, torch.device("cpu"))
+        noise.begin([7], [1])
+        noise.draw(np.ones(1, dtype=bool))
+        assert kstest(noise.values[0].numpy() / 0.5, "norm").pvalue > 1e-3
+
+    def test_a_rows_noise_does_not_depend_on_its_neighbours(self):
+        beside, alone = Noise(3, 50, 1.0, torch.device("cpu")), Noise(1, 50, 1.0, torch.device("cpu"))
+        beside.begin([5, 6, 7], [1, 1, 1])
+        alone.begin([6], [1])
+        for active in ([True, True, True], [False, True, True]):
+            beside.draw(np.array(active))
+            alone.draw(np.ones(1, dtype=bool))
+        assert torch.equal(beside.values[1], alone.values[0])
+
+    def test_sums_are_noised_and_divided_by_the_nominal_size(self):
+        noise = Noise(2, 1, 1.0, torch.device("cpu"))
+        noise.begin([0, 0], [4, 10])
+        noise.values.copy_(torch.tensor([[1.0], [2.0]]))
+        assert noise.released(torch.tensor([[3.0], [8.0]])).tolist() == [[1.0], [1.0]]
