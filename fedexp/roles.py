@@ -175,15 +175,24 @@ class Aggregator(Part):
     needs_validation = False
     keeps_layout = True  # whether the proposal has the shape of the clients' networks
     keeps_rows = False  # whether it remembers what each client sent
+    hides_rows = False  # whether nobody sees the row of a single client
     weighting: Literal["num_samples", "uniform"] = "num_samples"
 
     def refuse(self, model: Model, facts: Facts) -> None:
         """Raises ConfigError where it cannot combine such networks, and says why."""
 
+    def upload_bytes(self, entries: int) -> int:
+        """What a client sends for a row of so many entries: each as a float32."""
+        return 4 * entries
+
+    def counts(self, uploads: Uploads) -> np.ndarray:
+        """What each row counts beside the others, float64 [C]."""
+        examples = uploads.examples if self.weighting == "num_samples" else uploads.examples > 0
+        return examples * uploads.importance
+
     def shares(self, uploads: Uploads) -> torch.Tensor:
         """Weights of the rows, float64 [C], summing to one (all zero where there is nothing to weigh)."""
-        examples = uploads.examples if self.weighting == "num_samples" else uploads.examples > 0
-        weight = examples * uploads.importance
+        weight = self.counts(uploads)
         total = weight.sum()
         return torch.from_numpy(weight / total if total > 0 else weight).to(uploads.delta.device)
 
