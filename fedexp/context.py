@@ -80,8 +80,13 @@ class Context:
 
     @property
     def bits_sent(self) -> float:
-        """What travels each way between the server and a client in a round: trainable entries of 32 bits."""
+        """What the server sends to a client in a round: trainable entries of 32 bits."""
         return self.parameters * self.world.exp.local.rows_sent * 32.0
+
+    @property
+    def upload_ratio(self) -> float:
+        """How many times as much a client sends back."""
+        return self.world.exp.aggregator.upload_bytes(self.parameters) / (4 * self.parameters)
 
     @cached_property
     def example_bytes(self) -> int:

@@ -82,6 +82,7 @@ class Experiment(Part):
             )
         self.refuse_new_layouts()
         self.refuse_leaks()
+        self.refuse_single_rows()
         self.fleet.refuse(clients)
         self.engine.refuse()
         self.dataset.require(self.data_dir)
@@ -141,4 +142,24 @@ class Experiment(Part):
             raise ConfigError(
                 f"selector={option(self.selector)} averages the global model with the clients', {changes}; use "
                 "selector=random"
+            )
+
+    def refuse_single_rows(self) -> None:
+        """Raises ConfigError where nobody sees the row of a single client and another part needs or tells it."""
+        if not self.aggregator.hides_rows:
+            return
+        hides = f"but aggregator={option(self.aggregator)} shows nobody the row of a single client"
+        if self.pre_aggregation.averages_rows:
+            raise ConfigError(
+                f"pre_aggregation={option(self.pre_aggregation)} mixes the rows of clients, {hides}; use "
+                "pre_aggregation=none"
+            )
+        if self.selector.averages_models:
+            raise ConfigError(
+                f"selector={option(self.selector)} compares averages of some clients' models with others, {hides}; use "
+                "selector=random"
+            )
+        if self.local.rows_sent > 1:
+            raise ConfigError(
+                f"local={option(self.local)} sends the server a second row that tells the first, {hides}; use local=sgd"
             )

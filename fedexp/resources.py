@@ -5,7 +5,7 @@ examples/s, bandwidths in Mbit/s, 1 Mbit = 1e6 bit. Models are sent down to all 
 the slowest; clients train in parallel and send one after another.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,8 @@ class Resources:
     """This round's bandwidth `[n]` (Mbit/s) and speed `[n]` (examples/s) of some clients, for a model of so many bits.
 
     `work [n]` is how many examples each would pass through its model: epochs times examples. `overhead_s` is spent in
-    every round on requests, selection and aggregation (T_cs + T_agg).
+    every round on requests, selection and aggregation (T_cs + T_agg). An upload is `upload_ratio` times as large as the
+    model that is sent down.
     """
 
     bandwidth: np.ndarray
@@ -24,6 +25,7 @@ class Resources:
     work: np.ndarray
     bits: float
     overhead_s: float = 0.0
+    upload_ratio: float = 1.0
 
     @cached_property
     def update_s(self) -> np.ndarray:
@@ -31,18 +33,23 @@ class Resources:
         return self.work / self.speed
 
     @cached_property
-    def upload_s(self) -> np.ndarray:
-        """Seconds to send a model, t_UL; to receive one alone takes as long."""
+    def download_s(self) -> np.ndarray:
+        """Seconds to receive a model alone."""
         return self.bits / (self.bandwidth * 1e6)
+
+    @cached_property
+    def upload_s(self) -> np.ndarray:
+        """Seconds to send an upload, t_UL."""
+        return self.download_s * self.upload_ratio
 
     @property
     def distribution_s(self) -> float:
         """Seconds until all of these clients have the model, T_d; 0 for none."""
-        return float(self.upload_s.max(initial=0.0))
+        return float(self.download_s.max(initial=0.0))
 
     def where(self, keep: np.ndarray) -> "Resources":
         """Those of the clients that `keep` (a mask or positions) names, in its order."""
-        return Resources(self.bandwidth[keep], self.speed[keep], self.work[keep], self.bits, self.overhead_s)
+        return replace(self, bandwidth=self.bandwidth[keep], speed=self.speed[keep], work=self.work[keep])
 
 
 def arrivals(update_s: np.ndarray, upload_s: np.ndarray) -> np.ndarray:

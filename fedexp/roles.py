@@ -188,15 +188,24 @@ class Aggregator(Part):
     keeps_rows = False  # whether it remembers what each client sent
     averages = False  # whether its proposal is the mean of the rows by their shares
     reveals = ""  # what it learns of single clients beside what they upload, in words
+    hides_rows = False  # whether nobody sees the row of a single client
     weighting: Literal["num_samples", "uniform"] = "num_samples"
 
     def refuse(self, model: Model, facts: Facts) -> None:
         """Raises ConfigError where it cannot combine such networks, and says why."""
 
+    def upload_bytes(self, entries: int) -> int:
+        """What a client sends for a row of so many entries: each as a float32."""
+        return 4 * entries
+
+    def counts(self, uploads: Uploads) -> np.ndarray:
+        """What each row counts beside the others, float64 [C]."""
+        examples = uploads.examples if self.weighting == "num_samples" else uploads.examples > 0
+        return examples * uploads.importance
+
     def shares(self, uploads: Uploads) -> torch.Tensor:
         """Weights of the rows, float64 [C], summing to one (all zero where there is nothing to weigh)."""
-        examples = uploads.examples if self.weighting == "num_samples" else uploads.examples > 0
-        weight = examples * uploads.importance
+        weight = self.counts(uploads)
         total = weight.sum()
         return torch.from_numpy(weight / total if total > 0 else weight).to(uploads.delta.device)
 
@@ -208,13 +217,7 @@ class Aggregator(Part):
         """What each participant starts from, a row of the clients' network each: `[C, D]`, the global model for all."""
         return weights.flat.expand(len(owner), -1)
 
-    def combine(
-        self,
-        weights: Weights,
-        uploads: Uploads,
-        memory: Memory,
-        ctx: "Context",
-    ) -> tuple[Weights, Memory]:
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
         """The proposal: the model plus the reduced delta, or the model itself when nothing usable came."""
         share = self.shares(uploads)
         if not share.any():

@@ -159,7 +159,7 @@ def row(exp: Experiment, state: State, sent: Uploads, uploads: Uploads) -> Row:
     """The round's line of metrics.csv, less what is evaluated later."""
     trained = ~np.isnan(sent.loss_after)
     loss = np.average(sent.loss_after[trained], weights=sent.examples[trained]) if trained.any() else None
-    size = sent.delta.shape[1] * exp.local.rows_sent * 4 / 1e6
+    entries, rows = sent.delta.shape[1], exp.local.rows_sent
     own = {
         f"{role}.{name}": value
         for role, memory in state.memory.items()
@@ -170,8 +170,8 @@ def row(exp: Experiment, state: State, sent: Uploads, uploads: Uploads) -> Row:
         "train_loss": loss,
         "participants": clients(sent.owner),
         "examples": int(sent.examples.sum()),
-        "mb_down": size * clients(sent.owner),
-        "mb_up": size * clients(uploads.owner),
+        "mb_down": entries * rows * 4 / 1e6 * clients(sent.owner),
+        "mb_up": exp.aggregator.upload_bytes(entries) * rows / 1e6 * clients(uploads.owner),
         "sim_s": state.sim_s if exp.fleet.simulates else None,
     } | own
 

@@ -34,6 +34,7 @@ RULES = (
     "norm_clipping",
     "centered_clipping",
     "zeno",
+    "secure_mean",
     "nearest_neighbours",
     "bucketing",
 )

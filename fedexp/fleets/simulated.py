@@ -4,7 +4,7 @@ Once a client: mean bandwidth (the same for all) and mean speed ~ U(low, high) e
 by a normal law of std `jitter_std` times the mean, cut at +- `jitter_range` times the mean; or both are read from a
 trace. A round lasts `overhead_s`, the distribution of the model at the slowest participant's bandwidth, then training
 in parallel and uploads one after another. Only trainable entries are sent, 4 bytes each (twice as many where the local
-rule sends two rows). Nothing sleeps.
+rule sends two rows; uploads take what the aggregator says of them). Nothing sleeps.
 
 A client drops out of a round with probability `dropout`: it gets the model, its upload never comes, and the next in the
 queue takes its turn. With a deadline (the round's own, or `deadline_s`) uploads that would end after it are lost and
@@ -89,7 +89,8 @@ class Simulated(Fleet):
     def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
         sizes = ctx.sizes[owner]
         bandwidth, speed = self._rates(owner, ctx) if self.trace is None else self._trace.at(owner, ctx.round)
-        return Resources(bandwidth, speed, ctx.epochs(sizes) * sizes, ctx.bits_sent, self.overhead_s)
+        work = ctx.epochs(sizes) * sizes
+        return Resources(bandwidth, speed, work, ctx.bits_sent, self.overhead_s, ctx.upload_ratio)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """What arrives in time; a row of the server itself always does."""

@@ -19,7 +19,7 @@ Dispersion = Callable[[np.ndarray], np.ndarray]  # class counts [n, K] to how un
 def increments(resources: Resources, distribution_s: float, elapsed_s: float) -> np.ndarray:
     """T_inc(S, k) = T_d(S + k) - T_d(S) + t_UL_k + max(0, t_UD_k - Theta), of every candidate [n]."""
     waiting = np.maximum(0.0, resources.update_s - elapsed_s)
-    return np.maximum(resources.upload_s - distribution_s, 0.0) + resources.upload_s + waiting
+    return np.maximum(resources.download_s - distribution_s, 0.0) + resources.upload_s + waiting
 
 
 def fill_round(
@@ -42,7 +42,7 @@ def fill_round(
     while True:
         now = resources.where(left)
         arrival = np.maximum(elapsed_s, now.update_s) + now.upload_s
-        fits = resources.overhead_s + np.maximum(distribution_s, now.upload_s) + arrival < round_s
+        fits = resources.overhead_s + np.maximum(distribution_s, now.download_s) + arrival < round_s
         left, now, arrival = left[fits], now.where(fits), arrival[fits]
         if not len(left):
             return np.array(chosen, dtype=np.int64)
@@ -53,7 +53,7 @@ def fill_round(
         best = _smallest(cost, increment)
         chosen.append(int(left[best]))
         held = held if counts is None else held + counts[left[best]]
-        distribution_s, elapsed_s = max(distribution_s, float(now.upload_s[best])), float(arrival[best])
+        distribution_s, elapsed_s = max(distribution_s, float(now.download_s[best])), float(arrival[best])
         left = np.delete(left, best)
 
 

@@ -108,7 +108,7 @@ class TestPreAggregation:
         words = (f"aggregator={aggregator}", f"pre_aggregation={option}", *WEIGHTLESS.get(aggregator, ()))
         world = world_of(tiny(*words, "scenario.clients=7"))
         rule = world.exp.aggregator
-        if world.exp.pre_aggregation.averages_rows and (rule.keeps_rows or not rule.keeps_layout):
+        if world.exp.pre_aggregation.averages_rows and (rule.keeps_rows or rule.hides_rows or not rule.keeps_layout):
             with pytest.raises(ConfigError, match=f"pre_aggregation={option} mixes the rows of"):
                 world.exp.refuse()
             return
