@@ -32,7 +32,7 @@ class Settings(Privacy):
             )
         if (self.noise_multiplier is None) == (self.epsilon is None):
             raise ConfigError(
-                "privacy.noise_multiplier (noise / clip) and privacy.epsilon (from which it is worked out): one must be "
+                "privacy.noise_multiplier (noise / clip) or privacy.epsilon (from which it is worked out): one must be "
                 f"given and the other null, got noise_multiplier={self.noise_multiplier} and epsilon={self.epsilon}"
             )
 
