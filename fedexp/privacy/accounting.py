@@ -16,10 +16,9 @@ from fedexp.privacy.sampled_gaussian import LEAST_NOISE, pld_epsilon, rdp_epsilo
 from fedexp.spec import ConfigError
 
 Accountant = Literal["rdp", "pld"]
-Account = Callable[[float, float, int, float], float]  # of rate, noise multiplier, steps and delta
 
-ACCOUNTANTS: dict[Accountant, Account] = {"rdp": rdp_epsilon, "pld": pld_epsilon}
-MOST_NOISE = 1e4
+ACCOUNTANTS: dict[Accountant, Callable[..., float]] = {"rdp": rdp_epsilon, "pld": pld_epsilon}
+MOST_NOISE = 8192.0  # 2^13
 SLACK = 0.005  # the grids of the loss differ from rate to rate: a bound may be that much below what it bounds
 WIDTH = 1.0005  # how far the noise multiplier found may lie above the least, as a factor
 
@@ -69,15 +68,15 @@ def largest_epsilon(
     rate, steps = frontier(rate, steps)
     if not len(rate):
         return 0.0
-    return _worst(rate, steps, partial(_of_client, ACCOUNTANTS[accountant], noise_multiplier, delta))[0]
+    return _worst(rate, steps, partial(ACCOUNTANTS[accountant], noise_multiplier=noise_multiplier, delta=delta))[0]
 
 
-def _worst(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[[float, int], float]) -> tuple[float, int]:
+def _worst(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[..., float]) -> tuple[float, int]:
     """The largest epsilon on a frontier and its place: stretches are halved, those with the highest bound first."""
     stretches: list[tuple[float, int, int]] = []
 
     def consider(first: int, last: int) -> None:
-        heappush(stretches, (-epsilon(float(rate[first]), int(steps[last])), first, last))
+        heappush(stretches, (-epsilon(float(rate[first]), steps=int(steps[last])), first, last))
 
     consider(0, len(rate) - 1)
     best = (-1.0, 0)
@@ -108,21 +107,14 @@ def noise_multiplier_for(
     account = ACCOUNTANTS[accountant]
     place, sigma = int(np.argmax(rate * np.sqrt(steps))), LEAST_NOISE  # a guess: what steps at small rates add up to
     while True:
-        found = _least_noise(partial(_of_noise, account, float(rate[place]), int(steps[place]), delta), epsilon, sigma)
+        case = partial(account, float(rate[place]), steps=int(steps[place]), delta=delta)
+        found = _least_noise(case, epsilon, sigma)
         if found is None:
             raise ConfigError(_out_of_reach(epsilon, delta, accountant))
         sigma = found
-        worst, place = _worst(rate, steps, partial(_of_client, account, sigma, delta))
+        worst, place = _worst(rate, steps, partial(account, noise_multiplier=sigma, delta=delta))
         if worst <= epsilon:
             return sigma
-
-
-def _of_noise(account: Account, rate: float, steps: int, delta: float, noise_multiplier: float) -> float:
-    return account(rate, noise_multiplier, steps, delta)
-
-
-def _of_client(account: Account, noise_multiplier: float, delta: float, rate: float, steps: int) -> float:
-    return account(rate, noise_multiplier, steps, delta)
 
 
 def _least_noise(epsilon_of: Callable[[float], float], target: float, low: float) -> float | None:
