@@ -57,6 +57,7 @@ def _by_divergences(rate: float, noise_multiplier: float, steps: int, delta: flo
 
     Epsilon is a convex function of the order less one, divided by that: it falls and then rises. So the best order lies
     between the neighbours of the best coarse one, and the fractional orders near 1, which take long, are seldom asked.
+    (Where delta is so large that order 1.1 alone shows an epsilon of 0, as delta > rate can be, this bound is above 0.)
     """
     _, place = _least(COARSE, rate, noise_multiplier, steps, delta)
     best = COARSE.index(place)
