@@ -56,6 +56,12 @@ def test_equal_clients_are_one_client_with_their_weight():
     assert torch.equal(found(torch.cat([rows[:1], rows, rows[:1]])), rows[0])
 
 
+def test_most_of_the_rows_do_not_move_it_where_they_have_less_than_half_of_the_weight():
+    rows = torch.cat([normal(4, 3, 5), torch.full((6, 5), 1e30)])
+    weight = torch.tensor([0.2, 0.2, 0.15] + [0.075] * 6).double()
+    assert found(rows, weight).norm() <= 2 / (1 - 2 * 0.45) * rows[:3].norm(dim=1).max()
+
+
 def test_one_client_and_two_clients():
     rows = normal(1, 2, 6)
     assert torch.equal(found(rows[:1]), rows[0])
