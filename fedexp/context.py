@@ -129,6 +129,18 @@ class Context:
         """The classes of these training examples."""
         return self.world.labels[examples]
 
+    def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
+        """Mean loss of a model on each shard of a plan [C]; NaN without data."""
+        return self.world.client_losses(weights, plan, 1)
+
+    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int) -> torch.Tensor:
+        """What these clients make of a model `[D]` by their rule alone, drawing as in a round of that number, `[n, D]`."""
+        return self.world.fine_tuned(row, owner, self.world.at(number, self.models))
+
+    def groups(self, owner: np.ndarray) -> np.ndarray | None:
+        """The groups that these clients are known to belong to; None where there are none."""
+        return None if self.world.groups is None else self.world.groups[owner]
+
     def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
         """Mean of loss**power of the received global model on each client's own data [n]; NaN without data."""
         return self.world.client_losses(self.models[0], self.plan(owner), power)

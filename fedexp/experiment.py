@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+from fedexp.clusterings.clustering import Clustering
 from fedexp.data.dataset import Dataset
 from fedexp.evaluation import Evaluation
 from fedexp.federations.federation import Federation
@@ -41,6 +42,7 @@ class Experiment(Part):
     selector: Selector
     fleet: Fleet
     attack: Attack
+    clustering: Clustering = field(default_factory=Clustering)
     privacy: Privacy = field(default_factory=Privacy)  # runs of before it was there are resumed without
     pre_aggregation: PreAggregation
     aggregator: Aggregator
@@ -98,11 +100,13 @@ class Experiment(Part):
         if not self.privacy.guarantees:
             return
         who = f"privacy={option(self.privacy)}"
-        for name, part in (("selector", self.selector), ("aggregator", self.aggregator)):
+        others = {"selector": "random", "aggregator": "fedavg", "clustering": "none"}
+        for name, way_out in others.items():
+            part = getattr(self, name)
             if part.reveals:
                 raise ConfigError(
                     f"{who} covers what is trained, but {name}={option(part)} learns {part.reveals}; use "
-                    f"{name}={'random' if name == 'selector' else 'fedavg'}"
+                    f"{name}={way_out}"
                 )
         if not self.privacy.noises_mean:
             return
@@ -137,6 +141,11 @@ class Experiment(Part):
             raise ConfigError(
                 f"local={option(self.local)} keeps a row of every client from round to round, {changes}, and another "
                 "round's row may hold other units; use local=sgd"
+            )
+        if self.clustering.divides:
+            raise ConfigError(
+                f"clustering={option(self.clustering)} averages and compares models of one shape, {changes}; use "
+                "clustering=none"
             )
         if self.selector.averages_models:
             raise ConfigError(

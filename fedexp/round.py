@@ -27,9 +27,9 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     mem: dict[str, Memory] = {role: without_columns(memory) for role, memory in state.memory.items()}
 
     plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
+    models, plan, model, mem["clustering"] = exp.clustering.assign(state.models, plan, mem.get("clustering", {}), ctx)
     clock.lap("select_s")
-    model = np.zeros(len(plan.owner), dtype=np.int64)
-    start = dispatch(exp, world, state.models, model, plan.owner, mem)
+    start = dispatch(exp, world, models, model, plan.owner, mem)
 
     sent, mem = train(exp, world, start, model, plan, mem, ctx)
     clock.lap("train_s")
@@ -39,7 +39,8 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
     clock.lap("select_s")
 
-    models, mem = fold(exp, state.models, uploads, mem, ctx)
+    models, mem = fold(exp, models, uploads, mem, ctx)
+    models, mem["clustering"] = exp.clustering.regroup(models, uploads, mem["clustering"], ctx)
     clock.lap("aggregate_s")
     after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + clients(plan.owner))
     return after, row(exp, after, sent, uploads) | clock.laps, sent

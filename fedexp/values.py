@@ -95,6 +95,12 @@ class Plan:
     importance: np.ndarray | None = None
     deadline_s: float | None = None
 
+    def where(self, places: np.ndarray) -> "Plan":
+        """The rows at these positions, in this order."""
+        shards = tuple(self.shards[place] for place in places.tolist())
+        importance = None if self.importance is None else self.importance[places]
+        return Plan(self.owner[places], shards, importance, self.deadline_s)
+
     @cached_property
     def sizes(self) -> np.ndarray:
         """Number of examples of each row, int64 [C]."""

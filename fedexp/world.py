@@ -17,10 +17,11 @@ from fedexp.mixtures import MixtureScorer
 from fedexp.models.layers import initialise
 from fedexp.spec import ConfigError
 from fedexp.streams import stream
+from fedexp.training.batches import draw_batches
 from fedexp.training.engine import Choice
 from fedexp.training.loop import Task, Trainer
 from fedexp.training.stacked import activation_floats
-from fedexp.training.workers import Crew
+from fedexp.training.workers import Crew, Work
 from fedexp.values import Layout, Plan, State, Weights
 
 
@@ -39,6 +40,7 @@ class World:
     test: Examples
     probes: dict[str, Examples]  # by the column that the accuracy on them is
     labels: np.ndarray  # of all training examples
+    groups: np.ndarray | None  # [N], which clients belong together, where that is known
     class_names: tuple[str, ...]
     choice: Choice
     trainer: Trainer
@@ -93,6 +95,21 @@ class World:
         work = self.mixtures.work(None, rows, examples)
         self.crew.execute(work)
         return self.mixtures.means(work, len(rows), len(examples)).cpu().numpy()
+
+    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, ctx: Context) -> torch.Tensor:
+        """The models that clients make of one `[D]`, `[n, D]`, with batches of a stream beside those of the rounds."""
+        exp, plan = self.exp, ctx.plan(owner)
+        batches = tuple(
+            draw_batches(exp.local, len(shard), ctx.rng("fine_tune", int(client)))
+            for client, shard in zip(owner, plan.shards, strict=True)
+        )
+        start, anchor = exp.local.begin(row.expand(len(owner), -1), owner, {}, ctx)
+        task = Task(start, anchor, plan, batches, exp.seed, ctx.round)
+        work = Work(start.new_zeros((len(owner), self.layout.size)))
+        for rows in self.trainer.groups(task, self.crew.size):
+            work.jobs.append((rows, lambda rows=rows: self.trainer.run(task, rows)[:, : self.layout.size]))
+        self.crew.execute(work)
+        return work.out
 
     @property
     def losses_told(self) -> int:
@@ -153,6 +170,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         test=test,
         probes={name: Examples(split, data, device) for name, split in exp.attack.probes(data.test).items()},
         labels=data.train.y.numpy(),
+        groups=known_groups(data, partition),
         class_names=data.class_names,
         choice=choice,
         trainer=choice.trainer(network, layout, train, exp.local, exp.privacy, exp.engine.memory_mb),
@@ -160,6 +178,14 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         mixtures=MixtureScorer(network(), layout, floats, device),
         crew=crew,
     )
+
+
+def known_groups(data: Data, partition: Partition) -> np.ndarray | None:
+    """The group of each client's first example; None where the data has no groups, -1 for a client without data."""
+    if data.groups is None:
+        return None
+    shards = (partition.shard(client) for client in range(partition.clients))
+    return np.array([data.groups[shard[0]] if len(shard) else -1 for shard in shards], dtype=np.int64)
 
 
 def draw_malicious(exp: Experiment, clients: int) -> np.ndarray:

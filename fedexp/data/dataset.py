@@ -6,6 +6,7 @@ Legend: S examples, K classes.
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from fedexp.spec import Part
@@ -44,6 +45,7 @@ class Data:
     scale: float = 1.0  # 255 for uint8 images
     mean: tuple[float, ...] = (0.0,)  # one number, or one a channel
     std: tuple[float, ...] = (1.0,)
+    groups: np.ndarray | None = None  # int64 [S], which training examples follow one rule, where that is known
 
 
 @dataclass(frozen=True, kw_only=True)

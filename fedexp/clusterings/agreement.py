@@ -1,0 +1,12 @@
+"""How well two groupings of the same clients agree."""
+
+import numpy as np
+
+
+def adjusted_rand(known: np.ndarray | None, found: np.ndarray) -> float | None:
+    """The adjusted Rand index (Hubert & Arabie 1985): 1 for equal groupings, about 0 by chance; None where unknown."""
+    if known is None or len(found) == 0:
+        return None
+    from sklearn.metrics import adjusted_rand_score  # here, because it takes a second to import
+
+    return float(adjusted_rand_score(known, found))

@@ -1,0 +1,46 @@
+"""Clients grouped by k-means on their first updates, for comparison (as Briggs et al. 2020 group them, by another rule).
+
+The clients that are there before the first round are divided in `count` groups by their fine-tuned models less the
+server's (scikit-learn's k-means, ten starts); a later one goes to the group whose centre is nearest.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import torch
+
+from fedexp.clusterings.queued import Placed, Queued
+from fedexp.context import Context
+from fedexp.rows import distances_to
+from fedexp.spec import Range
+
+
+def grouped(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torch.Tensor]:
+    """Groups `[n]`, numbered from 0 by their first member, and their centres `[count, D]`."""
+    from sklearn.cluster import KMeans
+
+    found = KMeans(count, n_init=10, random_state=seed).fit(rows.double().cpu().numpy())
+    order = list(dict.fromkeys(found.labels_.tolist()))
+    centres = torch.from_numpy(found.cluster_centers_[order]).to(rows)
+    return np.array([order.index(label) for label in found.labels_.tolist()], dtype=np.int64), centres
+
+
+@dataclass(frozen=True, kw_only=True)
+class KMeansUpdates(Queued):
+    """`count` groups of the first clients."""
+
+    reveals = "the first update of each client"
+
+    count: Annotated[int, Range(1)]
+
+    def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
+        if len(references) == 0:
+            seed = int(ctx.run_rng("kmeans").integers(2**31))
+            group, references = grouped(rows, min(self.count, len(rows)), seed)
+            distance = [
+                float(distances_to(row[None], references[own])[0]) for row, own in zip(rows, group, strict=True)
+            ]
+            return Placed(group + 1, np.array(distance), references)
+        apart = np.stack([distances_to(references, row).cpu().numpy() for row in rows])
+        return Placed(apart.argmin(axis=1) + 1, apart.min(axis=1), references)

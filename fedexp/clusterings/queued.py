@@ -1,0 +1,153 @@
+"""Clusters with a wait queue: newcomers are told their cluster, wait while a round lasts, and join after it.
+
+A client that arrives in a round gets the server's model (the one before the first round), trains it on its own data
+for a round's worth of its rule, and sends what came out; the rule of the part then names its cluster, perhaps a new
+one. It waits in the queue of that cluster until the round is over; the first round in which it trains is the next one.
+The clients that are there from the beginning pass through the same queue before round 1. With `admitted` at most so
+many of each queue join after a round, and the rest waits on.
+
+A cluster begins with the server's model or, with `begins_with=founder`, with what its first member made of it. In each
+round the selector proposes clients, and of each cluster's members among them a random `take` (rounded up) takes part.
+The global model is the mean of the clusters' models by the examples of their members, or stays the server's.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+
+from fedexp.clusterings.agreement import adjusted_rand
+from fedexp.clusterings.arrivals import arrived_by, scheduled
+from fedexp.clusterings.clustering import Clustering, Event, Models, mean_of_clusters
+from fedexp.clusterings.membership import Membership
+from fedexp.context import Context
+from fedexp.spec import Range
+from fedexp.values import SERVER, Memory, Plan, Uploads, Weights
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where the newcomers go: `cluster [n]` from 1, `distance [n]`, and the clusters' `references [M, D]` by then."""
+
+    cluster: np.ndarray
+    distance: np.ndarray
+    references: torch.Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Queued(Clustering):
+    """Arrivals, queue, joining, the draw inside clusters, the global model. A part says where newcomers belong."""
+
+    divides = True
+
+    arrivals: tuple[str, ...] = ()
+    rate: Annotated[float, Range(0)] = 0.0
+    admitted: Annotated[int, Range(1)] | None = None
+    take: Annotated[float, Range(0, 1, low_open=True)] = 1.0
+    begins_with: Literal["server", "founder"] = "server"
+    global_model: Literal["clusters", "server"] = "clusters"
+
+    def check(self) -> None:
+        scheduled(self.arrivals)
+
+    def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
+        """The clusters of newcomers with models `rows [n, D]`, given those that there are, `references [M, D]`."""
+        raise NotImplementedError
+
+    def assign(
+        self, models: Models, plan: Plan, memory: Memory, ctx: Context
+    ) -> tuple[Models, Plan, np.ndarray, Memory]:
+        events: list[Event] = []
+        if "references" not in memory:
+            models, memory = self._welcome(models, memory, events, ctx, ctx.round - 1)
+        there = Membership.load(memory)
+        joining = there.ready(self.admitted)
+        for place in joining.tolist():
+            events.append((ctx.round, "join", int(there.waiting[place]), int(there.waits_for[place]), None))
+        waited = ctx.round - there.since[joining]
+        there = there.admitted(joining)
+        cluster = there.of(plan.owner)
+        chosen = np.sort(
+            np.concatenate(
+                [self._drawn(np.flatnonzero(cluster == one), one, ctx) for one in np.unique(cluster[cluster > 0])]
+                or [np.zeros(0, np.int64)]
+            )
+        )
+        plan, cluster = plan.where(chosen), cluster[chosen]
+        events += [
+            (ctx.round, "model", int(client), int(own), None) for client, own in zip(plan.owner, cluster, strict=True)
+        ]
+        kept = {"references": memory["references"], "events": tuple(events), "waited": tuple(waited.tolist())}
+        return models, plan, cluster, there.save() | kept
+
+    def regroup(self, models: Models, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Models, Memory]:
+        references, events = memory["references"].clone(), list(memory["events"])
+        for cluster in np.unique(uploads.model[uploads.model > 0]).tolist():
+            references[cluster - 1] = models[cluster].flat  # from its first mean on a cluster is its model
+        models, memory = self._welcome(models, memory | {"references": references}, events, ctx, ctx.round)
+        there = Membership.load(memory)
+        sizes = there.sizes(len(models) - 1)
+        waited = memory["waited"]
+        columns = {
+            "clusters": int((sizes > 0).sum()),
+            "largest": int(sizes.max(initial=0)),
+            "smallest": int(sizes[sizes > 0].min(initial=0)) if (sizes > 0).any() else 0,
+            "waiting": len(there.waiting),
+            "queue_rounds": float(np.mean(waited)) if waited else None,
+            "messages": self._messages(events),
+            "agreement": adjusted_rand(ctx.groups(there.owner), there.cluster),
+        }
+        if self.global_model == "clusters":
+            examples = np.bincount(there.cluster, weights=ctx.sizes[there.owner], minlength=len(models))[1:]
+            models = (mean_of_clusters(models, examples), *models[1:])
+        return models, memory | {"events": tuple(events), "columns": columns}
+
+    def model_of(self, owner: np.ndarray, memory: Memory) -> np.ndarray:
+        return Membership.load(memory).of(owner)
+
+    def _welcome(
+        self, models: Models, memory: Memory, events: list[Event], ctx: Context, number: int
+    ) -> tuple[Models, Memory]:
+        """Queues whoever arrived in a round (0: before the first), in the order of arrival."""
+        first = ctx.first.flat
+        references = memory.get("references", first.new_zeros((0, len(first))))
+        newcomers, there = self._newcomers(ctx, number), Membership.load(memory)
+        if len(newcomers) == 0:
+            return models, memory | {"references": references}
+        rows = ctx.fine_tuned(first, newcomers, number)
+        placed, known = self.place(rows, references, ctx), len(references)
+        for client, cluster, distance in zip(
+            newcomers.tolist(), placed.cluster.tolist(), placed.distance.tolist(), strict=True
+        ):
+            events.append((number, "server_model", client, 0, None))
+            if cluster > known:
+                known = cluster
+                events.append((number, "birth", client, cluster, None))
+            there = there.queued(client, cluster, number)
+            events.append((number, "queue", client, cluster, distance if math.isfinite(distance) else None))
+        born = placed.references[len(references) :]
+        starts = born if self.begins_with == "founder" else first.expand(len(born), -1)
+        models = (*models, *(Weights(row.clone(), ctx.layout) for row in starts))
+        return models, memory | there.save() | {"references": placed.references}
+
+    def _newcomers(self, ctx: Context, number: int) -> np.ndarray:
+        counts = scheduled(self.arrivals)
+        order = ctx.run_rng("arrivals").permutation(ctx.clients) if counts or self.rate else np.arange(ctx.clients)
+        upto = [
+            arrived_by(when, ctx.clients, counts, self.rate, ctx.run_rng("arrival_counts"))
+            for when in (number - 1, number)
+            if when >= 0
+        ]
+        return order[0 if number == 0 else upto[0] : upto[-1]]
+
+    def _drawn(self, members: np.ndarray, cluster: int, ctx: Context) -> np.ndarray:
+        count = math.ceil(self.take * len(members) - 1e-9)
+        return (
+            members if count == len(members) else ctx.rng("clustering", cluster).choice(members, count, replace=False)
+        )
+
+    def _messages(self, events: list[Event]) -> int:
+        """Models that crossed the network: each down and up again."""
+        return 2 * sum(what in ("model", "server_model") and client != SERVER for _, what, client, _, _ in events)
