@@ -25,6 +25,7 @@ SHARED = {
     "fedexp.roles",
     "fedexp.values",
     "fedexp.spec",
+    "fedexp.conf_dir",
     "fedexp.context",
     "fedexp.resources",
     "fedexp.optimizers",
