@@ -1,6 +1,6 @@
 """The questions a part may ask: the only way it reaches data and randomness.
 
-Legend: n clients asked for, C participants, R models, D entries of a model, K classes.
+Legend: n clients asked for, C participants, R models, D entries of a model, S examples, K classes.
 """
 
 from dataclasses import dataclass
@@ -161,3 +161,17 @@ class Context:
     def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor) -> np.ndarray:
         """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R]."""
         return self.world.mixture_losses(mix, rows)
+
+    @property
+    def public_size(self) -> int:
+        """How many public examples the server holds."""
+        return 0 if self.world.public is None else len(self.world.public)
+
+    def public_outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
+        """Log-probabilities that every model `rows [n, D]` gives the public examples, `[n, S, K]`.
+
+        Of more than `limit` examples a seeded sample is asked, the same in every round and part of every larger one; a
+        model's answers do not depend on which others are asked.
+        """
+        order = self.run_rng("public_outputs").permutation(self.public_size)
+        return self.world.public_outputs(rows, np.sort(order[:limit]))

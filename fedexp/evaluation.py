@@ -96,6 +96,13 @@ class Scorer:
             jobs.append((place, lambda part=part: self._losses(weights, examples, part)))
         return Work(torch.zeros((len(index), 1), device=weights.flat.device), jobs)
 
+    def outputs_work(self, models: list[Weights], examples: Examples, classes: int) -> Work:
+        """The log-probabilities `[n, S, K]` that the models give the examples, a job each."""
+        work = Work(torch.zeros((len(models), len(examples), classes), device=examples.x.device))
+        for position, weights in enumerate(models):
+            work.jobs.append((np.array([position]), lambda weights=weights: self._outputs(weights, examples)[None]))
+        return work
+
     def mean_loss(self, weights: Weights, examples: Examples, index: torch.Tensor) -> float:
         """Sample-weighted mean loss of a model on the examples at these positions; NaN where there are none."""
         sums = [self._sums(weights, examples, part)[0] for part in index.split(self.chunk)] if len(index) else []
@@ -104,6 +111,12 @@ class Scorer:
     def sums(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
         """(loss sum, right answers, examples, seconds) of a model at these positions, at least one."""
         return torch.stack([self._sums(weights, examples, part) for part in index.split(self.chunk)]).sum(dim=0)
+
+    def _outputs(self, weights: Weights, examples: Examples) -> torch.Tensor:
+        starts = range(0, len(examples), self.chunk)
+        parts = [self.logits(weights, examples.inputs(slice(start, start + self.chunk))) for start in starts]
+        with torch.inference_mode():
+            return F.log_softmax(torch.cat(parts), dim=1)
 
     def _losses(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
         logits = self.logits(weights, examples.inputs(index))

@@ -22,6 +22,11 @@ class Scenario(Part):
     participants: Annotated[int, Range(1)]
     malicious: Annotated[int, Range(0)] = 0
     byzantine: Annotated[int, Range(0)] = 0
+    public_fraction: Annotated[float, Range(0, 1, high_open=True)] = 0.0
+
+    def public_count(self, examples: int) -> int:
+        """How many of so many training examples are the server's public data."""
+        return int(self.public_fraction * examples + 1e-9)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +61,11 @@ class Experiment(Part):
         parts = (self.selector, self.aggregator, self.stop)
         return self.evaluation.validation or any(part.needs_validation for part in parts)
 
+    @property
+    def holds_public(self) -> bool:
+        """Whether the server has public data of its own."""
+        return self.scenario.public_fraction > 0 or self.federation.feeds_server
+
     def refuse(self) -> None:
         """Raises ConfigError where the parts, the machine or the files cannot work together; loads nothing."""
         if self.stop.needs_clock and not self.fleet.simulates:
@@ -82,6 +92,7 @@ class Experiment(Part):
                 f"aggregator={option(self.aggregator)} remembers the row of each client, but pre_aggregation="
                 f"{option(self.pre_aggregation)} mixes the rows of several; use pre_aggregation=none"
             )
+        self.refuse_shares()
         self.refuse_new_layouts()
         self.refuse_leaks()
         self.refuse_single_rows()
@@ -89,11 +100,25 @@ class Experiment(Part):
         self.engine.refuse()
         self.dataset.require(self.data_dir)
         facts = self.dataset.facts(self.data_dir)
+        if self.scenario.public_fraction and not self.scenario.public_count(facts.train_size):
+            raise ConfigError(
+                f"scenario.public_fraction must give at least one of the {facts.train_size} training examples, got "
+                f"{self.scenario.public_fraction:g}; raise it"
+            )
         self.model.refuse(facts)
         self.aggregator.refuse(self.model, facts)
         self.federation.refuse(facts)
         self.attack.refuse(facts)
         self.privacy.refuse(self.model, facts)
+
+    def refuse_shares(self) -> None:
+        """Raises ConfigError where the server would leave nothing to the clients."""
+        validation = self.evaluation.validation_fraction if self.needs_validation else 0.0
+        if self.scenario.public_fraction + validation >= 1:
+            raise ConfigError(
+                f"scenario.public_fraction={self.scenario.public_fraction:g} and evaluation.validation_fraction="
+                f"{validation:g} must leave examples to the clients, but make up all of them; lower one of them"
+            )
 
     def refuse_leaks(self) -> None:
         """Raises ConfigError where a part learns of clients what the privacy does not cover, or undoes its noise."""

@@ -8,10 +8,10 @@ import torch
 
 from fedexp.context import Context
 from fedexp.data.dataset import Data
+from fedexp.division import divide
 from fedexp.evaluation import Pending, Scorer, Scores
 from fedexp.examples import Examples
 from fedexp.experiment import Experiment
-from fedexp.federations.held_out import hold_out
 from fedexp.federations.partition import Partition
 from fedexp.mixtures import MixtureScorer
 from fedexp.models.layers import initialise
@@ -37,6 +37,7 @@ class World:
     malicious: np.ndarray  # ascending
     train: Examples
     validation: Examples | None
+    public: Examples | None  # the server's own, which no client has
     test: Examples
     probes: dict[str, Examples]  # by the column that the accuracy on them is
     labels: np.ndarray  # of all training examples
@@ -108,6 +109,12 @@ class World:
         work = Work(start.new_zeros((len(owner), self.layout.size)))
         for rows in self.trainer.groups(task, self.crew.size):
             work.jobs.append((rows, lambda rows=rows: self.trainer.run(task, rows)[:, : self.layout.size]))
+
+    def public_outputs(self, rows: torch.Tensor, index: np.ndarray) -> torch.Tensor:
+        """Log-probabilities of every model `rows [n, D]` on these of the public examples, `[n, S, K]`."""
+        assert self.public is not None
+        models = [Weights(row, self.layout) for row in rows]
+        work = self.scorer.outputs_work(models, self.public.subset(index), len(self.class_names))
         self.crew.execute(work)
         return work.out
 
@@ -147,14 +154,13 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     first = network()
     layout = Layout.of(first)
     initialise(first, stream(exp.seed, "model"))
-    rest, held = split_validation(exp, len(data.train.y))
-    whole, fraction = divide(exp, data, rest), exp.evaluation.personal_fraction
-    partition, held_out = hold_out(whole, fraction, stream(exp.seed, "held_out"))
+    division = divide(exp, data)
+    partition = division.partition
     malicious = draw_malicious(exp, partition.clients)
     data = poisoned(exp, data, partition, malicious)
     exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.selector.rate(partition.clients)))
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
-    validation = train.subset(held) if len(held) else None
+    validation, public = (train.subset(own) if len(own) else None for own in (division.validation, division.public))
     rows = min(exp.scenario.participants, partition.clients)
     choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, exp.privacy, rows))
     floats = activation_floats(network(), test)
@@ -163,10 +169,11 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         layout=layout,
         first=Weights(layout.flatten(first).clone(), layout),
         partition=partition,
-        held_out=held_out,
+        held_out=division.held_out,
         malicious=malicious,
         train=train,
         validation=validation,
+        public=public,
         test=test,
         probes={name: Examples(split, data, device) for name, split in exp.attack.probes(data.test).items()},
         labels=data.train.y.numpy(),
@@ -207,18 +214,3 @@ def poisoned(exp: Experiment, data: Data, partition: Partition, malicious: np.nd
     owned = np.concatenate([np.zeros(0, np.int64), *(partition.shard(int(client)) for client in malicious)])
     train = exp.attack.poison(data.train, owned, len(data.class_names), stream(exp.seed, "attack"))
     return replace(data, train=train)
-
-
-def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training examples for the clients, and those that the server keeps if some part asks for validation data."""
-    count = int(exp.evaluation.validation_fraction * examples) if exp.needs_validation else 0
-    order = stream(exp.seed, "validation").permutation(examples) if count else np.arange(examples)
-    return np.sort(order[count:]), np.sort(order[:count])
-
-
-def divide(exp: Experiment, data: Data, rest: np.ndarray) -> Partition:
-    """The federation over the training examples that the server does not keep."""
-    subject = None if data.train.subject is None else data.train.subject.numpy()[rest]
-    labels = data.train.y.numpy()[rest]
-    partition = exp.federation.split(labels, subject, len(data.class_names), stream(exp.seed, "federation"))
-    return Partition(partition.offsets, rest[partition.indices])

@@ -11,12 +11,13 @@ from torch.nn import functional as F
 
 from fedexp import spec
 from fedexp.aggregators.fedavg import weighted_mean
+from fedexp.division import split_validation
 from fedexp.round import fold, gathered, run_round
 from fedexp.run import RunError, rounds, run
 from fedexp.selectors.random import sample_clients
 from fedexp.training.workers import Crew
 from fedexp.values import Uploads, Weights
-from fedexp.world import World, build_world, split_validation
+from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 

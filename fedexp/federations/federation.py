@@ -13,6 +13,11 @@ from fedexp.spec import Part
 class Federation(Part):
     """Who holds which training example. Pure: the same labels and stream give the same partition."""
 
+    @property
+    def feeds_server(self) -> bool:
+        """Whether the server itself gets examples: its public data."""
+        return False
+
     def known_clients(self) -> int | None:
         """Number of clients N; None where only the data knows."""
         return getattr(self, "clients", None)

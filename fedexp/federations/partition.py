@@ -1,20 +1,22 @@
-"""The value every federation returns: who holds which example, as two arrays."""
+"""The value every federation returns: who holds which example, as arrays."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Client k holds the training examples `indices[offsets[k]:offsets[k + 1]]`.
+    """Client k holds the training examples `indices[offsets[k]:offsets[k + 1]]`, the server itself those of `server`.
 
-    `offsets` is int64 [N + 1], `indices` int64 [S]; every example belongs to at most one client.
+    `offsets` is int64 [N + 1], `indices` int64 [S], `server` int64, ascending; every example belongs to one of them at
+    most. What the server holds is public: no client has it.
     """
 
     offsets: np.ndarray
     indices: np.ndarray
+    server: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @property
     def clients(self) -> int:
@@ -31,7 +33,7 @@ class Partition:
         return self.indices[self.offsets[client] : self.offsets[client + 1]]
 
     def sha256(self) -> str:
-        """Digest of the split: equal for equal splits on every machine (little-endian int64)."""
+        """Digest of the clients' split: equal for equal splits on every machine (little-endian int64)."""
         digest = hashlib.sha256(self.offsets.astype("<i8").tobytes())
         digest.update(self.indices.astype("<i8").tobytes())
         return digest.hexdigest()
