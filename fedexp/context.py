@@ -134,7 +134,7 @@ class Context:
         return self.world.client_losses(weights, plan, 1)
 
     def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int) -> torch.Tensor:
-        """What these clients make of a model `[D]` by their rule alone, drawing as in a round of that number, `[n, D]`."""
+        """What these clients make of a model `[D]` by their rule alone, with the draws of that round, `[n, D]`."""
         return self.world.fine_tuned(row, owner, self.world.at(number, self.models))
 
     def groups(self, owner: np.ndarray) -> np.ndarray | None:

@@ -109,6 +109,8 @@ class World:
         work = Work(start.new_zeros((len(owner), self.layout.size)))
         for rows in self.trainer.groups(task, self.crew.size):
             work.jobs.append((rows, lambda rows=rows: self.trainer.run(task, rows)[:, : self.layout.size]))
+        self.crew.execute(work)
+        return work.out
 
     def public_outputs(self, rows: torch.Tensor, index: np.ndarray) -> torch.Tensor:
         """Log-probabilities of every model `rows [n, D]` on these of the public examples, `[n, S, K]`."""

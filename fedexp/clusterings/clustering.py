@@ -22,7 +22,7 @@ Event = tuple[int, str, int, int, float | None]  # round, what, client (or SERVE
 
 
 def mean_of_clusters(models: Models, examples: np.ndarray) -> Weights:
-    """The mean of the clusters' models by the examples `[M - 1]` of their members; the global one where there are none."""
+    """The mean of the clusters' models by the examples `[M - 1]` of their members; without any the global one."""
     if not examples.any():
         return models[0]
     share = torch.from_numpy(examples / examples.sum()).to(models[0].flat.device)

@@ -1,4 +1,4 @@
-"""Clients grouped by k-means on their first updates, for comparison (as Briggs et al. 2020 group them, by another rule).
+"""Clients grouped by k-means on their first updates, for comparison (Briggs et al. 2020 join them step by step).
 
 The clients that are there before the first round are divided in `count` groups by their fine-tuned models less the
 server's (scikit-learn's k-means, ten starts); a later one goes to the group whose centre is nearest.
@@ -20,10 +20,11 @@ def grouped(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torc
     """Groups `[n]`, numbered from 0 by their first member, and their centres `[count, D]`."""
     from sklearn.cluster import KMeans
 
-    found = KMeans(count, n_init=10, random_state=seed).fit(rows.double().cpu().numpy())
-    order = list(dict.fromkeys(found.labels_.tolist()))
+    found = KMeans(count, n_init=10, random_state=seed)  # pyright: ignore[reportArgumentType] - a number is fine
+    label = found.fit_predict(rows.double().cpu().numpy())
+    order = list(dict.fromkeys(label.tolist()))
     centres = torch.from_numpy(found.cluster_centers_[order]).to(rows)
-    return np.array([order.index(label) for label in found.labels_.tolist()], dtype=np.int64), centres
+    return np.array([order.index(one) for one in label.tolist()], dtype=np.int64), centres
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ Everything is divided by sqrt(1 + deviation^2), so a number has about variance 1
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +24,11 @@ CHUNK = 1 << 20  # numbers made at once; bounds the memory beside the result
 
 @dataclass(frozen=True, kw_only=True)
 class Synthetic(Dataset):
-    """Classes are balanced, and so are the subjects; `subjects` differ in nothing but their number."""
+    """Classes are balanced, and so are the subjects, who differ in nothing but their number and their group.
+
+    With `groups` subject s belongs to group s modulo `groups`, and each group but the first has a permutation of its
+    own of the labels; test examples are of all groups alike.
+    """
 
     shape: tuple[Annotated[int, Range(1)], ...] = (8,)
     classes: Annotated[int, Range(2)] = 10
@@ -32,12 +36,18 @@ class Synthetic(Dataset):
     test_size: Annotated[int, Range(1)] = 2_000
     difficulty: Annotated[float, Range(0)] = 1.0
     subjects: Annotated[int, Range(1)] | None = None
+    groups: Annotated[int, Range(1)] = 1
 
     def check(self) -> None:
         if not self.shape:
             raise ConfigError("Synthetic.shape must have at least one entry, got []")
         if self.train_size < self.classes:
             raise ConfigError(f"Synthetic.train_size must be >= classes ({self.classes}), got {self.train_size}")
+        if self.groups > (self.subjects or 1):
+            raise ConfigError(
+                f"Synthetic.groups must be at most the number of subjects, {self.subjects or 'none'}, got {self.groups}; "
+                "give dataset.subjects"
+            )
         if self.subjects is not None and self.train_size < self.subjects:
             raise ConfigError(f"Synthetic.subjects must be <= train_size ({self.train_size}), got {self.subjects}")
 
@@ -50,14 +60,32 @@ class Synthetic(Dataset):
         if self.subjects is not None:
             owner = balanced(self.train_size, self.subjects, stream(seed, "synthetic", "subjects"))
             train = Split(train.x, train.y, torch.from_numpy(owner))
-        test = self._split(centres, self.test_size, seed, "test")
-        return Data(train, test, tuple(map(str, range(self.classes))))
+        test, groups = self._split(centres, self.test_size, seed, "test"), None
+        if self.groups > 1:
+            assert train.subject is not None
+            groups = train.subject.numpy() % self.groups
+            other = balanced(self.test_size, self.groups, stream(seed, "synthetic", "test", "groups"))
+            train, test = self._relabelled(train, groups, seed), self._relabelled(test, other, seed)
+        return Data(train, test, tuple(map(str, range(self.classes))), groups=groups)
+
+    def _relabelled(self, split: Split, group: np.ndarray, seed: int) -> Split:
+        rng = stream(seed, "synthetic", "permutations")
+        labels = [np.arange(self.classes), *(derangement(self.classes, rng) for _ in range(self.groups - 1))]
+        return replace(split, y=torch.from_numpy(np.stack(labels)[group, split.y.numpy()]))
 
     def _split(self, centres: np.ndarray, size: int, seed: int, part: str) -> Split:
         y = balanced(size, self.classes, stream(seed, "synthetic", part, "labels"))
         noise = self.difficulty * math.sqrt(2 * centres.shape[1]) / 4
         x = clouds(centres, y, noise, stream(seed, "synthetic", part, "noise"))
         return Split(torch.from_numpy(x).view(size, *self.shape), torch.from_numpy(y))
+
+
+def derangement(size: int, rng: np.random.Generator) -> np.ndarray:
+    """A permutation that leaves nothing in its place."""
+    order = rng.permutation(size)
+    result = np.empty(size, dtype=np.int64)
+    result[order] = np.roll(order, 1)
+    return result
 
 
 def balanced(size: int, kinds: int, rng: np.random.Generator) -> np.ndarray:
