@@ -3,7 +3,7 @@
 Legend: n clients asked for, C participants, R models, D entries of a model, S examples, K classes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -133,9 +133,13 @@ class Context:
         """Mean loss of a model on each shard of a plan [C]; NaN without data."""
         return self.world.client_losses(weights, plan, 1)
 
-    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int) -> torch.Tensor:
-        """What these clients make of a model `[D]` by their rule alone, with the draws of that round, `[n, D]`."""
-        return self.world.fine_tuned(row, owner, self.world.at(number, self.models))
+    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
+        """What these clients make of a model `[D]` by their rule alone, in so many epochs (None: the rule's), `[n, D]`.
+
+        Batches are drawn from a stream of that round beside those of its training.
+        """
+        rule = self.rule if epochs is None else replace(self.rule, epochs=epochs, steps=None)
+        return self.world.fine_tuned(row, owner, self.world.at(number, self.models), rule)
 
     def groups(self, owner: np.ndarray) -> np.ndarray | None:
         """The groups that these clients are known to belong to; None where there are none."""

@@ -15,6 +15,7 @@ from fedexp.experiment import Experiment
 from fedexp.federations.partition import Partition
 from fedexp.mixtures import MixtureScorer
 from fedexp.models.layers import initialise
+from fedexp.roles import LocalRule
 from fedexp.spec import ConfigError
 from fedexp.streams import stream
 from fedexp.training.batches import draw_batches
@@ -97,11 +98,11 @@ class World:
         self.crew.execute(work)
         return self.mixtures.means(work, len(rows), len(examples)).cpu().numpy()
 
-    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, ctx: Context) -> torch.Tensor:
-        """The models that clients make of one `[D]`, `[n, D]`, with batches of a stream beside those of the rounds."""
+    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, ctx: Context, rule: LocalRule) -> torch.Tensor:
+        """The models that clients make of one `[D]`, `[n, D]`, in batches of this rule and of a stream of their own."""
         exp, plan = self.exp, ctx.plan(owner)
         batches = tuple(
-            draw_batches(exp.local, len(shard), ctx.rng("fine_tune", int(client)))
+            draw_batches(rule, len(shard), ctx.rng("fine_tune", int(client)))
             for client, shard in zip(owner, plan.shards, strict=True)
         )
         start, anchor = exp.local.begin(row.expand(len(owner), -1), owner, {}, ctx)

@@ -1,7 +1,7 @@
 """Clusters with a wait queue: newcomers are told their cluster, wait while a round lasts, and join after it.
 
 A client that arrives in a round gets the server's model (the one before the first round), trains it on its own data
-for a round's worth of its rule, and sends what came out; the rule of the part then names its cluster, perhaps a new
+for a round's worth of its rule (or `fine_tune_epochs`), and sends what came out; the rule of the part then names its cluster, perhaps a new
 one. It waits in the queue of that cluster until the round is over; the first round in which it trains is the next one.
 The clients that are there from the beginning pass through the same queue before round 1. With `admitted` at most so
 many of each queue join after a round, and the rest waits on.
@@ -45,6 +45,7 @@ class Queued(Clustering):
     arrivals: tuple[str, ...] = ()
     rate: Annotated[float, Range(0)] = 0.0
     admitted: Annotated[int, Range(1)] | None = None
+    fine_tune_epochs: Annotated[int, Range(1)] | None = None
     take: Annotated[float, Range(0, 1, low_open=True)] = 1.0
     begins_with: Literal["server", "founder"] = "server"
     global_model: Literal["clusters", "server"] = "clusters"
@@ -93,7 +94,7 @@ class Queued(Clustering):
         columns = {
             "clusters": int((sizes > 0).sum()),
             "largest": int(sizes.max(initial=0)),
-            "smallest": int(sizes[sizes > 0].min(initial=0)) if (sizes > 0).any() else 0,
+            "smallest": int(sizes[sizes > 0].min()) if sizes.any() else 0,
             "waiting": len(there.waiting),
             "queue_rounds": float(np.mean(waited)) if waited else None,
             "messages": self._messages(events),
@@ -116,7 +117,7 @@ class Queued(Clustering):
         newcomers, there = self._newcomers(ctx, number), Membership.load(memory)
         if len(newcomers) == 0:
             return models, memory | {"references": references}
-        rows = ctx.fine_tuned(first, newcomers, number)
+        rows = ctx.fine_tuned(first, newcomers, number, self.fine_tune_epochs)
         placed, known = self.place(rows, references, ctx), len(references)
         for client, cluster, distance in zip(
             newcomers.tolist(), placed.cluster.tolist(), placed.distance.tolist(), strict=True

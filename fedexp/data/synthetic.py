@@ -45,8 +45,8 @@ class Synthetic(Dataset):
             raise ConfigError(f"Synthetic.train_size must be >= classes ({self.classes}), got {self.train_size}")
         if self.groups > (self.subjects or 1):
             raise ConfigError(
-                f"Synthetic.groups must be at most the number of subjects, {self.subjects or 'none'}, got {self.groups}; "
-                "give dataset.subjects"
+                f"Synthetic.groups must be at most the number of subjects, got {self.groups} groups of "
+                f"{self.subjects or 'no'} subjects; give dataset.subjects"
             )
         if self.subjects is not None and self.train_size < self.subjects:
             raise ConfigError(f"Synthetic.subjects must be <= train_size ({self.train_size}), got {self.subjects}")
