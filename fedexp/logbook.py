@@ -8,7 +8,7 @@ from fedexp import checkpoint, summary
 from fedexp.experiment import Experiment
 from fedexp.federations.statistics import class_counts
 from fedexp.progress import Progress
-from fedexp.records import CLIENTS, METRICS, Table, client_rows
+from fedexp.records import CLIENTS, CLUSTERS, METRICS, Table, client_rows, cluster_rows
 from fedexp.report import closing, curves, federation
 from fedexp.round import Row
 from fedexp.values import State, Uploads
@@ -23,6 +23,7 @@ class Logbook:
         self.counts = class_counts(world.partition, world.labels, len(world.class_names))
         self.metrics = Table(folder / "metrics.csv", state.round)
         self.clients = Table(folder / "clients.csv", state.round)
+        self.clusters = Table(folder / "clusters.csv", state.round) if exp.clustering.divides else None
         self.progress = Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
@@ -49,12 +50,16 @@ class Logbook:
             self._save()
         self.metrics.close()
         self.clients.close()
+        if self.clusters is not None:
+            self.clusters.close()
 
     def record(self, state: State, row: Row, sent: Uploads) -> None:
         """Writes a round's lines, and the state if the last one is old enough."""
         self.metrics.append([row], METRICS)
         charged = self.exp.privacy.statement(sent.owner, state.memory.get("privacy", {}), self.world.at(state.round))
         self.clients.append(client_rows(state.round, sent, charged), CLIENTS)
+        if self.clusters is not None:
+            self.clusters.append(cluster_rows(state.memory["clustering"]["events"]), CLUSTERS)
         self.progress.round(row)
         self.state = state
         if time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
@@ -79,6 +84,8 @@ class Logbook:
     def _save(self) -> None:
         self.metrics.sync()
         self.clients.sync()
+        if self.clusters is not None:
+            self.clusters.sync()
         choice = self.world.choice
         checkpoint.save(self.folder, self.state, self.config, {"name": choice.name, "reason": choice.reason})
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()

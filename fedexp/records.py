@@ -8,6 +8,7 @@ import csv
 import io
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ METRICS = (
     "sim_s",
 )
 TIMINGS = ("select_s", "train_s", "aggregate_s", "evaluate_s", "host_s", "selector.shapley_s")
+CLUSTERS = ("round", "event", "client", "cluster", "distance")
 CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
 
 
@@ -96,6 +98,11 @@ def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -
         dict(zip((*CLIENTS, *charged), (number, *values), strict=True))
         for values in zip(*(column.tolist() for column in columns), strict=True)
     ]
+
+
+def cluster_rows(events: Sequence[tuple[int, str, int, int, float | None]]) -> list[dict[str, Any]]:
+    """What happened to the clusters in a round."""
+    return [dict(zip(CLUSTERS, event, strict=True)) for event in events]
 
 
 def _cell(value: Any) -> Any:

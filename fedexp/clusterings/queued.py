@@ -1,10 +1,10 @@
 """Clusters with a wait queue: newcomers are told their cluster, wait while a round lasts, and join after it.
 
 A client that arrives in a round gets the server's model (the one before the first round), trains it on its own data
-for a round's worth of its rule (or `fine_tune_epochs`), and sends what came out; the rule of the part then names its cluster, perhaps a new
-one. It waits in the queue of that cluster until the round is over; the first round in which it trains is the next one.
-The clients that are there from the beginning pass through the same queue before round 1. With `admitted` at most so
-many of each queue join after a round, and the rest waits on.
+for a round's worth of its rule (or `fine_tune_epochs`), and sends what came out; the rule of the part then names its
+cluster, perhaps a new one. It waits in the queue of that cluster until the round is over; the first round in which it
+trains is the next one. The clients that are there from the beginning pass through the same queue before round 1. With
+`admitted` at most so many of each queue join after a round, and the rest waits on.
 
 A cluster begins with the server's model or, with `begins_with=founder`, with what its first member made of it. In each
 round the selector proposes clients, and of each cluster's members among them a random `take` (rounded up) takes part.
