@@ -56,6 +56,12 @@ def distances_to(rows: torch.Tensor, centre: torch.Tensor | None = None) -> torc
     return square.sqrt()
 
 
+def typical(distance: torch.Tensor, weight: torch.Tensor) -> float:
+    """The smallest of the distances `[C]` within which rows with more than half of the `weight [C]` are."""
+    ordered, order = distance.sort()
+    return float(ordered[(weight[order].cumsum(dim=0) > weight.sum() / 2).int().argmax()])
+
+
 def mixed(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """The rows `mix [R, C] @ rows [C, D]` in the precision of the rows."""
     result = rows.new_empty((len(mix), rows.shape[1]))

@@ -3,6 +3,8 @@
     python scripts/bench.py                          # W1, W2, W3 on this machine's cores
     python scripts/bench.py --workloads W3 --device cuda
     python scripts/bench.py --workloads million      # a round at N = 1,000,000 against N = 1,000
+    python scripts/bench.py --workloads aggregators  # robust rules, byzfl beside: bench_aggregators.py
+    python scripts/bench.py --workloads private      # DP-SGD, Opacus beside: bench_private.py
 
 Each measurement is a process of its own; the variants of a workload take turns, several times, and the median of each
 is compared with the median of the plain loop. The plain loop is what one writes by hand: one reused model,
@@ -46,6 +48,9 @@ WORKLOADS = {
     "W2": Workload(300, 720, (1, 28, 28), "mlp", 3, 5, "adam", 1e-3, 40_000, 10),
     "W3": Workload(1000, 45, (3, 32, 32), "simple_cnn", 100, 1, "sgd", 0.1, 10_000, 4),
 }
+
+
+PAGES = ("aggregators", "selectors", "coalitions", "private")  # benchmarks with a script of their own
 
 
 def overrides(load: Workload) -> list[str]:
@@ -216,7 +221,9 @@ def compare(workload: str, variants: list[str], turns: int, device: str) -> list
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workloads", default="W1,W2,W3", help="comma-separated: W1, W2, W3, million")
+    parser.add_argument(
+        "--workloads", default="W1,W2,W3", help="comma-separated: W1, W2, W3, million, " + ", ".join(PAGES)
+    )
     parser.add_argument("--variants", default=None, help="comma-separated: plain:THREADS, loop|stacked|auto:WORKERS")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
@@ -227,9 +234,15 @@ def main() -> None:
         os.environ.setdefault("FEDEXP_CACHE", tempfile.mkdtemp())
         print(json.dumps(measure(arguments.measure, arguments.workloads, arguments.device)))
         return
+    loads = arguments.workloads.split(",")
+    for name in [name for name in loads if name in PAGES]:
+        subprocess.run([sys.executable, ROOT / "scripts" / f"bench_{name}.py"], check=True)
+        loads.remove(name)
+    if not loads:
+        return
     cpu = ["plain:1", "plain:2", "loop:1", "stacked:1", "auto:1", "auto:2"]
     rows = []
-    for workload in arguments.workloads.split(","):
+    for workload in loads:
         default = ["clients:1000", "clients:1000000"] if workload == "million" else cpu
         if arguments.device == "cuda" and workload != "million":
             default = ["plain:1", "loop:1", "stacked:1"]

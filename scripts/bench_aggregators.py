@@ -37,6 +37,7 @@ RULES = (
     "secure_mean",
     "nearest_neighbours",
     "bucketing",
+    "fedplus_centre aggregator.penalty=l1",
 )
 MIXING = ("nearest_neighbours", "bucketing")
 THEIRS = {
@@ -67,10 +68,10 @@ def our_call(rule: str, case: str) -> tuple[Callable[[int], object], int]:
     from fedexp.world import build_world
 
     clients, words = CASES[case]
-    chosen = f"pre_aggregation={rule}" if rule in MIXING else f"aggregator={rule}"
+    chosen = f"pre_aggregation={rule}" if rule in MIXING else f"aggregator={rule}"  # and perhaps a setting of it
     made = ("dataset=synthetic", "dataset.train_size=1000", "dataset.test_size=100", "engine=loop", "engine.workers=1")
     asked = (f"scenario.clients={clients}", f"scenario.malicious={clients // 5}")
-    exp = build([*made, *words, *asked, chosen])
+    exp = build([*made, *words, *asked, *chosen.split()])
     world = build_world(exp, None, Crew())
     matrix = torch.randn(clients, world.layout.size, generator=torch.Generator().manual_seed(0)).mul_(0.01)
     owner = np.arange(clients)

@@ -10,7 +10,7 @@ from hypothesis import given
 from matrices import normal, wild
 
 from fedexp import rows as arithmetic
-from fedexp.rows import distances_to, mixed, sorted_columns, squared_distances
+from fedexp.rows import distances_to, mixed, sorted_columns, squared_distances, typical
 
 
 def exact_square(one: torch.Tensor, other: torch.Tensor) -> Fraction:
@@ -57,6 +57,13 @@ def test_close_rows_far_from_the_origin_keep_their_distance():
 def test_the_order_of_rows_changes_no_bit():
     rows, order = normal(1, 7, 3000), [3, 1, 6, 0, 2, 5, 4]
     assert torch.equal(squared_distances(rows)[order][:, order], squared_distances(rows[order]))
+
+
+def test_the_typical_distance_has_more_than_half_of_the_weight():
+    distance = torch.tensor([7.0, 1.0, 9.0, 3.0]).double()
+    assert typical(distance, torch.ones(4)) == 7
+    assert typical(distance, torch.tensor([1.0, 3.0, 1.0, 0.5])) == 1
+    assert typical(distance[:1], torch.ones(1)) == 7
 
 
 def test_mixed_is_a_product_in_double_precision():

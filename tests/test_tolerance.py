@@ -76,6 +76,25 @@ def test_every_round_says_so_once(
     assert torch.equal(state.models[0].flat, world.first.flat) == (used is None)
 
 
+@pytest.mark.parametrize("words", [*(f"aggregator={name}" for name in MOST), "pre_aggregation=nearest_neighbours"])
+def test_every_rule_steps_aside_or_ends_the_run(tiny: Tiny, words: str, caplog: pytest.LogCaptureFixture):
+    """Nine Byzantine of three is more than any rule bears; lowered to what it bears, all of them go on."""
+    role = words.partition("=")[0]
+    for answer, goes_on in (("skip", False), ("clamp", True)):
+        exp = spec.build(tiny(words, f"{role}.byzantine=9", f"{role}.on_violation={answer}"))
+        world = build_world(exp, None, Crew())
+        state, row, _ = run_round(exp, world, world.beginning())
+        assert torch.equal(state.models[0].flat, world.first.flat) != goes_on
+        assert row[f"{role}.violated"] == 1
+        assert (row[f"{role}.byzantine"] is not None) == goes_on
+    assert len(caplog.messages) == 2
+    assert all(message.startswith("round 1: ") and "f = 9 of n = 3" in message for message in caplog.messages)
+    exp = spec.build(tiny(words, f"{role}.byzantine=9", f"{role}.on_violation=error"))
+    world = build_world(exp, None, Crew())
+    with pytest.raises(RunError, match=r"^round 1: \w+ needs .* but f = 9 of n = 3 updates; lower byzantine.*clamp$"):
+        run_round(exp, world, world.beginning())
+
+
 def test_mixing_that_steps_aside_leaves_the_model(tiny: Tiny):
     words = ("pre_aggregation=nearest_neighbours", "pre_aggregation.on_violation=skip", "scenario.malicious=2")
     exp = spec.build(tiny(*words))

@@ -7,9 +7,9 @@ geom_median (eps 1e-6, 100 iterations, ftol 1e-20), not RFA's own 4 iterations.
 The rows span at most C dimensions, so they are rotated into those once and an iteration costs C^2 instead of C D.
 Deviations, for rows so far away that 100 iterations from the mean do not lead back, or that drown the objective: the
 iteration is run again from Vardi and Zhang's step (2000) out of the most central row, and the lower end counts; the
-decrease is summed from differences, which keep their digits beside huge sums, and is measured by the median distance; a
-step that is no decrease is not taken. A row that is the minimum itself, as one with more than half of the weight is, is
-returned as it came.
+decrease is summed from differences, which keep their digits beside huge sums, and is measured by the distance within
+which most weight lies; a step that is no decrease is not taken. A row that is the minimum itself, as one with more than
+half of the weight is, is returned as it came.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ import torch
 
 from fedexp.aggregators.fedavg import weighted_mean
 from fedexp.aggregators.reporting import ReportingRule
-from fedexp.rows import blocks, squared_distances
+from fedexp.rows import blocks, squared_distances, typical
 from fedexp.spec import Positive, Range
 from fedexp.values import Columns
 
@@ -97,7 +97,7 @@ def weiszfeld(
         closer = attraction(rows, weight, point, eps)
         fall = decrease(rows, weight, point, closer @ rows)
         mix = closer if fall > 0 else mix
-        if fall <= ftol * distances(rows, point).median():
+        if fall <= ftol * typical(distances(rows, point), weight):
             return mix, taken
     return mix, iterations
 
@@ -109,7 +109,7 @@ def geometric_median(
     mix, taken = weiszfeld(rows, weight, weight, eps, iterations, ftol)
     start, _ = out_of(rows, weight, most_central(rows, weight))
     other, more = weiszfeld(rows, weight, start, eps, iterations, ftol)
-    if decrease(rows, weight, mix @ rows, other @ rows) > MARGIN * distances(rows, other @ rows).median():
+    if decrease(rows, weight, mix @ rows, other @ rows) > MARGIN * typical(distances(rows, other @ rows), weight):
         mix, taken = other, more
     nearest, minimal = out_of(rows, weight, int(distances(rows, mix @ rows).argmin()))
     return (nearest if minimal else mix), taken

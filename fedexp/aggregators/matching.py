@@ -2,12 +2,14 @@
 
 In a round each participant gets the global units that its own were matched to (`dispatch`) and trains; then the
 participants' networks are matched anew from nothing (`combine`). `fedexp.matching.seats` tells how clients keep their
-units from round to round. The model that is evaluated is the whole one; clients receive and send networks of their own
-size. The network of a single participant becomes the global model unchanged.
+units from round to round. A network that is not finite, though what the client sent is, is left out. The model that is
+evaluated is the whole one; clients receive and send networks of their own size. The network of a single participant
+becomes the global model unchanged.
 
 Legend: C participants, l units of a client's layer, L units of a global layer.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -24,7 +26,9 @@ from fedexp.matching.networks import Network, as_weights, hidden_widths, network
 from fedexp.matching.seats import Seats
 from fedexp.roles import Aggregator, Model
 from fedexp.spec import ConfigError, Range, option
-from fedexp.values import Memory, Uploads, Weights
+from fedexp.values import Memory, Uploads, Weights, finite
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,16 +60,25 @@ class Matching(Aggregator):
         return subnetworks(weights, Seats.load(memory, hidden_widths(weights.layout)).units(owner))
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
+        seats = Seats.load(memory, hidden_widths(weights.layout))
+        rows = subnetworks(weights, seats.units(uploads.owner)) + uploads.delta
+        uploads, rows = without_infinite(uploads, rows)
         if len(uploads.owner) == 0:
             return weights, {**memory, "columns": widths(weights)}
-        seats = Seats.load(memory, hidden_widths(weights.layout))
-        given = seats.units(uploads.owner)
-        nets = networks(ctx.layout, subnetworks(weights, given) + uploads.delta)
+        given, nets = seats.units(uploads.owner), networks(ctx.layout, rows)
         net, layers = self.match(nets, uploads, ctx) if len(nets) > 1 else unmatched(nets[0])
         units = tuple(np.stack(layer.assigned) for layer in layers)
         following = seats.after(uploads.owner, given, units, tuple(layer.popularity for layer in layers))
         proposal = as_weights(net, weights)
         return proposal, {**following.save(), "columns": widths(proposal)}
+
+
+def without_infinite(uploads: Uploads, rows: torch.Tensor) -> tuple[Uploads, torch.Tensor]:
+    """The uploads whose networks `rows [C, D]` are finite, and these: two finite numbers may add up to infinity."""
+    whole = finite(rows)
+    if not whole.all():
+        log.warning("%d of %d clients' networks are not finite and were left out", (~whole).sum(), len(whole))
+    return uploads.where(whole), rows[torch.from_numpy(whole).to(rows.device)]
 
 
 def unmatched(net: Network) -> tuple[Network, list[Layer]]:

@@ -32,13 +32,13 @@ class Mimic(Forging):
     """Copies the honest update with the largest projection; remembers the `direction [D]` and the rounds `seen`."""
 
     def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        rows, memory = scene.honest, scene.memory
-        direction = memory["direction"] if "direction" in memory else self._first(scene)
+        rows, memory = scene.honest.double(), scene.memory  # the squares of large updates overflow in float32
+        direction = memory["direction"].double() if "direction" in memory else self._first(scene)
         direction, seen = follow(direction, rows, memory.get("seen", 0)), memory.get("seen", 0) + 1
-        copied = rows[int((rows @ direction).argmax())]
+        copied = scene.honest[int((rows @ direction).argmax())]
         return copied.expand_as(scene.own), {**memory, "direction": direction, "seen": seen}
 
     def _first(self, scene: Scene) -> torch.Tensor:
         draws = scene.ctx.run_rng("attack", "direction").standard_normal(scene.own.shape[1], dtype=np.float32)
-        direction = torch.from_numpy(draws).to(scene.own.device)
+        direction = torch.from_numpy(draws).double().to(scene.own.device)
         return direction / direction.norm()

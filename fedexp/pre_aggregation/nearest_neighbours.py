@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 
 def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
-    """The mean of the n - f nearest rows of each row of `delta [C, D]`, `[C, D]`."""
+    """The mean of the n - f nearest rows of each row of `delta [C, D]`, `[C, D]`.
+
+    Raises:
+        ValueError: 2f < n does not hold.
+    """
+    if 2 * byzantine >= len(delta):
+        raise ValueError(f"nearest-neighbour mixing needs 2f < n, got f = {byzantine} and n = {len(delta)}")
     kept = len(delta) - byzantine
     nearest = squared_distances(delta).sort(dim=1, stable=True).indices[:, :kept]
     mix = torch.zeros((len(delta), len(delta)), dtype=torch.float64, device=delta.device)

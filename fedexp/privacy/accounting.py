@@ -6,6 +6,7 @@ examples, hence the largest is the federation's: nothing is summed.
 """
 
 from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush
 from typing import Literal
 
@@ -16,8 +17,8 @@ from fedexp.spec import ConfigError
 
 Accountant = Literal["rdp", "pld"]
 
-ACCOUNTANTS: dict[Accountant, Callable[[float, float, int, float], float]] = {"rdp": rdp_epsilon, "pld": pld_epsilon}
-MOST_NOISE = 1e4
+ACCOUNTANTS: dict[Accountant, Callable[..., float]] = {"rdp": rdp_epsilon, "pld": pld_epsilon}
+MOST_NOISE = 8192.0  # 2^13
 SLACK = 0.005  # the grids of the loss differ from rate to rate: a bound may be that much below what it bounds
 WIDTH = 1.0005  # how far the noise multiplier found may lie above the least, as a factor
 
@@ -36,7 +37,7 @@ def epsilons(
     Example:
         >>> rdp, pld = epsilons(np.array([0.01, 1.0, 0.5]), 1.0, np.array([1000, 1, 0]), 1e-5)
         >>> print(rdp.round(3), pld.round(3))
-        [2.086 4.728 0.   ] [1.83  4.377 0.   ]
+        [2.101 4.729 0.   ] [1.83  4.377 0.   ]
     """
     cases = [(float(q), float(sigma), int(count)) for q, sigma, count in np.broadcast(rate, noise_multiplier, steps)]
     if any(not 0 <= q <= 1 or count < 0 for q, _, count in cases):
@@ -67,15 +68,15 @@ def largest_epsilon(
     rate, steps = frontier(rate, steps)
     if not len(rate):
         return 0.0
-    return _worst(rate, steps, lambda q, count: ACCOUNTANTS[accountant](q, noise_multiplier, count, delta))[0]
+    return _worst(rate, steps, partial(ACCOUNTANTS[accountant], noise_multiplier=noise_multiplier, delta=delta))[0]
 
 
-def _worst(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[[float, int], float]) -> tuple[float, int]:
+def _worst(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[..., float]) -> tuple[float, int]:
     """The largest epsilon on a frontier and its place: stretches are halved, those with the highest bound first."""
     stretches: list[tuple[float, int, int]] = []
 
     def consider(first: int, last: int) -> None:
-        heappush(stretches, (-epsilon(float(rate[first]), int(steps[last])), first, last))
+        heappush(stretches, (-epsilon(float(rate[first]), steps=int(steps[last])), first, last))
 
     consider(0, len(rate) - 1)
     best = (-1.0, 0)
@@ -103,36 +104,33 @@ def noise_multiplier_for(
     rate, steps = frontier(rate, steps)
     if not len(rate):
         return 0.0
-    account, sigma = ACCOUNTANTS[accountant], LEAST_NOISE
-    place = int(np.argmax(rate * np.sqrt(steps)))
+    account = ACCOUNTANTS[accountant]
+    place, sigma = int(np.argmax(rate * np.sqrt(steps))), LEAST_NOISE  # a guess: what steps at small rates add up to
     while True:
-        case = float(rate[place]), int(steps[place])
-
-        def exceeds(noise: float, case: tuple[float, int] = case) -> bool:
-            return account(case[0], noise, case[1], delta) > epsilon
-
-        sigma = _least_noise(exceeds, sigma)
-        if sigma is None:
+        case = partial(account, float(rate[place]), steps=int(steps[place]), delta=delta)
+        found = _least_noise(case, epsilon, sigma)
+        if found is None:
             raise ConfigError(_out_of_reach(epsilon, delta, accountant))
-        worst, place = _worst(rate, steps, lambda q, count, noise=sigma: account(q, noise, count, delta))
+        sigma = found
+        worst, place = _worst(rate, steps, partial(account, noise_multiplier=sigma, delta=delta))
         if worst <= epsilon:
             return sigma
 
 
-def _least_noise(exceeds: Callable[[float], bool], low: float) -> float | None:
-    """Bisects the logarithm between `low` and MOST_NOISE; None where even the most exceeds."""
-    if not exceeds(low):
+def _least_noise(epsilon_of: Callable[[float], float], target: float, low: float) -> float | None:
+    """Bisects the logarithm between `low` and MOST_NOISE; None where even the most exceeds the target."""
+    if epsilon_of(low) <= target:
         return low
     high = max(1.0, 2 * low)
-    while exceeds(high):
+    while epsilon_of(high) > target:
         low, high = high, 2 * high
         if high > MOST_NOISE:
             return None
     while high / low > WIDTH:
         middle = (low * high) ** 0.5
-        low, high = (middle, high) if exceeds(middle) else (low, middle)
+        low, high = (middle, high) if epsilon_of(middle) > target else (low, middle)
     rounded = float(f"{high * (1 + 5e-5):.5g}")
-    return rounded if not exceeds(rounded) else high
+    return rounded if epsilon_of(rounded) <= target else high
 
 
 def _out_of_reach(epsilon: float, delta: float, accountant: Accountant) -> str:

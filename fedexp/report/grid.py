@@ -53,10 +53,16 @@ def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
         if accuracy is not None:
             cell = (_value(run, by[0]), _value(run, by[1]))
             places.setdefault(title, {}).setdefault(cell, []).append(accuracy)
-    return [
-        Panel(title, rows, columns, np.array([[_mean(cells.get((row, column))) for column in columns] for row in rows]))
-        for title, cells in places.items()
-    ]
+    return [_panel(title, rows, columns, cells) for title, cells in places.items()]
+
+
+def _panel(
+    title: str, rows: tuple[str, ...], columns: tuple[str, ...], cells: dict[tuple[str, str], list[float]]
+) -> Panel:
+    """The cells laid out, without rows and columns of which there is none here."""
+    rows = tuple(row for row in rows if any(cell[0] == row for cell in cells))
+    columns = tuple(column for column in columns if any(cell[1] == column for cell in cells))
+    return Panel(title, rows, columns, np.array([[_mean(cells.get((row, name))) for name in columns] for row in rows]))
 
 
 def _axis(runs: Sequence[Run], name: str) -> tuple[str, ...]:

@@ -136,7 +136,7 @@ class Loop:
         """Puts the private gradient in place; returns the mean loss."""
         self.noise.draw(np.ones(1, dtype=bool))
         total, loss = self.clipped.batch(self.row, inputs, labels)
-        self.grad.copy_(self.noise.released(total[None])[0])
+        self.grad = self.noise.released(total[None])[0]
         return loss
 
     def _batches(self, shard: np.ndarray, batches: Batches) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:

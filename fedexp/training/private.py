@@ -169,5 +169,5 @@ class Noise:
                 self.values[row].normal_(0, self.std, generator=self.generators[row])
 
     def released(self, sums: torch.Tensor) -> torch.Tensor:
-        """What leaves the clipped sums `[R, P]`: noised, and divided by the nominal size."""
-        return (sums + self.values) / self.sizes
+        """The clipped sums `[R, P]` noised and divided by the nominal size, in place."""
+        return (sums.add_(self.values) if self.std else sums).div_(self.sizes)

@@ -116,6 +116,49 @@ def test_a_far_row_moves_it_by_little(penalty: Penalty):
     assert (far - near).abs().max() < 2
 
 
+@pytest.mark.parametrize("far", [1e10, 3e38])
+@pytest.mark.parametrize(("penalty", "rho"), [("l2", 1.0), ("l2", 0.0), ("l1", 1.0), ("l1", 0.0)])
+def test_nearly_half_of_the_rows_do_not_drag_it_away(penalty: Penalty, rho: float, far: float):
+    """Four of nine, as far away as they like, and 100 moves at most: the bound is the geometric median's."""
+    rows = rows_of(5, 9, 20).float()
+    rows[[0, 2, 3, 8]] = far * torch.tensor([[1.0], [1.0], [1.0], [-1.0]])
+    honest = rows[[1, 4, 5, 6, 7]].norm(dim=1).max()
+    x, _ = robust_centre(rows, even(9), penalty, rho, (1e-6, 100))
+    assert x.norm() <= 2 * 5 / (9 - 2 * 4) * (honest + rho * 20**0.5)
+
+
+def test_what_counts_is_how_many_have_a_model_not_how_many_models_there_are():
+    """Three far models of a hundred, the others nearly alike: most of the rows, and few of the clients."""
+    rows = torch.cat([torch.full((3, 4), 1e30), torch.zeros(1, 4), torch.ones(1, 4)])
+    x, _ = robust_centre(rows, torch.tensor([1.0, 1, 1, 96, 1]).double(), "l2", 0.0, (1e-6, 100))
+    assert x.abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("rows", [[3e38], [-3e38, 1e30, 3e38], [1e30, 1e30]])
+def test_a_threshold_that_is_lost_beside_the_models(rows: list[float]):
+    x, _ = robust_centre(torch.tensor(rows)[:, None], even(len(rows)), "l1", 1.0, LIMITS)
+    assert x.item() == pytest.approx(float(np.median(np.float32(rows))))
+
+
+def test_it_stops_by_the_models_own_scale():
+    rows, steps = rows_of(7, 9, 50), []
+    for scale in (1e-12, 1.0, 1e12):
+        x, taken = robust_centre(rows * scale, even(9), "l2", 0.01 * scale, (1e-6, 500))
+        torch.testing.assert_close(x / scale, robust_centre(rows, even(9), "l2", 0.01, LIMITS)[0], atol=1e-4, rtol=0)
+        steps.append(taken)
+    assert 2 < steps[0] == steps[1] == steps[2] < 100
+
+
+def test_the_threshold_is_mu_by_alpha(tiny: Tiny):
+    """One of six moved by 100 in every entry, the others stay: 5 x = mu / alpha = 1 for `l1`."""
+    words = ("aggregator.penalty=l1", "aggregator.mu=0.5", "aggregator.alpha=0.5")
+    world = world_of(tiny("aggregator=fedplus_centre", *words))
+    after, _ = world.exp.aggregator.combine(
+        world.first, uploads([2], torch.full((1, world.layout.size), 100.0)), {}, world.at(1)
+    )
+    torch.testing.assert_close(after.flat, world.first.flat + 0.2)
+
+
 def test_who_was_never_heard_of_has_the_first_model(tiny: Tiny):
     """Of six clients 1 and 4 are heard in the first round, 4 and 5 in the second: rows 1, new 4, 5, 3 first ones."""
     world = world_of(tiny("aggregator=fedplus_centre", "aggregator.penalty=l2_squared"))

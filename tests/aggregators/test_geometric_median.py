@@ -56,6 +56,30 @@ def test_equal_clients_are_one_client_with_their_weight():
     assert torch.equal(found(torch.cat([rows[:1], rows, rows[:1]])), rows[0])
 
 
+@given(
+    honest=st.integers(1, 6),
+    others=st.integers(1, 9),
+    part=st.floats(0.02, 0.45),
+    far=st.sampled_from([1e3, 1e10, 1e30, 3e37]),
+    seed=st.integers(0, 999),
+)
+def test_rows_with_less_than_half_of_the_weight_are_bounded(
+    honest: int, others: int, part: float, far: float, seed: int
+):
+    rows = torch.cat([normal(seed, honest, 4), normal(seed + 1, others, 4) * far])
+    weight = torch.rand(honest + others, generator=torch.Generator().manual_seed(seed)).double() + 0.01
+    weight[:honest] *= (1 - part) / weight[:honest].sum()
+    weight[honest:] *= part / weight[honest:].sum()
+    bound = 2 * (1 - part) / (1 - 2 * part) * rows[:honest].norm(dim=1).max()
+    assert found(rows, weight, eps=1e-8).norm() <= bound
+
+
+def test_most_of_the_rows_do_not_move_it_where_they_have_less_than_half_of_the_weight():
+    rows = torch.cat([normal(4, 3, 5), torch.full((6, 5), 1e30)])
+    weight = torch.tensor([0.2, 0.2, 0.15] + [0.075] * 6).double()
+    assert found(rows, weight).norm() <= 2 / (1 - 2 * 0.45) * rows[:3].norm(dim=1).max()
+
+
 def test_one_client_and_two_clients():
     rows = normal(1, 2, 6)
     assert torch.equal(found(rows[:1]), rows[0])

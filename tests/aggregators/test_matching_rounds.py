@@ -111,6 +111,35 @@ def test_clients_get_their_own_networks_back_where_nobody_agrees(tiny: Tiny):
     hidden = world.layout.sizes[0] + world.layout.sizes[1]
     torch.testing.assert_close(start[:, :hidden], trained[:, :hidden], rtol=1e-4, atol=1e-5)
 
+    later, _, trained_on = run_round(world.exp, world, state)
+    begun = dispatch(world.exp, world, state.models, trained_on.model, trained_on.owner, state.memory)
+    start = dispatch(world.exp, world, later.models, trained_on.model, trained_on.owner, later.memory)
+    ended = begun + trained_on.delta
+    assert not torch.allclose(begun, world.first.flat, atol=1e-2)
+    torch.testing.assert_close(start[:, :hidden], ended[:, :hidden], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("words", [PFNM, SPAHM], ids=["pfnm", "spahm"])
+def test_a_client_whose_network_leaves_float32_is_left_out(
+    tiny: Tiny, words: tuple[str, ...], caplog: pytest.LogCaptureFixture
+):
+    """What it sends is finite; what that makes of the network that it was given is not."""
+    world = world_of(tiny(*words))
+    largest = torch.finfo(torch.float32).max
+    given = replace(world.first, flat=torch.full_like(world.first.flat, largest))
+    clients, ones = np.arange(3), np.ones(3)
+    delta = torch.full((3, world.layout.size), -largest) + torch.randn(3, world.layout.size)
+    delta[1] = largest
+    uploads = Uploads(clients, clients * 0, clients + 1, ones, delta, ones, ones)
+    after, memory = world.exp.aggregator.combine(given, uploads, {}, world.at(1))
+    without, _ = world.exp.aggregator.combine(given, uploads.where(np.array([0, 2])), {}, world.at(1))
+    assert torch.equal(after.flat, without.flat)
+    assert after.flat.isfinite().all()
+    assert memory["owner"].tolist() == [0, 2]
+    assert "1 of 3 clients' networks are not finite and were left out" in caplog.text
+    stays, _ = world.exp.aggregator.combine(given, uploads.where(np.array([1])), {}, world.at(1))
+    assert torch.equal(stays.flat, given.flat)
+
 
 def test_a_client_never_seen_gets_the_most_popular_units(tiny: Tiny):
     world = world_of(tiny(*PFNM))

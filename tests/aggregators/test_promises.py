@@ -119,9 +119,10 @@ def bound(name: str, n: int, f: int) -> float:
     return {"norm_clipping": 1, "centered_clipping": 1, "bulyan": 6, "nearest_neighbours, trimmed_mean": 6}.get(name, 2)
 
 
-@given(rows=st.integers(1, 9), seed=st.integers(0, 2**32), scale=st.sampled_from([1e-30, 1.0, 1e30]))
+@given(rows=st.integers(1, 9), seed=st.integers(0, 2**32), scale=st.sampled_from([1e-30, 1.0, 1e30, 1e38]))
 def test_equal_rows_are_the_result_of_every_rule(rows: int, seed: int, scale: float):
-    row = normal(seed, 4) * scale
+    """Three times 1e38 is near the end of float32: a sum in it would be infinite."""
+    row = normal(seed, 4).clamp(-3, 3) * scale
     for name, rule in ALL.items():
         if most_of(name)(rows) >= 0:
             f = most_of(name)(rows)

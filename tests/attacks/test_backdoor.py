@@ -5,6 +5,7 @@ import torch
 
 from fedexp import spec
 from fedexp.attacks.backdoor import Backdoor, stamped
+from fedexp.attacks.forging import Scene
 from fedexp.data.dataset import Split
 from fedexp.run import run
 from fedexp.spec import ConfigError
@@ -51,3 +52,7 @@ def test_refusals(tiny):
         spec.build(tiny("attack=backdoor")).refuse()
     with pytest.raises(ConfigError, match=r"attack\.size must be below the 8 pixels"):
         spec.build(tiny("attack=backdoor", "attack.size=8", "dataset.shape=[1,8,8]")).refuse()
+
+
+def test_what_is_sent_is_scaled(scene: Scene):
+    assert Backdoor(scale=10.0).forge(scene)[0].tolist() == [[10, 10], [30, 50]]

@@ -13,7 +13,7 @@ from fedexp.round import run_round
 from fedexp.training.batches import Batches, draw_batches
 from fedexp.training.loop import Task
 from fedexp.training.workers import Crew
-from fedexp.values import SERVER, ClientRows, State, Trained
+from fedexp.values import SERVER, ClientRows, State, Trained, Uploads
 from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
@@ -74,11 +74,26 @@ def test_theta_one_and_mixing_zero_is_every_clients_own_training_bit_by_bit(tiny
         for group in groups:
             trained[torch.from_numpy(group)] = alone.trainer.run(task, group)[:, :-2]
         rows = trained
+        assert own(state)
         assert all(torch.equal(rows[client], row) for client, row in own(state).items())
 
 
 def batches_of(world: World, examples: int, number: int, client: int) -> Batches:
     return draw_batches(world.exp.local, examples, world.at(number).rng("batches", client))
+
+
+@pytest.mark.parametrize(("penalty", "rule"), [("l2", "geometric_median"), ("l1", "median"), ("l2_squared", "fedavg")])
+def test_without_smoothing_the_centre_is_the_rule_of_that_name(tiny: Tiny, penalty: str, rule: str):
+    """mu = 0, everybody takes part: what the server sends next is the median of what the clients keep."""
+    words = (f"local.penalty={penalty}", "aggregator.mu=0", "aggregator.tolerance=1e-12", "aggregator.iterations=5000")
+    world = world_of(tiny("algorithm=fedplus", *ALL[:3], *SHARED, *words, "scenario.clients=5"))
+    plain = spec.build(tiny(f"aggregator={rule}", "++aggregator.weighting=uniform")).aggregator
+    for state in lived(world, 3)[1:]:
+        delta = torch.stack(list(own(state).values())) - world.first.flat
+        nobody, count = np.zeros(5, dtype=np.int64), np.ones(5, dtype=np.int64)
+        uploads = Uploads(np.arange(5), nobody, count, count * 1.0, delta, nobody * 1.0, nobody * 1.0)
+        after, _ = plain.combine(world.first, uploads, {}, world.at(state.round))
+        torch.testing.assert_close(state.models[0].flat, after.flat, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("penalty", ["l2_squared", "l2", "l1"])

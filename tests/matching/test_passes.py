@@ -7,6 +7,7 @@ import pytest
 
 from fedexp.matching.atoms import Group, Matched, Prior, gathered
 from fedexp.matching.gains import Buffet, gains_of_existing, gains_of_new, places_for_new
+from fedexp.matching.layers import match_given
 from fedexp.matching.passes import Gain, assign, first_pass, sweep
 
 PRIOR = Prior(np.zeros(2), np.ones(2))
@@ -104,6 +105,25 @@ def test_a_sweep_deletes_what_nobody_is_left_in():
     assigned = sweep(groups, apart, gain, Buffet(1.0, 2.0, 3), np.array([0, 1, 2]))
     assert [places.tolist() for places in assigned] == [[1, 0], [0, 1], [2]]
     assert gathered(groups, assigned).popularity.tolist() == [2, 2, 1]
+
+
+def test_sweeps_join_what_the_first_pass_took_apart():
+    """Twelve units around four centers: the first pass makes five atoms of them."""
+    rng = np.random.default_rng(0)
+    centers = 3 * rng.normal(size=(4, 2))
+    groups = [
+        Group(np.round(centers[rng.permutation(4)[:3]] + 0.6 * rng.normal(size=(3, 2)), 1), np.full(2, 2.0))
+        for _ in range(4)
+    ]
+    prior, draws = Prior(np.zeros(2), np.full(2, 0.1)), np.random.default_rng(0)
+    found = [
+        len(match_given(groups, prior, Buffet(1.0, 2.0, 4), sweeps, rng).atoms)
+        for sweeps, rng in ((0, np.random.default_rng(0)), (3, draws))
+    ]
+    assert found == [5, 4]
+    orders = np.random.default_rng(0)
+    assert len({tuple(orders.permutation(4)) for _ in range(3)}) == 3, "each sweep takes an order of its own"
+    assert draws.permutation(4).tolist() == orders.permutation(4).tolist()
 
 
 def test_values_are_not_written_in_place():

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from fedexp.matching import pfnm
+from fedexp.matching.gains import Buffet
 from fedexp.matching.networks import Network
 from fedexp.matching.pfnm import Variances, match_networks, output_bias
 
@@ -141,3 +143,32 @@ def test_missing_connections_count_as_zeros(drawn: Drawn):
     for client, net in enumerate(nets):
         above, below = layers[1].assigned[client], layers[0].assigned[client]
         np.testing.assert_allclose(found.weights[1][np.ix_(above, below)], net.weights[1] * 10 / 21)
+
+
+def test_each_layer_has_its_own_variances(drawn: Drawn):
+    """Four equal clients and s0 = 1: 4 / (4 + s) of a layer's own s; output weights and biases go with the last."""
+    net, s = drawn((7, 5, 4, 3), 1), (0.5, 2.0)
+    variances = [Variances(each, 1.0, 1.0) for each in s]
+    found, layers = match_networks([net] * 4, shares(4, 3), variances, 2.0, 2, np.random.default_rng(0))
+    assert found.hidden == (5, 4)
+    lower, upper = (layer.assigned[0] for layer in layers)
+    np.testing.assert_allclose(found.weights[0][lower], net.weights[0] * 4 / (4 + s[0]))
+    np.testing.assert_allclose(found.weights[1][np.ix_(upper, lower)], net.weights[1] * 4 / (4 + s[0]))
+    np.testing.assert_allclose(found.biases[1][upper], (net.biases[1] * 4 + 0.1 * s[1]) / (4 + s[1]))
+    np.testing.assert_allclose(found.weights[2][:, upper], net.weights[2] / (1 + s[1]))
+    np.testing.assert_allclose(found.biases[2], (net.biases[2] + 0.1 * s[1]) / (1 + s[1]))
+
+
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_the_prior_of_popularities_is_what_was_asked_for(drawn: Drawn, factor: float, monkeypatch: pytest.MonkeyPatch):
+    asked, match = [], pfnm.match_given
+
+    def told(groups, prior, buffet, *more):
+        asked.append(buffet)
+        return match(groups, prior, buffet, *more)
+
+    monkeypatch.setattr(pfnm, "match_given", told)
+    variances = [Variances(0.5, 1.0, gamma) for gamma in (3.0, 4.0)]
+    nets = [drawn((7, 5, 4, 3), seed) for seed in range(3)]
+    match_networks(nets, shares(3, 3), variances, factor, 1, np.random.default_rng(0))
+    assert asked == [Buffet(4.0, factor, 3), Buffet(3.0, factor, 3)]

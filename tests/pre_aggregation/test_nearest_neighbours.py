@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,6 +33,12 @@ def test_by_hand():
 def test_ties_go_to_the_smallest_number():
     # from 1 both 0 and 2 are one away; from 4, both 2's are
     assert neighbour_means(torch.tensor([[0.0], [1.0], [2.0]]), 1).flatten().tolist() == [0.5, 0.5, 1.5]
+
+
+@pytest.mark.parametrize(("rows", "f"), [(1, 1), (4, 2), (4, 9)])
+def test_too_few_rows(rows: int, f: int):
+    with pytest.raises(ValueError, match=f"needs 2f < n, got f = {f} and n = {rows}"):
+        neighbour_means(torch.zeros(rows, 1), f)
 
 
 @given(st.data())

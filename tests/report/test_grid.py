@@ -57,6 +57,23 @@ def test_what_else_differs_makes_panels(make_run, tmp_path: Path):
     assert four.accuracy.tolist() == [pytest.approx([0.14, 0.24])] * 2
 
 
+def test_a_panel_shows_what_it_has(make_run, tmp_path: Path):
+    """Without malicious clients there is nothing to attack: the worst case of the others does not wait for it."""
+    for malicious, attacks in ((0, ["none"]), (2, ["flip", "zero"])):
+        for attack in attacks:
+            for rule in ("fedavg", "krum"):
+                make_run(
+                    f"{malicious}{attack}{rule}",
+                    accuracy=(0.5 + len(attack) / 100,),
+                    choices={"aggregator": rule, "attack": attack},
+                    keys={"scenario.malicious": malicious},
+                )
+    nobody, two = panels(collect([tmp_path])[0], ("aggregator", "attack"))
+    assert nobody.columns == ("none",)
+    assert two.columns == ("flip", "zero")
+    assert two.worst.tolist() == [pytest.approx(0.54)] * 2
+
+
 def test_the_page(study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.chdir(study.parent)
     assert cli.main(["report", "study", "--grid", "aggregator,attack", "--out", "heat.md"]) == 0

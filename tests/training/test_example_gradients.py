@@ -192,3 +192,6 @@ class TestNoise:
         noise.begin([0, 0], [4, 10])
         noise.values.copy_(torch.tensor([[1.0], [2.0]]))
         assert noise.released(torch.tensor([[3.0], [8.0]])).tolist() == [[1.0], [1.0]]
+        silent = Noise(1, 1, 0.0, torch.device("cpu"))
+        silent.begin([0], [4])
+        assert silent.released(torch.tensor([[6.0]])).tolist() == [[1.5]]

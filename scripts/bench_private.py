@@ -1,0 +1,129 @@
+"""Seconds of a step of DP-SGD against a plain one, and against Opacus doing the same work, in one process.
+
+    python scripts/bench_private.py              # batches of 20, 64 and 256; written to outputs/bench_private.csv
+    python scripts/bench_private.py --batch 64
+
+784-128-10, 10 clients with 8 batches each, one thread. A step is one client's: gradients of all examples, clipped,
+summed, noised and applied. The ways take turns; each figure is the smallest of seven rounds over the steps in it.
+Opacus is asked for both of its ways, with its optimizer, noise included and batches of fixed size; plain Opacus-free
+PyTorch is there as what both are measured against, beside fedexp's own plain step.
+"""
+
+import argparse
+import csv
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from bench import build
+
+CLIENTS, STEPS, TURNS = 10, 8, 7
+PRIVATE = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-5")
+
+
+def our_round(batch: int, engine: str, *more: str) -> Callable[[], object]:
+    """Every client's steps by one of fedexp's engines."""
+    import numpy as np
+
+    from fedexp.training.batches import draw_batches
+    from fedexp.training.loop import Task
+    from fedexp.training.workers import Crew
+    from fedexp.world import build_world
+
+    size = CLIENTS * STEPS * batch
+    made = ("dataset=synthetic", "dataset.shape=[1,28,28]", f"dataset.train_size={size}", "dataset.test_size=100")
+    asked = (f"scenario.clients={CLIENTS}", f"local.batch_size={batch}", f"engine={engine}", "engine.workers=1")
+    world = build_world(build([*made, *asked, *more]), None, Crew())
+    plan = world.at(1).plan(np.arange(CLIENTS))
+    rng = np.random.default_rng(0)  # batches are cut as plain ones are: equally many examples in every step
+    batches = tuple(draw_batches(world.exp.local, len(shard), rng) for shard in plan.shards)
+    start = world.first.flat.expand(CLIENTS, -1)
+    task = Task(start, start, plan, batches, 0, 1)
+    groups = world.trainer.groups(task, 1)
+    return lambda: [world.trainer.run(task, rows) for rows in groups]
+
+
+def their_round(batch: int, way: str) -> Callable[[], object]:
+    """Every client's steps by PyTorch alone (`plain`) or by Opacus (`hooks`, `ghost`)."""
+    import torch
+    from torch import nn
+
+    x, y = torch.randn(CLIENTS * STEPS * batch, 1, 28, 28), torch.randint(10, (CLIENTS * STEPS * batch,))
+    network: nn.Module = nn.Sequential(nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+    descend = torch.optim.SGD(network.parameters(), lr=0.1)
+    criterion = nn.CrossEntropyLoss()
+    if way != "plain":
+        from opacus import PrivacyEngine
+
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=batch)
+        made = PrivacyEngine().make_private(
+            module=network,
+            optimizer=descend,
+            criterion=criterion,
+            data_loader=loader,
+            noise_multiplier=1.0,
+            max_grad_norm=1.0,
+            poisson_sampling=False,
+            grad_sample_mode=way,
+        )
+        network, descend = made[0], made[1]
+        criterion = made[2] if way == "ghost" else criterion
+
+    def steps() -> None:
+        network.train()
+        for images, labels in zip(x.split(batch), y.split(batch), strict=True):
+            descend.zero_grad()
+            criterion(network(images), labels).backward()
+            descend.step()
+
+    return steps
+
+
+def measure(batch: int) -> list[dict[str, object]]:
+    """Milliseconds a client's step of every way, and its ratio to fedexp's plain one."""
+    ways = {
+        "plain loop": our_round(batch, "loop"),
+        "plain stacked": our_round(batch, "stacked"),
+        "DP-SGD loop": our_round(batch, "loop", *PRIVATE),
+        "DP-SGD stacked": our_round(batch, "stacked", *PRIVATE),
+        "PyTorch": their_round(batch, "plain"),
+    }
+    if find_spec("opacus") is not None:
+        ways |= {f"Opacus {way}": their_round(batch, way) for way in ("hooks", "ghost")}
+    best = dict.fromkeys(ways, float("inf"))
+    for _ in range(TURNS):
+        for name, call in ways.items():
+            begun = time.perf_counter()
+            call()
+            best[name] = min(best[name], (time.perf_counter() - begun) / (CLIENTS * STEPS) * 1e3)
+    rows = []
+    for name, spent in best.items():
+        rows.append(
+            {"batch": batch, "way": name, "step_ms": round(spent, 3), "ratio": round(spent / best["plain loop"], 2)}
+        )
+        print("  ".join(f"{key}={value}" for key, value in rows[-1].items()), flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batch", type=int, nargs="*", default=[20, 64, 256])
+    parser.add_argument("--out", type=Path, default=Path("outputs/bench_private.csv"))
+    arguments = parser.parse_args()
+    import torch
+
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    rows = [row for batch in arguments.batch for row in measure(batch)]
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    with arguments.out.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    print(f"written to {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()
