@@ -4,7 +4,7 @@ Legend: m canaries, C participants, D entries of a model.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -36,7 +36,10 @@ class Canaries:
 class Audit(Part):
     """What is measured of the privacy that a run really gave. The base measures nothing."""
 
-    needs_uploads: ClassVar[bool] = False  # whether it looks at what single clients send
+    @property
+    def needs_uploads(self) -> bool:
+        """Whether it looks at what single clients send."""
+        return False
 
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError where such examples leave nothing to plant, and says why."""

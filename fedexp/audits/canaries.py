@@ -41,8 +41,7 @@ class CanaryAudit(Audit):
     guesses: Annotated[float, Range(0, 1, low_open=True)] = 0.2
 
     @property
-    def needs_uploads(self) -> bool:  # type: ignore[override]
-        """Whether it looks at what single clients send."""
+    def needs_uploads(self) -> bool:
         return self.score == "uploads"
 
     @property
