@@ -1,6 +1,6 @@
 """What was asked: the frozen root of a run, refused as a whole before anything is loaded."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -43,7 +43,7 @@ class Experiment(Part):
     fleet: Fleet
     attack: Attack
     privacy: Privacy
-    audit: Audit
+    audit: Audit = field(default_factory=Audit)
     pre_aggregation: PreAggregation
     aggregator: Aggregator
     server_optimizer: ServerOptimizer
