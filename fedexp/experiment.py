@@ -42,7 +42,7 @@ class Experiment(Part):
     selector: Selector
     fleet: Fleet
     attack: Attack
-    privacy: Privacy
+    privacy: Privacy = field(default_factory=Privacy)  # runs of before it was there are resumed without
     audit: Audit = field(default_factory=Audit)
     pre_aggregation: PreAggregation
     aggregator: Aggregator
