@@ -123,7 +123,7 @@ class Clipped:
         self, w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
     ) -> tuple[list[Formed], torch.Tensor]:
         def loss(w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            views = self.layout.views(torch.cat([w, buffers]))
+            views = self.layout.views(torch.cat([w.detach(), buffers])) | self.layout.views(w)  # buffers: no gradient
             return F.cross_entropy(functional_call(self.network, views, (x[None],)), y[None])
 
         rows, each = vmap(grad_and_value(loss), in_dims=(None, 0, 0), randomness="different")(w, x, y)
