@@ -1,23 +1,27 @@
 """What does not change during a run: tensors on the device, the network, the federation, the engine."""
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import torch
 
+from fedexp.audits.audit import Canaries
 from fedexp.context import Context
-from fedexp.data.dataset import Data
+from fedexp.data.dataset import Data, Split
 from fedexp.evaluation import Pending, Scorer, Scores
 from fedexp.examples import Examples
 from fedexp.experiment import Experiment
 from fedexp.federations.held_out import hold_out
+from fedexp.federations.owners import gather
 from fedexp.federations.partition import Partition
 from fedexp.mixtures import MixtureScorer
 from fedexp.models.layers import initialise
 from fedexp.spec import ConfigError
 from fedexp.streams import stream
 from fedexp.training.engine import Choice
+from fedexp.training.gradients import Gradients
 from fedexp.training.loop import Task, Trainer
 from fedexp.training.stacked import activation_floats
 from fedexp.training.workers import Crew
@@ -34,6 +38,7 @@ class World:
     partition: Partition  # what the clients train on
     held_out: Partition  # what they keep to measure their own models on
     malicious: np.ndarray  # ascending
+    canaries: Canaries  # the last training examples
     train: Examples
     validation: Examples | None
     test: Examples
@@ -69,12 +74,22 @@ class World:
         """Scores of a model, now."""
         return self.score_later(weights, examples).result()
 
+    def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
+        """Loss of a model on each of these training examples, float64 [n]."""
+        work = self.scorer.losses_work(weights, self.train, self.train.to_device(index))
+        self.crew.execute(work)
+        return work.out[:, 0].cpu().double().numpy()
+
+    @cached_property
+    def gradients(self) -> Gradients:
+        """Gradients of single training examples."""
+        network = self.exp.model.network(self.exp.dataset.facts(self.exp.data_dir)).to(self.first.flat.device)
+        clip = self.exp.privacy.example_clip or math.inf
+        return Gradients(network, self.layout, clip, self.train)
+
     def client_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         """Mean of loss**power of a model on each shard of a plan, float64 [C]; NaN for an empty one."""
-        index = self.train.to_device(np.concatenate([*plan.shards, np.zeros(0, np.int64)]))
-        work = self.scorer.losses_work(weights, self.train, index)
-        self.crew.execute(work)
-        losses = work.out[:, 0].cpu().double().numpy() ** power
+        losses = self.example_losses(weights, np.concatenate([*plan.shards, np.zeros(0, np.int64)])) ** power
         row = np.repeat(np.arange(len(plan.sizes)), plan.sizes)
         sums = np.bincount(row, weights=losses, minlength=len(plan.sizes))
         return np.divide(sums, plan.sizes, out=np.full(len(sums), np.nan), where=plan.sizes > 0)
@@ -135,6 +150,8 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     partition, held_out = hold_out(whole, fraction, stream(exp.seed, "held_out"))
     malicious = draw_malicious(exp, partition.clients)
     data = poisoned(exp, data, partition, malicious)
+    canaries = drawn_canaries(exp, data, partition, malicious)
+    data, partition = planted(data, partition, canaries)
     exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.selector.rate(partition.clients)))
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
     validation = train.subset(held) if len(held) else None
@@ -148,6 +165,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         partition=partition,
         held_out=held_out,
         malicious=malicious,
+        canaries=canaries,
         train=train,
         validation=validation,
         test=test,
@@ -181,6 +199,24 @@ def poisoned(exp: Experiment, data: Data, partition: Partition, malicious: np.nd
     owned = np.concatenate([np.zeros(0, np.int64), *(partition.shard(int(client)) for client in malicious)])
     train = exp.attack.poison(data.train, owned, len(data.class_names), stream(exp.seed, "attack"))
     return replace(data, train=train)
+
+
+def drawn_canaries(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Canaries:
+    """What the audit plants at the honest clients that hold examples."""
+    honest = np.setdiff1d(np.flatnonzero(partition.sizes), malicious)
+    return exp.audit.plant(data.train, honest, len(data.class_names), stream(exp.seed, "audit"))
+
+
+def planted(data: Data, partition: Partition, canaries: Canaries) -> tuple[Data, Partition]:
+    """The training examples with all canaries behind them, and the clients with those that are included."""
+    if not len(canaries.index):
+        return data, partition
+    nobody, examples = partition.clients, len(data.train.y)
+    owner = np.full(examples + len(canaries.index), nobody)
+    owner[partition.indices] = np.repeat(np.arange(partition.clients), partition.sizes)
+    owner[canaries.index] = np.where(canaries.included, canaries.owner, nobody)
+    train = Split(torch.cat([data.train.x, canaries.x]), torch.cat([data.train.y, canaries.y]))
+    return replace(data, train=train), gather(owner, partition.clients)
 
 
 def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.ndarray]:
