@@ -12,6 +12,7 @@ ROOMS = (
     "selectors",
     "aggregators",
     "attacks",
+    "audits",
     "pre_aggregation",
     "server_optimizers",
     "fleets",
