@@ -88,6 +88,7 @@ class Experiment(Part):
         self.dataset.require(self.data_dir)
         facts = self.dataset.facts(self.data_dir)
         self.model.refuse(facts)
+        self.local.refuse(self.model, facts)
         self.aggregator.refuse(self.model, facts)
         self.federation.refuse(facts)
         self.attack.refuse(facts)

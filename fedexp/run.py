@@ -153,7 +153,7 @@ def evaluate_later(
     pending = world.score_later(state.models[0], world.test)
     owned = personal.score_later(exp, world, state)
     probing = {name: world.score_later(state.models[0], examples) for name, examples in world.probes.items()}
-    clients = local_models.score_later(exp, world, before, sent)
+    clients = local_models.score_later(exp, world, before, state, sent)
 
     def settle() -> tuple[State, Row, Uploads]:
         scores, probed = pending.result(), {name: probe.result() for name, probe in probing.items()}
