@@ -82,14 +82,24 @@ class Context:
         return self.world.first
 
     @property
+    def unsent(self) -> np.ndarray:
+        """The columns of a row, ascending, that never leave a client."""
+        return self.rule.keeps(self.layout)
+
+    @property
+    def sent(self) -> int:
+        """Trainable entries that travel: all but those that clients keep to themselves."""
+        return self.parameters - int((self.unsent < self.parameters).sum())
+
+    @property
     def bits_sent(self) -> float:
         """What the server sends to a client in a round: trainable entries of 32 bits."""
-        return self.parameters * self.world.exp.local.rows_sent * 32.0
+        return self.sent * self.rule.rows_sent * 32.0
 
     @property
     def upload_ratio(self) -> float:
         """How many times as much a client sends back."""
-        return self.world.exp.aggregator.upload_bytes(self.parameters) / (4 * self.parameters)
+        return self.world.exp.aggregator.upload_bytes(self.sent) / (4 * self.sent)
 
     @cached_property
     def example_bytes(self) -> int:

@@ -97,6 +97,7 @@ class Experiment(Part):
         self.refuse_shares()
         self.refuse_new_layouts()
         self.refuse_leaks()
+        self.refuse_clusters()
         self.refuse_single_rows()
         self.refuse_blind_audits()
         self.fleet.refuse(clients)
@@ -109,6 +110,7 @@ class Experiment(Part):
                 f"{self.scenario.public_fraction:g}; raise it"
             )
         self.model.refuse(facts)
+        self.local.refuse(self.model, facts)
         self.aggregator.refuse(self.model, facts)
         self.federation.refuse(facts)
         self.attack.refuse(facts)
@@ -122,6 +124,19 @@ class Experiment(Part):
             raise ConfigError(
                 f"scenario.public_fraction={self.scenario.public_fraction:g} and evaluation.validation_fraction="
                 f"{validation:g} must leave examples to the clients, but make up all of them; lower one of them"
+            )
+
+    def refuse_clusters(self) -> None:
+        """Raises ConfigError where another part would need one model for all."""
+        if self.clustering.divides and self.evaluation.local_models:
+            raise ConfigError(
+                f"evaluation.local_models follows one global model, but clustering={option(self.clustering)} has several; "
+                "use evaluation.personal_fraction"
+            )
+        if self.clustering.needs_public and not self.holds_public:
+            raise ConfigError(
+                f"clustering={option(self.clustering)} compares what models answer on public data, but the server has "
+                "none; set scenario.public_fraction, or federation=subject with federation.server_persons"
             )
 
     def refuse_leaks(self) -> None:

@@ -15,6 +15,7 @@ import torch
 from torch.nn import functional as F
 
 from fedexp.experiment import Experiment
+from fedexp.kept import restored
 from fedexp.round import dispatch
 from fedexp.training.workers import Work
 from fedexp.values import SERVER, State, Uploads, Weights, finite
@@ -28,14 +29,16 @@ def blank(exp: Experiment) -> dict[str, Any]:
     return dict.fromkeys(COLUMNS) if exp.evaluation.local_models else {}
 
 
-def score_later(exp: Experiment, world: World, before: State, sent: Uploads) -> Callable[[], tuple[dict, float]]:
-    """Scores of the models trained in the round after `before`, worked out while somebody is idle.
+def score_later(
+    exp: Experiment, world: World, before: State, after: State, sent: Uploads
+) -> Callable[[], tuple[dict, float]]:
+    """Scores of the models trained in the round between these states, worked out while somebody is idle.
 
     The result gives their columns (none unless they are asked for), and the seconds of computing that they took.
     """
     if not exp.evaluation.local_models:
         return lambda: ({}, 0.0)
-    rows = trained_rows(exp, world, before, sent)
+    rows = trained_rows(exp, world, before, after, sent)
     work = scoring(world, rows)
     world.crew.defer(work)
 
@@ -50,9 +53,11 @@ def score_later(exp: Experiment, world: World, before: State, sent: Uploads) -> 
     return result
 
 
-def trained_rows(exp: Experiment, world: World, before: State, sent: Uploads) -> torch.Tensor:
-    """The clients' own models at the end of the round that began with this state, `[C, D]`."""
+def trained_rows(exp: Experiment, world: World, before: State, after: State, sent: Uploads) -> torch.Tensor:
+    """The clients' own models at the end of the round between these states, `[C, D]`: sent columns and others."""
     rows = dispatch(exp, world, before.models, sent.model, sent.owner, before.memory) + sent.delta
+    unsent = torch.from_numpy(exp.local.keeps(world.layout)).to(rows.device)
+    rows[:, unsent] = restored(exp, world.layout, sent.owner, rows, after.memory)[:, unsent]
     usable = (sent.owner != SERVER) & (sent.examples > 0) & finite(rows)
     return rows[torch.from_numpy(usable).to(rows.device)]
 

@@ -1,10 +1,10 @@
-"""What evaluated rounds tell beside the test data: probes, the clients' own models in two ways, the audit."""
+"""What evaluated rounds tell beside the test data: probes, the clients' and the clusters' models, the audit."""
 
 import time
 from collections.abc import Callable
 from typing import Any
 
-from fedexp import local_models, personal
+from fedexp import cluster_models, local_models, personal
 from fedexp.experiment import Experiment
 from fedexp.values import State, Uploads
 from fedexp.world import World
@@ -15,15 +15,17 @@ Told = tuple[dict[str, Any], float]  # columns, and the seconds of computing tha
 def blank(exp: Experiment, world: World) -> dict[str, Any]:
     """The cells of a round that is not evaluated."""
     audited = {f"audit.{name}": cell for name, cell in exp.audit.blank().items()}
-    return dict.fromkeys(world.probes) | local_models.blank(exp) | personal.blank(exp) | audited
+    clients = local_models.blank(exp) | personal.blank(exp) | cluster_models.blank(exp)
+    return dict.fromkeys(world.probes) | clients | audited
 
 
 def begin(exp: Experiment, world: World, before: State, state: State, sent: Uploads) -> list[Callable[[], Told]]:
     """Begins all of them, for the round that led from `before` to `state`; each result completes the round's row."""
     return [
         probes(world, state),
-        local_models.score_later(exp, world, before, sent),
+        local_models.score_later(exp, world, before, state, sent),
         personal.score_later(exp, world, state),
+        cluster_models.score_later(exp, world, state),
         audit(exp, world, state),
     ]
 

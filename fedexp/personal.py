@@ -14,9 +14,10 @@ import numpy as np
 import torch
 
 from fedexp.experiment import Experiment
+from fedexp.kept import restored
 from fedexp.streams import stream
 from fedexp.training.workers import Work
-from fedexp.values import ClientRows, State, Weights
+from fedexp.values import State, Weights
 from fedexp.world import World
 
 COLUMNS = ("personal_accuracy", "personal_worst_decile")
@@ -69,11 +70,13 @@ def scoring(exp: Experiment, world: World, state: State, owner: np.ndarray) -> W
 
 
 def own_models(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
-    """The models that these clients use, `[n, D]`: what the rule serves, given the global one and columns they keep."""
-    columns = exp.model.personal(world.layout)
+    """The models that these clients use, `[n, D]`: what the rule serves, given their cluster's and columns they keep."""
+    number = exp.clustering.model_of(owner, state.memory.get("clustering", {}))
     rows = state.models[0].flat.expand(len(owner), -1)
-    kept = ClientRows.load(state.memory.get("personal", {}), columns.stop - columns.start, rows)
-    return exp.local.serve(owner, kept.restore(owner, rows, columns), state.memory.get("local", {}))
+    if number.any():
+        rows = torch.stack([state.models[own].flat for own in number])
+    rows = restored(exp, world.layout, owner, rows, state.memory)
+    return exp.local.serve(owner, rows, state.memory.get("local", {}))
 
 
 def mean_and_worst(accuracy: np.ndarray) -> tuple[float, float]:

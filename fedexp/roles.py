@@ -14,7 +14,8 @@ from torch import nn
 
 from fedexp.data.dataset import Facts, Split
 from fedexp.resources import Resources
-from fedexp.spec import ConfigError, Part, Positive, Range
+from fedexp.schedule import Schedule
+from fedexp.spec import Part, Positive
 from fedexp.values import Columns, Layout, Memory, Plan, Trained, Uploads, Weights
 
 if TYPE_CHECKING:
@@ -34,13 +35,13 @@ class Model(Part):
         """The network, its entries not yet drawn: `[B, *shape]` to logits `[B, K]`."""
         raise NotImplementedError
 
-    def personal(self, layout: Layout) -> slice:
-        """The columns of a row that each client keeps to itself between rounds."""
-        return slice(layout.parameters if self.buffers == "local" else layout.size, layout.size)
+    def personal(self, layout: Layout) -> np.ndarray:
+        """The columns of a row, ascending, that each client goes on with next time, though it sends them too."""
+        return np.arange(layout.parameters if self.buffers == "local" else layout.size, layout.size)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalRule(Part):
+class LocalRule(Schedule):
     """What a client does with its data: how long, in which batches, and how a gradient becomes a step.
 
     `begin` says what each participant starts from and gives it an anchor, one row of its own that the steps refer to;
@@ -51,30 +52,19 @@ class LocalRule(Part):
     rows_sent = 1  # how many rows of a model's size travel each way
     keeps_rows = False  # whether clients keep rows between rounds, entry by entry those of the global model
 
-    epochs: Annotated[int, Range(1)] | None = 1
-    steps: Annotated[int, Range(1)] | None = None
-    batch_size: Annotated[int, Range(1)] | Literal["full"] = 20
-    shuffle: bool = True
-    drop_last: bool = False
     lr: Annotated[float, Positive] = 0.1
-
-    def check(self) -> None:
-        if (self.epochs is None) == (self.steps is None):
-            raise ConfigError(
-                f"{type(self).__name__}.epochs and steps exclude each other, got epochs={self.epochs} and "
-                f"steps={self.steps}; set one of them to null"
-            )
 
     @property
     def slots(self) -> int:
         """How many rows of optimizer state a client's training needs; fresh zeros each round."""
         return 0
 
-    def whole_steps(self, examples: np.ndarray) -> np.ndarray:
-        """Steps of a round of clients with so many examples where partial batches are dropped, int64 [n]."""
-        size = np.maximum(examples, 1) if self.batch_size == "full" else self.batch_size
-        per_epoch = examples // size
-        return per_epoch * self.epochs if self.epochs is not None else (per_epoch > 0) * (self.steps or 0)
+    def refuse(self, model: Model, facts: Facts) -> None:
+        """Raises ConfigError where it cannot train such networks, and says why."""
+
+    def keeps(self, layout: Layout) -> np.ndarray:
+        """The columns of a row, ascending, that each client keeps to itself and never sends: none."""
+        return np.zeros(0, dtype=np.int64)
 
     def begin(
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: "Context"

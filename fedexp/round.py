@@ -9,10 +9,11 @@ import torch
 
 from fedexp.context import Context
 from fedexp.experiment import Experiment
+from fedexp.kept import keep, restored, without_unsent
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Task
 from fedexp.training.workers import Work
-from fedexp.values import SERVER, ClientRows, Memory, Plan, State, Trained, Uploads, Weights, finite
+from fedexp.values import SERVER, Memory, Plan, State, Trained, Uploads, Weights, finite
 from fedexp.world import World
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, plan, mem.get("fleet", {}), ctx)
     uploads, mem["attack"] = exp.attack.tamper(uploads, mem.get("attack", {}), ctx)
     uploads, mem["privacy"] = exp.privacy.protect(uploads, mem["privacy"], ctx)
+    uploads = without_unsent(uploads, ctx.unsent)
     mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
     clock.lap("select_s")
     mem["audit"] = exp.audit.observe(sent, mem.get("audit", {}), ctx)
@@ -44,7 +46,7 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     models, mem["clustering"] = exp.clustering.regroup(models, uploads, mem["clustering"], ctx)
     clock.lap("aggregate_s")
     after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + clients(plan.owner))
-    return after, row(exp, after, sent, uploads) | clock.laps, sent
+    return after, row(exp, ctx, after, sent, uploads) | clock.laps, sent
 
 
 def dispatch(
@@ -65,9 +67,7 @@ def dispatch(
         mine = np.flatnonzero(model == number)
         rows = exp.aggregator.dispatch(weights, owner[mine], memory.get(str(number), {}))
         start = rows if len(mine) == len(owner) else start.index_copy(0, torch.from_numpy(mine), rows)
-    columns = exp.model.personal(world.layout)
-    kept = ClientRows.load(mem.get("personal", {}), columns.stop - columns.start, start)
-    return kept.restore(owner, start, columns)
+    return restored(exp, world.layout, owner, start, mem)
 
 
 def train(  # noqa: PLR0913
@@ -93,19 +93,12 @@ def train(  # noqa: PLR0913
     rows, losses = work.out[:, : world.layout.size], work.out[:, world.layout.size :].cpu().double().numpy()
     trained = Trained(plan.owner, np.array([each.steps for each in batches], np.int64), received, start, rows)
     mem["privacy"] = exp.privacy.spend(trained.owner, trained.steps, mem.get("privacy", {}), ctx)
-    mem["personal"] = keep(exp.model.personal(world.layout), trained, mem.get("personal", {}))
+    mem["personal"] = keep(exp, world.layout, trained, mem.get("personal", {}))
     delta, mem["local"] = exp.local.finish(trained, mem.get("local", {}), ctx)
+    delta[:, torch.from_numpy(ctx.unsent).to(delta.device)] = 0
     importance = np.ones(len(plan.owner)) if plan.importance is None else plan.importance
     exact = losses[:, 2:] if losses.shape[1] > 2 else None
     return Uploads(plan.owner, model, plan.sizes, importance, delta, losses[:, 0], losses[:, 1], exact), mem
-
-
-def keep(columns: slice, trained: Trained, memory: Memory) -> Memory:
-    """The columns that each client keeps to itself; those of a training that is not finite are forgotten."""
-    rows = trained.rows[:, columns]
-    held = ClientRows.load(memory, rows.shape[1], rows)
-    whole = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
-    return held.put(trained.owner[whole], rows[torch.from_numpy(whole).to(rows.device)]).save()
 
 
 def fold(
@@ -157,11 +150,11 @@ def pooled(values: list[float | None]) -> float | None:
     return sum(known) if all(isinstance(value, int) for value in known) else float(np.mean(known))
 
 
-def row(exp: Experiment, state: State, sent: Uploads, uploads: Uploads) -> Row:
+def row(exp: Experiment, ctx: Context, state: State, sent: Uploads, uploads: Uploads) -> Row:
     """The round's line of metrics.csv, less what is evaluated later."""
     trained = ~np.isnan(sent.loss_after)
     loss = np.average(sent.loss_after[trained], weights=sent.examples[trained]) if trained.any() else None
-    entries, rows = sent.delta.shape[1], exp.local.rows_sent
+    entries, rows = ctx.layout.size - len(ctx.unsent), exp.local.rows_sent
     own = {
         f"{role}.{name}": value
         for role, memory in state.memory.items()

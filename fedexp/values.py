@@ -5,6 +5,7 @@ S examples, K classes. A client's model is a row; what travels is the delta agai
 """
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -54,6 +55,10 @@ class Layout:
     def parameters(self) -> int:
         """Number of trainable entries P of a row."""
         return sum(self.sizes[: self.trainable])
+
+    def columns(self, names: Collection[str]) -> np.ndarray:
+        """The columns of a row, ascending, that the entries of these names take."""
+        return np.flatnonzero(np.repeat([name in names for name in self.names], self.sizes))
 
     def views(self, row: torch.Tensor) -> dict[str, torch.Tensor]:
         """Named views into a row `[D]` (or into its trainable beginning `[P]`)."""
@@ -194,16 +199,19 @@ class ClientRows:
         """The plain form that a checkpoint takes."""
         return {"owner": self.owner, "rows": self.rows}
 
-    def restore(self, owner: np.ndarray, start: torch.Tensor, columns: slice) -> torch.Tensor:
+    def restore(self, owner: np.ndarray, start: torch.Tensor, columns: np.ndarray | slice) -> torch.Tensor:
         """`start [C, D]` with these columns replaced for the clients that have kept theirs."""
         held = self.owner.numpy()
         place = np.searchsorted(held, owner)
         known = np.flatnonzero(np.isin(owner, held))
-        if len(known) == 0 or columns.start == columns.stop:
+        if len(known) == 0 or self.rows.shape[1] == 0:
             return start
-        result = start.clone()
-        device = self.rows.device
-        result[torch.from_numpy(known).to(device), columns] = self.rows[torch.from_numpy(place[known]).to(device)]
+        result, device = start.clone(), self.rows.device
+        rows, kept = torch.from_numpy(known).to(device), self.rows[torch.from_numpy(place[known]).to(device)]
+        if isinstance(columns, slice):
+            result[rows, columns] = kept
+        else:
+            result[rows[:, None], torch.from_numpy(columns).to(device)] = kept
         return result
 
     def put(self, owner: np.ndarray, rows: torch.Tensor) -> "ClientRows":

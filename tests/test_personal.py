@@ -105,10 +105,10 @@ def test_columns_only_where_asked_for_and_only_in_evaluated_rounds(tiny: Tiny):
     )
 
 
-@pytest.mark.parametrize("algorithm", ["fedplus", "scaffold"])
-def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, algorithm: str, tmp_path: Path):
+@pytest.mark.parametrize("words", ["algorithm=fedplus", "algorithm=scaffold", "local=personal_layer"])
+def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, words: str, tmp_path: Path):
     """What clients keep goes to disk after round 3 and comes back."""
-    plain = tiny(f"algorithm={algorithm}", HALF, "rounds=6")
+    plain = tiny(words, HALF, "rounds=6")
     world = world_of(plain)
     whole = list(rounds(world.exp, world, world.beginning()))
     checkpoint.save(tmp_path, whole[2][0], plain, {"name": "loop", "reason": ""})

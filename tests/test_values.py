@@ -19,6 +19,14 @@ def test_layout_puts_buffers_behind_the_parameters(network: nn.Module):
     assert layout.size == layout.parameters + 4
 
 
+def test_columns_of_entries_in_the_order_of_the_row(network: nn.Module):
+    layout = Layout.of(network)
+    numbered = layout.views(torch.arange(layout.size))
+    names = ["2.weight", "1.running_var", "0.bias"]
+    assert layout.columns(names).tolist() == sorted(torch.cat([numbered[name].reshape(-1) for name in names]).tolist())
+    assert layout.columns([]).tolist() == []
+
+
 def test_views_write_through_and_flatten_reads_back(network: nn.Module):
     layout = Layout.of(network)
     row = torch.arange(float(layout.size))
@@ -44,12 +52,13 @@ def test_uploads_are_kept_and_sorted_together():
 def test_client_rows_are_made_on_first_use_and_replaced():
     start = torch.zeros(2, 3)
     rows = ClientRows.load({}, 2, start)
-    columns = slice(1, 3)
+    columns = np.array([0, 2])
     assert rows.restore(np.array([4, 2]), start, columns) is start
     rows = rows.put(np.array([4, 2]), torch.tensor([[4.0, 40.0], [2.0, 20.0]]))
     rows = ClientRows.load(rows.put(np.array([3, 4]), torch.tensor([[3.0, 30.0], [5.0, 50.0]])).save(), 2, start)
     assert rows.owner.tolist() == [2, 3, 4]
-    assert rows.restore(np.array([4, 9]), start, columns).tolist() == [[0, 5, 50], [0, 0, 0]]
+    assert rows.restore(np.array([4, 9]), start, columns).tolist() == [[5, 0, 50], [0, 0, 0]]
+    assert rows.restore(np.array([4, 9]), start, slice(1, 3)).tolist() == [[0, 5, 50], [0, 0, 0]]
     assert start.tolist() == [[0, 0, 0], [0, 0, 0]]
 
 

@@ -58,7 +58,7 @@ class SecureMean(Aggregator):
             log.warning("round %d: no client reached every partner; the model stays as it is", ctx.round)
             return weights, {"columns": {"vanished": int((~complete).sum()), "partner_bytes": lists}}
         row = secure_mean(uploads.delta, weight, heard, self.fractional_bits).to(weights.flat.dtype)
-        sums = BYTES * self.partners * (len(row) + 1)
+        sums = BYTES * self.partners * (len(row) - len(ctx.unsent) + 1)
         columns = {"vanished": int((~complete).sum()), "partner_bytes": lists + sums}
         return Weights(weights.flat + row, weights.layout), {"columns": columns}
 

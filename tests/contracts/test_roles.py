@@ -12,7 +12,7 @@ import torch
 from fedexp import spec
 from fedexp.conf_dir import conf_dir
 from fedexp.data.dataset import Facts
-from fedexp.round import fold
+from fedexp.round import fold, run_round
 from fedexp.spec import ConfigError
 from fedexp.training.workers import Crew
 from fedexp.values import SERVER, Layout, Memory, Plan, Trained, Uploads, Weights
@@ -318,6 +318,15 @@ class TestLocalRule:
         world, _, _ = self.begun(tiny, option)
         received = world.first.flat.expand(3, -1)
         assert torch.equal(world.exp.local.serve(np.arange(3), received, {}), received)
+
+    def test_what_clients_keep_to_themselves_is_not_sent_and_the_rest_is(self, tiny: Tiny, option: str):
+        world, _, _ = self.begun(tiny, option)
+        kept, every = world.exp.local.keeps(world.layout), np.arange(world.layout.size)
+        assert kept.tolist() == every[np.isin(every, kept)].tolist()
+        _, _, sent = run_round(world.exp, world, world.beginning())
+        moves = sent.delta.any(dim=0).numpy()
+        assert not moves[kept].any()
+        assert moves[np.setdiff1d(every, kept)].any()
 
     def test_a_schedule_needs_exactly_one_length(self, tiny: Tiny, option: str):
         with pytest.raises(ConfigError, match=r"local\.epochs and steps exclude each other"):

@@ -39,6 +39,7 @@ RULES = {
     "fedplus": ("algorithm=fedplus", "local.mixing=0.3"),
     "fedplus_epoch": ("algorithm=fedplus", "local.mix=epoch", "local.epochs=2", "local.penalty=l1"),
     "scaffold": ("algorithm=scaffold", "local.epochs=2"),
+    "personal_layer": ("local=personal_layer", "local.momentum=0.9"),
 }
 
 
@@ -149,7 +150,7 @@ def test_two_workers_equal_one(tiny: Tiny, model: str, engine: str):
         assert torch.equal(model_of_one, model_of_two)
 
 
-@pytest.mark.parametrize("rule", ["fedplus", "fedplus_epoch", "scaffold"])
+@pytest.mark.parametrize("rule", ["fedplus", "fedplus_epoch", "scaffold", "personal_layer"])
 def test_two_workers_equal_one_where_clients_keep_rows(tiny: Tiny, rule: str):
     buffers = ("model.buffers=local", "evaluation.personal_fraction=0.3")
     one, model_of_one = last(tiny(*words("complex_cnn", *RULES[rule], *buffers)))
