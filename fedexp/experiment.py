@@ -6,7 +6,9 @@ from typing import Annotated
 
 from fedexp.data.dataset import Dataset
 from fedexp.evaluation import Evaluation
+from fedexp.features.features import Features
 from fedexp.federations.federation import Federation
+from fedexp.pretraining.pretraining import Pretraining
 from fedexp.privacy.privacy import Privacy
 from fedexp.roles import Aggregator, Attack, Fleet, LocalRule, Model, PreAggregation, Selector, ServerOptimizer, Stop
 from fedexp.spec import ConfigError, Part, Range, option
@@ -41,7 +43,9 @@ class Experiment(Part):
     pictures: bool = True
     dataset: Dataset
     federation: Federation
+    features: Features = field(default_factory=Features)  # like privacy: runs of before it was there are resumed
     model: Model
+    pretraining: Pretraining = field(default_factory=Pretraining)  # likewise
     local: LocalRule
     selector: Selector
     fleet: Fleet
@@ -103,20 +107,27 @@ class Experiment(Part):
                 f"scenario.public_fraction must give at least one of the {facts.train_size} training examples, got "
                 f"{self.scenario.public_fraction:g}; raise it"
             )
-        self.model.refuse(facts)
-        self.aggregator.refuse(self.model, facts)
         self.federation.refuse(facts)
         self.attack.refuse(facts)
-        self.privacy.refuse(self.model, facts)
+        seen = self.features.facts(facts)
+        self.model.refuse(seen)
+        self.aggregator.refuse(self.model, seen)
+        self.privacy.refuse(self.model, seen)
 
     def refuse_shares(self) -> None:
-        """Raises ConfigError where the server would leave nothing to the clients."""
+        """Raises ConfigError where the server would leave the clients nothing, or has nothing itself to learn from."""
         validation = self.evaluation.validation_fraction if self.needs_validation else 0.0
         if self.scenario.public_fraction + validation >= 1:
             raise ConfigError(
                 f"scenario.public_fraction={self.scenario.public_fraction:g} and evaluation.validation_fraction="
                 f"{validation:g} must leave examples to the clients, but make up all of them; lower one of them"
             )
+        for name, part in (("features", self.features), ("pretraining", self.pretraining)):
+            if part.needs_public and not self.holds_public:
+                raise ConfigError(
+                    f"{name}={option(part)} needs public data of the server, but it has none; set "
+                    "scenario.public_fraction=0.2, or federation.server_persons where federation=subject"
+                )
 
     def refuse_leaks(self) -> None:
         """Raises ConfigError where a part learns of clients what the privacy does not cover, or undoes its noise."""

@@ -15,6 +15,7 @@ from fedexp.experiment import Experiment
 from fedexp.federations.partition import Partition
 from fedexp.mixtures import MixtureScorer
 from fedexp.models.layers import initialise
+from fedexp.preparation import Figures, encode, pretrain
 from fedexp.spec import ConfigError
 from fedexp.streams import stream
 from fedexp.training.engine import Choice
@@ -41,6 +42,7 @@ class World:
     probes: dict[str, Examples]  # by the column that the accuracy on them is
     labels: np.ndarray  # of all training examples
     class_names: tuple[str, ...]
+    prepared: dict[str, Figures]  # what is worth telling of what was done before the first round, by role
     choice: Choice
     trainer: Trainer
     scorer: Scorer
@@ -127,11 +129,11 @@ class World:
 
 
 def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
-    """Loads the data, divides it, draws the first model and picks the engine (or takes the given choice)."""
+    """Loads the data, divides it, prepares features and first model, picks the engine (or takes the given choice)."""
     device = exp.engine.place()
     torch.set_num_threads(1)
     data = exp.dataset.load(exp.data_dir, exp.seed)
-    facts = exp.dataset.facts(exp.data_dir)
+    facts = exp.features.facts(exp.dataset.facts(exp.data_dir))
 
     def network() -> torch.nn.Module:
         return exp.model.network(facts).to(device)
@@ -142,17 +144,18 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     division = divide(exp, data)
     partition = division.partition
     malicious = draw_malicious(exp, partition.clients)
-    data = poisoned(exp, data, partition, malicious)
+    data, probes, learnt = encode(exp, poisoned(exp, data, partition, malicious), division.public, crew)
     exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.selector.rate(partition.clients)))
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
     validation, public = (train.subset(own) if len(own) else None for own in (division.validation, division.public))
+    begun, taught = pretrain(exp, network, Weights(layout.flatten(first).clone(), layout), public, crew)
     rows = min(exp.scenario.participants, partition.clients)
     choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, exp.privacy, rows))
     floats = activation_floats(network(), test)
     return World(
         exp=exp,
         layout=layout,
-        first=Weights(layout.flatten(first).clone(), layout),
+        first=begun,
         partition=partition,
         held_out=division.held_out,
         malicious=malicious,
@@ -160,9 +163,10 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         validation=validation,
         public=public,
         test=test,
-        probes={name: Examples(split, data, device) for name, split in exp.attack.probes(data.test).items()},
+        probes={name: Examples(split, data, device) for name, split in probes.items()},
         labels=data.train.y.numpy(),
         class_names=data.class_names,
+        prepared={"features": learnt, "pretraining": taught},
         choice=choice,
         trainer=choice.trainer(network, layout, train, exp.local, exp.privacy, exp.engine.memory_mb),
         scorer=Scorer(network(), layout, exp.engine.chunk(floats), device),
