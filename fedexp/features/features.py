@@ -17,7 +17,7 @@ from fedexp.spec import Part
 Streams = Callable[..., np.random.Generator]  # a named random stream of the features
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Encoding:
     """What everybody does to examples before a model sees them. The base leaves them as they are."""
 
