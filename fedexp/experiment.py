@@ -8,7 +8,9 @@ from fedexp.audits.audit import Audit
 from fedexp.clusterings.clustering import Clustering
 from fedexp.data.dataset import Dataset
 from fedexp.evaluation import Evaluation
+from fedexp.features.features import Features
 from fedexp.federations.federation import Federation
+from fedexp.pretraining.pretraining import Pretraining
 from fedexp.privacy.privacy import Privacy
 from fedexp.roles import Aggregator, Attack, Fleet, LocalRule, Model, PreAggregation, Selector, ServerOptimizer, Stop
 from fedexp.spec import ConfigError, Part, Range, option
@@ -43,7 +45,9 @@ class Experiment(Part):
     pictures: bool = True
     dataset: Dataset
     federation: Federation
+    features: Features = field(default_factory=Features)  # like privacy: runs of before it was there are resumed
     model: Model
+    pretraining: Pretraining = field(default_factory=Pretraining)  # likewise
     local: LocalRule
     selector: Selector
     fleet: Fleet
@@ -103,40 +107,47 @@ class Experiment(Part):
         self.fleet.refuse(clients)
         self.engine.refuse()
         self.dataset.require(self.data_dir)
+        self.refuse_data()
+
+    def refuse_data(self) -> None:
+        """Raises ConfigError where a part cannot work with what is known of the data before it is loaded."""
         facts = self.dataset.facts(self.data_dir)
         if self.scenario.public_fraction and not self.scenario.public_count(facts.train_size):
             raise ConfigError(
                 f"scenario.public_fraction must give at least one of the {facts.train_size} training examples, got "
                 f"{self.scenario.public_fraction:g}; raise it"
             )
-        self.model.refuse(facts)
-        self.local.refuse(self.model, facts)
-        self.aggregator.refuse(self.model, facts)
         self.federation.refuse(facts)
         self.attack.refuse(facts)
-        self.privacy.refuse(self.model, facts)
         self.audit.refuse(facts)
+        seen = self.features.facts(facts)
+        self.model.refuse(seen)
+        self.local.refuse(self.model, seen)
+        self.aggregator.refuse(self.model, seen)
+        self.privacy.refuse(self.model, seen)
 
     def refuse_shares(self) -> None:
-        """Raises ConfigError where the server would leave nothing to the clients."""
+        """Raises ConfigError where the server would leave the clients nothing, or has nothing itself to learn from."""
         validation = self.evaluation.validation_fraction if self.needs_validation else 0.0
         if self.scenario.public_fraction + validation >= 1:
             raise ConfigError(
                 f"scenario.public_fraction={self.scenario.public_fraction:g} and evaluation.validation_fraction="
                 f"{validation:g} must leave examples to the clients, but make up all of them; lower one of them"
             )
+        for name in ("features", "pretraining", "clustering"):
+            part = getattr(self, name)
+            if part.needs_public and not self.holds_public:
+                raise ConfigError(
+                    f"{name}={option(part)} needs public data of the server, but it has none; set "
+                    "scenario.public_fraction=0.2, or federation.server_persons where federation=subject"
+                )
 
     def refuse_clusters(self) -> None:
         """Raises ConfigError where another part would need one model for all."""
         if self.clustering.divides and self.evaluation.local_models:
             raise ConfigError(
-                f"evaluation.local_models follows one global model, but clustering={option(self.clustering)} has several; "
-                "use evaluation.personal_fraction"
-            )
-        if self.clustering.needs_public and not self.holds_public:
-            raise ConfigError(
-                f"clustering={option(self.clustering)} compares what models answer on public data, but the server has "
-                "none; set scenario.public_fraction, or federation=subject with federation.server_persons"
+                f"evaluation.local_models follows one global model, but clustering={option(self.clustering)} has "
+                "several; use evaluation.personal_fraction"
             )
 
     def refuse_leaks(self) -> None:

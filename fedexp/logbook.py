@@ -38,6 +38,11 @@ class Logbook:
             f"{world.layout.parameters:,} parameters, {world.crew.size} worker(s) on {summary.device_name(exp)}"
         )
         self.progress.say(f"engine {world.choice.name}: {world.choice.reason}")
+        if world.public is not None:
+            self.progress.say(f"public: {len(world.public)} training examples are the server's alone")
+        for role, figures in world.prepared.items():
+            if figures:
+                self.progress.say(f"{role}: " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
         if (promise := exp.privacy.promise()) is not None:
             self.progress.say(f"privacy: {promise}")
         if self.state.round:

@@ -70,7 +70,7 @@ def scoring(exp: Experiment, world: World, state: State, owner: np.ndarray) -> W
 
 
 def own_models(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
-    """The models that these clients use, `[n, D]`: what the rule serves, given their cluster's and columns they keep."""
+    """The models that these clients use, `[n, D]`: what the rule serves, given their cluster's and what they keep."""
     number = exp.clustering.model_of(owner, state.memory.get("clustering", {}))
     rows = state.models[0].flat.expand(len(owner), -1)
     if number.any():

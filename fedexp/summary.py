@@ -49,6 +49,8 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "audit": verdict(exp, table),
         "clients": world.partition.clients,
         "parameters": world.layout.parameters,
+        "public_examples": world.at(state.round).public_size,
+        **{f"{role}.{name}": value for role, figures in world.prepared.items() for name, value in figures.items()},
         "split_sha256": world.partition.sha256(),
         "label_skew": label_skew(counts),
         "size_gini": size_gini(world.sizes),

@@ -18,6 +18,7 @@ from fedexp.federations.partition import Partition
 from fedexp.mixtures import MixtureScorer
 from fedexp.models.layers import initialise
 from fedexp.planting import draw_malicious, drawn_canaries, planted, poisoned
+from fedexp.preparation import Figures, encode, pretrain
 from fedexp.roles import LocalRule
 from fedexp.streams import stream
 from fedexp.training.batches import draw_batches
@@ -48,6 +49,7 @@ class World:
     labels: np.ndarray  # of all training examples
     groups: np.ndarray | None  # [N], which clients belong together, where that is known
     class_names: tuple[str, ...]
+    prepared: dict[str, Figures]  # what is worth telling of what was done before the first round, by role
     choice: Choice
     trainer: Trainer
     scorer: Scorer
@@ -159,11 +161,11 @@ class World:
 
 
 def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
-    """Loads the data, divides it, draws the first model and picks the engine (or takes the given choice)."""
+    """Loads the data, divides it, prepares features and first model, picks the engine (or takes the given choice)."""
     device = exp.engine.place()
     torch.set_num_threads(1)
     data = exp.dataset.load(exp.data_dir, exp.seed)
-    facts = exp.dataset.facts(exp.data_dir)
+    facts = exp.features.facts(exp.dataset.facts(exp.data_dir))
 
     def network() -> torch.nn.Module:
         return exp.model.network(facts).to(device)
@@ -177,16 +179,18 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     data = poisoned(exp, data, partition, malicious)
     canaries = drawn_canaries(exp, data, partition, malicious)
     data, partition = planted(data, partition, canaries)
+    data, probes, learnt = encode(exp, data, division.public, crew)
     exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.selector.rate(partition.clients)))
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
     validation, public = (train.subset(own) if len(own) else None for own in (division.validation, division.public))
+    begun, taught = pretrain(exp, network, Weights(layout.flatten(first).clone(), layout), public, crew)
     rows = min(exp.scenario.participants, partition.clients)
     choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, exp.privacy, rows))
     floats = activation_floats(network(), test)
     return World(
         exp=exp,
         layout=layout,
-        first=Weights(layout.flatten(first).clone(), layout),
+        first=begun,
         partition=partition,
         held_out=division.held_out,
         malicious=malicious,
@@ -195,10 +199,11 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         validation=validation,
         public=public,
         test=test,
-        probes={name: Examples(split, data, device) for name, split in exp.attack.probes(data.test).items()},
+        probes={name: Examples(split, data, device) for name, split in probes.items()},
         labels=data.train.y.numpy(),
         groups=known_groups(data, partition),
         class_names=data.class_names,
+        prepared={"features": learnt, "pretraining": taught},
         choice=choice,
         trainer=choice.trainer(network, layout, train, exp.local, exp.privacy, exp.engine.memory_mb),
         scorer=Scorer(network(), layout, exp.engine.chunk(floats), device),

@@ -18,6 +18,8 @@ ROOMS = (
     "fleets",
     "stops",
     "federations",
+    "features",
+    "pretraining",
     "report",
     "shapley",
     "matching",
@@ -51,7 +53,11 @@ def imports(path: Path) -> set[str]:
     return {name for name in found if name.split(".")[0] == "fedexp"}
 
 
-NEIGHBOURS = {"selectors": "fedexp.shapley.", "aggregators": "fedexp.matching."}  # rooms of pure functions
+NEIGHBOURS = {
+    "selectors": "fedexp.shapley.",
+    "aggregators": "fedexp.matching.",
+    "features": "fedexp.models.layers",
+}  # rooms of pure functions
 
 
 def test_rooms_know_only_their_own_and_what_is_shared():

@@ -18,6 +18,7 @@ CONF = conf_dir()
 OPTIONS = sorted(f"{path.parent.name}={path.stem}" for path in CONF.glob("*/*.yaml"))
 MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")
 IMAGES = ("dataset.shape=[1,8,8]",)
+PUBLIC = ("scenario.public_fraction=0.2",)
 SIMULATED = "fleet=simulated"
 SPENT = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
 NEEDS = {
@@ -26,6 +27,8 @@ NEEDS = {
     "model=keras_cnn": IMAGES,
     "model=har_cnn": ("dataset.shape=[3,16]",),
     "federation=subject": ("dataset.subjects=4",),
+    "features=autoencoder": PUBLIC,
+    "pretraining=public": PUBLIC,
     "stop=simulated_time": (SIMULATED,),
     "selector=fedcs": (SIMULATED,),
     "selector=hybridfl": (SIMULATED, "selector.upload_permission=0.9", "selector.round_s=2"),

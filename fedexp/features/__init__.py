@@ -1,0 +1,1 @@
+"""Features: what models see instead of the examples themselves."""

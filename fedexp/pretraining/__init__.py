@@ -1,0 +1,1 @@
+"""Pretraining: what the server makes of the first model."""
