@@ -2,8 +2,8 @@
 
 `clusters.vote`, `max`, `mean` and `nearest` are accuracies on the test data, which belongs to no cluster, of all
 clusters that have members; `nearest` asks the one whose answers are closest to those of the model before the first
-round. With `evaluation.personal_fraction`, `clusters.inside` is the mean accuracy of the members' cluster models on what
-the members held out, and `clusters.global_inside` that of the global model; `personal_accuracy` is their own models'.
+round. With `evaluation.personal_fraction`, `clusters.inside` is the mean accuracy of the members' cluster models on
+what the members held out, `clusters.global_inside` that of the global model; `personal_accuracy` is their own models'.
 """
 
 import time
