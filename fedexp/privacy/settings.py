@@ -33,7 +33,7 @@ class Settings(Privacy):
         if (self.noise_multiplier is None) == (self.epsilon is None):
             raise ConfigError(
                 "privacy.noise_multiplier (noise / clip) or privacy.epsilon (from which it is worked out): one must be "
-                f"given and the other null, got noise_multiplier={self.noise_multiplier} and epsilon={self.epsilon}"
+                f"given and the other null, got {'neither' if self.epsilon is None else 'both'}"
             )
 
     @property
