@@ -3,6 +3,7 @@
 Legend: n clients asked for, C participants, R models, D entries of a model, S examples, K classes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from fedexp.audits.audit import Canaries
 from fedexp.resources import Resources
 from fedexp.roles import LocalRule
 from fedexp.streams import client_draws, stream
+from fedexp.training.workers import Work
 from fedexp.values import Layout, Plan, Uploads, Weights
 
 if TYPE_CHECKING:
@@ -163,3 +166,29 @@ class Context:
         """
         order = self.run_rng("public_outputs").permutation(self.public_size)
         return self.world.public_outputs(rows, np.sort(order[:limit]))
+
+    @property
+    def canaries(self) -> Canaries:
+        """What the audit planted."""
+        return self.world.canaries
+
+    @property
+    def delta(self) -> float:
+        """The chance that the promised privacy fails."""
+        return self.world.exp.privacy.bound
+
+    def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
+        """Loss of a model on each of these training examples, float64 [n]."""
+        return self.world.example_losses(weights, index)
+
+    def gradients(self, index: np.ndarray) -> torch.Tensor:
+        """The received global model's gradient at each of these training examples, clipped as in training, [n, P]."""
+        return self.world.gradients.each(self.models[0].flat, index)
+
+    def gradient_sum(self, index: np.ndarray) -> torch.Tensor:
+        """Their sum, [P]."""
+        return self.world.gradients.sum(self.models[0].flat, index)
+
+    def share_out(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
+        """Fills rows of `out` by jobs (positions, and the function that gives these rows) that idle workers take."""
+        self.world.crew.execute(Work(out, jobs))

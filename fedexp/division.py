@@ -3,16 +3,19 @@
 The server's validation examples are those on which models are compared, its public ones those that it may train on and
 whose answers it may ask for; neither overlaps with the other or with what any client holds. Public are a fraction of
 the training examples (`scenario.public_fraction`), drawn before the federation divides the rest, and whatever the
-federation itself leaves to the server.
+federation itself leaves to the server. What an audit plants lies behind all of them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
-from fedexp.data.dataset import Data
+from fedexp.audits.audit import Canaries
+from fedexp.data.dataset import Data, Split
 from fedexp.experiment import Experiment
 from fedexp.federations.held_out import hold_out
+from fedexp.federations.owners import gather
 from fedexp.federations.partition import Partition
 from fedexp.streams import stream
 
@@ -56,3 +59,21 @@ def federate(exp: Experiment, data: Data, rest: np.ndarray) -> Partition:
     labels = data.train.y.numpy()[rest]
     partition = exp.federation.split(labels, subject, len(data.class_names), stream(exp.seed, "federation"))
     return Partition(partition.offsets, rest[partition.indices], rest[partition.server])
+
+
+def drawn_canaries(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Canaries:
+    """What the audit plants at the honest clients that hold examples."""
+    honest = np.setdiff1d(np.flatnonzero(partition.sizes), malicious)
+    return exp.audit.plant(data.train, honest, len(data.class_names), stream(exp.seed, "audit"))
+
+
+def planted(data: Data, partition: Partition, canaries: Canaries) -> tuple[Data, Partition]:
+    """The training examples with all canaries behind them, and the clients with those that are included."""
+    if not len(canaries.index):
+        return data, partition
+    nobody, examples = partition.clients, len(data.train.y)
+    owner = np.full(examples + len(canaries.index), nobody)
+    owner[partition.indices] = np.repeat(np.arange(partition.clients), partition.sizes)
+    owner[canaries.index] = np.where(canaries.included, canaries.owner, nobody)
+    train = Split(torch.cat([data.train.x, canaries.x]), torch.cat([data.train.y, canaries.y]))
+    return replace(data, train=train), gather(owner, partition.clients)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+from fedexp.audits.audit import Audit
 from fedexp.data.dataset import Dataset
 from fedexp.evaluation import Evaluation
 from fedexp.features.features import Features
@@ -51,6 +52,7 @@ class Experiment(Part):
     fleet: Fleet
     attack: Attack
     privacy: Privacy = field(default_factory=Privacy)  # runs of before it was there are resumed without
+    audit: Audit = field(default_factory=Audit)
     pre_aggregation: PreAggregation
     aggregator: Aggregator
     server_optimizer: ServerOptimizer
@@ -98,6 +100,7 @@ class Experiment(Part):
         self.refuse_new_layouts()
         self.refuse_leaks()
         self.refuse_single_rows()
+        self.refuse_blind_audits()
         self.fleet.refuse(clients)
         self.engine.refuse()
         self.dataset.require(self.data_dir)
@@ -109,6 +112,7 @@ class Experiment(Part):
             )
         self.federation.refuse(facts)
         self.attack.refuse(facts)
+        self.audit.refuse(facts)
         seen = self.features.facts(facts)
         self.model.refuse(seen)
         self.aggregator.refuse(self.model, seen)
@@ -198,4 +202,20 @@ class Experiment(Part):
         if self.local.rows_sent > 1:
             raise ConfigError(
                 f"local={option(self.local)} sends the server a second row that tells the first, {hides}; use local=sgd"
+            )
+
+    def refuse_blind_audits(self) -> None:
+        """Raises ConfigError where the audit looks at uploads that are not what is promised to be private."""
+        if not self.audit.needs_uploads:
+            return
+        audit = f"audit={option(self.audit)} audit.score=uploads"
+        if self.privacy.guarantees and self.privacy.example_clip is None:
+            raise ConfigError(
+                f"{audit} looks for single examples in what is trained, but privacy={option(self.privacy)} protects it "
+                "later; use audit.score=loss or privacy=dp_sgd"
+            )
+        if not self.aggregator.keeps_layout:
+            raise ConfigError(
+                f"{audit} compares what a client sends with gradients of the global model, but aggregator="
+                f"{option(self.aggregator)} changes the widths of its hidden layers; use audit.score=loss"
             )

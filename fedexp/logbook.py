@@ -79,6 +79,8 @@ class Logbook:
         if self.exp.pictures:
             federation.draw(self.folder / "federation.png", self.counts, self.world.class_names)
             curves.draw(self.folder / "curves.png", table)
+        if facts["audit"] is not None:
+            self.progress.say(facts["audit"]["statement"])
         self.progress.say(closing.summary_table({**facts, "folder": str(self.folder)}))
 
     def _save(self) -> None:

@@ -38,6 +38,7 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     uploads, mem["privacy"] = exp.privacy.protect(uploads, mem["privacy"], ctx)
     mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
     clock.lap("select_s")
+    mem["audit"] = exp.audit.observe(sent, mem.get("audit", {}), ctx)
 
     models, mem = fold(exp, state.models, uploads, mem, ctx)
     clock.lap("aggregate_s")

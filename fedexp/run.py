@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from fedexp import checkpoint, local_models, personal, spec
+from fedexp import checkpoint, measurements, spec
 from fedexp.experiment import Experiment
 from fedexp.logbook import Logbook
 from fedexp.round import Row, run_round
@@ -148,18 +148,14 @@ def evaluate_later(
     """Begins the evaluation of a round's models, if it is due; the result completes the round's row."""
     last = state.round == exp.rounds or reason_to_stop(state)
     if state.round % exp.evaluation.every and not last:
-        blank = dict.fromkeys(world.probes) | local_models.blank(exp) | personal.blank(exp)
-        return lambda: (state, row | blank, sent)
+        return lambda: (state, row | measurements.blank(exp, world), sent)
     pending = world.score_later(state.models[0], world.test)
-    owned = personal.score_later(exp, world, state)
-    probing = {name: world.score_later(state.models[0], examples) for name, examples in world.probes.items()}
-    clients = local_models.score_later(exp, world, before, sent)
+    others = measurements.begin(exp, world, before, state, sent)
 
     def settle() -> tuple[State, Row, Uploads]:
-        scores, probed = pending.result(), {name: probe.result() for name, probe in probing.items()}
-        (own, own_s), (kept, kept_s) = clients(), owned()
-        seconds = sum(each.seconds for each in (scores, *probed.values())) + own_s + kept_s + row.get("evaluate_s", 0.0)
-        tested = {"test_loss": scores.loss, "test_accuracy": scores.accuracy, "evaluate_s": seconds}
-        return state, row | tested | {name: probe.accuracy for name, probe in probed.items()} | own | kept, sent
+        scores, more = pending.result(), [result() for result in others]
+        seconds = scores.seconds + sum(spent for _, spent in more) + row.get("evaluate_s", 0.0)
+        told = {"test_loss": scores.loss, "test_accuracy": scores.accuracy, "evaluate_s": seconds}
+        return state, row | told | {name: cell for columns, _ in more for name, cell in columns.items()}, sent
 
     return settle

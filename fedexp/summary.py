@@ -46,6 +46,7 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "stopped": state.memory.get("stop", {}).get("reason"),
         "host_s": state.host_s,
         "sim_s": state.sim_s if exp.fleet.simulates else None,
+        "audit": verdict(exp, table),
         "clients": world.partition.clients,
         "parameters": world.layout.parameters,
         "public_examples": world.at(state.round).public_size,
@@ -62,6 +63,15 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "device": device_name(exp),
         "engine": {"name": choice.name, "reason": choice.reason, "workers": world.crew.size},
     }
+
+
+def verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
+    """What the audit says of the last round that was evaluated; None without an audit."""
+    evaluated = table[table["test_accuracy"].notna()]
+    if not len(evaluated):
+        return None
+    last = evaluated.iloc[-1]
+    return exp.audit.verdict({str(name): None if value != value else value for name, value in last.items()})
 
 
 def write(path: Path, summary: dict[str, Any]) -> None:

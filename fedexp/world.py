@@ -1,14 +1,16 @@
 """What does not change during a run: tensors on the device, the network, the federation, the engine."""
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import torch
 
+from fedexp.audits.audit import Canaries
 from fedexp.context import Context
 from fedexp.data.dataset import Data
-from fedexp.division import divide
+from fedexp.division import divide, drawn_canaries, planted
 from fedexp.evaluation import Pending, Scorer, Scores
 from fedexp.examples import Examples
 from fedexp.experiment import Experiment
@@ -19,6 +21,7 @@ from fedexp.preparation import Figures, encode, pretrain
 from fedexp.spec import ConfigError
 from fedexp.streams import stream
 from fedexp.training.engine import Choice
+from fedexp.training.gradients import Gradients
 from fedexp.training.loop import Task, Trainer
 from fedexp.training.stacked import activation_floats
 from fedexp.training.workers import Crew
@@ -35,6 +38,7 @@ class World:
     partition: Partition  # what the clients train on
     held_out: Partition  # what they keep to measure their own models on
     malicious: np.ndarray  # ascending
+    canaries: Canaries  # the last training examples
     train: Examples
     validation: Examples | None
     public: Examples | None  # the server's own, which no client has
@@ -72,12 +76,22 @@ class World:
         """Scores of a model, now."""
         return self.score_later(weights, examples).result()
 
+    def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
+        """Loss of a model on each of these training examples, float64 [n]."""
+        work = self.scorer.losses_work(weights, self.train, self.train.to_device(index))
+        self.crew.execute(work)
+        return work.out[:, 0].cpu().double().numpy()
+
+    @cached_property
+    def gradients(self) -> Gradients:
+        """Gradients of single training examples."""
+        network = self.exp.model.network(self.exp.dataset.facts(self.exp.data_dir)).to(self.first.flat.device)
+        clip = self.exp.privacy.example_clip or math.inf
+        return Gradients(network, self.layout, clip, self.train)
+
     def client_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         """Mean of loss**power of a model on each shard of a plan, float64 [C]; NaN for an empty one."""
-        index = self.train.to_device(np.concatenate([*plan.shards, np.zeros(0, np.int64)]))
-        work = self.scorer.losses_work(weights, self.train, index)
-        self.crew.execute(work)
-        losses = work.out[:, 0].cpu().double().numpy() ** power
+        losses = self.example_losses(weights, np.concatenate([*plan.shards, np.zeros(0, np.int64)])) ** power
         row = np.repeat(np.arange(len(plan.sizes)), plan.sizes)
         sums = np.bincount(row, weights=losses, minlength=len(plan.sizes))
         return np.divide(sums, plan.sizes, out=np.full(len(sums), np.nan), where=plan.sizes > 0)
@@ -144,7 +158,10 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     division = divide(exp, data)
     partition = division.partition
     malicious = draw_malicious(exp, partition.clients)
-    data, probes, learnt = encode(exp, poisoned(exp, data, partition, malicious), division.public, crew)
+    data = poisoned(exp, data, partition, malicious)
+    canaries = drawn_canaries(exp, data, partition, malicious)
+    data, partition = planted(data, partition, canaries)
+    data, probes, learnt = encode(exp, data, division.public, crew)
     exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.selector.rate(partition.clients)))
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
     validation, public = (train.subset(own) if len(own) else None for own in (division.validation, division.public))
@@ -159,6 +176,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         partition=partition,
         held_out=division.held_out,
         malicious=malicious,
+        canaries=canaries,
         train=train,
         validation=validation,
         public=public,

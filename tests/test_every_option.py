@@ -45,6 +45,7 @@ NEEDS = {
     "experiment=resources_cifar10": (*MADE, *IMAGES, SIMULATED),
     "experiment=afl_grid": MADE,
     "experiment=aggregation_thesis": MADE,
+    "experiment=dp_audit": (*MADE, "evaluation.every=1"),
     "experiment=robustness": (*MADE, "evaluation.every=1"),
 }
 REAL = {

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from fedexp.conf_dir import conf_dir
 from fedexp.report.runs import Run
 
 BUNDLES = ("algorithm", "experiment")
@@ -39,19 +41,27 @@ def group(runs: Iterable[Run]) -> list[Method]:
 
 
 def options(run: Run) -> Options:
-    """The choices of groups that make a method."""
+    """The choices of groups that make a method; of a group that a run is too old to know, the one that does nothing."""
     mute = ("engine", "hydra")
-    return {
+    chosen = {
         name: option for name, option in run.choices.items() if option is not None and name.split("/")[0] not in mute
     }
+    return {**dict.fromkeys(_idle_groups(), "none"), **chosen} if chosen else chosen
+
+
+@cache
+def _idle_groups() -> tuple[str, ...]:
+    """The groups with an option that does nothing."""
+    return tuple(sorted(path.parent.name for path in conf_dir().glob("*/none.yaml")))
 
 
 def settings(run: Run) -> dict[str, Any]:
-    """The config keys that make a method; a key that is null is as good as absent."""
+    """The config keys that make a method; a key that is null is as good as absent, and so is what does nothing."""
+    idle = tuple(f"{name}." for name, option in options(run).items() if option == "none")
     return {
         key: value
         for key, value in run.config.items()
-        if value is not None and key not in _INDIFFERENT and not key.startswith("engine.")
+        if value is not None and key not in _INDIFFERENT and not key.startswith(("engine.", *idle))
     }
 
 

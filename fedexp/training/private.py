@@ -8,6 +8,7 @@ little more than a plain step; a network with any other is differentiated exampl
 """
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -96,6 +97,12 @@ class Clipped:
         gradients, each = way(parameters, buffers, x, y, mask)
         return self._sum(gradients), (each.sum() / mask.sum().clamp(min=1), buffers)
 
+    def rows(self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """The clipped gradients themselves, `[B, P]`."""
+        mask = torch.ones_like(y, dtype=torch.bool)
+        rows = torch.cat([each.rows for each in self._formed(parameters, buffers, x, y, mask)[0]])
+        return rows * self._factor(rows.square().sum(dim=1))[:, None]
+
     def _taped(
         self, w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
     ) -> tuple[list[ExampleGradients], torch.Tensor]:
@@ -114,9 +121,9 @@ class Clipped:
 
     def _formed(
         self, w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
-    ) -> tuple[list[ExampleGradients], torch.Tensor]:
+    ) -> tuple[list[Formed], torch.Tensor]:
         def loss(w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-            views = self.layout.views(torch.cat([w, buffers]))
+            views = self.layout.views(torch.cat([w.detach(), buffers])) | self.layout.views(w)  # buffers: no gradient
             return F.cross_entropy(functional_call(self.network, views, (x[None],)), y[None])
 
         rows, each = vmap(grad_and_value(loss), in_dims=(None, 0, 0), randomness="different")(w, x, y)
@@ -127,11 +134,14 @@ class Clipped:
         layers = zip(self.rules, self.tape.layers, inputs, errors, strict=True)
         return [rule(layer, entered, error) for rule, layer, entered, error in layers if rule is not None]
 
-    def _sum(self, gradients: list[ExampleGradients]) -> torch.Tensor:
+    def _sum(self, gradients: Sequence[ExampleGradients]) -> torch.Tensor:
         norms = sum(each.squared_norms() for each in gradients)
         assert isinstance(norms, torch.Tensor)
-        factor = 1 / (norms.sqrt() / self.clip).clamp(min=1)
+        factor = self._factor(norms)
         return torch.cat([each.weighted(factor) for each in gradients])
+
+    def _factor(self, squared_norms: torch.Tensor) -> torch.Tensor:
+        return 1 / (squared_norms.sqrt() / self.clip).clamp(min=1)
 
 
 class Noise:

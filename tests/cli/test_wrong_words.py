@@ -26,6 +26,8 @@ from fedexp import cli
         (["resume", "."], ". is no run folder: it has no .hydra/config.yaml"),
         (["list", "selector", "model"], "list shows one group at a time, got 2: selector model"),
         (["run", "fleet.dropout=0.3"], "unknown key fleet.dropout; it belongs to fleet=simulated"),
+        (["run", "audit.count=3"], "unknown key audit.count; it belongs to audit=canaries"),
+        (["run", "audit=canary"], "unknown option audit=canary; did you mean canaries?"),
         (["list", "datset"], "unknown group datset; did you mean dataset?"),
         (["data"], "data needs check or download, and dataset names; e.g. fedexp data check mnist"),
         (["data", "chek"], "data must be followed by check or download, got chek; did you mean check?"),

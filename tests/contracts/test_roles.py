@@ -357,8 +357,11 @@ def test_every_fleet_delivers_and_survives_nobody(tiny: Tiny, option: str):
 
 @pytest.mark.parametrize("option", options("stop"))
 def test_every_stop_answers_with_a_reason_or_none(tiny: Tiny, option: str):
-    stop = spec.build(tiny(f"stop={option}", "fleet=simulated")).stop
-    reason, memory = stop.judge({"validation_loss": 1.0, "validation_accuracy": 0.0, "sim_s": 0.0}, {})
+    spent = ("privacy=dp_sgd", "privacy.clip=1", "privacy.epsilon=3", "privacy.delta=1e-3")
+    stop = spec.build(tiny(f"stop={option}", "fleet=simulated", *(spent if option == "privacy_budget" else ()))).stop
+    reason, memory = stop.judge(
+        {"validation_loss": 1.0, "validation_accuracy": 0.0, "sim_s": 0.0, "privacy.epsilon_next": 1.0}, {}
+    )
     assert reason is None
     assert isinstance(memory, dict)
 
@@ -368,3 +371,32 @@ def test_every_engine_names_itself_and_the_reason(tiny: Tiny, option: str):
     world = world_of(tiny(f"engine={option}", "engine.workers=1"))
     assert world.choice.name in ("loop", "stacked")
     assert world.choice.reason
+
+
+@pytest.mark.parametrize("option", options("audit"))
+class TestAudit:
+    def test_everybody_keeps_their_examples_and_half_of_what_is_planted_is_trained_on(self, tiny: Tiny, option: str):
+        plain, world = world_of(tiny()), world_of(tiny(f"audit={option}"))
+        assert len(world.train) == len(plain.train) + len(world.canaries.index)
+        for client in range(6):
+            own = world.canaries.index[world.canaries.included & (world.canaries.owner == client)]
+            assert world.partition.shard(client).tolist() == [*plain.partition.shard(client), *own]
+        assert abs(world.canaries.included.sum() - len(world.canaries.index) / 2) <= len(world.canaries.index) / 10
+
+    def test_an_evaluated_round_fills_the_cells_that_others_leave_blank(self, tiny: Tiny, option: str):
+        audit, world = spec.build(tiny(f"audit={option}")).audit, world_of(tiny(f"audit={option}"))
+        uploads, memory = uploads_like(torch.randn(3, world.layout.size) * 0.01), {}
+        for number in range(1, 4):
+            kept = copy.deepcopy(memory)
+            following = audit.observe(uploads, memory, world.at(number))
+            assert same(memory, kept), "a memory is a value: it is not written in place"
+            memory = following
+        told = audit.report(memory, world.at(4))
+        assert told.keys() == audit.blank().keys()
+        assert all(value is not None for value in told.values())
+
+    def test_nobody_takes_part(self, tiny: Tiny, option: str):
+        world = world_of(tiny(f"audit={option}"))
+        audit = world.exp.audit
+        memory = audit.observe(uploads_like(torch.zeros(0, world.layout.size)), {}, world.at(1))
+        assert audit.report(memory, world.at(2)).keys() == audit.blank().keys()

@@ -102,5 +102,7 @@ def test_refusals(study: Path, by: str, message: str, capsys: pytest.CaptureFixt
 
 
 def test_a_setting_that_is_unknown_names_the_nearest(study: Path):
-    with pytest.raises(ConfigError, match=r"no run has a setting agregator; did you mean aggregator\?"):
+    with pytest.raises(
+        ConfigError, match=r"no run has a setting agregator; did you mean aggregator or pre_aggregation\?"
+    ):
         panels(collect([study])[0], ("agregator", "attack"))

@@ -1,0 +1,62 @@
+"""How much epsilon must have been, from guesses (Steinke, Nasr, Jagielski 2023, arXiv 2305.08846, theorem 5.2).
+
+Each of m examples is included by a fair coin. Of r of them somebody who saw the output guesses whether they were, v
+guesses are right. If the training is (epsilon, delta)-private, then with q = e^epsilon / (1 + e^epsilon) and
+W ~ Binomial(r, q)
+
+    P[at least v right] <= P[W >= v] + 2 m delta max_{1 <= i <= v} P[v - i <= W < v] / i.
+
+An epsilon with a bound below 5 % is rejected, and with it every smaller one: what is private with less is with more.
+"""
+
+import numpy as np
+
+
+def p_value(examples: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
+    """How likely at most so many right guesses are under (epsilon, delta)-differential privacy.
+
+    Example:
+        >>> p_value(10, 3, 3, 0.0, 0.0)
+        0.125
+    """
+    from scipy.stats import binom  # here, because it takes a second to import
+
+    accuracy = 1 / (1 + np.exp(-epsilon))
+    beyond = float(binom.sf(right - 1, guesses, accuracy))
+    if not delta or not right:
+        return min(1.0, beyond)
+    distance = np.arange(1, right + 1)
+    near = np.cumsum(binom.pmf(right - distance, guesses, accuracy)) / distance
+    return min(1.0, beyond + 2 * examples * delta * float(near.max()))
+
+
+def lower_bound(examples: int, guesses: int, right: int, delta: float, confidence: float = 0.95) -> float:
+    """The largest epsilon that is rejected at this confidence, to 1e-6 from below; 0 where none is.
+
+    Example:
+        >>> round(lower_bound(5, 5, 5, 0.0), 3)  # q^5 = 0.05
+        0.198
+    """
+    rejected, kept = 0.0, 1.0
+    if p_value(examples, guesses, right, rejected, delta) > 1 - confidence:
+        return 0.0
+    while p_value(examples, guesses, right, kept, delta) <= 1 - confidence:
+        rejected, kept = kept, 2 * kept
+    while kept - rejected > 1e-6:
+        middle = (rejected + kept) / 2
+        if p_value(examples, guesses, right, middle, delta) <= 1 - confidence:
+            rejected = middle
+        else:
+            kept = middle
+    return rejected
+
+
+def guessed(score: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
+    """The positions of the `each` highest scores, guessed included, and of as many lowest, guessed not.
+
+    Example:
+        >>> guessed(np.array([0.3, 2.0, -1.0, 0.5]), 1)
+        (array([1]), array([2]))
+    """
+    order = np.argsort(-score, kind="stable")
+    return order[:each], order[len(order) - each :]

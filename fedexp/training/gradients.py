@@ -1,0 +1,40 @@
+"""Gradients of single examples outside of training, clipped as private training clips them."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedexp.examples import Examples
+from fedexp.training.private import Clipped
+from fedexp.values import Layout
+
+FLOATS = 2**24  # of the gradients that are formed at once
+
+
+class Gradients:
+    """Those of a network in evaluation mode. Legend: D entries of a row, n examples, P trainable entries."""
+
+    def __init__(self, network: nn.Module, layout: Layout, clip: float, examples: Examples) -> None:
+        """`clip` may be infinite."""
+        self.layout, self.examples = layout, examples
+        self.clipped = Clipped(network, layout, clip, examples.inputs(slice(0, 1)))
+
+    def each(self, row: torch.Tensor, index: np.ndarray) -> torch.Tensor:
+        """One gradient a row, `[n, P]`, of the model `row [D]` at these examples."""
+        parts = self.examples.to_device(index).split(max(1, FLOATS // self.layout.parameters))
+        rows = [
+            self.clipped.rows(*self._split(row), self.examples.inputs(part), self.examples.y[part]) for part in parts
+        ]
+        return torch.cat(rows) if len(index) else row.new_zeros((0, self.layout.parameters))
+
+    def sum(self, row: torch.Tensor, index: np.ndarray) -> torch.Tensor:
+        """The sum of the gradients at these examples, `[P]`."""
+        total = row.new_zeros(self.layout.parameters)
+        for part in self.examples.to_device(index).split(max(1, FLOATS // max(1, self.clipped.formed))):
+            x, y = self.examples.inputs(part), self.examples.y[part]
+            if len(y):
+                total += self.clipped.summed(*self._split(row), x, y, torch.ones_like(y, dtype=torch.bool))[0]
+        return total
+
+    def _split(self, row: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return row[: self.layout.parameters], row[self.layout.parameters :]

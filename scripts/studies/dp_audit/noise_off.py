@@ -1,0 +1,18 @@
+"""What the audit says of a DP-SGD that forgot its noise while the ledger believes in it.
+
+python scripts/studies/dp_audit/noise_off.py [WORDS OF fedexp run]
+"""
+
+import sys
+
+from fedexp import cli
+from fedexp.training import private
+
+
+def forget(self: private.Noise, active: object) -> None:
+    """Draws nothing: the noise stays zero."""
+
+
+if __name__ == "__main__":
+    private.Noise.draw = forget
+    sys.exit(cli.main(["run", "experiment=dp_audit", *sys.argv[1:]]))
