@@ -125,6 +125,20 @@ def test_a_killed_private_run_goes_on_with_its_ledger_and_its_noise(tmp_path: Pa
     assert torch.equal(model(tmp_path / "run"), model(tmp_path / "whole"))
 
 
+def test_a_killed_run_prepares_again_what_the_server_had_learnt(tmp_path: Path):
+    made = ("dataset=synthetic", "dataset.train_size=2000", "scenario.clients=20", "scenario.participants=4")
+    public = ("scenario.public_fraction=0.2", "features=autoencoder", "features.epochs=2", "pretraining=public")
+    words = (*made, *public, "rounds=8", "engine=loop", "engine.workers=1", "checkpoint_s=0", "pictures=false")
+    finish(start(tmp_path, "run", *words, "hydra.run.dir=whole"))
+    process = start(tmp_path, "run", *words, "hydra.run.dir=run")
+    wait_for_rounds(tmp_path / "run", 3, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    finish(start(tmp_path, "resume", "run"))
+    assert kept_bytes(tmp_path / "run") == kept_bytes(tmp_path / "whole")
+    assert torch.equal(model(tmp_path / "run"), model(tmp_path / "whole"))
+
+
 def test_kill_with_workers_leaves_no_process_and_resumes(whole: Path, tmp_path: Path):
     run = tmp_path / "run"
     process = start(tmp_path, "run", *WORDS, "hydra.run.dir=run", "engine.workers=2")

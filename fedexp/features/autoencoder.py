@@ -103,10 +103,10 @@ class Autoencoder(Features):
 
     code: Width = 64
     hidden: tuple[Width, ...] = (256, 128)
-    output: Literal["sigmoid", "tanh"] = "sigmoid"
+    output: Literal["sigmoid", "tanh"] = "tanh"
     noise: Annotated[float, Range(0)] = 0.05
-    epochs: Annotated[int, Range(1)] = 30
-    batch_size: Width = 50
+    epochs: Annotated[int, Range(1)] = 20
+    batch_size: Width = 64
     lr: Annotated[float, Positive] = 0.001
     held_out: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
 
