@@ -41,6 +41,7 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "accuracy_auc": metrics.area_under(accuracy),
         "roa": {str(x): metrics.rounds_to(accuracy, x, table["round"]) for x in exp.evaluation.roa},
         "toa": {str(x): metrics.time_to(accuracy, seconds, x) for x in exp.evaluation.toa},
+        "privacy": guarantee(exp, table),
         "rounds": state.round,
         "updates": state.updates,
         "stopped": state.memory.get("stop", {}).get("reason"),
@@ -60,6 +61,16 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "device": device_name(exp),
         "engine": {"name": choice.name, "reason": choice.reason, "workers": world.crew.size},
     }
+
+
+def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
+    """What the ledger says at the end and what was promised; None where nothing was."""
+    promise = exp.privacy.promise()
+    if promise is None:
+        return None
+    names = [name for name in ("epsilon_rdp", "epsilon_pld") if f"privacy.{name}" in table]
+    spent = {name: metrics.final(table[f"privacy.{name}"]) for name in names}
+    return {**spent, **exp.privacy.terms(), "promise": promise}
 
 
 def write(path: Path, summary: dict[str, Any]) -> None:
