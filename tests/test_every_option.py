@@ -37,6 +37,9 @@ NEEDS = {
     "experiment=resources_cifar10": (*MADE, *IMAGES, SIMULATED),
     "experiment=afl_grid": MADE,
     "experiment=aggregation_thesis": MADE,
+    "algorithm=dp_sgd": ("local.batch_size=4",),
+    "experiment=dp_sgd": (*MADE, "local.batch_size=4"),
+    "experiment=dp_sweep": (*MADE, "local.batch_size=4"),
     "experiment=robustness": (*MADE, "evaluation.every=1"),
 }
 REAL = {

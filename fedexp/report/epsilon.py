@@ -56,8 +56,8 @@ def ticked(rounds: np.ndarray, epsilon: np.ndarray, limits: tuple[float, float])
     """The last epsilon and round values before it, and the rounds (as fractions) of each, none too close to the next.
 
     Example:
-        >>> ticked(np.array([1.0, 2.0, 5.0]), np.array([1.2, 3.0, 4.5]), (1.0, 5.0))
-        ([1.4444444444444444, 2.0, 4.0, 5.0], [2.0, 3.0, 4.0, 4.5])
+        >>> ticked(np.array([1.0, 8.2]), np.array([2.0, 16.4]), (1.0, 8.2))
+        ([2.5, 5.0, 7.5, 8.2], [5.0, 10.0, 15.0, 16.4])
     """
     from matplotlib.ticker import MaxNLocator
 
