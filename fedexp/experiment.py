@@ -1,6 +1,6 @@
 """What was asked: the frozen root of a run, refused as a whole before anything is loaded."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -41,7 +41,7 @@ class Experiment(Part):
     selector: Selector
     fleet: Fleet
     attack: Attack
-    privacy: Privacy
+    privacy: Privacy = field(default_factory=Privacy)  # runs of before it was there are resumed without
     pre_aggregation: PreAggregation
     aggregator: Aggregator
     server_optimizer: ServerOptimizer

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from bench import build
 
@@ -51,14 +52,14 @@ def their_round(batch: int, way: str) -> Callable[[], object]:
     from torch import nn
 
     x, y = torch.randn(CLIENTS * STEPS * batch, 1, 28, 28), torch.randint(10, (CLIENTS * STEPS * batch,))
-    network: nn.Module = nn.Sequential(nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
+    network: Any = nn.Sequential(nn.Flatten(), nn.Linear(784, 128), nn.ReLU(), nn.Linear(128, 10))
     descend = torch.optim.SGD(network.parameters(), lr=0.1)
-    criterion = nn.CrossEntropyLoss()
+    criterion: Any = nn.CrossEntropyLoss()
     if way != "plain":
         from opacus import PrivacyEngine
 
         loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=batch)
-        made = PrivacyEngine().make_private(
+        made: Any = PrivacyEngine().make_private(
             module=network,
             optimizer=descend,
             criterion=criterion,

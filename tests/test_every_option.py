@@ -19,6 +19,7 @@ OPTIONS = sorted(f"{path.parent.name}={path.stem}" for path in CONF.glob("*/*.ya
 MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")
 IMAGES = ("dataset.shape=[1,8,8]",)
 SIMULATED = "fleet=simulated"
+SPENT = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
 NEEDS = {
     "model=simple_cnn": IMAGES,
     "model=complex_cnn": IMAGES,
@@ -30,6 +31,10 @@ NEEDS = {
     "selector=hybridfl": (SIMULATED, "selector.upload_permission=0.9", "selector.round_s=2"),
     "selector=dyn_hybridfl": (SIMULATED,),
     "attack=backdoor": IMAGES,
+    "privacy=dp_sgd": SPENT,
+    "privacy=client_local": SPENT,
+    "privacy=client_central": (*SPENT, "aggregator.weighting=uniform"),
+    "stop=privacy_budget": ("privacy=dp_sgd", *SPENT, "stop.epsilon=1000"),
     "experiment=keras_mnist": (*MADE, *IMAGES),
     "experiment=performance_mnist": MADE,
     "experiment=performance_cifar10": (*MADE, *IMAGES),

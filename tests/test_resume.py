@@ -107,6 +107,24 @@ def test_killed_before_the_first_state_starts_over(whole: Path, tmp_path: Path):
     assert kept_bytes(run) == kept_bytes(whole)
 
 
+@pytest.mark.parametrize("privacy", ["dp_sgd", "client_central"])
+def test_a_killed_private_run_goes_on_with_its_ledger_and_its_noise(tmp_path: Path, privacy: str):
+    spent = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3", "local.batch_size=10")
+    made = ("dataset=synthetic", "dataset.train_size=2000", "scenario.clients=20", "scenario.participants=4")
+    quick = ("rounds=8", "engine=loop", "engine.workers=1", "checkpoint_s=0", "pictures=false")
+    adapts = ("aggregator.weighting=uniform", "privacy.quantile=0.5") if privacy == "client_central" else ()
+    words = (*made, *quick, f"privacy={privacy}", *spent, *adapts)
+    finish(start(tmp_path, "run", *words, "hydra.run.dir=whole"))
+    process = start(tmp_path, "run", *words, "hydra.run.dir=run")
+    wait_for_rounds(tmp_path / "run", 3, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    finish(start(tmp_path, "resume", "run"))
+    assert kept_bytes(tmp_path / "run") == kept_bytes(tmp_path / "whole")
+    assert (tmp_path / "run" / "clients.csv").read_bytes() == (tmp_path / "whole" / "clients.csv").read_bytes()
+    assert torch.equal(model(tmp_path / "run"), model(tmp_path / "whole"))
+
+
 def test_kill_with_workers_leaves_no_process_and_resumes(whole: Path, tmp_path: Path):
     run = tmp_path / "run"
     process = start(tmp_path, "run", *WORDS, "hydra.run.dir=run", "engine.workers=2")
