@@ -100,8 +100,8 @@ def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
     from fedexp.report import privacy_curves, sweep_table
 
     sys.stdout.write(sweep_table.conclude(folder, rank_on))
-    written = [folder / "sweep.csv", *privacy_curves.conclude(folder)]
-    sys.stdout.write("".join(f"sweep  {shown(path)}\n" for path in written))
+    sys.stdout.write(f"sweep  {shown(folder / 'sweep.csv')}\n")
+    sys.stdout.write("".join(f"figure  {shown(path)}\n" for path in privacy_curves.conclude(folder)))
 
 
 def _follow(config: dict[str, Any]) -> None:

@@ -43,7 +43,7 @@ def host_numbers(run: Run, roa: Iterable[float], toa: Iterable[float]) -> Number
     return {
         "final accuracy": final(accuracy),
         "best accuracy": best(accuracy),
-        "epsilon": final(run.column(epsilon.COLUMN)),
+        "epsilon (PLD)": final(run.column(epsilon.COLUMN)),
         "loss AUC": area_under(run.column("test_loss")),
         **reached,
         **times,
