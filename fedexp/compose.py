@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hydra import version
+from hydra._internal.callbacks import Callbacks
 from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
@@ -17,11 +18,13 @@ from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.utils import configure_log
-from hydra.types import RunMode
+from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
+from fedexp import one_at_a_time
 from fedexp.endings import shown
 from fedexp.explain import COMPOSING, explain
+from fedexp.one_at_a_time import OneAtATime
 from fedexp.resolvers import register_resolvers
 from fedexp.spec import ConfigError, build
 
@@ -58,6 +61,26 @@ class Composer(Hydra):
         if with_log_configuration:
             configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
         return self.composed
+
+    def multirun(
+        self,
+        config_name: str | None,
+        task_function: TaskFunction,
+        overrides: list[str],
+        with_log_configuration: bool = True,
+    ) -> Any:
+        """Hydra's own finds sweepers among its plugins only, which ours is not."""
+        config = self.compose_config(config_name, overrides, RunMode.MULTIRUN, with_log_configuration)
+        if config.hydra.sweeper.get("_target_") != one_at_a_time.NAME:
+            return super().multirun(config_name, task_function, overrides, with_log_configuration)
+        callbacks = Callbacks(config)
+        callbacks.on_multirun_start(config=config, config_name=config_name)
+        sweeper = OneAtATime()
+        context = HydraContext(config_loader=self.config_loader, callbacks=callbacks)
+        sweeper.setup(hydra_context=context, task_function=task_function, config=config)
+        done = sweeper.sweep(list(config.hydra.overrides.task))
+        callbacks.on_multirun_end(config=config, config_name=config_name)
+        return done
 
     @contextmanager
     def readable(self, config_name: str | None, overrides: Sequence[str]) -> Iterator[None]:
@@ -98,6 +121,7 @@ def start(request: Request) -> Composer:
     GlobalHydra.instance().clear()
     version.setbase("1.3")
     register_resolvers()
+    one_at_a_time.register()
     path = create_config_search_path(str(request.conf))
     if request.config_dir is not None:
         if not request.config_dir.is_dir():

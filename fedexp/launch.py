@@ -96,11 +96,12 @@ def _sweep(composer: Composer, request: Request) -> None:
 
 
 def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
-    """Ranks the points of a sweep that has ended."""
-    from fedexp.report import sweep_table
+    """Ranks the points of a sweep that has ended, and draws what their privacy cost."""
+    from fedexp.report import privacy_curves, sweep_table
 
     sys.stdout.write(sweep_table.conclude(folder, rank_on))
     sys.stdout.write(f"sweep  {shown(folder / 'sweep.csv')}\n")
+    sys.stdout.write("".join(f"figure  {shown(path)}\n" for path in privacy_curves.conclude(folder)))
 
 
 def _follow(config: dict[str, Any]) -> None:

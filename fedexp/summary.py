@@ -41,6 +41,7 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "accuracy_auc": metrics.area_under(accuracy),
         "roa": {str(x): metrics.rounds_to(accuracy, x, table["round"]) for x in exp.evaluation.roa},
         "toa": {str(x): metrics.time_to(accuracy, seconds, x) for x in exp.evaluation.toa},
+        "privacy": guarantee(exp, table),
         "rounds": state.round,
         "updates": state.updates,
         "stopped": state.memory.get("stop", {}).get("reason"),
@@ -72,6 +73,16 @@ def verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
         return None
     last = evaluated.iloc[-1]
     return exp.audit.verdict({str(name): None if value != value else value for name, value in last.items()})
+
+
+def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
+    """What the ledger says at the end and what was promised; None where nothing was."""
+    promise = exp.privacy.promise()
+    if promise is None:
+        return None
+    names = [name for name in ("epsilon_rdp", "epsilon_pld") if f"privacy.{name}" in table]
+    spent = {name: metrics.final(table[f"privacy.{name}"]) for name in names}
+    return {**spent, **exp.privacy.terms(), "promise": promise}
 
 
 def write(path: Path, summary: dict[str, Any]) -> None:

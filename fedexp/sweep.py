@@ -2,16 +2,18 @@
 
 import logging
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeperConf
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, open_dict
 
+from fedexp import one_at_a_time
 from fedexp.compose import Composer, checked
 from fedexp.spec import ConfigError
 
 CHECKED_AT_MOST = 200
+_SWEEPERS = {BasicSweeperConf._target_: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.split}
 
 log = logging.getLogger(__name__)
 
@@ -28,15 +30,15 @@ class Point:
 
 
 def points(composer: Composer, config: DictConfig) -> list[Point]:
-    """Every combination, numbered as Hydra's own sweeper does; none for a sweeper that decides as it goes."""
+    """Every point, numbered as the sweeper does; none for a sweeper that decides as it goes."""
     sweeper = config.hydra.sweeper
-    if not str(sweeper.get("_target_")).endswith(".BasicSweeper"):
+    split = _SWEEPERS.get(str(sweeper.get("_target_")))
+    if split is None:
         return []
-    params = cast(dict[str, str], OmegaConf.to_container(sweeper.params or OmegaConf.create({})))
-    words = [*(f"{key}={value}" for key, value in params.items()), *config.hydra.overrides.task]
+    words = one_at_a_time.words(sweeper.params, config.hydra.overrides.task)
     with composer.readable(config.hydra.job.config_name, words):
-        batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(words), None)
-    return [Point(number, overrides) for number, overrides in enumerate(batches[0])]
+        found = split(OverridesParser.create().parse_overrides(words))
+    return [Point(number, overrides) for number, overrides in enumerate(found)]
 
 
 def give_way(config: DictConfig) -> None:

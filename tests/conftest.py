@@ -10,7 +10,7 @@ from hydra import compose, initialize_config_dir
 from hypothesis import settings
 from omegaconf import OmegaConf
 
-from fedexp import spec
+from fedexp import one_at_a_time, spec
 from fedexp.conf_dir import conf_dir
 from fedexp.experiment import Experiment
 from fedexp.resolvers import register_resolvers
@@ -39,6 +39,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 def config(*overrides: str) -> dict[str, Any]:
     """The composed plain config of these overrides."""
     register_resolvers()
+    one_at_a_time.register()
     with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
         composed = compose("config", overrides=list(overrides))
     plain = OmegaConf.to_container(composed, resolve=True)

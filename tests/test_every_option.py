@@ -46,6 +46,9 @@ NEEDS = {
     "experiment=afl_grid": MADE,
     "experiment=aggregation_thesis": MADE,
     "experiment=dp_audit": (*MADE, "evaluation.every=1"),
+    "algorithm=dp_sgd": ("local.batch_size=4",),
+    "experiment=dp_sgd": (*MADE, "local.batch_size=4"),
+    "experiment=dp_sweep": (*MADE, "local.batch_size=4"),
     "experiment=robustness": (*MADE, "evaluation.every=1"),
 }
 REAL = {

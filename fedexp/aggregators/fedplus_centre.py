@@ -99,8 +99,14 @@ def smoothed_median(w: torch.Tensor, count: torch.Tensor, rho: float) -> torch.T
 
     From left to right x comes within rho of w_k at w_k - rho and leaves it at w_k + rho. Between two such edges the sum
     is rho (models on the right - on the left) + (sum of the models within rho) - (their number) x, and flat where none
-    is near and as many are on the left as on the right.
+    is near and as many are on the left as on the right. Where all models are within rho of their mean, it is the mean.
     """
+    mean = w @ count / count.sum()
+    far = ((w - mean[:, None]).abs() > rho).any(dim=1)
+    return mean if not far.any() else mean.masked_scatter(far, _zero_of_pull(w[far], count, rho))
+
+
+def _zero_of_pull(w: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Tensor:
     edges, order = ascending(torch.cat([w - rho, w + rho], dim=1))
     change = torch.cat([count, -count])[order]
     near, left = change.cumsum(dim=1), (-change).clamp(min=0).cumsum(dim=1)

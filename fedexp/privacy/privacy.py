@@ -67,6 +67,10 @@ class Privacy(Part):
         """What is guaranteed, to whom, and on which assumption, in one sentence; None where nothing is."""
         return None
 
+    def terms(self) -> dict[str, float]:
+        """The numbers of the promise: `delta` and `noise_multiplier`; nothing where nothing is promised."""
+        return {}
+
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: "Context") -> Memory:
         """Enters in the ledger that these participants took so many steps."""
         return memory

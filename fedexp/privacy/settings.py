@@ -36,6 +36,9 @@ class Settings(Privacy):
                 f"given and the other null, got {'neither' if self.epsilon is None else 'both'}"
             )
 
+    def terms(self) -> dict[str, float]:
+        return {"delta": self.bound, "noise_multiplier": self.noise}
+
     @property
     def norm(self) -> float:
         """The clip, given."""

@@ -13,6 +13,7 @@ def summary_table(summary: Mapping[str, Any]) -> str:
         ("best accuracy", _number(summary, "best_accuracy", ".4f")),
         ("loss AUC", _number(summary, "loss_auc", ".4g")),
         ("accuracy AUC", _number(summary, "accuracy_auc", ".4g")),
+        ("epsilon", _epsilon(summary.get("privacy") or {})),
         *_thresholds(summary.get("roa") or {}, summary.get("toa") or {}),
         ("rounds", _number(summary, "rounds", ",d")),
         ("updates", _number(summary, "updates", ",d")),
@@ -31,6 +32,13 @@ def _thresholds(roa: Mapping[Any, int | None], toa: Mapping[Any, float | None]) 
     highest = sorted(rounds.keys() | times.keys())[-_SHOWN:]
     rows = [(f"RoA@{x:g}", f"round {rounds[x]}") for x in highest if x in rounds]
     return rows + [(f"ToA@{x:g}", f"{times[x]:,.2f} s") for x in highest if x in times]
+
+
+def _epsilon(privacy: Mapping[str, Any]) -> str | None:
+    pld, rdp = privacy.get("epsilon_pld"), privacy.get("epsilon_rdp")
+    if pld is None or rdp is None:
+        return None
+    return f"{pld:.4g} (PLD), {rdp:.4g} (RDP) at delta {privacy['delta']:g}"
 
 
 def _number(summary: Mapping[str, Any], key: str, form: str) -> str | None:

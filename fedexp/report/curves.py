@@ -1,4 +1,4 @@
-"""`curves.png`: accuracy and loss over the rounds, from the table of metrics.
+"""`curves.png`: accuracy and loss over the rounds, from the table of metrics; above the accuracy the epsilon spent.
 
 matplotlib is imported when a picture is drawn: it would slow every other command down.
 """
@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fedexp.files import replacing
+from fedexp.report import epsilon
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +19,7 @@ _BLUE, _ORANGE = "#1f77b4", "#ff7f0e"
 
 
 def draw(path: Path, table: pd.DataFrame) -> None:
-    """Reads the columns `round`, `test_accuracy`, `test_loss` and `train_loss`; cells may be empty."""
+    """Reads the columns `round`, `test_accuracy`, `test_loss`, `train_loss` and the ledger's; cells may be empty."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -28,6 +29,8 @@ def draw(path: Path, table: pd.DataFrame) -> None:
     _line(right, table, "train_loss", "Training", _ORANGE)
     _finish(left, "Accuracy on the test data", "Accuracy")
     _finish(right, "Loss", "Mean loss of an example")
+    if left.lines and epsilon.COLUMN in table and np.isfinite(table[epsilon.COLUMN]).any():
+        epsilon.above(left, table["round"].to_numpy(float), table[epsilon.COLUMN].to_numpy(float), "ε (PLD)")
     if right.lines:
         right.legend(frameon=False)
     with replacing(path) as partial:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedexp.metrics import area_under, best, final, rounds_to, time_to
+from fedexp.report import epsilon
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run
 
@@ -42,6 +43,7 @@ def host_numbers(run: Run, roa: Iterable[float], toa: Iterable[float]) -> Number
     return {
         "final accuracy": final(accuracy),
         "best accuracy": best(accuracy),
+        "epsilon (PLD)": final(run.column(epsilon.COLUMN)),
         "loss AUC": area_under(run.column("test_loss")),
         **reached,
         **times,

@@ -17,7 +17,8 @@ _READING = {
     "results": (
         "Mean ± sample standard deviation over the seeds. RoA@x is the first round with a test accuracy of at least x, "
         "ToA@x the cumulative seconds until then, AUC the trapezoid rule over rounds; (k/n) says that only k of the n "
-        "runs have the number, and the mean is over those. Selections are summed over the rounds."
+        "runs have the number, and the mean is over those. Selections are summed over the rounds. Epsilon, if any, is "
+        "the federation's at the end."
     ),
     "simulated": "By the cumulative seconds of the simulated clock; otherwise as above.",
 }

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.files import replacing
-from fedexp.report import convergence, federation, learning, participants, seconds, selections
+from fedexp.report import convergence, federation, learning, participants, privacy_curves, seconds, selections
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run, read_table
 
@@ -18,6 +18,10 @@ _BAND = (
     "dotted where not all of the seeds got so far."
 )
 _CROSSES = "A cross, if any, marks a round of one seed in which the Shapley values did not converge."
+_EPSILON = (
+    "Epsilon is that of the federation, spent up to a round; one axis of it stands above the rounds where all ledgers "
+    "agree, else a second panel shows the accuracy by the epsilon spent, and methods without one as horizontal lines."
+)
 _SHARED = "Where lines coincide, their colours alternate."
 
 
@@ -71,10 +75,16 @@ def draw(folder: Path, methods: Sequence[Method]) -> list[Picture]:
     for picture, make in _MADE:
         figure = make(methods)
         if figure is not None:
-            with replacing(folder / f"{picture.name}.png") as partial:
-                figure.savefig(partial, format="png", dpi=150)
-            drawn.append(picture)
+            drawn.append(_saved(folder, picture, figure))
+    for name, title, figure in privacy_curves.figures(methods):
+        drawn.append(_saved(folder, Picture(name, title, f"{_EPSILON} {_BAND}"), figure))
     return [*drawn, *_draw_federations(folder, methods)]
+
+
+def _saved(folder: Path, picture: Picture, figure: "Figure") -> Picture:
+    with replacing(folder / f"{picture.name}.png") as partial:
+        figure.savefig(partial, format="png", dpi=150)
+    return picture
 
 
 def _draw_federations(folder: Path, methods: Sequence[Method]) -> Iterator[Picture]:

@@ -5,7 +5,7 @@ first. Points that differ in the seed only are one row, the mean over their fini
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ from fedexp.metrics import area_under, final
 from fedexp.report import sweep_bars
 from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
+from fedexp.report.methods import value_text
 from fedexp.report.runs import natural, read_table, read_yaml
 from fedexp.spec import ConfigError
 
@@ -94,7 +95,7 @@ def read_points(folder: Path) -> list[Point]:
     found = sorted((path.parent.parent for path in folder.rglob(".hydra/overrides.yaml")), key=natural)
     if not found:
         raise ConfigError(f"{folder} must be the folder of a sweep, but no point with .hydra/overrides.yaml is below")
-    return [_point(place) for place in found]
+    return _filled([_point(place) for place in found], [place / ".hydra" / "config.yaml" for place in found])
 
 
 def swept(points: Sequence[Point]) -> list[str]:
@@ -143,6 +144,27 @@ def _point(folder: Path) -> Point:
         overrides[key.lstrip("+")] = value
     finished = (folder / "summary.json").is_file()
     return Point(overrides, read_table(folder / "metrics.csv") if finished else pd.DataFrame())
+
+
+def _filled(points: Sequence[Point], configs: Sequence[Path]) -> list[Point]:
+    """A key that only some points override has in the others the value of their config."""
+    keys = swept(points)
+    return [
+        point if all(key in point.overrides for key in keys) else replace(point, overrides=_values(keys, point, config))
+        for point, config in zip(points, configs, strict=True)
+    ]
+
+
+def _values(keys: Sequence[str], point: Point, config: Path) -> dict[str, str]:
+    written = read_yaml(config)
+    known: dict[str, str] = dict(point.overrides)
+    for key in keys:
+        node = written
+        for name in key.split("."):
+            node = node.get(name) if isinstance(node, Mapping) else None
+        if key not in known and node is not None and not isinstance(node, Mapping):
+            known[key] = value_text(node)
+    return known
 
 
 def _row(points: Sequence[Point], kinds: Sequence[On]) -> dict[str, float | int | None]:

@@ -50,3 +50,46 @@ def test_a_sweep_folder_given_by_hand_may_hold_no_sweep(capsys):
     assert complaint(capsys) == "fedexp: many already holds a sweep; use another folder"
     assert cli.main(["resume", "many"]) == 2
     assert complaint(capsys) == "fedexp: many is a sweep; resume one of its points, e.g. many/0"
+
+
+def told(runs, *keys):
+    """What the points were given for these dotted keys."""
+    found = []
+    for config, _ in runs.calls:
+        values = []
+        for key in keys:
+            node = config
+            for name in key.split("."):
+                node = node[name]
+            values.append(node)
+        found.append(tuple(values))
+    return found
+
+
+def test_one_key_at_a_time(runs):
+    words = ("local.lr=0.2,0.3", "local.epochs=2", "local.batch_size=5,full", "seed=0,1")
+    assert cli.main(["run", "-m", "hydra/sweeper=one_at_a_time", *words]) == 0
+    assert told(runs, "local.lr", "local.batch_size", "seed", "local.epochs") == [
+        (lr, size, seed, 2)
+        for lr, size in [(0.1, 20), (0.2, 20), (0.3, 20), (0.1, 5), (0.1, "full")]
+        for seed in (0, 1)
+    ]
+
+
+@pytest.mark.usefixtures("runs")
+def test_one_key_at_a_time_is_checked_before_it_starts(capsys):
+    assert cli.main(["run", "-m", "hydra/sweeper=one_at_a_time", "local.epochs=2,3", "local.lr=0.2,-1"]) == 2
+    assert complaint(capsys) == "fedexp: point 4 (local.lr=-1): local.lr must be a number > 0, got -1"
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_the_sweep_of_dp_sgd_gives_way_to_the_command_line(runs):
+    words = ("dataset=synthetic", "local.lr=3", "local.epochs=5,6", "privacy.noise_multiplier=1")
+    assert cli.main(["run", "-m", "experiment=dp_sweep", *words]) == 0
+    found = told(runs, "local.lr", "local.epochs", "privacy.noise_multiplier")
+    assert found[0] == (3, 1, 1), "the centre"
+    assert {(lr, sigma) for lr, _, sigma in found} == {(3, 1)}
+    assert sorted({epochs for _, epochs, _ in found}) == [1, 5, 6]
+    alike = [tuple(map(str, point)) for point in told(runs, "local.epochs", "local.batch_size", "privacy.clip")]
+    assert len(alike) == len(set(alike))
+    assert all(sum(a != b for a, b in zip(alike[0], point, strict=True)) == 1 for point in alike[1:])

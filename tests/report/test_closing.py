@@ -43,3 +43,11 @@ def test_simulated_time_is_shown_where_it_exists():
 
 def test_nothing_is_needed():
     assert summary_table({}) == ""
+
+
+def test_a_promise_is_told_with_both_epsilons():
+    told = {"epsilon_pld": 2.99912, "epsilon_rdp": 3.41, "delta": 1e-5, "noise_multiplier": 1.0}
+    assert summary_table({"privacy": told}) == "epsilon  2.999 (PLD), 3.41 (RDP) at delta 1e-05"
+    assert summary_table({"privacy": None}) == ""
+    told |= {"epsilon_pld": float("inf"), "epsilon_rdp": float("inf")}
+    assert summary_table({"privacy": told}) == "epsilon  inf (PLD), inf (RDP) at delta 1e-05"

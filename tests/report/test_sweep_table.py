@@ -108,3 +108,9 @@ def test_a_sweep_of_the_seed_alone_is_one_row(point, tmp_path):
 def test_no_sweep(tmp_path):
     with pytest.raises(ConfigError, match="must be the folder of a sweep"):
         sweep_table.rank(tmp_path)
+
+
+def test_a_key_that_a_point_leaves_alone_has_the_value_of_its_config(point, tmp_path):
+    point(0, high=1.0, keys={"local.lr": 0.1})
+    point(1, "local.lr=0.5", high=2.0, keys={"local.lr": 0.5})
+    assert sweep_table.rank(tmp_path / "sweep")["local.lr"].tolist() == ["0.1", "0.5"]

@@ -1,0 +1,72 @@
+"""Epsilon beside accuracy: the ledger's column of a run, and an axis of epsilons above one of rounds.
+
+Of the two accountants' epsilons the one from the privacy loss distribution is shown; the other is in `metrics.csv`.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedexp.report.runs import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMN = "privacy.epsilon_pld"
+ALIKE = 1e-3  # relative difference up to which two ledgers are drawn as one
+_APART = 0.06  # of the axis: the least distance between two labels
+
+
+def protected(run: Run) -> bool:
+    """Whether the ledger of a run has an epsilon that is finite."""
+    return bool(np.isfinite(run.column(COLUMN)).any())
+
+
+def shared(runs: Sequence[Run]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Rounds and epsilons of the longest run, if all have the same in the same rounds; None where some differ."""
+    courses = sorted(((run.rounds.astype(float), run.column(COLUMN)) for run in runs), key=lambda one: len(one[0]))
+    if not courses:
+        return None
+    rounds, epsilon = courses[-1]
+    for own, spent in courses:
+        if not np.allclose(spent, np.interp(own, rounds, epsilon), rtol=ALIKE, equal_nan=True):
+            return None
+    return rounds, epsilon
+
+
+def label(runs: Sequence[Run]) -> str:
+    """What the numbers on an axis of epsilons are."""
+    deltas = {run.config.get("privacy.delta") for run in runs}
+    told = f" at δ = {deltas.pop():g}" if len(deltas) == 1 and None not in deltas else ""
+    return f"ε{told} (PLD)"
+
+
+def above(axes: "Axes", rounds: np.ndarray, epsilon: np.ndarray, name: str) -> None:
+    """Says at the top edge which epsilon belongs to which round."""
+    places, ticks = ticked(rounds, epsilon, axes.get_xlim())
+    top = axes.secondary_xaxis("top")
+    top.set_xticks(places, labels=[f"{tick:.3g}" for tick in ticks])
+    top.set_xlabel(name)
+    top.spines["top"].set_visible(True)
+    axes.spines["top"].set_visible(True)
+
+
+def ticked(rounds: np.ndarray, epsilon: np.ndarray, limits: tuple[float, float]) -> tuple[list[float], list[float]]:
+    """The last epsilon and round values before it, and the rounds (as fractions) of each, none too close to the next.
+
+    Example:
+        >>> ticked(np.array([1.0, 8.2]), np.array([2.0, 16.4]), (1.0, 8.2))
+        ([2.5, 5.0, 7.5, 8.2], [5.0, 10.0, 15.0, 16.4])
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    known = np.isfinite(epsilon)
+    rounds, epsilon = rounds[known], epsilon[known]
+    wanted = MaxNLocator(nbins=7, steps=[1, 2, 5, 10]).tick_values(epsilon.min(), epsilon.max())
+    kept = [(float(rounds[-1]), float(epsilon[-1]))]
+    for tick in sorted((one for one in wanted if epsilon.min() <= one <= epsilon.max()), reverse=True):
+        place = float(np.interp(tick, epsilon, rounds))
+        if kept[-1][0] - place >= _APART * (limits[1] - limits[0]):
+            kept.append((place, round(float(tick), 10)))
+    return [place for place, _ in reversed(kept)], [tick for _, tick in reversed(kept)]

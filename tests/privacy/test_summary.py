@@ -1,0 +1,45 @@
+"""What summary.json says of privacy when a run has ended."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from fedexp.run import run
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "summary.json").read_text(), parse_constant=pytest.fail)
+
+
+def test_the_last_epsilons_and_the_promise(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+    run(tiny("algorithm=dp_sgd", "local.batch_size=4"), tmp_path)
+    told, table = summary(tmp_path)["privacy"], pd.read_csv(tmp_path / "metrics.csv")
+    assert told["epsilon_pld"] == table["privacy.epsilon_pld"].iloc[-1] == pytest.approx(3, rel=0.02)
+    assert told["epsilon_rdp"] == table["privacy.epsilon_rdp"].iloc[-1]
+    assert (told["delta"], told["noise_multiplier"]) == (1e-5, table["privacy.noise_multiplier"].iloc[-1])
+    assert "against all who see its uploads" in told["promise"]
+
+
+def test_without_noise_no_epsilon_is_finite(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+    words = ("local.batch_size=4", "privacy.epsilon=null", "privacy.noise_multiplier=0")
+    run(tiny("algorithm=dp_sgd", *words), tmp_path)
+    told = summary(tmp_path)["privacy"]
+    assert (told["epsilon_pld"], told["epsilon_rdp"], told["noise_multiplier"]) == (None, None, 0)
+
+
+def test_nothing_is_said_where_nothing_is_promised(tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+    run(tiny(), tmp_path)
+    assert summary(tmp_path)["privacy"] is None
+
+
+@pytest.mark.parametrize("option", ["client_local", "client_central"])
+def test_every_promise_has_its_terms(tiny: Callable[..., dict[str, Any]], tmp_path: Path, option: str):
+    words = ("privacy.clip=1", "privacy.noise_multiplier=2", "privacy.delta=1e-3", "aggregator.weighting=uniform")
+    run(tiny(f"privacy={option}", *words), tmp_path)
+    told = summary(tmp_path)["privacy"]
+    assert (told["delta"], told["noise_multiplier"]) == (1e-3, 2)
+    assert 0 < told["epsilon_pld"] <= told["epsilon_rdp"]
