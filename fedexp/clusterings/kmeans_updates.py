@@ -36,7 +36,6 @@ class KMeansUpdates(Queued):
     """`count` groups of the first clients."""
 
     reveals = "the first update of each client"
-    follows = False
 
     count: Annotated[int, Range(1)]
 

@@ -17,7 +17,7 @@ newcomers' took of it, which is in neither mb_down nor mb_up.
 import math
 from collections import Counter
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -45,7 +45,6 @@ class Queued(Clustering):
     """Arrivals, queue, joining, the draw inside clusters, the global model. A part says where newcomers belong."""
 
     divides = True
-    follows: ClassVar[bool] = True  # whether a cluster is known by its model, once it has trained one
 
     arrivals: tuple[str, ...] = ()
     rate: Annotated[float, Range(0)] = 0.0
@@ -67,6 +66,11 @@ class Queued(Clustering):
             raise ConfigError(
                 f"clustering.arrivals must name at most the number of clients, {clients}, got {late}; name fewer"
             )
+
+    @property
+    def follows(self) -> bool:
+        """Whether newcomers are compared with a cluster's model, once it has trained one."""
+        return False
 
     def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
         """The clusters of newcomers with models `rows [n, D]`, given those that there are, `references [M, D]`."""

@@ -1,27 +1,16 @@
-"""Fifteen people in three groups, three of them the server's: twelve clients whose labels mean other things."""
+"""Whole runs on people in groups."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from groups import GROUPED
 
 from fedexp import spec
 from fedexp.run import rounds
 from fedexp.training.workers import Crew
 from fedexp.values import State
 from fedexp.world import World, build_world
-
-GROUPED = (
-    "dataset=synthetic",
-    "dataset.subjects=15",
-    "dataset.groups=3",
-    "dataset.train_size=6000",
-    "dataset.test_size=300",
-    "federation=subject",
-    "federation.server_persons=3",
-    "scenario.participants=12",
-)
-SIMILAR = ("clustering=output_similarity", "clustering.threshold=1.4")
 
 Lived = tuple[World, list[State], list[dict[str, Any]]]
 
