@@ -92,6 +92,11 @@ class Context:
         return self.parameters - int((self.unsent < self.parameters).sum())
 
     @property
+    def megabytes(self) -> float:
+        """What one row takes on its way, statistics included."""
+        return (self.layout.size - len(self.unsent)) * 4 / 1e6
+
+    @property
     def bits_sent(self) -> float:
         """What the server sends to a client in a round: trainable entries of 32 bits."""
         return self.sent * self.rule.rows_sent * 32.0
@@ -149,10 +154,14 @@ class Context:
     def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
         """What these clients make of a model `[D]` by their rule alone, in so many epochs (None: the rule's), `[n, D]`.
 
-        Batches are drawn from a stream of that round beside those of its training.
+        Batches are drawn from a stream of that round beside those of its training. The rows are what the server gets to
+        see: the model itself in the columns that never leave a client, and for a training that is not finite.
         """
         rule = self.rule if epochs is None else replace(self.rule, epochs=epochs, steps=None)
-        return self.world.fine_tuned(row, owner, self.world.at(number, self.models), rule)
+        rows = self.world.fine_tuned(row, owner, self.world.at(number, self.models), rule)
+        unsent = torch.from_numpy(self.unsent).to(rows.device)
+        rows[:, unsent] = row[unsent]
+        return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)
 
     def groups(self, owner: np.ndarray) -> np.ndarray | None:
         """The groups that these clients are known to belong to; None where there are none."""

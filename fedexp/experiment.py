@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
+from fedexp import several_models
 from fedexp.audits.audit import Audit
 from fedexp.clusterings.clustering import Clustering
 from fedexp.data.dataset import Dataset
@@ -101,7 +102,7 @@ class Experiment(Part):
         self.refuse_shares()
         self.refuse_new_layouts()
         self.refuse_leaks()
-        self.refuse_clusters()
+        several_models.refuse(self)
         self.refuse_single_rows()
         self.refuse_blind_audits()
         self.fleet.refuse(clients)
@@ -141,14 +142,6 @@ class Experiment(Part):
                     f"{name}={option(part)} needs public data of the server, but it has none; set "
                     "scenario.public_fraction=0.2, or federation.server_persons where federation=subject"
                 )
-
-    def refuse_clusters(self) -> None:
-        """Raises ConfigError where another part would need one model for all."""
-        if self.clustering.divides and self.evaluation.local_models:
-            raise ConfigError(
-                f"evaluation.local_models follows one global model, but clustering={option(self.clustering)} has "
-                "several; use evaluation.personal_fraction"
-            )
 
     def refuse_leaks(self) -> None:
         """Raises ConfigError where a part learns of clients what the privacy does not cover, or undoes its noise."""

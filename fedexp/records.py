@@ -1,4 +1,4 @@
-"""The tables that a run appends to while it lasts: metrics.csv and clients.csv.
+"""The tables that a run appends to while it lasts: metrics.csv, clients.csv and clusters.csv.
 
 Each round's lines are flushed as they are written. On resume everything after the state's round, and a line that was
 cut off, is taken away again. A value that does not exist is an empty cell.
@@ -83,7 +83,7 @@ def truncate(path: Path, upto: int) -> tuple[str, ...] | None:
                 break
             if columns is None:
                 columns = tuple(next(csv.reader([line.decode()])))
-            elif int(line.split(b",", 1)[0]) > upto:
+            elif not upto or int(line.split(b",", 1)[0]) > upto:  # what precedes round 1 is written with it
                 break
             keep += len(line)
     os.truncate(path, keep)

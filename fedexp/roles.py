@@ -106,6 +106,7 @@ class Selector(Part):
     needs_fleet = False
     reveals = ""  # what it learns of single clients beside what they upload, in words
     averages_models = False  # whether it looks at averages of the global and the clients' models
+    needs_one_model = ""  # what it does that asks for one model of all clients, in words
 
     def rate(self, clients: int) -> float:
         """The chance of each of so many clients to be asked in a round, if that is one number; 1 where it is not."""

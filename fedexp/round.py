@@ -63,10 +63,11 @@ def dispatch(
     """
     memory = mem.get("aggregator", {})
     start = world.first.flat.expand(len(owner), -1)
-    for number, weights in enumerate(models):
+    for number in np.unique(model).tolist():
         mine = np.flatnonzero(model == number)
-        rows = exp.aggregator.dispatch(weights, owner[mine], memory.get(str(number), {}))
-        start = rows if len(mine) == len(owner) else start.index_copy(0, torch.from_numpy(mine), rows)
+        rows = exp.aggregator.dispatch(models[number], owner[mine], memory.get(str(number), {}))
+        place = torch.from_numpy(mine).to(rows.device)
+        start = rows if len(mine) == len(owner) else start.index_copy(0, place, rows)
     return restored(exp, world.layout, owner, start, mem)
 
 
@@ -104,24 +105,33 @@ def train(  # noqa: PLR0913
 def fold(
     exp: Experiment, models: tuple[Weights, ...], uploads: Uploads, mem: dict[str, Memory], ctx: Context
 ) -> tuple[tuple[Weights, ...], dict[str, Memory]]:
-    """Every model's next version, from the finite uploads that were trained from it, in the order of their owners.
+    """The models' next versions, from the finite uploads that were trained from each, in the order of their owners.
 
-    A row that counts for nothing (a client without examples) has no say in any rule.
+    A row that counts for nothing (a client without examples) has no say in any rule, and a model rests, with what is
+    remembered of it, in a round that brought something for others only.
     """
     usable = finite(uploads.delta)
     if dropped := int((~usable).sum()):
         log.warning("round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(usable))
     voters = uploads.where(usable & (uploads.examples * uploads.importance > 0)).sorted()
-    following, after = [], {role: {} for role in FOLDING}
-    for number, weights in enumerate(models):
-        held = {role: mem.get(role, {}).get(str(number), {}) for role in FOLDING}
-        moved, memories = advance(exp, weights, voters.where(voters.model == number), held, ctx)
-        following.append(moved)
+    following, after = list(models), {role: without_columns(mem.get(role, {})) for role in FOLDING}
+    for number in moving(len(models), voters.model):
+        held = {role: after[role].get(str(number), {}) for role in FOLDING}
+        mine = voters.where(voters.model == number)
+        following[number], memories = advance(exp, models[number], mine, held, ctx)
         for role in FOLDING:
             after[role][str(number)] = memories[role]
     folded = {role: gathered(after[role]) for role in FOLDING}
     folded["aggregator"]["columns"] = {"dropped": dropped, **folded["aggregator"]["columns"]}
     return tuple(following), {**mem, **folded}
+
+
+def moving(models: int, came: np.ndarray) -> list[int]:
+    """Which of so many models a round moves, given those `[C]` that something came for.
+
+    Where nothing came, all do: but not the first of several, that nobody trains.
+    """
+    return np.unique(came).tolist() or list(range(min(1, models - 1), models))
 
 
 def advance(

@@ -4,9 +4,12 @@ import numpy as np
 
 
 def adjusted_rand(known: np.ndarray | None, found: np.ndarray) -> float | None:
-    """The adjusted Rand index (Hubert & Arabie 1985): 1 for equal groupings, about 0 by chance; None where unknown."""
-    if known is None or len(found) == 0:
+    """The adjusted Rand index (Hubert & Arabie 1985): 1 for equal groupings, about 0 by chance.
+
+    Clients of no group (-1) are left out; None where no group is known.
+    """
+    if known is None or not (known >= 0).any():
         return None
     from sklearn.metrics import adjusted_rand_score  # here, because it takes a second to import
 
-    return float(adjusted_rand_score(known, found))
+    return float(adjusted_rand_score(known[known >= 0], found[known >= 0]))

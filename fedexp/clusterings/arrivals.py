@@ -31,7 +31,7 @@ def arrived_by(number: int, clients: int, counts: dict[int, int], rate: float, r
     Who is in no schedule arrives before the first round, unless there is a `rate`: then one client does, and others
     follow in Poisson numbers of that mean a round.
     """
-    first = clients - sum(counts.values()) if not rate else 1
+    first = max(0, clients - sum(counts.values())) if not rate else 1
     late = sum(count for when, count in counts.items() if when <= number)
     drawn = int(rng.poisson(rate, size=number).sum()) if rate else 0
     return min(clients, first + late + drawn)

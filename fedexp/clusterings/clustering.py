@@ -37,6 +37,9 @@ class Clustering(Part):
     needs_public: ClassVar[bool] = False
     reveals: ClassVar[str] = ""  # what it learns of single clients beside what they upload, in words
 
+    def refuse(self, clients: int | None) -> None:
+        """Raises ConfigError where it cannot work with so many clients (None: the data will tell)."""
+
     def assign(
         self, models: Models, plan: Plan, memory: Memory, ctx: "Context"
     ) -> tuple[Models, Plan, np.ndarray, Memory]:

@@ -2,7 +2,7 @@
 
 A participant is given all models and takes the one with the lowest loss on its own data (the first of equal ones). The
 paper begins with models drawn at random, several times; here they lie around the server's first model. Every
-participant gets `count` models and sends one back.
+participant gets `count` models and sends one back: `clustering.mb` is what all but the first take, beside mb_down.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from fedexp.clusterings.agreement import adjusted_rand
 from fedexp.clusterings.clustering import Clustering, Event, Models, mean_of_clusters
 from fedexp.context import Context
 from fedexp.spec import Positive, Range
-from fedexp.values import SERVER, Memory, Plan, Uploads, Weights
+from fedexp.values import Memory, Plan, Uploads, Weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class IFCA(Clustering):
         if len(models) == 1:
             models = (*models, *self._around(models[0], ctx))
         losses = np.stack([ctx.losses_of(weights, plan) for weights in models[1:]])
-        cluster = np.where(plan.owner == SERVER, 0, 1 + np.nan_to_num(losses, nan=np.inf).argmin(axis=0))
+        cluster = 1 + np.nan_to_num(losses, nan=np.inf, posinf=np.inf).argmin(axis=0)
         before = self.model_of(plan.owner, memory)
         events: list[Event] = []
         for client, own, old in zip(plan.owner.tolist(), cluster.tolist(), before.tolist(), strict=True):
@@ -56,10 +56,12 @@ class IFCA(Clustering):
         cluster = np.array(list(memory["members"].values()), dtype=np.int64)
         sizes = np.bincount(cluster, minlength=self.count + 1)[1:]
         examples = np.bincount(cluster, weights=ctx.sizes[owner], minlength=self.count + 1)[1:]
+        asked = sum(what == "model" for _, what, *_ in memory["events"])
         columns = {
             "clusters": int((sizes > 0).sum()),
             "largest": int(sizes.max(initial=0)),
-            "messages": (self.count + 1) * sum(what == "model" for _, what, *_ in memory["events"]),
+            "messages": (self.count + 1) * asked,
+            "mb": (self.count - 1) * asked * ctx.megabytes,
             "agreement": adjusted_rand(ctx.groups(owner), cluster),
         }
         return (mean_of_clusters(models, examples), *models[1:]), memory | {"columns": columns}
@@ -73,6 +75,7 @@ class IFCA(Clustering):
         begun = []
         for number in range(self.count):
             draw = ctx.run_rng("ifca", number).standard_normal(ctx.parameters, dtype=np.float32)
+            draw[ctx.unsent[ctx.unsent < ctx.parameters]] = 0
             row = first.flat.clone()
             row[: ctx.parameters] += scale * torch.from_numpy(draw).to(row)
             begun.append(Weights(row, first.layout))

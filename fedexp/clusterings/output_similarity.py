@@ -1,9 +1,11 @@
 """Clients grouped by what their models answer (the clustering text).
 
 The distance of a newcomer to a cluster is the mean over the server's public examples of ||f(x) - g(x)||_2, f and g the
-log-softmax outputs of the newcomer's model and of the cluster's (its founder's, until it has a mean of its own). The
-newcomer goes to the nearest cluster that is nearer than `threshold`, else founds one. The text's formula takes the
-arg-min, its pseudo-code the first cluster that is near enough: `rule=first_match`.
+log-softmax outputs of the newcomer's model and of the cluster's founder's, who was as new then: both made theirs of the
+server's model in as little training. The newcomer goes to the nearest cluster that is nearer than `threshold`, else
+founds one. The text's formula takes the arg-min, its pseudo-code the first cluster that is near enough:
+`rule=first_match`. With `compared_with=model` the cluster's own model takes the founder's place once there is one; the
+more rounds it has learnt, the surer its answers, and the farther is a newcomer's model of the same kind.
 """
 
 from dataclasses import dataclass
@@ -40,6 +42,11 @@ class OutputSimilarity(Queued):
 
     threshold: Annotated[float, Positive]
     rule: Literal["nearest", "first_match"] = "nearest"
+    compared_with: Literal["founder", "model"] = "founder"
+
+    @property
+    def follows(self) -> bool:
+        return self.compared_with == "model"
 
     def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
         outputs, known = ctx.public_outputs(rows), ctx.public_outputs(references)

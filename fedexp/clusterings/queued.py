@@ -9,9 +9,13 @@ trains is the next one. The clients that are there from the beginning pass throu
 A cluster begins with the server's model or, with `begins_with=founder`, with what its first member made of it. In each
 round the selector proposes clients, and of each cluster's members among them a random `take` (rounded up) takes part.
 The global model is the mean of the clusters' models by the examples of their members, or stays the server's.
+
+`clustering.messages` counts the models that crossed the network, each down and up again; `clustering.mb` is what the
+newcomers' took of it, which is in neither mb_down nor mb_up.
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -23,8 +27,8 @@ from fedexp.clusterings.arrivals import arrived_by, scheduled
 from fedexp.clusterings.clustering import Clustering, Event, Models, mean_of_clusters
 from fedexp.clusterings.membership import Membership
 from fedexp.context import Context
-from fedexp.spec import Range
-from fedexp.values import SERVER, Memory, Plan, Uploads, Weights
+from fedexp.spec import ConfigError, Range
+from fedexp.values import Memory, Plan, Uploads, Weights
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,22 @@ class Queued(Clustering):
     global_model: Literal["clusters", "server"] = "clusters"
 
     def check(self) -> None:
-        scheduled(self.arrivals)
+        if scheduled(self.arrivals) and self.rate:
+            raise ConfigError(
+                f"{type(self).__name__} must have arrivals or a rate, got both, rate={self.rate:g}; leave one out"
+            )
+
+    def refuse(self, clients: int | None) -> None:
+        late = sum(scheduled(self.arrivals).values())
+        if clients is not None and late > clients:
+            raise ConfigError(
+                f"clustering.arrivals must name at most the number of clients, {clients}, got {late}; name fewer"
+            )
+
+    @property
+    def follows(self) -> bool:
+        """Whether newcomers are compared with a cluster's model, once it has trained one."""
+        return False
 
     def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
         """The clusters of newcomers with models `rows [n, D]`, given those that there are, `references [M, D]`."""
@@ -72,7 +91,10 @@ class Queued(Clustering):
         cluster = there.of(plan.owner)
         chosen = np.sort(
             np.concatenate(
-                [self._drawn(np.flatnonzero(cluster == one), one, ctx) for one in np.unique(cluster[cluster > 0])]
+                [
+                    self._drawn(np.flatnonzero(cluster == one), one, ctx)
+                    for one in np.unique(cluster[cluster > 0]).tolist()
+                ]
                 or [np.zeros(0, np.int64)]
             )
         )
@@ -85,19 +107,20 @@ class Queued(Clustering):
 
     def regroup(self, models: Models, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Models, Memory]:
         references, events = memory["references"].clone(), list(memory["events"])
-        for cluster in np.unique(uploads.model[uploads.model > 0]).tolist():
-            references[cluster - 1] = models[cluster].flat  # from its first mean on a cluster is its model
+        for cluster in np.unique(uploads.model).tolist() if self.follows else ():
+            references[cluster - 1] = models[cluster].flat
         models, memory = self._welcome(models, memory | {"references": references}, events, ctx, ctx.round)
         there = Membership.load(memory)
         sizes = there.sizes(len(models) - 1)
-        waited = memory["waited"]
+        waited, kinds = memory["waited"], Counter(what for _, what, *_ in events)
         columns = {
             "clusters": int((sizes > 0).sum()),
             "largest": int(sizes.max(initial=0)),
             "smallest": int(sizes[sizes > 0].min()) if sizes.any() else 0,
             "waiting": len(there.waiting),
             "queue_rounds": float(np.mean(waited)) if waited else None,
-            "messages": self._messages(events),
+            "messages": 2 * (kinds["model"] + kinds["server_model"]),
+            "mb": 2 * kinds["server_model"] * ctx.megabytes,
             "agreement": adjusted_rand(ctx.groups(there.owner), there.cluster),
         }
         if self.global_model == "clusters":
@@ -148,7 +171,3 @@ class Queued(Clustering):
         return (
             members if count == len(members) else ctx.rng("clustering", cluster).choice(members, count, replace=False)
         )
-
-    def _messages(self, events: list[Event]) -> int:
-        """Models that crossed the network: each down and up again."""
-        return 2 * sum(what in ("model", "server_model") and client != SERVER for _, what, client, _, _ in events)

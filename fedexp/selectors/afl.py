@@ -49,6 +49,7 @@ class AFL(Selector):
     """`count` clients a round; remembers `valuation [N]`."""
 
     reveals = "the losses of clients"
+    needs_one_model = "compares the clients' losses under one global model"
 
     count: Annotated[int, Range(1)]
     alpha1: Annotated[float, Fraction] = 0.75

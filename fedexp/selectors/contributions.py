@@ -78,6 +78,7 @@ class ShapleySelector(Selector):
 
     needs_validation = True
     averages_models = True
+    needs_one_model = "averages uploads with one global model"
 
     def check(self) -> None:
         if self.shapley.method == "exact" and self.count > EXACT_AT_MOST:

@@ -33,6 +33,7 @@ class HybridFL(FedCS):
     """FedCS with class balance and data upload; `permission` says how often the uploaders are drawn."""
 
     reveals = "how many examples of each class a client holds, and examples themselves"
+    needs_one_model = "has the server train the global model on examples of all clients"
 
     cv: Literal["variance_over_mean", "std_over_mean"] = "variance_over_mean"
     upload_permission: Annotated[float, Fraction] = 0.01

@@ -47,6 +47,7 @@ class Oort(Selector):
     """`count` clients a round; remembers `statistical`, `last` and `duration` [N], the pacer's history and quantile."""
 
     reveals = "the losses of clients"
+    needs_one_model = "compares the clients' losses under one global model"
 
     count: Annotated[int, Range(1)]
     exploration: Annotated[float, Fraction] = 0.9

@@ -25,6 +25,7 @@ class PowerOfChoice(Selector):
     """`count` of `candidates` clients (null: twice as many) a round; with `last_seen` remembers `loss [N]`."""
 
     reveals = "the losses of clients"
+    needs_one_model = "compares the clients' losses under one global model"
 
     count: Annotated[int, Range(1)]
     candidates: Annotated[int, Range(1)] | None = None

@@ -1,0 +1,30 @@
+"""Whole runs on people in groups."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from groups import GROUPED
+
+from fedexp import spec
+from fedexp.run import rounds
+from fedexp.training.workers import Crew
+from fedexp.values import State
+from fedexp.world import World, build_world
+
+Lived = tuple[World, list[State], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def live(tiny: Callable[..., dict[str, Any]]) -> Callable[..., Lived]:
+    """A world on grouped data, and the states and rows of its rounds."""
+
+    def lived(*words: str) -> Lived:
+        world = build_world(spec.build(tiny(*GROUPED, *words)), None, Crew())
+        states, lines = [], []
+        for state, row, _ in rounds(world.exp, world, world.beginning()):
+            states.append(state)
+            lines.append(row)
+        return world, states, lines
+
+    return lived
