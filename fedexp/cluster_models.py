@@ -37,8 +37,7 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     if not exp.clustering.divides:
         return lambda: ({}, 0.0)
     memory = state.memory.get("clustering", {})
-    inhabited = np.unique(exp.clustering.model_of(np.arange(world.partition.clients), memory))
-    answering = together(world, [state.models[number] for number in inhabited[inhabited > 0]])
+    answering = together(world, [state.models[number] for number in inhabited(exp, world, state)])
     owner = measured_clients(exp, world) if exp.evaluation.personal_fraction else np.zeros(0, dtype=np.int64)
     owner = owner[exp.clustering.model_of(owner, memory) > 0]
     living = inside(world, state.models, owner, exp.clustering.model_of(owner, memory))
@@ -60,6 +59,13 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     return result
 
 
+def inhabited(exp: Experiment, world: World, state: State) -> np.ndarray:
+    """The numbers of the clusters that have members, ascending."""
+    memory = state.memory.get("clustering", {})
+    number = np.unique(exp.clustering.model_of(np.arange(world.partition.clients), memory))
+    return number[number > 0]
+
+
 def together(world: World, models: list[Weights]) -> Work:
     """A job for each chunk of the test data: right answers of each way of answering together, and seconds."""
     chunk = world.scorer.chunk
@@ -75,15 +81,18 @@ def _answers(world: World, models: list[Weights], part: slice) -> torch.Tensor:
     begin = time.perf_counter()
     inputs, labels = world.test.inputs(part), world.test.y[part]
     server, *logp = (F.log_softmax(world.scorer.logits(each, inputs), dim=1) for each in (world.first, *models))
-    clusters = torch.stack(logp)
-    answers = (
+    right = torch.stack([(answer == labels).sum().double() for answer in answers(torch.stack(logp), server)])
+    return torch.cat([right, right.new_tensor([time.perf_counter() - begin])])[None].clone()
+
+
+def answers(clusters: torch.Tensor, server: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The classes that clusters with log-probabilities `[M, B, K]` name in each way of `TOGETHER`, `[B]` each."""
+    return (
         predictions.vote(clusters),
         predictions.highest(clusters),
         predictions.mean(clusters),
         predictions.nearest(clusters, server),
     )
-    right = torch.stack([(answer == labels).sum().double() for answer in answers])
-    return torch.cat([right, right.new_tensor([time.perf_counter() - begin])])[None].clone()
 
 
 def inside(world: World, models: tuple[Weights, ...], owner: np.ndarray, number: np.ndarray) -> Work:

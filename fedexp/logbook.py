@@ -4,12 +4,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fedexp import checkpoint, summary
+from fedexp import checkpoint, client_accuracy, summary
 from fedexp.experiment import Experiment
 from fedexp.federations.statistics import class_counts
 from fedexp.progress import Progress
-from fedexp.records import CLIENTS, CLUSTERS, METRICS, Table, client_rows, cluster_rows
-from fedexp.report import closing, curves, federation
+from fedexp.records import CLIENTS, CLUSTERS, METRICS, Table, client_rows, cluster_rows, write_table
+from fedexp.report import closing, clusters, curves, federation
 from fedexp.round import Row
 from fedexp.values import State, Uploads
 from fedexp.world import World
@@ -84,9 +84,21 @@ class Logbook:
         if self.exp.pictures:
             federation.draw(self.folder / "federation.png", self.counts, self.world.class_names)
             curves.draw(self.folder / "curves.png", table)
+        self._describe_clusters()
         if facts["audit"] is not None:
             self.progress.say(facts["audit"]["statement"])
         self.progress.say(closing.summary_table({**facts, "folder": str(self.folder)}))
+
+    def _describe_clusters(self) -> None:
+        """What a clustered run leaves beside the others."""
+        exp, clients = self.exp, self.world.partition.clients
+        if not exp.clustering.divides:
+            return
+        lines = client_accuracy.measured(exp, self.world, self.state)
+        if lines:
+            write_table(self.folder / "client_accuracy.csv", lines, client_accuracy.COLUMNS)
+        if exp.pictures:
+            clusters.draw(self.folder, clients, self.state.round)
 
     def _save(self) -> None:
         self.metrics.sync()

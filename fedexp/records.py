@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from fedexp.files import replacing
 from fedexp.values import Uploads
 
 METRICS = (
@@ -88,6 +89,14 @@ def truncate(path: Path, upto: int) -> tuple[str, ...] | None:
             keep += len(line)
     os.truncate(path, keep)
     return columns
+
+
+def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
+    """A table that is written once, whole or not at all."""
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([_cell(row[name]) for name in columns] for row in rows)
 
 
 def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -> list[dict[str, Any]]:

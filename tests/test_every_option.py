@@ -27,6 +27,10 @@ NEEDS = {
     "model=keras_cnn": IMAGES,
     "model=har_cnn": ("dataset.shape=[3,16]",),
     "federation=subject": ("dataset.subjects=4",),
+    "setting=five_persons": ("dataset.subjects=6",),
+    "setting=ten_persons": ("dataset.subjects=11",),
+    "setting=ten_clients": ("dataset.subjects=11",),
+    "setting=personal_autoencoder": ("dataset.subjects=6",),
     "features=autoencoder": PUBLIC,
     "pretraining=public": PUBLIC,
     "stop=simulated_time": (SIMULATED,),
@@ -49,6 +53,8 @@ NEEDS = {
     "algorithm=dp_sgd": ("local.batch_size=4",),
     "experiment=dp_sgd": (*MADE, "local.batch_size=4"),
     "experiment=dp_sweep": (*MADE, "local.batch_size=4"),
+    "experiment=clustered_har": (*MADE, "dataset.shape=[6,16]", "dataset.subjects=6", "evaluation.every=1"),
+    "experiment=clustered_synthetic": ("dataset.train_size=240", "dataset.test_size=60", "evaluation.every=1"),
     "experiment=robustness": (*MADE, "evaluation.every=1"),
 }
 REAL = {

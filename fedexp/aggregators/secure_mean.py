@@ -1,7 +1,9 @@
 """The mean without the rows: clients send additive secret shares to partners, who open nothing but the sums.
 
 Partners are honest but curious: any P - 1 of them together see uniform noise, all P together see everything. That a
-mean over few clients tells much of each (over one: all), is not for the shares to change. The result is the weighted
+mean over few clients tells much of each (over one: all), is not for the shares to change: where fewer than `least`
+contribute to a model, as in a small cluster, nothing is shared, the server sees their rows and takes the plain mean,
+and the column `plain` counts it (`mb_up` counts shares all the same). The result is the weighted
 mean of `aggregator=fedavg` to half a step of 2^-fractional_bits; `fedexp.aggregators.secret_sharing` has the
 arithmetic and the proof. A row of the server's own (`selector=hybridfl`) is shared out like a client's.
 
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from fedexp.aggregators.fedavg import weighted_mean
 from fedexp.aggregators.secret_sharing import largest, secure_mean
 from fedexp.roles import Aggregator
 from fedexp.spec import Range, RunError
@@ -30,13 +33,14 @@ BYTES = 8
 
 @dataclass(frozen=True, kw_only=True)
 class SecureMean(Aggregator):
-    """Reports how many clients vanished and what the partners sent to each other."""
+    """Reports how many clients vanished, what the partners sent to each other, and how many means were plain."""
 
     hides_rows = True
 
     partners: Annotated[int, Range(2)] = 3
     fractional_bits: Annotated[int, Range(1, 52)] = 32
     dropout: Annotated[float, Range(0, 1, high_open=True)] = 0.0
+    least: Annotated[int, Range(1)] = 1  # runs of before it was there are resumed without
 
     @property
     def averages(self) -> bool:  # who vanishes takes a share of the noise along
@@ -48,7 +52,10 @@ class SecureMean(Aggregator):
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
         weight = self.counts(uploads)
         if not weight.any():
-            return weights, {"columns": {"vanished": 0, "partner_bytes": 0}}
+            return weights, self.reported()
+        if (weight > 0).sum() < self.least:
+            row = weighted_mean(uploads.delta, self.shares(uploads))
+            return Weights(weights.flat + row, weights.layout), self.reported(plain=1)
         weight = weight / uploads.importance[weight > 0].min()  # the server's own, so known; now all are at least 1
         self.refuse_overflow(uploads, weight, ctx.round)
         heard = self.heard(uploads.owner, ctx)
@@ -56,11 +63,15 @@ class SecureMean(Aggregator):
         lists = BYTES * int(heard.sum())
         if not weight[complete].any():
             log.warning("round %d: no client reached every partner; the model stays as it is", ctx.round)
-            return weights, {"columns": {"vanished": int((~complete).sum()), "partner_bytes": lists}}
+            return weights, self.reported(int((~complete).sum()), lists)
         row = secure_mean(uploads.delta, weight, heard, self.fractional_bits).to(weights.flat.dtype)
         sums = BYTES * self.partners * (len(row) - len(ctx.unsent) + 1)
-        columns = {"vanished": int((~complete).sum()), "partner_bytes": lists + sums}
-        return Weights(weights.flat + row, weights.layout), {"columns": columns}
+        return Weights(weights.flat + row, weights.layout), self.reported(int((~complete).sum()), lists + sums)
+
+    def reported(self, vanished: int = 0, partner_bytes: int = 0, plain: int = 0) -> Memory:
+        """What is told of one model's mean; nobody can be too few where one is enough."""
+        columns = {"vanished": vanished, "partner_bytes": partner_bytes}
+        return {"columns": columns | ({"plain": plain} if self.least > 1 else {})}
 
     def heard(self, owner: np.ndarray, ctx: "Context") -> np.ndarray:
         """Which partner hears of which client, bool [P, C]; who vanishes reaches one of them at least, but not all."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.files import replacing
-from fedexp.report import convergence, federation, learning, participants, privacy_curves, seconds, selections
+from fedexp.report import clusters, convergence, federation, learning, participants, privacy_curves, seconds, selections
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run, read_table
 
@@ -23,6 +23,10 @@ _EPSILON = (
     "agree, else a second panel shows the accuracy by the epsilon spent, and methods without one as horizontal lines."
 )
 _SHARED = "Where lines coincide, their colours alternate."
+_CLUSTERS = {
+    "clusters": "The cluster of each client in each round",
+    "client_accuracy": "Accuracy of the models on what each client held out",
+}
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ def draw(folder: Path, methods: Sequence[Method]) -> list[Picture]:
             drawn.append(_saved(folder, picture, figure))
     for name, title, figure in privacy_curves.figures(methods):
         drawn.append(_saved(folder, Picture(name, title, f"{_EPSILON} {_BAND}"), figure))
-    return [*drawn, *_draw_federations(folder, methods)]
+    return [*drawn, *_draw_federations(folder, methods), *_draw_clusters(folder, methods)]
 
 
 def _saved(folder: Path, picture: Picture, figure: "Figure") -> Picture:
@@ -102,6 +106,15 @@ def _draw_federations(folder: Path, methods: Sequence[Method]) -> Iterator[Pictu
             yield Picture(
                 name, "Federations", f"Examples of each class that the clients hold: {_users(users, methods)}."
             )
+
+
+def _draw_clusters(folder: Path, methods: Sequence[Method]) -> Iterator[Picture]:
+    """Of the first run of every method that has clusters: who was where, and what it came to."""
+    for method in methods:
+        run, prefix = method.runs[0], f"method_{method.position + 1}_"
+        for name in clusters.draw(run.folder, len(run.selections), int(run.rounds[-1]), prefix, folder):
+            seed = f"{method.label}, seed {run.seed}" if run.seed is not None else method.label
+            yield Picture(name, "Clusters", f"{_CLUSTERS[name.removeprefix(prefix)]}: {seed}.")
 
 
 def _users(users: Sequence[tuple[Method, Run]], methods: Sequence[Method]) -> str:

@@ -237,6 +237,22 @@ class TestRule:
         assert columns["vanished"] == 5
         assert "no client reached every partner" in caplog.text
 
+    @pytest.mark.parametrize(("examples", "plain"), [([10, 30, 0], 1), ([10, 30, 5], 0)])
+    def test_too_few_contributors_take_the_plain_mean(self, tiny: Tiny, examples: list[int], plain: int):
+        world = world_of(tiny(SECURE, "aggregator.least=3"))
+        uploads = uploads_like(torch.randn(3, world.layout.size) * 0.1, examples)
+        moved, columns = folded(world, uploads)
+        share = torch.tensor(examples, dtype=torch.float64) / sum(examples)
+        torch.testing.assert_close(moved, world.first.flat + weighted_mean(uploads.delta, share), rtol=0, atol=1e-7)
+        assert columns["plain"] == plain
+        assert (columns["partner_bytes"] > 0) == (plain == 0)
+
+    def test_runs_of_before_have_no_such_column(self, tiny: Tiny):
+        world = world_of(tiny(SECURE, "aggregator.least=1"))
+        _, columns = folded(world, uploads_like(torch.zeros(1, world.layout.size), [10]))
+        assert set(columns) == {"dropped", "vanished", "partner_bytes"}
+        assert columns["partner_bytes"] > 0
+
 
 class TestRun:
     def test_bytes_by_hand(self, tiny: Tiny):

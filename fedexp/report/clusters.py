@@ -1,0 +1,20 @@
+"""`clusters.png` and `client_accuracy.png` of a run folder, from the tables in it."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from fedexp.report import client_accuracy, membership
+
+
+def draw(folder: Path, clients: int, rounds: int, prefix: str = "", into: Path | None = None) -> list[str]:
+    """Draws what the folder has tables for and returns the names, `prefix` before them, without their ending."""
+    into, drawn = into or folder, []
+    if (folder / "clusters.csv").is_file():
+        events = pd.read_csv(folder / "clusters.csv")
+        drawn.append(f"{prefix}clusters")
+        membership.draw(into / f"{drawn[-1]}.png", events, clients, rounds)
+    if (folder / "client_accuracy.csv").is_file():
+        drawn.append(f"{prefix}client_accuracy")
+        client_accuracy.draw(into / f"{drawn[-1]}.png", pd.read_csv(folder / "client_accuracy.csv"))
+    return drawn
