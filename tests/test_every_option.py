@@ -29,6 +29,7 @@ NEEDS = {
     "federation=subject": ("dataset.subjects=4",),
     "features=autoencoder": PUBLIC,
     "pretraining=public": PUBLIC,
+    "clustering=output_similarity": PUBLIC,
     "stop=simulated_time": (SIMULATED,),
     "selector=fedcs": (SIMULATED,),
     "selector=hybridfl": (SIMULATED, "selector.upload_permission=0.9", "selector.round_s=2"),
