@@ -20,6 +20,7 @@ ROOMS = (
     "federations",
     "features",
     "pretraining",
+    "clusterings",
     "report",
     "shapley",
     "matching",
@@ -79,6 +80,22 @@ def test_the_round_fits_on_one_screen():
     assert run_round.end_lineno is not None
     assert run_round.end_lineno - run_round.lineno < 30
     assert not [node for node in ast.walk(run_round) if isinstance(node, ast.If | ast.IfExp)]
+
+
+def test_no_branch_on_clustering_in_the_rounds():
+    branches = (ast.If, ast.IfExp, ast.While, ast.Match, ast.comprehension)
+    for name in ("round.py", "run.py", "context.py", "world.py", "kept.py", "personal.py"):
+        for node in ast.walk(ast.parse((PACKAGE / name).read_text())):
+            tests = node.ifs if isinstance(node, ast.comprehension) else [getattr(node, "test", node)]
+            if isinstance(node, branches):
+                assert not [test for test in tests if "cluster" in ast.unparse(test)], f"{name}:{node}"
+
+
+def test_no_clustering_is_named_outside_its_room():
+    names = {path.stem for path in (PACKAGE / "clusterings").glob("*.py")} - {"__init__", "clustering", "predictions"}
+    for path in PACKAGE.rglob("*.py"):
+        if path.parent.name != "clusterings":
+            assert not {name.split(".")[-1] for name in imports(path) if ".clusterings." in name} & names, path
 
 
 def test_metrics_are_pure():

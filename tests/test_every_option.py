@@ -33,6 +33,7 @@ NEEDS = {
     "setting=personal_autoencoder": ("dataset.subjects=6",),
     "features=autoencoder": PUBLIC,
     "pretraining=public": PUBLIC,
+    "clustering=output_similarity": PUBLIC,
     "stop=simulated_time": (SIMULATED,),
     "selector=fedcs": (SIMULATED,),
     "selector=hybridfl": (SIMULATED, "selector.upload_permission=0.9", "selector.round_s=2"),

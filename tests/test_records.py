@@ -44,6 +44,14 @@ def test_truncation_keeps_whole_lines_up_to_a_round(tmp_path: Path, upto: int, t
     assert path.read_bytes() == b"round,a\n1,5\n2,6\n3,7\n"[: 8 + 4 * left]
 
 
+def test_what_precedes_the_first_round_goes_with_it(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    for upto, left in ((1, b"round,a\n0,5\n1,6\n"), (0, b"round,a\n")):
+        path.write_bytes(b"round,a\n0,5\n1,6\n2,7\n")
+        truncate(path, upto)
+        assert path.read_bytes() == left
+
+
 def test_a_cut_header_starts_the_table_anew(tmp_path: Path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"roun")

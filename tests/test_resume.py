@@ -139,6 +139,56 @@ def test_a_killed_run_prepares_again_what_the_server_had_learnt(tmp_path: Path):
     assert torch.equal(model(tmp_path / "run"), model(tmp_path / "whole"))
 
 
+CLUSTERED = (
+    "dataset=synthetic",
+    "dataset.subjects=15",
+    "dataset.groups=3",
+    "dataset.train_size=6000",
+    "dataset.test_size=300",
+    "federation=subject",
+    "federation.server_persons=3",
+    "scenario.participants=12",
+    "clustering=output_similarity",
+    "clustering.threshold=1.4",
+    "clustering.arrivals=[2:3,4:2]",
+    "clustering.admitted=1",
+    "clustering.take=0.7",
+    "evaluation.personal_fraction=0.2",
+    "rounds=9",
+    "engine=loop",
+    "engine.workers=1",
+    "pictures=false",
+)
+
+
+@pytest.fixture(scope="module")
+def clustered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("clustered")
+    finish(start(folder, "run", *CLUSTERED, "hydra.run.dir=run"))
+    return folder / "run"
+
+
+@pytest.mark.parametrize("kept_every", [0, 1000])
+def test_a_killed_run_with_a_queue_loses_nobody(clustered: Path, tmp_path: Path, kept_every: int):
+    """With a state of each round, and without any: what happened before round 1 is then written anew."""
+    process = start(tmp_path, "run", *CLUSTERED, f"checkpoint_s={kept_every}", "hydra.run.dir=run")
+    wait_for_rounds(tmp_path / "run", 4, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert (tmp_path / "run" / "state.pt").exists() == (kept_every == 0)
+    if kept_every == 0:
+        saved = torch.load(tmp_path / "run" / "state.pt", weights_only=True)
+        assert len(saved["memory"]["clustering"]["waiting"]) > 0
+    finish(start(tmp_path, "resume", "run"))
+    assert kept_bytes(tmp_path / "run") == kept_bytes(clustered)
+    for name in ("clients.csv", "clusters.csv"):
+        assert (tmp_path / "run" / name).read_bytes() == (clustered / name).read_bytes()
+    states = [torch.load(folder / "state.pt", weights_only=True) for folder in (tmp_path / "run", clustered)]
+    one, other = ([flat for flat, _ in state["models"]] for state in states)
+    assert len(one) == 4
+    assert all(torch.equal(flat, same) for flat, same in zip(one, other, strict=True))
+
+
 def test_kill_with_workers_leaves_no_process_and_resumes(whole: Path, tmp_path: Path):
     run = tmp_path / "run"
     process = start(tmp_path, "run", *WORDS, "hydra.run.dir=run", "engine.workers=2")

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch.nn import functional as F
 from fedexp import spec
 from fedexp.aggregators.fedavg import weighted_mean
 from fedexp.division import split_validation
-from fedexp.round import fold, gathered, run_round
+from fedexp.round import fold, gathered, moving, run_round
 from fedexp.run import RunError, rounds, run
 from fedexp.selectors.random import sample_clients
 from fedexp.training.workers import Crew
@@ -213,3 +214,27 @@ def test_buffers_of_a_training_that_is_not_finite_are_not_kept(tiny: Tiny):
     state, row, _ = run_round(world.exp, world, world.beginning())
     assert row["aggregator.dropped"] == 3
     assert len(state.memory["personal"]["owner"]) == 0
+
+
+def test_models_that_nothing_came_for_rest(tiny: Tiny):
+    """Of three the second is given two rows; what is remembered and reported of the others is nobody's."""
+    world = world_of(tiny("aggregator=krum", "server_optimizer=momentum", "scenario.byzantine=1"))
+    models = tuple(Weights(world.first.flat + number, world.layout) for number in range(3))
+    owner, ones = np.arange(4), np.ones(4)
+    delta = torch.randn(4, world.layout.size, generator=torch.Generator().manual_seed(0))
+    uploads = Uploads(owner, np.array([1, 1, 1, 1]), np.full(4, 9), ones, delta, ones, ones)
+    following, memory = fold(world.exp, models, uploads, {}, world.at(1))
+    assert [after is before for after, before in zip(following, models, strict=True)] == [True, False, True]
+    alone, one = fold(world.exp, models[1:2], replace(uploads, model=owner * 0), {}, world.at(1))
+    assert torch.equal(alone[0].flat, following[1].flat)
+    assert one["aggregator"]["columns"] == memory["aggregator"]["columns"]
+    assert memory["server_optimizer"].keys() - {"columns"} == {"1"}
+    again, later = fold(world.exp, following, uploads.where(owner[:0]), memory, world.at(2))
+    assert again[0] is following[0]
+    assert later["server_optimizer"].keys() - {"columns"} == {"1", "2"}
+
+
+def test_which_models_move():
+    assert moving(4, np.array([3, 1, 3])) == [1, 3]
+    assert moving(4, np.zeros(0, np.int64)) == [1, 2, 3]
+    assert moving(1, np.zeros(0, np.int64)) == moving(1, np.zeros(2, np.int64)) == [0]

@@ -57,7 +57,8 @@ class Queued(Clustering):
     def check(self) -> None:
         if scheduled(self.arrivals) and self.rate:
             raise ConfigError(
-                f"{type(self).__name__} must have arrivals or a rate, got both, rate={self.rate:g}; leave one out"
+                f"{type(self).__name__}.arrivals must be [] where there is a rate of them, "
+                f"got {list(self.arrivals)}; leave one out"
             )
 
     def refuse(self, clients: int | None) -> None:
