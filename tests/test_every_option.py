@@ -27,9 +27,10 @@ NEEDS = {
     "model=keras_cnn": IMAGES,
     "model=har_cnn": ("dataset.shape=[3,16]",),
     "federation=subject": ("dataset.subjects=4",),
-    "setting=five_persons": ("dataset.subjects=6",),
-    "setting=ten_persons": ("dataset.subjects=11",),
-    "setting=ten_clients": ("dataset.subjects=11",),
+    "setting=five_persons": ("dataset.subjects=6", "dataset.shape=[6,16]"),
+    "setting=ten_persons": ("dataset.subjects=11", "dataset.shape=[6,16]"),
+    "setting=ten_clients": ("dataset.subjects=11", "dataset.shape=[6,16]"),
+    "setting=pooled": ("dataset.shape=[6,16]",),
     "setting=personal_autoencoder": ("dataset.subjects=6",),
     "features=autoencoder": PUBLIC,
     "pretraining=public": PUBLIC,
@@ -118,6 +119,13 @@ def test_pictures_are_drawn_unless_they_are_not_wanted(tiny: Callable[..., dict[
     for name in ("curves.png", "federation.png"):
         assert (tmp_path / "drawn" / name).read_bytes().startswith(b"\x89PNG")
         assert not (tmp_path / "plain" / name).exists()
+
+
+def test_a_setting_inside_an_experiment_decides_its_parts(tiny: Callable[..., dict[str, Any]]):
+    words = (*NEEDS["experiment=clustered_har"], "setting=personal_autoencoder")
+    config = tiny("experiment=clustered_har", *words)
+    targets = {config[name]["_target_"].rpartition(".")[2] for name in ("model", "local", "features", "clustering")}
+    assert targets == {"MLP", "PersonalLayer", "Autoencoder", "OutputSimilarity"}
 
 
 @pytest.mark.parametrize("engine", ["loop", "stacked"])

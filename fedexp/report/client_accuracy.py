@@ -57,7 +57,7 @@ def _draw_clients(axes: "Axes", table: pd.DataFrame) -> None:
     for left in place[1:]:
         axes.axvline(left - 0.5, color="#eeeeee", linewidth=0.8, zorder=0)
     names = [f"{client}\n({cluster})" for client, cluster in zip(table["client"], table["cluster"], strict=True)]
-    axes.set_xticks([*place, end], labels=[*names, "mean"], fontsize=9)
+    axes.set_xticks(np.append(place, end), labels=[*names, "mean"], fontsize=9)
     axes.set_xlabel("Client, (its cluster)")
 
 

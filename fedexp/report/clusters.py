@@ -13,6 +13,7 @@ def draw(folder: Path, clients: int, rounds: int, prefix: str = "", into: Path |
     if (folder / "clusters.csv").is_file():
         events = pd.read_csv(folder / "clusters.csv")
         drawn.append(f"{prefix}clusters")
+        clients = max(clients, 1 + max(events["client"].tolist())) if len(events) else clients
         membership.draw(into / f"{drawn[-1]}.png", events, clients, rounds)
     if (folder / "client_accuracy.csv").is_file():
         drawn.append(f"{prefix}client_accuracy")

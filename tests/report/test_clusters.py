@@ -1,0 +1,120 @@
+"""The pictures of a clustered run, and the table that one of them is drawn from."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedexp.client_accuracy import COLUMNS
+from fedexp.report import client_accuracy, clusters, membership, methods, pictures, runs
+from fedexp.run import run
+
+# Client 0 joins at once, 1 arrives in round 1 and waits two rounds, 2 changes its cluster (IFCA), 3 never comes.
+EVENTS = pd.DataFrame(
+    [
+        (0, "server_model", 0, 0, None),
+        (0, "birth", 0, 1, None),
+        (0, "queue", 0, 1, None),
+        (1, "join", 0, 1, None),
+        (1, "model", 0, 1, None),
+        (1, "join", 2, 2, None),
+        (1, "queue", 1, 1, 0.5),
+        (1, "model", -1, 0, None),
+        (3, "join", 1, 1, None),
+        (3, "leave", 2, 2, None),
+        (3, "join", 2, 1, None),
+        (3, "model", 2, 1, None),
+    ],
+    columns=["round", "event", "client", "cluster", "distance"],
+)
+
+
+def is_picture(path: Path) -> bool:
+    return path.read_bytes().startswith(b"\x89PNG")
+
+
+class TestMembership:
+    def test_by_hand(self):
+        found = membership.memberships(EVENTS, 4, 3)
+        assert found.cluster.tolist() == [[1, 1, 1, 1], [0, 1, 1, 1], [0, 2, 2, 1], [0, 0, 0, 0]]
+        assert np.argwhere(found.waiting).tolist() == [[0, 0], [1, 1], [1, 2]]
+        assert np.argwhere(found.trained).tolist() == [[0, 1], [2, 3]]
+
+    def test_rounds_that_a_resumed_run_has_not_reached_are_left_out(self):
+        found = membership.memberships(EVENTS, 3, 2)
+        assert found.cluster[2].tolist() == [0, 2, 2]
+        assert found.waiting[1].tolist() == [False, True, True]
+
+    @pytest.mark.parametrize(("events", "clients"), [(EVENTS, 4), (EVENTS, 300), (EVENTS.iloc[:0], 2)])
+    def test_drawn(self, events: pd.DataFrame, clients: int, tmp_path: Path):
+        membership.draw(tmp_path / "clusters.png", events, clients, 3)
+        assert is_picture(tmp_path / "clusters.png")
+
+    def test_more_clusters_than_colours(self, tmp_path: Path):
+        rows = [(0, "join", client, client + 1, None) for client in range(20)]
+        membership.draw(tmp_path / "clusters.png", pd.DataFrame(rows, columns=EVENTS.columns), 20, 1)
+        assert membership.color_of(1) == membership.color_of(8)
+
+
+@pytest.mark.parametrize("clients", [1, 5, 60])
+def test_accuracy_is_drawn_even_without_an_ensemble(clients: int, tmp_path: Path):
+    table = pd.DataFrame({name: np.linspace(0, 1, clients) for name in COLUMNS}).assign(client=range(clients))
+    client_accuracy.draw(tmp_path / "all.png", table)
+    client_accuracy.draw(tmp_path / "some.png", table.assign(mean=np.nan))
+    assert is_picture(tmp_path / "all.png")
+    assert is_picture(tmp_path / "some.png")
+
+
+CLUSTERED = ("clustering=output_similarity", "scenario.public_fraction=0.2", "evaluation.personal_fraction=0.3")
+
+
+class TestRun:
+    def test_what_a_clustered_run_leaves(self, tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+        run(tiny("pictures=true", "clustering.threshold=1e9", *CLUSTERED), tmp_path)
+        assert is_picture(tmp_path / "clusters.png")
+        assert is_picture(tmp_path / "client_accuracy.png")
+        table, metrics = pd.read_csv(tmp_path / "client_accuracy.csv"), pd.read_csv(tmp_path / "metrics.csv")
+        assert tuple(table.columns) == COLUMNS
+        assert (table["cluster"] == 1).all()
+        last = metrics.iloc[-1]
+        assert table["personal"].mean() == pytest.approx(last["personal_accuracy"])
+        assert table["inside"].mean() == pytest.approx(last["clusters.inside"])
+        assert table["global"].mean() == pytest.approx(last["clusters.global_inside"])
+        for way in ("vote", "max", "mean", "nearest"):
+            assert table[way].tolist() == table["inside"].tolist(), "one cluster has one answer"
+
+    def test_the_personal_layer_is_in_the_own_models_alone(self, tiny: Callable[..., dict[str, Any]], tmp_path: Path):
+        run(tiny("local=personal_layer", "clustering.threshold=1e9", "local.lr=1", *CLUSTERED), tmp_path)
+        table = pd.read_csv(tmp_path / "client_accuracy.csv")
+        last = pd.read_csv(tmp_path / "metrics.csv").iloc[-1]
+        assert table["personal"].mean() == pytest.approx(last["personal_accuracy"])
+        assert table["personal"].tolist() != table["inside"].tolist()
+
+    @pytest.mark.parametrize("words", [(), (*CLUSTERED[:2], "pictures=true")])
+    def test_nothing_is_written_without_clusters_or_held_out_examples(
+        self, tiny: Callable[..., dict[str, Any]], words: tuple[str, ...], tmp_path: Path
+    ):
+        run(tiny(*words), tmp_path)
+        assert not (tmp_path / "client_accuracy.csv").exists()
+        assert not (tmp_path / "client_accuracy.png").exists()
+        assert (tmp_path / "clusters.png").exists() == bool(words)
+
+
+def test_a_report_shows_the_first_run_of_each_method(make_run: Callable[..., Path], tmp_path: Path):
+    for name, seed in (("0", 0), ("1", 1)):
+        EVENTS.to_csv(make_run(name, seed=seed) / "clusters.csv", index=False)
+    make_run("2", choices={"selector": "other"})
+    drawn = pictures.draw(tmp_path / "out", methods.group(runs.collect([tmp_path])[0]))
+    shown = [one for one in drawn if one.title == "Clusters"]
+    assert [one.name for one in shown] == ["method_1_clusters"]
+    assert shown[0].caption.endswith("seed 0.")
+    assert is_picture(tmp_path / "out" / "method_1_clusters.png")
+
+
+def test_clients_that_no_table_counted_are_drawn(tmp_path: Path):
+    EVENTS.to_csv(tmp_path / "clusters.csv", index=False)
+    assert clusters.draw(tmp_path, 1, 3) == ["clusters"]
+    assert is_picture(tmp_path / "clusters.png")
