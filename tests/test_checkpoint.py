@@ -79,11 +79,25 @@ def test_every_kind_of_value_comes_back(tmp_path: Path):
     assert found[1] == MADE_BY
 
 
+SPENT = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3", "aggregator.weighting=uniform")
+ASKED = {
+    "stop=privacy_budget": ("privacy=dp_sgd", *SPENT, "stop.epsilon=1000"),
+    "privacy=dp_sgd": SPENT,
+    "privacy=client_local": SPENT,
+    "privacy=client_central": SPENT,
+    "clustering=output_similarity": ("scenario.public_fraction=0.2",),
+}
+
+
 def remembering() -> list[tuple[str, ...]]:
     """Every option of the roles that have a memory, and a model whose clients keep columns."""
-    roles = ("selector", "fleet", "aggregator", "server_optimizer", "stop")
+    roles = ("selector", "fleet", "aggregator", "server_optimizer", "stop", "privacy", "clustering", "local")
     options = [(role, path.stem) for role in roles for path in sorted((conf_dir() / role).glob("*.yaml"))]
-    parts = [("fleet=simulated", f"{role}={option}") for role, option in options if option != "none"]
+    parts = [
+        ("fleet=simulated", f"{role}={option}", *ASKED.get(f"{role}={option}", ()))
+        for role, option in options
+        if option != "none"
+    ]
     return [*parts, ("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]")]
 
 
