@@ -90,15 +90,7 @@ class Queued(Clustering):
         waited = ctx.round - there.since[joining]
         there = there.admitted(joining)
         cluster = there.of(plan.owner)
-        chosen = np.sort(
-            np.concatenate(
-                [
-                    self._drawn(np.flatnonzero(cluster == one), one, ctx)
-                    for one in np.unique(cluster[cluster > 0]).tolist()
-                ]
-                or [np.zeros(0, np.int64)]
-            )
-        )
+        chosen = self._drawn(cluster, ctx)
         plan, cluster = plan.where(chosen), cluster[chosen]
         events += [
             (ctx.round, "model", int(client), int(own), None) for client, own in zip(plan.owner, cluster, strict=True)
@@ -167,8 +159,12 @@ class Queued(Clustering):
         ]
         return order[0 if number == 0 else upto[0] : upto[-1]]
 
-    def _drawn(self, members: np.ndarray, cluster: int, ctx: Context) -> np.ndarray:
-        count = math.ceil(self.take * len(members) - 1e-9)
-        return (
-            members if count == len(members) else ctx.rng("clustering", cluster).choice(members, count, replace=False)
-        )
+    def _drawn(self, cluster: np.ndarray, ctx: Context) -> np.ndarray:
+        """The places of those that take part, ascending, given the cluster of each candidate (0: in none)."""
+        drawn = [np.zeros(0, dtype=np.int64)]
+        for one in np.unique(cluster[cluster > 0]).tolist():
+            members = np.flatnonzero(cluster == one)
+            count = math.ceil(self.take * len(members) - 1e-9)
+            all_of_them = count == len(members)
+            drawn.append(members if all_of_them else ctx.rng("clustering", one).choice(members, count, replace=False))
+        return np.sort(np.concatenate(drawn))
