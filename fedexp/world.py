@@ -88,7 +88,8 @@ class World:
     @cached_property
     def gradients(self) -> Gradients:
         """Gradients of single training examples."""
-        network = self.exp.model.network(self.exp.dataset.facts(self.exp.data_dir)).to(self.first.flat.device)
+        facts = self.exp.features.facts(self.exp.dataset.facts(self.exp.data_dir))
+        network = self.exp.model.network(facts).to(self.first.flat.device)
         clip = self.exp.privacy.example_clip or math.inf
         return Gradients(network, self.layout, clip, self.train)
 

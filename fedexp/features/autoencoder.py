@@ -91,8 +91,7 @@ class Code(Encoding):
         return replace(split, x=torch.cat(codes))
 
     def data(self, data: Data, rng: Streams) -> Data:
-        plain = Data(data.train, data.test, data.class_names)  # codes need no normalisation
-        return super().data(plain, rng)
+        return super().data(replace(data, scale=1.0, mean=(0.0,), std=(1.0,)), rng)  # codes need no normalisation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from torch import nn
 from fedexp import spec
 from fedexp.data.dataset import Data, Facts, Split
 from fedexp.features.autoencoder import Autoencoder, Code, Scaling, coder, noised
+from fedexp.round import run_round
 from fedexp.run import run
 from fedexp.spec import ConfigError
 from fedexp.streams import stream
@@ -160,3 +161,21 @@ class TestRefusals:
 def test_the_models_facts_are_the_codes():
     facts = Facts((6, 128), 12, 100, 21)
     assert Autoencoder(code=9).facts(facts) == Facts((9,), 12, 100, 21)
+
+
+def test_an_audit_looks_at_gradients_of_the_network_that_sees_codes(tiny: Tiny):
+    privacy = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
+    world = world_of(
+        tiny(*WORDS, *privacy, "local.batch_size=4", "audit=canaries", "audit.count=31", "audit.guesses=0.4")
+    )
+    rows = world.gradients.each(world.first.flat, np.arange(3))
+    assert rows.shape == (3, world.layout.parameters)
+    assert run_round(world.exp, world, world.beginning())[0].memory["audit"]["score"].any()
+
+
+def test_what_is_known_of_groups_is_known_of_codes_too(tiny: Tiny):
+    grouped = ("dataset.subjects=4", "dataset.groups=2", "federation=subject", "federation.server_persons=1")
+    coded, plain = (world_of(tiny(*grouped, *words)) for words in (("features=autoencoder", "features.epochs=1"), ()))
+    assert coded.groups is not None
+    assert plain.groups is not None
+    assert coded.groups.tolist() == plain.groups.tolist()
