@@ -39,8 +39,9 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     memory = state.memory.get("clustering", {})
     answering = together(world, [state.models[number] for number in inhabited(exp, world, state)])
     owner = measured_clients(exp, world) if exp.evaluation.personal_fraction else np.zeros(0, dtype=np.int64)
-    owner = owner[exp.clustering.model_of(owner, memory) > 0]
-    living = inside(world, state.models, owner, exp.clustering.model_of(owner, memory))
+    number = exp.clustering.model_of(owner, memory)
+    owner, number = owner[number > 0], number[number > 0]
+    living = inside(world, state.models, owner, number)
     for work in (answering, living):
         world.crew.defer(work)
 

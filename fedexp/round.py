@@ -12,7 +12,6 @@ from fedexp.experiment import Experiment
 from fedexp.kept import keep, restored, without_unsent
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Task
-from fedexp.training.workers import Work
 from fedexp.values import SERVER, Memory, Plan, State, Trained, Uploads, Weights, finite
 from fedexp.world import World
 
@@ -87,11 +86,8 @@ def train(  # noqa: PLR0913
     )
     start, anchor = exp.local.begin(received, plan.owner, mem.get("local", {}), ctx)
     task = Task(start, anchor, plan, batches, exp.seed, ctx.round)
-    work = Work(start.new_zeros((len(plan.owner), world.layout.size + world.losses_told)))
-    for rows in world.trainer.groups(task, world.crew.size):
-        work.jobs.append((rows, lambda rows=rows: world.train_rows(task, rows)))
-    world.crew.execute(work)
-    rows, losses = work.out[:, : world.layout.size], work.out[:, world.layout.size :].cpu().double().numpy()
+    out = world.trained(task, world.losses_told, world.train_rows)
+    rows, losses = out[:, : world.layout.size], out[:, world.layout.size :].cpu().double().numpy()
     trained = Trained(plan.owner, np.array([each.steps for each in batches], np.int64), received, start, rows)
     mem["privacy"] = exp.privacy.spend(trained.owner, trained.steps, mem.get("privacy", {}), ctx)
     mem["personal"] = keep(exp, world.layout, trained, mem.get("personal", {}))

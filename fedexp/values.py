@@ -25,6 +25,14 @@ def finite(rows: torch.Tensor) -> np.ndarray:
     return rows.isfinite().all(dim=1).cpu().numpy()
 
 
+def looked_up(owner: np.ndarray, known: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The value of each `owner [n]`, given those of `known [m]`, ascending; 0 for whom there is none."""
+    if not len(known):
+        return np.zeros(len(owner), dtype=values.dtype)
+    place = np.searchsorted(known, owner).clip(max=len(known) - 1)
+    return np.where(known[place] == owner, values[place], 0)
+
+
 @dataclass(frozen=True)
 class Layout:
     """Names and shapes of one network's entries in a flat row: trainable first, float buffers after them."""

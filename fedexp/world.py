@@ -1,6 +1,7 @@
 """What does not change during a run: tensors on the device, the network, the federation, the engine."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -124,9 +125,13 @@ class World:
         )
         start, anchor = exp.local.begin(row.expand(len(owner), -1), owner, {}, ctx)
         task = Task(start, anchor, plan, batches, exp.seed, ctx.round)
-        work = Work(start.new_zeros((len(owner), self.layout.size)))
+        return self.trained(task, 2, self.trainer.run)[:, : self.layout.size]
+
+    def trained(self, task: Task, told: int, run: Callable[[Task, np.ndarray], torch.Tensor]) -> torch.Tensor:
+        """What `run` makes of all rows of a task, `[C, D + told]`, its groups of rows shared out."""
+        work = Work(task.start.new_zeros((len(task.start), self.layout.size + told)))
         for rows in self.trainer.groups(task, self.crew.size):
-            work.jobs.append((rows, lambda rows=rows: self.trainer.run(task, rows)[:, : self.layout.size]))
+            work.jobs.append((rows, lambda rows=rows: run(task, rows)))
         self.crew.execute(work)
         return work.out
 

@@ -1,17 +1,19 @@
 """Configs, worlds and data folders for all tests."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hydra import compose, initialize_config_dir
 from hypothesis import settings
 from omegaconf import OmegaConf
 
 from fedexp import one_at_a_time, spec
 from fedexp.conf_dir import conf_dir
+from fedexp.examples import Examples
 from fedexp.experiment import Experiment
 from fedexp.resolvers import register_resolvers
 
@@ -61,6 +63,16 @@ def tiny() -> Callable[..., dict[str, Any]]:
         return config(*made, *TINY, *overrides)
 
     return composed
+
+
+@pytest.fixture
+def _double(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Trains in float64, where rounding can neither hide a wrong formula nor be amplified into a difference."""
+    inputs = Examples.inputs
+    monkeypatch.setattr(Examples, "inputs", lambda self, index: inputs(self, index).double())
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import os
 import random as chance  # noqa: TID251 - when the test kills is no draw of a run
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 import torch
 import yaml
+from groups import GROUPED, SIMILAR
 
 from fedexp import checkpoint
 from fedexp.launch import resume
@@ -97,67 +99,60 @@ def test_killed_at_random_points(whole: Path, tmp_path: Path):
 
 
 def test_killed_before_the_first_state_starts_over(whole: Path, tmp_path: Path):
-    run = tmp_path / "run"
-    process = start(tmp_path, "run", *WORDS, "hydra.run.dir=run", "checkpoint_s=1000")
-    wait_for_rounds(run, 2, process)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+    run = kill_after(2, tmp_path, *WORDS, "checkpoint_s=1000")
     assert not (run / "state.pt").exists()
     finish(start(tmp_path, "resume", "run"))
     assert kept_bytes(run) == kept_bytes(whole)
 
 
+MADE = ("dataset=synthetic", "dataset.train_size=2000", "scenario.clients=20", "scenario.participants=4")
+QUICK = ("rounds=8", "engine=loop", "engine.workers=1", "pictures=false")
+
+
+def kill_after(rounds: int, folder: Path, *words: str) -> Path:
+    """A run that was killed after so many of its rounds; started again where it was over before the kill came."""
+    for _ in range(20):
+        process = start(folder, "run", *words, "hydra.run.dir=run")
+        wait_for_rounds(folder / "run", rounds, process)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if process.returncode == -signal.SIGKILL:
+            return folder / "run"
+        shutil.rmtree(folder / "run")
+    raise AssertionError("the run was always over before it could be killed")
+
+
+def assert_resumes(folder: Path, *words: str) -> None:
+    """Killed after three rounds and resumed, a run ends as the one that was left alone."""
+    finish(start(folder, "run", *words, "hydra.run.dir=whole"))
+    run, whole = kill_after(3, folder, *words, "checkpoint_s=0"), folder / "whole"
+    finish(start(folder, "resume", "run"))
+    assert kept_bytes(run) == kept_bytes(whole)
+    assert (run / "clients.csv").read_bytes() == (whole / "clients.csv").read_bytes()
+    assert torch.equal(model(run), model(whole))
+
+
 @pytest.mark.parametrize("privacy", ["dp_sgd", "client_central"])
 def test_a_killed_private_run_goes_on_with_its_ledger_and_its_noise(tmp_path: Path, privacy: str):
     spent = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3", "local.batch_size=10")
-    made = ("dataset=synthetic", "dataset.train_size=2000", "scenario.clients=20", "scenario.participants=4")
-    quick = ("rounds=8", "engine=loop", "engine.workers=1", "checkpoint_s=0", "pictures=false")
     adapts = ("aggregator.weighting=uniform", "privacy.quantile=0.5") if privacy == "client_central" else ()
-    words = (*made, *quick, f"privacy={privacy}", *spent, *adapts)
-    finish(start(tmp_path, "run", *words, "hydra.run.dir=whole"))
-    process = start(tmp_path, "run", *words, "hydra.run.dir=run")
-    wait_for_rounds(tmp_path / "run", 3, process)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    finish(start(tmp_path, "resume", "run"))
-    assert kept_bytes(tmp_path / "run") == kept_bytes(tmp_path / "whole")
-    assert (tmp_path / "run" / "clients.csv").read_bytes() == (tmp_path / "whole" / "clients.csv").read_bytes()
-    assert torch.equal(model(tmp_path / "run"), model(tmp_path / "whole"))
+    assert_resumes(tmp_path, *MADE, *QUICK, f"privacy={privacy}", *spent, *adapts)
 
 
 def test_a_killed_run_prepares_again_what_the_server_had_learnt(tmp_path: Path):
-    made = ("dataset=synthetic", "dataset.train_size=2000", "scenario.clients=20", "scenario.participants=4")
     public = ("scenario.public_fraction=0.2", "features=autoencoder", "features.epochs=2", "pretraining=public")
-    words = (*made, *public, "rounds=8", "engine=loop", "engine.workers=1", "checkpoint_s=0", "pictures=false")
-    finish(start(tmp_path, "run", *words, "hydra.run.dir=whole"))
-    process = start(tmp_path, "run", *words, "hydra.run.dir=run")
-    wait_for_rounds(tmp_path / "run", 3, process)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    finish(start(tmp_path, "resume", "run"))
-    assert kept_bytes(tmp_path / "run") == kept_bytes(tmp_path / "whole")
-    assert torch.equal(model(tmp_path / "run"), model(tmp_path / "whole"))
+    assert_resumes(tmp_path, *MADE, *QUICK, *public)
 
 
 CLUSTERED = (
-    "dataset=synthetic",
-    "dataset.subjects=15",
-    "dataset.groups=3",
-    "dataset.train_size=6000",
-    "dataset.test_size=300",
-    "federation=subject",
-    "federation.server_persons=3",
-    "scenario.participants=12",
-    "clustering=output_similarity",
-    "clustering.threshold=1.4",
+    *GROUPED,
+    *SIMILAR,
+    *QUICK,
     "clustering.arrivals=[2:3,4:2]",
     "clustering.admitted=1",
     "clustering.take=0.7",
     "evaluation.personal_fraction=0.2",
     "rounds=9",
-    "engine=loop",
-    "engine.workers=1",
-    "pictures=false",
 )
 
 
@@ -171,19 +166,16 @@ def clustered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("kept_every", [0, 1000])
 def test_a_killed_run_with_a_queue_loses_nobody(clustered: Path, tmp_path: Path, kept_every: int):
     """With a state of each round, and without any: what happened before round 1 is then written anew."""
-    process = start(tmp_path, "run", *CLUSTERED, f"checkpoint_s={kept_every}", "hydra.run.dir=run")
-    wait_for_rounds(tmp_path / "run", 4, process)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    assert (tmp_path / "run" / "state.pt").exists() == (kept_every == 0)
+    run = kill_after(4, tmp_path, *CLUSTERED, f"checkpoint_s={kept_every}")
+    assert (run / "state.pt").exists() == (kept_every == 0)
     if kept_every == 0:
-        saved = torch.load(tmp_path / "run" / "state.pt", weights_only=True)
+        saved = torch.load(run / "state.pt", weights_only=True)
         assert len(saved["memory"]["clustering"]["waiting"]) > 0
     finish(start(tmp_path, "resume", "run"))
-    assert kept_bytes(tmp_path / "run") == kept_bytes(clustered)
+    assert kept_bytes(run) == kept_bytes(clustered)
     for name in ("clients.csv", "clusters.csv"):
-        assert (tmp_path / "run" / name).read_bytes() == (clustered / name).read_bytes()
-    states = [torch.load(folder / "state.pt", weights_only=True) for folder in (tmp_path / "run", clustered)]
+        assert (run / name).read_bytes() == (clustered / name).read_bytes()
+    states = [torch.load(folder / "state.pt", weights_only=True) for folder in (run, clustered)]
     one, other = ([flat for flat, _ in state["models"]] for state in states)
     assert len(one) == 4
     assert all(torch.equal(flat, same) for flat, same in zip(one, other, strict=True))

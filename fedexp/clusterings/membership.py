@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedexp.values import Memory
+from fedexp.values import Memory, looked_up
 
 NAMES = ("owner", "cluster", "waiting", "waits_for", "since")
 
@@ -32,10 +32,7 @@ class Membership:
 
     def of(self, owner: np.ndarray) -> np.ndarray:
         """The cluster of each of these clients; 0 for those in none."""
-        if not len(self.owner):
-            return np.zeros(len(owner), dtype=np.int64)
-        place = np.searchsorted(self.owner, owner).clip(max=len(self.owner) - 1)
-        return np.where(self.owner[place] == owner, self.cluster[place], 0)
+        return looked_up(owner, self.owner, self.cluster)
 
     def queued(self, client: int, cluster: int, number: int) -> "Membership":
         """With one more at the end of the queue."""

@@ -17,9 +17,9 @@ from typing import Annotated
 import numpy as np
 
 from fedexp.context import Context
-from fedexp.privacy.accounting import epsilons, noise_multiplier_for
+from fedexp.privacy.accounting import noise_multiplier_for
 from fedexp.privacy.clipping import clipped, noised
-from fedexp.privacy.settings import Settings
+from fedexp.privacy.settings import NOT_COVERED, Settings
 from fedexp.roles import LocalRule
 from fedexp.rows import distances_to
 from fedexp.spec import ConfigError, Positive, Range
@@ -43,19 +43,22 @@ class ClientCentral(Settings):
             rounds = np.array([self.rounds])
             sigma = noise_multiplier_for(self.epsilon, self.bound, np.array([rate]), rounds, self.accountant)
             part = replace(part, noise_multiplier=sigma, epsilon=None)
-        part.row_noise  # noqa: B018  (refuses a count that is noised too little)
+        part.refuse_quiet_count()
         return part
+
+    def refuse_quiet_count(self) -> None:
+        """Raises ConfigError where the count is noised so little that no noise of the rows could make up for it."""
+        if self.quantile is not None and self.noise and 2 * self.count_std <= self.noise:
+            raise ConfigError(
+                f"privacy.count_noise must be above half the noise multiplier, {self.noise / 2:.4g}, got "
+                f"{self.count_std:g}; raise it"
+            )
 
     @property
     def row_noise(self) -> float:
         """The noise multiplier that is left for the rows once the count has had its share."""
         if self.quantile is None or self.noise == 0:
             return self.noise
-        if 2 * self.count_std <= self.noise:
-            raise ConfigError(
-                f"privacy.count_noise must be above half the noise multiplier, {self.noise / 2:.4g}, got "
-                f"{self.count_std:g}; raise it"
-            )
         return (self.noise**-2 - (2 * self.count_std) ** -2) ** -0.5
 
     @property
@@ -72,8 +75,7 @@ class ClientCentral(Settings):
         clip = f"clip {self.norm:g}" if self.quantile is None else f"clip from {self.norm:g} on"
         return (
             f"{clip}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for one client more or less, "
-            f"against all who see the global models, the server being trusted; {amplified}. Losses and test figures in "
-            "this folder are the experimenter's and not covered"
+            f"against all who see the global models, the server being trusted; {amplified}. {NOT_COVERED}"
         )
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
@@ -81,15 +83,13 @@ class ClientCentral(Settings):
         clip, present, rounds = memory.get("clip", self.norm), len(uploads.owner), memory.get("rounds", 0) + 1
         std = self.row_noise * clip / max(1, present) ** 0.5
         delta = noised(clipped(uploads.delta, clip), uploads.owner, std, ctx)
-        rdp, pld = self._epsilons(rounds)
-        following = self._epsilons(rounds + 1)[0 if self.accountant == "rdp" else 1]
-        columns = {"epsilon_rdp": rdp, "epsilon_pld": pld, "epsilon_next": following, "noise_multiplier": self.noise}
+        columns = self.charges(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
         kept = {"rounds": rounds, "clip": self._next_clip(clip, uploads, ctx), "columns": columns | {"clip": clip}}
-        return replace(uploads, delta=delta), kept
+        return uploads.with_delta(delta), kept
 
     def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
-        rdp, pld = self._epsilons(memory.get("rounds", 0))
-        return {"epsilon_rdp": np.full(len(owner), rdp), "epsilon_pld": np.full(len(owner), pld)}
+        everyone = np.ones(len(owner), dtype=np.int64)
+        return self.spent(self.rate * everyone, self.noise, memory.get("rounds", 0) * everyone)
 
     def _next_clip(self, clip: float, uploads: Uploads, ctx: Context) -> float:
         if self.quantile is None or not len(uploads.owner):
@@ -97,7 +97,3 @@ class ClientCentral(Settings):
         short = int((distances_to(uploads.delta) <= clip).sum())
         noise = self.count_std * float(ctx.rng("privacy", "count").standard_normal())
         return clip * float(np.exp(-self.clip_lr * ((short + noise) / len(uploads.owner) - self.quantile)))
-
-    def _epsilons(self, rounds: int) -> tuple[float, float]:
-        rdp, pld = epsilons(np.array([self.rate]), self.noise, np.array([rounds]), self.bound)
-        return float(rdp[0]), float(pld[0])

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from fedexp.context import Context
-from fedexp.privacy.accounting import epsilons, noise_multiplier_for
+from fedexp.privacy.accounting import noise_multiplier_for
 from fedexp.privacy.clipping import clipped, noised
 from fedexp.privacy.ledger import Ledger
-from fedexp.privacy.settings import Settings
+from fedexp.privacy.settings import NOT_COVERED, Settings
 from fedexp.roles import LocalRule
 from fedexp.values import Memory, Uploads
 
@@ -37,8 +37,7 @@ class ClientLocal(Settings):
     def promise(self) -> str:
         return (
             f"clip {self.norm:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for all that a "
-            "client holds, against all who see its uploads, by every participation. Losses and test figures in this "
-            "folder are the experimenter's and not covered"
+            f"client holds, against all who see its uploads, by every participation. {NOT_COVERED}"
         )
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
@@ -47,15 +46,8 @@ class ClientLocal(Settings):
         own = noised(clipped(uploads.delta[place], self.norm), uploads.owner[honest], self.noise * self.norm, ctx)
         ledger = Ledger.load(memory).add(uploads.owner[honest], np.ones(len(honest), dtype=np.int64))
         most = np.array([ledger.count.max(initial=0)])
-        rdp, pld = self._epsilons(most)
-        following = self._epsilons(most + 1)[0 if self.accountant == "rdp" else 1]
-        columns = {"epsilon_rdp": float(rdp[0]), "epsilon_pld": float(pld[0]), "epsilon_next": float(following[0])}
-        memory = ledger.save() | {"columns": columns | {"noise_multiplier": self.noise}}
-        return replace(uploads, delta=uploads.delta.index_copy(0, place, own)), memory
+        memory = ledger.save() | {"columns": self.charges(ONE, self.noise / 2, most, most + 1)}
+        return uploads.with_delta(uploads.delta.index_copy(0, place, own)), memory
 
     def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
-        rdp, pld = self._epsilons(Ledger.load(memory).of(owner))
-        return {"epsilon_rdp": rdp, "epsilon_pld": pld}
-
-    def _epsilons(self, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return epsilons(np.ones(len(count)), self.noise / 2, count, self.bound)
+        return self.spent(np.ones(len(owner)), self.noise / 2, Ledger.load(memory).of(owner))

@@ -16,10 +16,10 @@ from torch import nn
 
 from fedexp.context import Context
 from fedexp.data.dataset import Facts
-from fedexp.privacy.accounting import epsilons, largest_epsilon, noise_multiplier_for
+from fedexp.privacy.accounting import noise_multiplier_for
 from fedexp.privacy.ledger import Ledger
 from fedexp.privacy.privacy import Sampling
-from fedexp.privacy.settings import Settings
+from fedexp.privacy.settings import NOT_COVERED, Settings
 from fedexp.roles import LocalRule, Model
 from fedexp.spec import ConfigError, option
 from fedexp.values import Memory
@@ -76,26 +76,17 @@ class DPSGD(Settings):
         )
         return (
             f"clip {self.norm:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for one "
-            f"example more or less of a client, against all who see its uploads; {assumption}. Losses and test figures "
-            "in this folder are the experimenter's and not covered"
+            f"example more or less of a client, against all who see its uploads; {assumption}. {NOT_COVERED}"
         )
 
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:
         ledger = Ledger.load(memory).add(owner, steps)
         rate, now = rates(ctx.rule, ctx.sizes), ledger.of(np.arange(ctx.clients))
         coming = now + ctx.rule.whole_steps(ctx.sizes)
-        columns = {
-            "epsilon_rdp": largest_epsilon(rate, self.noise, now, self.bound, "rdp"),
-            "epsilon_pld": largest_epsilon(rate, self.noise, now, self.bound, "pld"),
-            "epsilon_next": largest_epsilon(rate, self.noise, coming, self.bound, self.accountant),
-            "noise_multiplier": self.noise,
-        }
-        return ledger.save() | {"columns": columns}
+        return ledger.save() | {"columns": self.charges(rate, self.noise, now, coming)}
 
     def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
-        rate, steps = rates(ctx.rule, ctx.sizes[owner]), Ledger.load(memory).of(owner)
-        rdp, pld = epsilons(rate, self.noise, steps, self.bound)
-        return {"epsilon_rdp": rdp, "epsilon_pld": pld}
+        return self.spent(rates(ctx.rule, ctx.sizes[owner]), self.noise, Ledger.load(memory).of(owner))
 
 
 def rates(rule: LocalRule, sizes: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.values import SERVER, Memory
+from fedexp.values import SERVER, Memory, looked_up
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,4 @@ class Ledger:
 
     def of(self, owner: np.ndarray) -> np.ndarray:
         """What these clients have, int64 [n]; 0 for those who never did anything."""
-        if not len(self.owner):
-            return np.zeros(len(owner), dtype=np.int64)
-        place = np.searchsorted(self.owner, owner).clip(max=len(self.owner) - 1)
-        return np.where(self.owner[place] == owner, self.count[place], 0)
+        return looked_up(owner, self.owner, self.count)

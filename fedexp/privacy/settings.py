@@ -1,10 +1,16 @@
 """What every promise needs to be told: there are no defaults for how private is private enough."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
+import numpy as np
+
+from fedexp.privacy.accounting import Accountant, epsilons, largest_epsilon
 from fedexp.privacy.privacy import Privacy
 from fedexp.spec import ConfigError, Positive, Range
+from fedexp.values import Columns
+
+NOT_COVERED = "Losses and test figures in this folder are the experimenter's and not covered"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +25,7 @@ class Settings(Privacy):
     epsilon: Annotated[float, Positive] | None = None
     delta: Annotated[float, Range(0, 1, low_open=True, high_open=True)] | None = None
     rounds: Annotated[int, Range(1)] = 1
-    accountant: Literal["rdp", "pld"] = "pld"
+    accountant: Accountant = "pld"
 
     def check(self) -> None:
         if self.clip is None:
@@ -38,6 +44,18 @@ class Settings(Privacy):
 
     def terms(self) -> dict[str, float]:
         return {"delta": self.bound, "noise_multiplier": self.noise}
+
+    def charges(self, rate: np.ndarray, noise: float, now: np.ndarray, coming: np.ndarray) -> Columns:
+        """The ledger's line of a round: the largest epsilon after `now [n]` releases, and after `coming [n]`."""
+        rdp, pld = (largest_epsilon(rate, noise, now, self.bound, accountant) for accountant in ("rdp", "pld"))
+        following = largest_epsilon(rate, noise, coming, self.bound, self.accountant)
+        epsilon: Columns = {"epsilon_rdp": rdp, "epsilon_pld": pld, "epsilon_next": following}
+        return epsilon | {"noise_multiplier": self.noise}
+
+    def spent(self, rate: np.ndarray, noise: float, count: np.ndarray) -> dict[str, np.ndarray]:
+        """What so many releases of each client have cost it, by the columns of clients.csv."""
+        rdp, pld = epsilons(rate, noise, count, self.bound)
+        return {"epsilon_rdp": rdp, "epsilon_pld": pld}
 
     @property
     def norm(self) -> float:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from fedexp.files import replacing
 from fedexp.report.look import COLORS
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 _SERIES = (
@@ -24,7 +24,7 @@ _SERIES = (
 _SINGLY = 40  # up to so many clients have a place each; of more the distribution is drawn
 
 
-def draw(path: Path, table: pd.DataFrame) -> None:
+def draw(path: Path, table: "pd.DataFrame") -> None:
     """A dot for each client and kind of model, ordered by cluster, and the means of all; above 40 clients boxes."""
     from matplotlib.figure import Figure
 
@@ -46,7 +46,7 @@ def draw(path: Path, table: pd.DataFrame) -> None:
         figure.savefig(partial, format="png", dpi=150)
 
 
-def _draw_clients(axes: "Axes", table: pd.DataFrame) -> None:
+def _draw_clients(axes: "Axes", table: "pd.DataFrame") -> None:
     place, end = np.arange(len(table)), len(table) + 0.3
     for number, (column, name, marker) in enumerate(_SERIES):
         shift, color = 0.17 * (number - 1.5), COLORS[number]
@@ -61,7 +61,7 @@ def _draw_clients(axes: "Axes", table: pd.DataFrame) -> None:
     axes.set_xlabel("Client, (its cluster)")
 
 
-def _draw_boxes(axes: "Axes", table: pd.DataFrame) -> None:
+def _draw_boxes(axes: "Axes", table: "pd.DataFrame") -> None:
     values = [table[column].dropna().to_numpy(dtype=np.float64) for column, _, _ in _SERIES]
     axes.boxplot(values, showmeans=True, widths=0.5)
     axes.set_xticks(range(1, len(_SERIES) + 1), labels=[name for _, name, _ in _SERIES], fontsize=8)

@@ -1,24 +1,24 @@
 """`curves.png`: accuracy and loss over the rounds, from the table of metrics; above the accuracy the epsilon spent.
 
-matplotlib is imported when a picture is drawn: it would slow every other command down.
+matplotlib and pandas are imported when a picture is drawn: they would slow every other command down.
 """
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from fedexp.files import replacing
 from fedexp.report import epsilon
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 _BLUE, _ORANGE = "#1f77b4", "#ff7f0e"
 
 
-def draw(path: Path, table: pd.DataFrame) -> None:
+def draw(path: Path, table: "pd.DataFrame") -> None:
     """Reads the columns `round`, `test_accuracy`, `test_loss`, `train_loss` and the ledger's; cells may be empty."""
     from matplotlib.figure import Figure
 
@@ -37,7 +37,7 @@ def draw(path: Path, table: pd.DataFrame) -> None:
         figure.savefig(partial, format="png", dpi=150)
 
 
-def _line(axes: "Axes", table: pd.DataFrame, column: str, label: str, color: str) -> None:
+def _line(axes: "Axes", table: "pd.DataFrame", column: str, label: str, color: str) -> None:
     """Draws the evaluated rounds of one column; a short run also shows its points."""
     if column not in table:
         return

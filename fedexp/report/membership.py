@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from fedexp.files import replacing
 from fedexp.report.look import COLORS, whole
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 _NUMBERED = 40  # up to so many clients have a label each
@@ -31,7 +31,7 @@ class Memberships:
     trained: np.ndarray
 
 
-def memberships(events: pd.DataFrame, clients: int, rounds: int) -> Memberships:
+def memberships(events: "pd.DataFrame", clients: int, rounds: int) -> Memberships:
     """What the events of clusters.csv say of every round; those of the server's own row are left out."""
     cluster = np.zeros((clients, rounds + 1), dtype=np.int64)
     waiting, trained = np.zeros_like(cluster, dtype=bool), np.zeros_like(cluster, dtype=bool)
@@ -47,7 +47,7 @@ def memberships(events: pd.DataFrame, clients: int, rounds: int) -> Memberships:
     return Memberships(cluster, waiting, trained)
 
 
-def draw(path: Path, events: pd.DataFrame, clients: int, rounds: int) -> None:
+def draw(path: Path, events: "pd.DataFrame", clients: int, rounds: int) -> None:
     """Clients as rows, ordered by their last cluster, and rounds as columns."""
     from matplotlib.figure import Figure
 

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 def figures(methods: Sequence[Method]) -> "Iterator[tuple[str, str, Figure]]":
     """Names, titles and figures: one for each key if the methods vary one at a time, else one for all methods."""
-    for family in families(methods):
+    around = families(methods)
+    for family in around:
         if (drawn := figure(family.methods)) is not None:
             yield f"epsilon_{family.key.replace('.', '_')}", f"Privacy and accuracy by {family.key}", drawn
-    if not families(methods) and (drawn := figure(methods)) is not None:
+    if not around and (drawn := figure(methods)) is not None:
         yield "epsilon", "Privacy and accuracy", drawn
 
 

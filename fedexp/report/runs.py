@@ -1,6 +1,7 @@
 """Finished and unfinished runs as values: found below folders, and read from the files they left, nothing else.
 
 A column that a folder does not have reads as NaN throughout, so that folders of every age can be compared.
+pandas is imported where it is used: a run needs this file for its pictures, at its end.
 """
 
 import io
@@ -9,16 +10,18 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from fedexp.resolvers import register_resolvers
 from fedexp.spec import ConfigError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +36,7 @@ class Run:
     choices: Mapping[str, str | None]
     config: Mapping[str, Any]
     written: Mapping[str, Any]
-    metrics: pd.DataFrame
+    metrics: "pd.DataFrame"
     selections: np.ndarray  # [N] rounds that each client took part in
     summary: Mapping[str, Any] | None
 
@@ -52,6 +55,8 @@ class Run:
 
     def column(self, name: str) -> np.ndarray:
         """A column of numbers, NaN for every cell that does not exist."""
+        import pandas as pd
+
         if name not in self.metrics:
             return np.full(len(self.metrics), np.nan)
         return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64)
@@ -117,8 +122,10 @@ def read(folder: Path) -> Run | None:
     )
 
 
-def read_table(path: Path) -> pd.DataFrame:
+def read_table(path: Path) -> "pd.DataFrame":
     """The whole lines of a CSV file; empty where there are none or no file."""
+    import pandas as pd
+
     content = path.read_bytes() if path.is_file() else b""
     whole = content[: content.rfind(b"\n") + 1]
     try:

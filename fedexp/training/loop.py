@@ -73,7 +73,7 @@ class Loop:
     ) -> None:
         self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
         device = examples.x.device
-        self.take_gradient = self._mean
+        self.take_gradient, self.noise = self._mean, None
         if privacy.example_clip is not None:
             self.clipped = Clipped(network, layout, privacy.example_clip, examples.inputs(slice(0, 1)))
             self.noise = Noise(1, layout.parameters, privacy.example_noise, device)
@@ -105,7 +105,7 @@ class Loop:
         self.step.zero_()
         if self.dropouts:
             self.generator.manual_seed(task.dropout_seed(row))
-        if self.take_gradient == self._noised:
+        if self.noise is not None:
             self.noise.begin([task.noise_seed(row)], [batches.size])
         losses = self._descend(task.anchor[row], task.plan.shards[row], batches)
         return torch.cat([self.row, self.row.new_tensor(running_losses(losses, batches))])
@@ -134,6 +134,7 @@ class Loop:
 
     def _noised(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Puts the private gradient in place; returns the mean loss."""
+        assert self.noise is not None
         self.noise.draw(np.ones(1, dtype=bool))
         total, loss = self.clipped.batch(self.row, inputs, labels)
         self.grad = self.noise.released(total[None])[0]

@@ -1,7 +1,7 @@
 """DP-SGD as a whole: its limits, both engines, repetition, the ledger through rounds, and what it refuses."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import torch
 from torch.nn import functional as F
 
 from fedexp import spec
-from fedexp.examples import Examples
 from fedexp.local.sgd import SGD
 from fedexp.privacy.accounting import epsilons
 from fedexp.privacy.dp_sgd import rates
@@ -44,15 +43,6 @@ def lived(config: dict[str, Any], upto: int | None = None) -> list[State]:
 
 def final(*states: State) -> torch.Tensor:
     return states[-1].models[0].flat
-
-
-@pytest.fixture
-def _double(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    inputs = Examples.inputs
-    monkeypatch.setattr(Examples, "inputs", lambda self, index: inputs(self, index).double())
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.usefixtures("_double")

@@ -1,6 +1,6 @@
 """All engines give one result: the loop equals plain PyTorch, the stack and the workers equal the loop."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,6 @@ import torch
 from torch.nn import functional as F
 
 from fedexp import spec
-from fedexp.examples import Examples
 from fedexp.round import run_round
 from fedexp.run import rounds, staffed
 from fedexp.training.batches import draw_batches
@@ -76,16 +75,6 @@ def prepared(config: dict[str, Any]) -> tuple[World, Task]:
     )
     received = world.first.flat.expand(len(plan.owner), -1)
     return world, Task(*exp.local.begin(received, plan.owner, {}, world.at(1)), plan, batches, 0, 1)
-
-
-@pytest.fixture
-def _double(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Trains in float64, where rounding can neither hide a wrong formula nor be amplified into a difference."""
-    inputs = Examples.inputs
-    monkeypatch.setattr(Examples, "inputs", lambda self, index: inputs(self, index).double())
-    torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.usefixtures("_double")
