@@ -1,7 +1,9 @@
 """Configs, worlds and data folders for all tests."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from fedexp.resolvers import register_resolvers
 
 settings.register_profile("busy", deadline=None)  # a first call imports, and the machine may be shared
 settings.load_profile("busy")
+
+with redirect_stderr(sys.__stderr__):  # dp-accounting's logging closes what was sys.stderr at its import
+    import absl.logging  # noqa: F401
 
 CONF = conf_dir()
 MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")
