@@ -119,9 +119,9 @@ def _resume(words: list[str]) -> int:
 
 
 def _report(words: list[str]) -> int:
-    from fedexp import report_command
+    from fedexp.commands import report
 
-    return report_command.act(words)
+    return report.act(words)
 
 
 def _list(words: list[str]) -> int:
@@ -133,9 +133,9 @@ def _list(words: list[str]) -> int:
 
 
 def _data(words: list[str]) -> int:
-    from fedexp import data_command
+    from fedexp.commands import data
 
-    return data_command.act(words)
+    return data.act(words)
 
 
 def _completion(words: list[str]) -> int:
