@@ -44,7 +44,7 @@ def resume(folder: Path) -> int:
     if folders.is_sweep(folder):
         raise ConfigError(f"{shown(folder)} is a sweep; resume one of its points, e.g. {shown(folder / '0')}")
     config = read_config(folder)
-    from fedexp import run
+    from fedexp import execution
 
     with logs.kept():
         if rank():
@@ -52,7 +52,7 @@ def resume(folder: Path) -> int:
             return 0
         logs.log_to(folder)
         with ending(folder):
-            run.resume(folder)
+            execution.resume(folder)
     return 0
 
 
@@ -61,9 +61,9 @@ def job(config: DictConfig) -> None:
     hydra = HydraConfig.get()
     folder = Path(shown(Path(hydra.runtime.output_dir)))
     with ending(folder, _point(hydra)):
-        from fedexp import run
+        from fedexp import execution
 
-        run.run(plain(config), folder)
+        execution.run(plain(config), folder)
 
 
 def _single(composer: Composer, request: Request) -> None:
@@ -105,11 +105,11 @@ def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
 
 
 def _follow(config: dict[str, Any]) -> None:
-    from fedexp import run
+    from fedexp import execution
 
     logs.silence()
     with ending(None):
-        run.follow(config)
+        execution.follow(config)
 
 
 def _claimed(place: DictConfig) -> Path:

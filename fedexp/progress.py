@@ -4,7 +4,7 @@ import logging
 import sys
 from typing import Any
 
-log = logging.getLogger("fedexp.run")
+log = logging.getLogger("fedexp.execution")
 
 
 class Progress:

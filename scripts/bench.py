@@ -146,8 +146,8 @@ def build(words: list[str]):
 def ours(words: list[str], rounds: int) -> dict[str, float]:
     """Seconds a round of fedexp after the first one, and what it took to get there."""
     begun = time.perf_counter()
-    from fedexp.run import rounds as run_rounds
-    from fedexp.run import staffed
+    from fedexp.execution import rounds as run_rounds
+    from fedexp.execution import staffed
     from fedexp.training.workers import Crew
     from fedexp.world import build_world
 

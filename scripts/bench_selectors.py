@@ -21,7 +21,7 @@ ROUNDS = 12
 
 
 def measure(selector: str, clients: int) -> dict[str, object]:
-    from fedexp.run import rounds
+    from fedexp.execution import rounds
     from fedexp.training.workers import Crew
     from fedexp.world import build_world
 

@@ -4,11 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fedexp import run
+from fedexp import execution
 
 
 class Recorder:
-    """Stands in for fedexp.run.run: remembers what it was given, or ends as told."""
+    """Stands in for fedexp.execution.run: remembers what it was given, or ends as told."""
 
     def __init__(self, error: BaseException | None = None, at_seed: int = 0) -> None:
         self.error, self.at_seed = error, at_seed
@@ -23,7 +23,7 @@ class Recorder:
 
 def ending_with(monkeypatch, error, at_seed=0):
     recorder = Recorder(error, at_seed)
-    monkeypatch.setattr(run, "run", recorder)
+    monkeypatch.setattr(execution, "run", recorder)
     return recorder
 
 

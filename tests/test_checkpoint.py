@@ -10,7 +10,7 @@ import torch
 
 from fedexp import checkpoint, spec
 from fedexp.conf_dir import conf_dir
-from fedexp.run import rounds
+from fedexp.execution import rounds
 from fedexp.spec import ConfigError
 from fedexp.training.workers import Crew
 from fedexp.values import Layout, State, Weights

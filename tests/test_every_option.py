@@ -11,8 +11,8 @@ import pytest
 
 from fedexp import spec
 from fedexp.conf_dir import conf_dir
+from fedexp.execution import run
 from fedexp.records import METRICS
-from fedexp.run import run
 
 CONF = conf_dir()
 OPTIONS = sorted(f"{path.parent.name}={path.stem}" for path in CONF.glob("*/*.yaml"))

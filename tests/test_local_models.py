@@ -8,8 +8,8 @@ import torch
 from torch.func import functional_call
 
 from fedexp import spec
+from fedexp.execution import rounds
 from fedexp.local_models import COLUMNS
-from fedexp.run import rounds
 from fedexp.training.workers import Crew
 from fedexp.values import Uploads
 from fedexp.world import World, build_world

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from fedexp import checkpoint, personal, spec
+from fedexp.execution import rounds
 from fedexp.records import TIMINGS
 from fedexp.round import run_round
-from fedexp.run import rounds
 from fedexp.training.workers import Crew
 from fedexp.values import Layout, State, Weights
 from fedexp.world import World, build_world

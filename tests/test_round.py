@@ -13,8 +13,8 @@ from torch.nn import functional as F
 from fedexp import spec
 from fedexp.aggregators.fedavg import weighted_mean
 from fedexp.division import split_validation
+from fedexp.execution import RunError, rounds, run
 from fedexp.round import fold, gathered, moving, run_round
-from fedexp.run import RunError, rounds, run
 from fedexp.selectors.random import sample_clients
 from fedexp.training.workers import Crew
 from fedexp.values import Uploads, Weights

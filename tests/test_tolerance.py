@@ -11,8 +11,8 @@ import torch
 
 from fedexp import spec
 from fedexp.aggregators.krum import Krum
+from fedexp.execution import rounds, run
 from fedexp.round import run_round
-from fedexp.run import rounds, run
 from fedexp.spec import ConfigError, RunError
 from fedexp.tolerance import Tolerant
 from fedexp.training.workers import Crew

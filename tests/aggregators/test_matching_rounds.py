@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from fedexp import checkpoint, spec
+from fedexp.execution import rounds, staffed
 from fedexp.records import TIMINGS
 from fedexp.round import Row, dispatch, fold, run_round
-from fedexp.run import rounds, staffed
 from fedexp.spec import ConfigError
 from fedexp.training.workers import Crew
 from fedexp.values import SERVER, State, Uploads

@@ -16,9 +16,9 @@ from fedexp import spec
 from fedexp.aggregators.fedavg import weighted_mean
 from fedexp.aggregators.secret_sharing import decode, encode, largest, opened_sum, secure_mean, share
 from fedexp.aggregators.secure_mean import SecureMean
+from fedexp.execution import rounds, staffed
 from fedexp.records import TIMINGS
 from fedexp.round import fold, run_round
-from fedexp.run import rounds, staffed
 from fedexp.spec import ConfigError, RunError
 from fedexp.training.workers import Crew
 from fedexp.values import SERVER, Uploads

@@ -7,7 +7,7 @@ from fedexp import spec
 from fedexp.attacks.backdoor import Backdoor, stamped
 from fedexp.attacks.forging import Scene
 from fedexp.data.dataset import Split
-from fedexp.run import run
+from fedexp.execution import run
 from fedexp.spec import ConfigError
 
 TRAIN = Split(torch.zeros(40, 1, 4, 4, dtype=torch.uint8), torch.arange(40) % 4)

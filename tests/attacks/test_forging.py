@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fedexp import spec
-from fedexp.run import run
+from fedexp.execution import run
 from fedexp.spec import ConfigError
 from fedexp.training.workers import Crew
 from fedexp.values import Uploads
@@ -68,7 +68,7 @@ def test_more_malicious_than_clients_is_refused(tiny):
 
 
 def test_a_flipped_majority_leads_the_mean_backwards(tiny):
-    from fedexp.run import rounds
+    from fedexp.execution import rounds
 
     losses = {}
     for count in (0, 4):

@@ -13,7 +13,7 @@ import torch
 from fedexp import checkpoint, spec
 from fedexp.audits.bound import lower_bound
 from fedexp.audits.canaries import CanaryAudit
-from fedexp.run import rounds, run, staffed
+from fedexp.execution import rounds, run, staffed
 from fedexp.spec import ConfigError
 from fedexp.training import private
 from fedexp.training.workers import Crew

@@ -3,7 +3,7 @@
 import pytest
 from command_line import Recorder
 
-from fedexp import run
+from fedexp import execution
 
 
 @pytest.fixture(autouse=True)
@@ -17,5 +17,5 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def runs(monkeypatch):
     recorder = Recorder()
-    monkeypatch.setattr(run, "run", recorder)
+    monkeypatch.setattr(execution, "run", recorder)
     return recorder

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import complaint, ending_with
 
-from fedexp import cli, run
+from fedexp import cli, execution
 from fedexp.spec import ConfigError
 
 
@@ -57,7 +57,7 @@ def test_the_config_may_be_refused_while_it_runs(monkeypatch, capsys):
 
 
 def test_a_run_that_had_to_end(monkeypatch, capsys):
-    recorder = ending_with(monkeypatch, run.RunError("not finite\nthe last state is kept"))
+    recorder = ending_with(monkeypatch, execution.RunError("not finite\nthe last state is kept"))
     assert cli.main(["run"]) == 1
     assert complaint(capsys) == "fedexp: not finite the last state is kept"
     assert "ERROR not finite" in (recorder.calls[0][1] / "fedexp.log").read_text()
@@ -77,7 +77,7 @@ def test_an_interrupted_run_says_how_to_continue(monkeypatch, capsys):
         (folder / "state.pt").touch()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "run", interrupted)
+    monkeypatch.setattr(execution, "run", interrupted)
     assert cli.main(["run", "hydra.run.dir=outputs/mine"]) == 130
     assert complaint(capsys) == "fedexp: interrupted; continue with: fedexp resume outputs/mine"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import complaint
 
-from fedexp import cli, run
+from fedexp import cli, execution
 from fedexp.spec import ConfigError
 
 
@@ -14,10 +14,10 @@ from fedexp.spec import ConfigError
 def test_resume_continues_in_the_folder_and_its_log(monkeypatch, capsys):
     cli.main(["run", "hydra.run.dir=mine"])
     resumed = []
-    monkeypatch.setattr(run, "resume", resumed.append)
+    monkeypatch.setattr(execution, "resume", resumed.append)
     assert cli.main(["resume", "mine"]) == 0
     assert resumed == [Path("mine")]
-    monkeypatch.setattr(run, "resume", lambda _: (_ for _ in ()).throw(ConfigError("another config")))
+    monkeypatch.setattr(execution, "resume", lambda _: (_ for _ in ()).throw(ConfigError("another config")))
     capsys.readouterr()
     assert cli.main(["resume", "mine"]) == 2
     assert complaint(capsys) == "fedexp: another config"
@@ -26,7 +26,7 @@ def test_resume_continues_in_the_folder_and_its_log(monkeypatch, capsys):
 
 def test_other_ranks_follow_and_write_nothing(runs, monkeypatch):
     followed = []
-    monkeypatch.setattr(run, "follow", followed.append)
+    monkeypatch.setattr(execution, "follow", followed.append)
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert cli.main(["run", "seed=3"]) == 0
@@ -36,7 +36,7 @@ def test_other_ranks_follow_and_write_nothing(runs, monkeypatch):
 
 
 def test_other_ranks_leave_the_log_to_the_first(monkeypatch, caplog):
-    monkeypatch.setattr(run, "follow", lambda _: logging.getLogger("fedexp").critical("told by rank 0 too"))
+    monkeypatch.setattr(execution, "follow", lambda _: logging.getLogger("fedexp").critical("told by rank 0 too"))
     monkeypatch.setenv("RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert cli.main(["run"]) == 0

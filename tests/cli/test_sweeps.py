@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import complaint, ending_with
 
-from fedexp import cli, run
+from fedexp import cli, execution
 
 
 def test_a_sweep_runs_every_point_in_its_folder(runs, capsys):
@@ -36,7 +36,7 @@ def test_a_wrong_point_stops_the_sweep_before_it_starts(capsys):
 
 
 def test_a_failing_point_is_named_and_ends_the_sweep(monkeypatch, capsys):
-    recorder = ending_with(monkeypatch, run.RunError("not finite"), at_seed=1)
+    recorder = ending_with(monkeypatch, execution.RunError("not finite"), at_seed=1)
     assert cli.main(["run", "-m", "seed=0,1,2"]) == 1
     assert complaint(capsys) == "fedexp: point 1 (seed=1): not finite"
     assert len(recorder.calls) == 2

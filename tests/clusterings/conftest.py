@@ -7,7 +7,7 @@ import pytest
 from groups import GROUPED
 
 from fedexp import spec
-from fedexp.run import rounds
+from fedexp.execution import rounds
 from fedexp.training.workers import Crew
 from fedexp.values import State
 from fedexp.world import World, build_world

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from fedexp import spec
+from fedexp.execution import rounds, run
 from fedexp.records import TIMINGS
-from fedexp.run import rounds, run
 from fedexp.training.workers import Crew
 from fedexp.world import build_world
 

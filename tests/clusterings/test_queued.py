@@ -11,7 +11,7 @@ import torch
 from groups import GROUPED, SIMILAR
 
 from fedexp import spec
-from fedexp.run import rounds, run
+from fedexp.execution import rounds, run
 from fedexp.training.workers import Crew
 from fedexp.values import State
 from fedexp.world import build_world

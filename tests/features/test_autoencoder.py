@@ -13,9 +13,9 @@ from torch import nn
 
 from fedexp import spec
 from fedexp.data.dataset import Data, Facts, Split
+from fedexp.execution import run
 from fedexp.features.autoencoder import Autoencoder, Code, Scaling, coder, noised
 from fedexp.round import run_round
-from fedexp.run import run
 from fedexp.spec import ConfigError
 from fedexp.streams import stream
 from fedexp.training.workers import Crew

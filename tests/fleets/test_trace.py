@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fedexp import spec
+from fedexp.execution import run
 from fedexp.fleets.trace import read_trace
-from fedexp.run import run
 from fedexp.spec import ConfigError
 from fedexp.training.workers import Crew
 from fedexp.world import build_world

@@ -11,10 +11,10 @@ import torch
 from torch.nn import functional as F
 
 from fedexp import checkpoint, local_models, personal, spec
+from fedexp.execution import rounds
 from fedexp.kept import kept_columns
 from fedexp.local.personal_layer import last_linear
 from fedexp.round import run_round
-from fedexp.run import rounds
 from fedexp.spec import ConfigError
 from fedexp.training.workers import Crew
 from fedexp.values import Layout, State, Uploads

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from fedexp import spec
+from fedexp.execution import rounds
 from fedexp.round import run_round
-from fedexp.run import rounds
 from fedexp.spec import ConfigError
 from fedexp.training.workers import Crew
 from fedexp.values import State, Trained

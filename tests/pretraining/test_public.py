@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from fedexp import spec
-from fedexp.run import run
+from fedexp.execution import run
 from fedexp.spec import ConfigError, RunError
 from fedexp.summary import read_metrics
 from fedexp.training.workers import Crew

@@ -10,11 +10,11 @@ import torch
 from torch.nn import functional as F
 
 from fedexp import spec
+from fedexp.execution import rounds, staffed
 from fedexp.local.sgd import SGD
 from fedexp.privacy.accounting import epsilons
 from fedexp.privacy.dp_sgd import rates
 from fedexp.round import run_round
-from fedexp.run import rounds, staffed
 from fedexp.spec import ConfigError
 from fedexp.training.batches import draw_batches, running_losses
 from fedexp.training.workers import Crew

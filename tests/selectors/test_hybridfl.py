@@ -5,8 +5,8 @@ import pytest
 from stages import Stage, play
 
 from fedexp import spec
+from fedexp.execution import run
 from fedexp.resources import Resources
-from fedexp.run import run
 from fedexp.selectors.hybridfl import HybridFL
 from fedexp.values import SERVER
 

@@ -9,9 +9,9 @@ import torch
 
 from fedexp import checkpoint, spec
 from fedexp.conf_dir import conf_dir
+from fedexp.execution import rounds, staffed
 from fedexp.records import TIMINGS
 from fedexp.round import Row
-from fedexp.run import rounds, staffed
 from fedexp.training.workers import Crew
 from fedexp.values import State
 from fedexp.world import World, build_world

@@ -9,8 +9,8 @@ import torch
 from torch.nn import functional as F
 
 from fedexp import spec
+from fedexp.execution import rounds, staffed
 from fedexp.round import run_round
-from fedexp.run import rounds, staffed
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Loop, Task
 from fedexp.training.stacked import Stacked

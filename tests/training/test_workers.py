@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fedexp import logs, spec
-from fedexp.run import RunError, rounds, run, staffed
+from fedexp.execution import RunError, rounds, run, staffed
 from fedexp.training.workers import Crew
 from fedexp.world import World, build_world
 
