@@ -97,12 +97,16 @@ def _whole(path: Path) -> bool:
 
 
 def _refuse_other(saved: dict[str, Any], config: dict[str, Any], path: Path) -> None:
+    if changed := differing(saved, config):
+        raise ConfigError(f"{path} belongs to another config: {changed}; restore these keys or start a new run")
+
+
+def differing(saved: dict[str, Any], config: dict[str, Any]) -> str:
+    """The keys whose values are no longer those that were saved, less those that change no result; empty if none."""
     old, new = flatten_keys(saved), flatten_keys(config)
-    differing = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
-    binding = [key for key in differing if key.split(".")[0] not in FREE]
-    if binding:
-        shown = ", ".join(f"{key} (state {old.get(key)!r}, config {new.get(key)!r})" for key in binding[:8])
-        raise ConfigError(f"{path} belongs to another config: {shown}; restore these keys or start a new run")
+    changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
+    binding = [key for key in changed if key.split(".")[0] not in FREE]
+    return ", ".join(f"{key} (state {old.get(key)!r}, config {new.get(key)!r})" for key in binding[:8])
 
 
 def flatten_keys(node: Any, prefix: str = "") -> dict[str, Any]:

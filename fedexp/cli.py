@@ -108,14 +108,15 @@ def _run(words: list[str]) -> int:
 
 
 def _resume(words: list[str]) -> int:
-    if len(words) != 1:
-        raise ConfigError(f"resume needs one run folder, got {len(words)}; e.g. fedexp resume outputs/latest")
-    folder = Path(words[0])
+    places = [word for word in words if not word.startswith("hydra")]
+    if len(places) != 1:
+        raise ConfigError(f"resume needs one folder of a run or a sweep, got {len(places)}; e.g. outputs/latest")
+    folder = Path(places[0])
     if not folder.is_dir():
-        raise ConfigError(f"there is no folder {folder}; fedexp resume needs a run folder, e.g. outputs/latest")
+        raise ConfigError(f"there is no folder {folder}; resume needs that of a run or a sweep, e.g. outputs/latest")
     from fedexp.launch import resume
 
-    return resume(folder)
+    return resume(folder, [word for word in words if word != places[0]])
 
 
 def _report(words: list[str]) -> int:
@@ -148,7 +149,13 @@ def _completion(words: list[str]) -> int:
 
 COMMANDS = {
     "run": Command(_run, "run [group=option] [key=value] [-m]", "run an experiment (-m: every combination of values)"),
-    "resume": Command(_resume, "resume RUN_DIR", "continue an interrupted run"),
+    "resume": Command(
+        _resume,
+        "resume DIR [hydra/launcher=...]",
+        "continue an interrupted run, or what a sweep still lacks",
+        "\nDIR is a run folder, or the folder of a sweep (fedexp run -m): then its missing, unfinished and failed\n"
+        "points are run and nothing else, where hydra/launcher says (default: where they began).\n",
+    ),
     "report": Command(
         _report,
         "report DIR... [--grid ROWS,COLUMNS] [--out FILE]",

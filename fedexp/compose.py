@@ -24,6 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from fedexp import one_at_a_time
 from fedexp.endings import shown
 from fedexp.explain import COMPOSING, explain
+from fedexp.launchers import known
 from fedexp.one_at_a_time import OneAtATime
 from fedexp.resolvers import register_resolvers
 from fedexp.spec import ConfigError, build
@@ -129,6 +130,7 @@ def start(request: Request) -> Composer:
         own = f"file://{request.config_dir.resolve()}"
         path.prepend(provider="command-line", path=own, anchor=SearchPathQuery(provider="schema"))
     composer = cast(Composer, Composer.create_main_hydra2(task_name="fedexp", config_search_path=path))
+    known.register()
     with composer.readable(request.config_name, request.overrides):
         _refuse_odd_choices(composer, request.overrides)
     return composer

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from fedexp import checkpoint, measurements, spec
+from fedexp import checkpoint, folders, measurements, spec
 from fedexp.experiment import Experiment
 from fedexp.logbook import Logbook
 from fedexp.round import Row, run_round
@@ -30,14 +30,23 @@ def run(config: dict[str, Any], folder: Path) -> None:
     if any((folder / name).exists() for name in ("metrics.csv", checkpoint.NAME)):
         raise ConfigError(f"{folder} already holds a run; use fedexp resume {folder} or another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    conduct(config, folder)
+    with folders.held(folder):
+        conduct(config, folder)
+
+
+def complete(config: dict[str, Any], folder: Path) -> None:
+    """Takes a run to its end from wherever it stands, if it is not there already; raises like `run`."""
+    with folders.held(folder):
+        if not folders.is_finished(folder):
+            conduct(config, folder)
 
 
 def resume(folder: Path) -> None:
     """Continues an interrupted run from its last good state; raises like `run`."""
     from fedexp.compose import read_config
 
-    conduct(read_config(folder), folder)
+    with folders.held(folder):
+        conduct(read_config(folder), folder)
 
 
 def follow(config: dict[str, Any]) -> None:

@@ -1,13 +1,22 @@
 """Run folders: claimed once, never shared, and the link `outputs/latest` to the newest."""
 
+import fcntl
 import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import TextIO
+
+from omegaconf import DictConfig, OmegaConf
 
 from fedexp.endings import shown
 from fedexp.spec import ConfigError
 
 OUTPUTS = Path("outputs")
+PATIENCE_S = 3.0
 
 
 def claim(folder: Path, *, dated: bool) -> Path:
@@ -30,6 +39,40 @@ def claim(folder: Path, *, dated: bool) -> Path:
     raise AssertionError
 
 
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keeps every other process out of a run folder, on this machine and on others that share it.
+
+    The lock ends with the last process of the run, however it ends; a little patience is had with one that is ending.
+
+    Raises:
+        ConfigError: another process has the folder.
+    """
+    with (folder / ".lock").open("a+") as file:
+        _lock(file, folder)
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()}")
+        file.flush()
+        yield
+
+
+def _lock(file: TextIO, folder: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() < deadline:
+                time.sleep(0.05)
+                continue
+            file.seek(0)
+            owner = file.read() or "another process"
+            raise ConfigError(f"{shown(folder)} is being run by {owner}; wait for it, or end it") from None
+        except OSError:  # a file system without locks: nobody to be kept out by it
+            return
+
+
 def refuse_used(folder: Path) -> None:
     """Refuses a folder that already holds a run or a sweep."""
     if is_run(folder):
@@ -43,6 +86,22 @@ def refuse_used(folder: Path) -> None:
 def is_run(folder: Path) -> bool:
     """Whether a run has written here."""
     return any((folder / name).exists() for name in ("metrics.csv", "state.pt"))
+
+
+def claimed(place: DictConfig) -> Path:
+    """The folder that a config asks for, claimed; the newest under `outputs/` is linked."""
+    dated = "${now:" in str(OmegaConf.to_container(place, resolve=False))
+    try:
+        folder = claim(Path(place.dir), dated=dated)
+    except OSError as error:
+        raise ConfigError(f"cannot make the folder {place.dir}: {error.strerror}") from error
+    link_latest(folder)
+    return folder
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a run has come to its end here."""
+    return (folder / "summary.json").exists()
 
 
 def is_sweep(folder: Path) -> bool:

@@ -2,18 +2,19 @@
 
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp import folders, logs, sweep
+from fedexp import folders, logs, multirun, sweep
 from fedexp.compose import Composer, Request, checked, dotted, plain, read_config, start
 from fedexp.conf_dir import conf_dir
-from fedexp.endings import ending, processes, rank, shown
+from fedexp.endings import ending, rank, shown
 from fedexp.explain import unknown_key
 from fedexp.spec import ConfigError
 
@@ -31,7 +32,7 @@ def launch(flags: Namespace) -> int:
                 with composer.readable(request.config_name, request.overrides):
                     composer.show_info(flags.info, request.config_name, request.overrides)
             elif flags.multirun or "hydra.mode=MULTIRUN" in flags.overrides:
-                _sweep(composer, request)
+                multirun.run(composer, request, job)
             else:
                 _single(composer, request)
     finally:
@@ -39,10 +40,17 @@ def launch(flags: Namespace) -> int:
     return 0
 
 
-def resume(folder: Path) -> int:
-    """Continues the run of a folder."""
+def resume(folder: Path, words: Sequence[str] = ()) -> int:
+    """Continues the run of a folder, or the sweep."""
     if folders.is_sweep(folder):
-        raise ConfigError(f"{shown(folder)} is a sweep; resume one of its points, e.g. {shown(folder / '0')}")
+        try:
+            with logs.kept():
+                multirun.resume(folder, words)
+        finally:
+            GlobalHydra.instance().clear()
+        return 0
+    if words:
+        raise ConfigError(f"a run goes on as it began; start a new one to change {words[0]}")
     config = read_config(folder)
     from fedexp import execution
 
@@ -70,38 +78,14 @@ def _single(composer: Composer, request: Request) -> None:
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
     if config.hydra.mode == RunMode.MULTIRUN:
         composer.composed = None
-        _sweep(composer, request)
+        multirun.run(composer, request, job)
         return
     found = checked(composer, config, request.overrides)
     if rank():
         _follow(found)
         return
-    config.hydra.run.dir = str(_claimed(config.hydra.run))
+    config.hydra.run.dir = str(folders.claimed(config.hydra.run))
     composer.run(request.config_name, job, request.overrides)
-
-
-def _sweep(composer: Composer, request: Request) -> None:
-    if processes() > 1:  # one process group and one store serve one run: a second would read the first one's results
-        raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
-    overrides = [*request.overrides, "hydra.mode=MULTIRUN"]
-    config = composer.compose_config(request.config_name, overrides, RunMode.MULTIRUN, with_log_configuration=True)
-    sweep.give_way(config)
-    sweep.check(composer, config)
-    folder = str(_claimed(config.hydra.sweep))
-    config.hydra.sweep.dir = folder
-    quoted = folder.replace("'", r"\'")
-    config.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")  # each point is composed again from these
-    composer.multirun(request.config_name, job, overrides)
-    _conclude(Path(folder), config.evaluation.rank_on)
-
-
-def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
-    """Ranks the points of a sweep that has ended, and draws what their privacy cost."""
-    from fedexp.report import privacy_curves, sweep_table
-
-    sys.stdout.write(sweep_table.conclude(folder, rank_on))
-    sys.stdout.write(f"sweep  {shown(folder / 'sweep.csv')}\n")
-    sys.stdout.write("".join(f"figure  {shown(path)}\n" for path in privacy_curves.conclude(folder)))
 
 
 def _follow(config: dict[str, Any]) -> None:
@@ -110,16 +94,6 @@ def _follow(config: dict[str, Any]) -> None:
     logs.silence()
     with ending(None):
         execution.follow(config)
-
-
-def _claimed(place: DictConfig) -> Path:
-    dated = "${now:" in str(OmegaConf.to_container(place, resolve=False))
-    try:
-        folder = folders.claim(Path(place.dir), dated=dated)
-    except OSError as error:
-        raise ConfigError(f"cannot make the folder {place.dir}: {error.strerror}") from error
-    folders.link_latest(folder)
-    return folder
 
 
 def _point(hydra: Any) -> str:

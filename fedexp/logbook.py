@@ -80,11 +80,11 @@ class Logbook:
             self.progress.say(f"stopped after round {self.state.round}: {reason}")
         table = summary.read_metrics(self.folder / "metrics.csv")
         facts = summary.summarise(self.exp, self.world, self.state, table, self.counts)
-        summary.write(self.folder / "summary.json", facts)
         if self.exp.pictures:
             federation.draw(self.folder / "federation.png", self.counts, self.world.class_names)
             curves.draw(self.folder / "curves.png", table)
         self._describe_clusters()
+        summary.write(self.folder / "summary.json", facts)  # the last file: with it the run is finished
         if facts["audit"] is not None:
             self.progress.say(facts["audit"]["statement"])
         self.progress.say(closing.summary_table({**facts, "folder": str(self.folder)}))

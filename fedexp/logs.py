@@ -9,14 +9,14 @@ from pathlib import Path
 DATED = "[%(asctime)s] %(levelname)s %(message)s"
 
 
-def log_to(folder: Path) -> None:
+def log_to(folder: Path, aloud: bool = True) -> None:
     """What `hydra.job_logging` of conf/config.yaml does, for a run that Hydra does not start."""
-    console = logging.StreamHandler(sys.stdout)
+    console = [logging.StreamHandler(sys.stdout)] if aloud else []
     file = logging.FileHandler(folder / "fedexp.log", encoding="utf-8")
     file.setFormatter(logging.Formatter(DATED))
     root = logging.getLogger()
     root.setLevel(logging.INFO)
-    root.handlers[:] = [console, file]
+    root.handlers[:] = [*console, file]
 
 
 def silence() -> None:

@@ -5,12 +5,15 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from fedexp.cores import usable_cores
+
 
 def register_resolvers() -> None:
     """What the configs may ask for.
 
-    `${data_root:}` is the folder of the datasets, `${likely_malicious:clients,participants,malicious}` how many of a
-    round's uniformly drawn participants are malicious in 99 of 100 rounds at most.
+    `${data_root:}` is the folder of the datasets, `${usable_cores:}` how many cores this process may keep busy,
+    `${likely_malicious:clients,participants,malicious}` how many of a round's uniformly drawn participants
+    are malicious in 99 of 100 rounds at most.
     """
 
     def data_root() -> str:
@@ -27,4 +30,5 @@ def register_resolvers() -> None:
         return int(hypergeom.ppf(0.99, clients, min(malicious, clients), min(participants, clients)))
 
     OmegaConf.register_new_resolver("data_root", data_root, replace=True)
+    OmegaConf.register_new_resolver("usable_cores", usable_cores, replace=True)
     OmegaConf.register_new_resolver("likely_malicious", likely_malicious, replace=True)

@@ -1,10 +1,12 @@
 """The points of a sweep, expanded and checked before the first one runs."""
 
 import logging
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeperConf
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, open_dict
 
@@ -50,22 +52,29 @@ def give_way(config: DictConfig) -> None:
             del params[key]
 
 
-def check(composer: Composer, config: DictConfig) -> None:
+def check(composer: Composer, config: DictConfig) -> list[Point]:
     """Refuses a sweep with an impossible point; composing takes time, so a very long one is not checked to its end."""
     todo = points(composer, config)
     for point in todo[:CHECKED_AT_MOST]:
         configured(composer, config, point)
     if len(todo) > CHECKED_AT_MOST:
         log.info("Checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
+    return todo
 
 
 def configured(composer: Composer, config: DictConfig, point: Point) -> dict[str, Any]:
     """The plain config of a point, checked."""
     try:
-        with composer.readable(config.hydra.job.config_name, point.overrides):
-            own = composer.config_loader.load_sweep_config(config, point.overrides)
-        with open_dict(own):
-            own.hydra.job.id = own.hydra.job.num = point.number
-        return checked(composer, own, point.overrides)
+        return checked(composer, composed(composer, config, point), point.overrides)
     except ConfigError as error:
         raise ConfigError(f"{point}{error}") from error
+
+
+def composed(composer: Composer, config: DictConfig, point: Point) -> DictConfig:
+    """The whole config of a point, unchecked."""
+    with composer.readable(config.hydra.job.config_name, point.overrides):
+        own = composer.config_loader.load_sweep_config(config, point.overrides)
+    with open_dict(own):
+        own.hydra.job.id = own.hydra.job.num = point.number
+    HydraConfig.instance().set_config(deepcopy(own))  # it freezes what it is given; `${hydra:...}` asks it
+    return own

@@ -8,7 +8,7 @@ from fedexp import execution
 
 
 class Recorder:
-    """Stands in for fedexp.execution.run: remembers what it was given, or ends as told."""
+    """Stands in for execution.run and complete: remembers what it was given, or ends as told."""
 
     def __init__(self, error: BaseException | None = None, at_seed: int = 0) -> None:
         self.error, self.at_seed = error, at_seed
@@ -23,7 +23,8 @@ class Recorder:
 
 def ending_with(monkeypatch, error, at_seed=0):
     recorder = Recorder(error, at_seed)
-    monkeypatch.setattr(execution, "run", recorder)
+    for name in ("run", "complete"):
+        monkeypatch.setattr(execution, name, recorder)
     return recorder
 
 

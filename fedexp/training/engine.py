@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from fedexp.cores import usable_cores
 from fedexp.data.store import cache_dir
 from fedexp.examples import Examples
 from fedexp.files import write_atomically
@@ -63,8 +64,7 @@ class Engine(Part):
             return self.workers
         if self.place().type == "cuda" or not hasattr(os, "fork"):
             return 1
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return max(1, min(cores, participants))
+        return max(1, min(usable_cores(), participants))
 
     def chunk(self, floats: int) -> int:
         """Examples in one evaluation batch, given the floats that one example costs."""

@@ -17,5 +17,6 @@ def here(tmp_path, monkeypatch):
 @pytest.fixture
 def runs(monkeypatch):
     recorder = Recorder()
-    monkeypatch.setattr(execution, "run", recorder)
+    for name in ("run", "complete"):
+        monkeypatch.setattr(execution, name, recorder)
     return recorder

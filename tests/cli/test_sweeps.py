@@ -35,11 +35,18 @@ def test_a_wrong_point_stops_the_sweep_before_it_starts(capsys):
     assert list(Path.cwd().iterdir()) == []
 
 
-def test_a_failing_point_is_named_and_ends_the_sweep(monkeypatch, capsys):
+def test_a_failing_point_is_named_and_the_others_go_on(monkeypatch, capsys):
     recorder = ending_with(monkeypatch, execution.RunError("not finite"), at_seed=1)
-    assert cli.main(["run", "-m", "seed=0,1,2"]) == 1
-    assert complaint(capsys) == "fedexp: point 1 (seed=1): not finite"
-    assert len(recorder.calls) == 2
+    assert cli.main(["run", "-m", "seed=0,1,2", "hydra.sweep.dir=many"]) == 1
+    said = capsys.readouterr()
+    assert "failed: point 1 (seed=1): not finite\n" in said.out
+    assert said.err == (
+        "fedexp: 1 of 3 points failed: many/1; why stands above and in their traceback.txt; "
+        "to try them again: fedexp resume many\n"
+    )
+    assert len(recorder.calls) == 3
+    assert "RunError: not finite" in Path("many/1/traceback.txt").read_text()
+    assert not Path("many/0/traceback.txt").exists()
 
 
 @pytest.mark.usefixtures("runs")
@@ -48,8 +55,6 @@ def test_a_sweep_folder_given_by_hand_may_hold_no_sweep(capsys):
     capsys.readouterr()
     assert cli.main(["run", "-m", "seed=0", "hydra.sweep.dir=many"]) == 2
     assert complaint(capsys) == "fedexp: many already holds a sweep; use another folder"
-    assert cli.main(["resume", "many"]) == 2
-    assert complaint(capsys) == "fedexp: many is a sweep; resume one of its points, e.g. many/0"
 
 
 def told(runs, *keys):

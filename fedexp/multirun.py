@@ -1,0 +1,109 @@
+"""`fedexp run -m` and `fedexp resume` of a sweep: composed and checked, lived through, ranked."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from hydra.types import RunMode, TaskFunction
+from omegaconf import DictConfig, OmegaConf
+
+from fedexp import folders, sweep
+from fedexp.checkpoint import differing
+from fedexp.compose import COMPOSING, Composer, Request, start
+from fedexp.conf_dir import conf_dir
+from fedexp.endings import FAILED, Stopped, processes, shown
+from fedexp.files import write_atomically
+from fedexp.spec import ConfigError
+from fedexp.sweeping import Sweep, launcher_of, verdict
+
+NAME = "multirun.yaml"
+
+
+def run(composer: Composer, request: Request, job: TaskFunction) -> None:
+    """Runs every point; `job` is what sweepers and launchers of Hydra's plugins call for one."""
+    if processes() > 1:  # one process group and one store serve one run: a second would read the first one's results
+        raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
+    overrides = [*request.overrides, "hydra.mode=MULTIRUN"]
+    config = composer.compose_config(request.config_name, overrides, RunMode.MULTIRUN, with_log_configuration=True)
+    sweep.give_way(config)
+    points, launcher = sweep.check(composer, config), launcher_of(config)
+    if not points and launcher is not None and config.hydra.launcher.get("_target_", "").startswith("fedexp."):
+        raise ConfigError("this launcher knows hydra/sweeper=basic and one_at_a_time; choose hydra/launcher=basic")
+    folder = folders.claimed(config.hydra.sweep)
+    _settle(config, folder)
+    if launcher is None or not points:
+        composer.multirun(request.config_name, job, overrides)
+        _conclude(folder, config.evaluation.rank_on)
+        return
+    write_atomically(folder / NAME, OmegaConf.to_yaml(config).encode())
+    _execute(Sweep(composer, config, points, launcher))
+
+
+def resume(folder: Path, words: Sequence[str]) -> None:
+    """Runs what is missing or unfinished in the folder of a sweep; `words` may choose another launcher.
+
+    Raises:
+        ConfigError: the sweep cannot be composed again as it was.
+    """
+    saved = _saved(folder)
+    odd = [word for word in words if not word.startswith(("hydra/launcher=", "hydra.launcher."))]
+    if odd:
+        raise ConfigError(f"a sweep goes on as it began; only hydra/launcher may be given anew, got {odd[0]}")
+    own = [source.path for source in saved.hydra.runtime.config_sources if source.provider == "command-line"]
+    before = [word for word in saved.hydra.overrides.hydra if not word.startswith("hydra.sweep.dir=")]
+    overrides = [*saved.hydra.overrides.task, *before, *words]
+    request = Request(conf_dir(), overrides, saved.hydra.job.config_name, Path(own[0]) if own else None)
+    composer = start(request)
+    config = composer.compose_config(request.config_name, overrides, RunMode.MULTIRUN, with_log_configuration=True)
+    sweep.give_way(config)
+    if changed := differing(_unresolved(saved), _unresolved(config)):
+        raise ConfigError(f"{shown(folder)} was begun with other configs: {changed}; start a new sweep")
+    _settle(config, folder)
+    points, launcher = sweep.points(composer, config), launcher_of(config)
+    if launcher is None or not points:
+        raise ConfigError(
+            f"{shown(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
+        )
+    _execute(Sweep(composer, config, points, launcher))
+
+
+def _execute(sweep: Sweep) -> None:
+    folder = Path(sweep.config.hydra.sweep.dir)
+    failed = sweep.execute()
+    _conclude(folder, sweep.config.evaluation.rank_on)
+    if failed:
+        raise Stopped(FAILED, verdict(failed, len(sweep.points), folder))
+
+
+def _settle(config: DictConfig, folder: Path) -> None:
+    """Each point is composed again from the overrides, so that they must tell the folder."""
+    config.hydra.sweep.dir = str(folder)
+    quoted = str(folder).replace("'", r"\'")
+    config.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")
+
+
+def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
+    """Ranks the points of a sweep that has ended, and draws what their privacy cost."""
+    from fedexp.report import privacy_curves, sweep_table
+
+    sys.stdout.write(sweep_table.conclude(folder, rank_on))
+    sys.stdout.write(f"sweep  {shown(folder / 'sweep.csv')}\n")
+    sys.stdout.write("".join(f"figure  {shown(path)}\n" for path in privacy_curves.conclude(folder)))
+
+
+def _saved(folder: Path) -> DictConfig:
+    try:
+        saved = OmegaConf.load(folder / NAME)
+    except COMPOSING as error:
+        raise ConfigError(f"{shown(folder / NAME)} cannot be read: {error}") from error
+    if not isinstance(saved, DictConfig) or "hydra" not in saved:
+        raise ConfigError(f"{shown(folder / NAME)} must hold the config of a sweep")
+    return saved
+
+
+def _unresolved(config: DictConfig) -> dict[str, Any]:
+    kept = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    container = OmegaConf.to_container(kept, resolve=False)
+    assert isinstance(container, dict)
+    return {str(key): value for key, value in container.items()}

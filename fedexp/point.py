@@ -1,0 +1,65 @@
+"""One point of a sweep from wherever it stands to its end, in whichever process it was handed to.
+
+Its folder says all there is to know: `.hydra/config.yaml` what to run, the tables and states how far it came,
+`summary.json` that it is finished. Why it failed stands in `traceback.txt`.
+"""
+
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from fedexp import cores, folders, logs
+from fedexp.compose import read_config
+from fedexp.endings import INTERRUPTED, Stopped, ending, shown
+from fedexp.files import write_atomically
+from fedexp.launchers.launcher import Outcome
+
+TRACEBACK = "traceback.txt"
+
+
+def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome:
+    """Runs or resumes the point; a finished one is left alone.
+
+    With `share` the point has so many cores for itself; without `aloud` only its log file is written to.
+
+    Raises:
+        Stopped: it was interrupted, and the sweep with it.
+    """
+    if share is not None:
+        os.environ[cores.SHARE] = str(share)
+    begun = time.perf_counter()
+    if folders.is_finished(folder):
+        return Outcome(folder, 0)
+    place = Path(shown(folder))
+    try:
+        with logs.kept(), nullcontext() if aloud else _silence():
+            logs.log_to(place, aloud=aloud)
+            with ending(place):
+                from fedexp import execution
+
+                execution.complete(read_config(place), place)
+    except Stopped as stop:
+        if stop.code == INTERRUPTED:
+            raise
+        cause = stop.__cause__
+        if cause is not None:
+            write_atomically(folder / TRACEBACK, "".join(traceback.format_exception(cause)).encode())
+        return Outcome(folder, stop.code, stop.message)
+    (folder / TRACEBACK).unlink(missing_ok=True)
+    return Outcome(folder, 0, seconds=time.perf_counter() - begun)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Several points on one terminal would only disturb each other."""
+    said = sys.stdout, sys.stderr
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        sys.stdout = sys.stderr = nowhere
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = said

@@ -1,0 +1,117 @@
+"""A sweep from wherever it stands to its end: folders prepared, handed to the launcher, every ending told."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from hydra.core.utils import configure_log
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from fedexp import folders, spec
+from fedexp.compose import Composer
+from fedexp.endings import ASKED_WRONGLY, shown
+from fedexp.files import write_atomically
+from fedexp.launchers.basic import Basic
+from fedexp.launchers.known import BASIC
+from fedexp.launchers.launcher import Launcher, Outcome
+from fedexp.point import TRACEBACK, live
+from fedexp.spec import ConfigError
+from fedexp.sweep import Point, composed
+
+SHOWN = 5  # failed points that the last line names
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Sweep:
+    """The points of one sweep and the folder that holds theirs."""
+
+    composer: Composer
+    config: DictConfig
+    points: list[Point]
+    launcher: Launcher
+    places: dict[Path, Point] = field(default_factory=dict)
+
+    def execute(self) -> list[Outcome]:
+        """Executes what is missing or unfinished and returns the points that failed."""
+        failed = []
+        share = None if self.launcher.aloud else 1
+        for outcome in self.launcher.launch(self._todo(failed), partial(live, share=share, aloud=self.launcher.aloud)):
+            self._tell(outcome)
+            if outcome.code:
+                failed.append(outcome)
+        return failed
+
+    def _todo(self, failed: list[Outcome]) -> Iterator[Path]:
+        """The folders of unfinished points, each prepared when it is asked for."""
+        for point in self.points:
+            try:
+                folder = self._place(point)
+            except ConfigError as error:
+                failed.append(Outcome(Path(self.config.hydra.sweep.dir), ASKED_WRONGLY, str(error)))
+                continue
+            self.places[folder] = point
+            if folders.is_finished(folder):
+                continue
+            if self.launcher.aloud:
+                log.info("\t#%d : %s", point.number, " ".join(point.overrides))
+            yield folder
+
+    def _place(self, point: Point) -> Path:
+        """The folder of a point, with the config in it that makes it what it is."""
+        known = Path(self.config.hydra.sweep.dir).absolute() / str(point.number)
+        if (known / ".hydra" / "config.yaml").is_file():
+            return known
+        own = composed(self.composer, self.config, point)
+        folder = (Path(own.hydra.sweep.dir) / str(own.hydra.sweep.subdir)).absolute()
+        if not (folder / ".hydra" / "config.yaml").is_file():
+            prepare(folder, own)
+        return folder
+
+    def _tell(self, outcome: Outcome) -> None:
+        configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
+        point = self.places[outcome.folder]
+        if outcome.code:
+            log.error("failed: %s%s", point, outcome.message)
+        elif not self.launcher.aloud:
+            log.info("#%d : %s, %.1f s", point.number, " ".join(point.overrides), outcome.seconds)
+
+
+def prepare(folder: Path, own: DictConfig) -> None:
+    """Writes the three files that Hydra leaves in the folder of a job, the config last."""
+    with open_dict(own):
+        own.hydra.runtime.output_dir = str(folder)
+    told = OmegaConf.masked_copy(own, ["hydra"])
+    config = OmegaConf.masked_copy(own, [str(key) for key in own if key != "hydra"])
+    files = {"hydra": told, "overrides": own.hydra.overrides.task, "config": config}
+    for name, content in files.items():
+        write_atomically(folder / ".hydra" / f"{name}.yaml", OmegaConf.to_yaml(content).encode())
+
+
+def launcher_of(config: DictConfig) -> Launcher | None:
+    """The launcher that was chosen, or None for one of other people's plugins.
+
+    Raises:
+        ConfigError: it cannot work here.
+    """
+    node = OmegaConf.to_container(config.hydra.launcher, resolve=True)
+    assert isinstance(node, Mapping)
+    if node.get("_target_") == BASIC:
+        return Basic()
+    if not str(node.get("_target_")).startswith("fedexp."):
+        return None
+    launcher = spec.build(node, "hydra.launcher")
+    launcher.refuse()
+    return launcher
+
+
+def verdict(failed: list[Outcome], points: int, folder: Path) -> str:
+    """What to say of a sweep with failed points."""
+    named = ", ".join(shown(one.folder) for one in failed[:SHOWN]) + (", ..." if len(failed) > SHOWN else "")
+    return (
+        f"{len(failed)} of {points} points failed: {named}; why stands above and in their {TRACEBACK}; "
+        f"to try them again: fedexp resume {shown(folder)}"
+    )
