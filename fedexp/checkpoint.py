@@ -106,7 +106,7 @@ def differing(saved: dict[str, Any], config: dict[str, Any]) -> str:
     old, new = flatten_keys(saved), flatten_keys(config)
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
     binding = [key for key in changed if key.split(".")[0] not in FREE]
-    return ", ".join(f"{key} (state {old.get(key)!r}, config {new.get(key)!r})" for key in binding[:8])
+    return ", ".join(f"{key} (then {old.get(key)!r}, now {new.get(key)!r})" for key in binding[:8])
 
 
 def flatten_keys(node: Any, prefix: str = "") -> dict[str, Any]:

@@ -97,7 +97,7 @@ class Composer(Hydra):
         """Every key and group there is, with the groups chosen as asked; the keys of Hydra itself only if one is."""
         groups = self.config_loader.list_groups("")
         parsed = OverridesParser.create().parse_overrides(list(overrides))
-        choices = [cast(str, one.input_line) for one in parsed if is_choice(one, groups)]
+        choices = [cast(str, one.input_line) for one in parsed if is_choice(one, groups) or "/" in one.key_or_group]
         try:
             config = self.config_loader.load_configuration(config_name, choices, RunMode.MULTIRUN)
         except COMPOSING:  # a choice is what was wrong

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from hydra.types import RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
@@ -51,14 +51,17 @@ def resume(folder: Path, words: Sequence[str]) -> None:
     if odd:
         raise ConfigError(f"a sweep goes on as it began; only hydra/launcher may be given anew, got {odd[0]}")
     own = [source.path for source in saved.hydra.runtime.config_sources if source.provider == "command-line"]
-    before = [word for word in saved.hydra.overrides.hydra if not word.startswith("hydra.sweep.dir=")]
-    overrides = [*saved.hydra.overrides.task, *before, *words]
+    given = cast(dict[str, list[str]], OmegaConf.to_container(saved.hydra.overrides, resolve=False))
+    before = [word for word in given["hydra"] if not word.startswith("hydra.sweep.dir=")]
+    overrides = [*given["task"], *before, *words]
     request = Request(conf_dir(), overrides, saved.hydra.job.config_name, Path(own[0]) if own else None)
     composer = start(request)
     config = composer.compose_config(request.config_name, overrides, RunMode.MULTIRUN, with_log_configuration=True)
     sweep.give_way(config)
     if changed := differing(_unresolved(saved), _unresolved(config)):
-        raise ConfigError(f"{shown(folder)} was begun with other configs: {changed}; start a new sweep")
+        raise ConfigError(
+            f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
+        )
     _settle(config, folder)
     points, launcher = sweep.points(composer, config), launcher_of(config)
     if launcher is None or not points:

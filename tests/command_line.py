@@ -19,6 +19,7 @@ class Recorder:
         (folder / "metrics.csv").touch()
         if self.error is not None and config["seed"] == self.at_seed:
             raise self.error
+        (folder / "summary.json").write_text("{}")
 
 
 def ending_with(monkeypatch, error, at_seed=0):

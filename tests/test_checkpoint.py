@@ -181,7 +181,7 @@ def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_another_config_is_refused_by_its_keys(tmp_path: Path):
     save(tmp_path, state_of(1))
     other = {"seed": 1, "local": {"lr": 0.1, "hidden": [8]}, "engine": {"workers": 1}, "rounds": 5}
-    differing = r"local\.hidden \(state \[8, 4\], config \[8\]\), rounds \(state None, config 5\), seed .* config 1\)"
+    differing = r"local\.hidden \(then \[8, 4\], now \[8\]\), rounds \(then None, now 5\), seed .* now 1\)"
     with pytest.raises(ConfigError, match=f"belongs to another config: {differing}; restore these keys"):
         checkpoint.load(tmp_path, other, CPU)
 

@@ -218,7 +218,7 @@ def test_another_config_is_refused_with_the_differing_keys(copy: Path):
     config = yaml.safe_load(path.read_text())
     config["local"]["lr"] = 0.3
     path.write_text(yaml.safe_dump(config))
-    with pytest.raises(BaseException, match=r"local\.lr \(state 0\.1, config 0\.3\)") as told:
+    with pytest.raises(BaseException, match=r"local\.lr \(then 0\.1, now 0\.3\)") as told:
         resume(copy)
     assert isinstance(told.value.__cause__, ConfigError)
 

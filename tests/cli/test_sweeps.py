@@ -1,5 +1,6 @@
 """Sweeps: a folder for every point, refused or ended by name."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,78 @@ def test_a_failing_point_is_named_and_the_others_go_on(monkeypatch, capsys):
     assert len(recorder.calls) == 3
     assert "RunError: not finite" in Path("many/1/traceback.txt").read_text()
     assert not Path("many/0/traceback.txt").exists()
+
+
+def test_resume_runs_what_is_missing_and_nothing_else(monkeypatch, capsys):
+    recorder = ending_with(monkeypatch, execution.RunError("not finite"), at_seed=1)
+    assert cli.main(["run", "-m", "seed=0,1,2", "rounds=5", "hydra.sweep.dir=many"]) == 1
+    shutil.rmtree("many/2")
+    recorder.error = None
+    recorder.calls.clear()
+    assert cli.main(["resume", "many", "hydra/launcher=basic"]) == 0
+    assert [(config["seed"], config["rounds"], str(folder)) for config, folder in recorder.calls] == [
+        (1, 5, "many/1"),
+        (2, 5, "many/2"),
+    ]
+    assert not Path("many/1/traceback.txt").exists()
+    assert cli.main(["resume", "many"]) == 0
+    assert len(recorder.calls) == 2
+    assert capsys.readouterr().err.count("points failed") == 1
+
+
+def test_a_sweep_may_be_moved_before_it_goes_on(runs):
+    assert cli.main(["run", "-m", "experiment=smoke", "seed=0,1", "hydra.sweep.dir=many"]) == 0
+    Path("many").rename("moved")
+    shutil.rmtree("moved/1")
+    assert cli.main(["resume", "moved"]) == 0
+    assert [str(folder) for _, folder in runs.calls] == ["many/0", "many/1", "moved/1"]
+
+
+def test_points_in_folders_of_other_names(runs):
+    words = ("seed=0,1", "hydra.sweep.dir=many", "hydra.sweep.subdir=${hydra.job.override_dirname}")
+    assert cli.main(["run", "-m", *words]) == 0
+    assert [str(folder) for _, folder in runs.calls] == ["many/seed=0", "many/seed=1"]
+    shutil.rmtree("many/seed=0")
+    assert cli.main(["resume", "many"]) == 0
+    assert [str(folder) for _, folder in runs.calls[2:]] == ["many/seed=0"]
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_sweep_goes_on_as_it_began(capsys):
+    own = Path("own/experiment")
+    own.mkdir(parents=True)
+    (own / "mine.yaml").write_text("# @package _global_\n# Mine\nrounds: 3\n")
+    assert cli.main(["run", "-m", "seed=0,1", "experiment=mine", "-cd", "own", "hydra.sweep.dir=many"]) == 0
+    assert cli.main(["resume", "many", "seed=5"]) == 2
+    told = "fedexp: a sweep goes on as it began; only hydra/launcher may be given anew, got seed=5\n"
+    assert (
+        capsys.readouterr().err == "fedexp: resume needs one folder of a run or a sweep, got 2; e.g. outputs/latest\n"
+    )
+    assert cli.main(["resume", "many", "hydra.mode=RUN"]) == 2
+    assert capsys.readouterr().err == told.replace("seed=5", "hydra.mode=RUN")
+    (own / "mine.yaml").write_text("# @package _global_\n# Mine\nrounds: 4\n")
+    assert cli.main(["resume", "many"]) == 2
+    assert complaint(capsys) == (
+        "fedexp: many was begun with other configs: rounds (then 3, now 4); restore these keys or start a new sweep"
+    )
+
+
+@pytest.mark.usefixtures("runs")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("hydra/launcher=joblib", "hydra.launcher.jobs=0"), "hydra.launcher.jobs must be an integer >= 1, got 0"),
+        (
+            ("hydra/launcher=joblib", "hydra.launcher.job=1"),
+            "unknown key hydra.launcher.job; did you mean hydra.launcher.jobs?",
+        ),
+        (("hydra/launcher=jolib",), "unknown option hydra/launcher=jolib; did you mean joblib?"),
+    ],
+)
+def test_a_wrong_launcher_is_refused_before_anything_is_made(words, told, capsys):
+    assert cli.main(["run", "-m", "seed=0,1", *words]) == 2
+    assert complaint(capsys) == f"fedexp: {told}"
+    assert list(Path.cwd().iterdir()) == []
 
 
 @pytest.mark.usefixtures("runs")
