@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedexp import __version__
+from fedexp import __version__, folders
 from fedexp.conf_dir import conf_dir
 from fedexp.endings import ASKED_WRONGLY, INTERRUPTED, Stopped, complain, full_error
 from fedexp.spec import ConfigError, nearest
@@ -108,12 +108,16 @@ def _run(words: list[str]) -> int:
 
 
 def _resume(words: list[str]) -> int:
-    places = [word for word in words if not word.startswith("hydra")]
+    places = [word for word in words if not word.startswith(("hydra", "-"))]
     if len(places) != 1:
         raise ConfigError(f"resume needs one folder of a run or a sweep, got {len(places)}; e.g. outputs/latest")
     folder = Path(places[0])
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; resume needs that of a run or a sweep, e.g. outputs/latest")
+    if folders.is_search(folder):
+        from fedexp.commands import search
+
+        return search.resume(folder, [word for word in words if word != places[0]])
     from fedexp.launch import resume
 
     return resume(folder, [word for word in words if word != places[0]])
@@ -123,6 +127,12 @@ def _report(words: list[str]) -> int:
     from fedexp.commands import report
 
     return report.act(words)
+
+
+def _search(words: list[str]) -> int:
+    from fedexp.commands import search
+
+    return search.act(words)
 
 
 def _list(words: list[str]) -> int:
@@ -155,6 +165,20 @@ COMMANDS = {
         "continue an interrupted run, or what a sweep still lacks",
         "\nDIR is a run folder, or the folder of a sweep (fedexp run -m): then its missing, unfinished and failed\n"
         "points are run and nothing else, where hydra/launcher says (default: where they began).\n",
+    ),
+    "search": Command(
+        _search,
+        "search key=interval(A,B) [key=value] [--trials N]",
+        "choose hyperparameters by validation accuracy",
+        "\nSearched: key=interval(A,B), key=tag(log,interval(A,B)), key=int(interval(A,B)), key=range(A,B,step=C) and\n"
+        "key=choice(X,Y). Compared, each on its own N trials: what is listed with commas (selector=random,greedyfed).\n"
+        "seed=0,1,2 makes every trial the mean over three seeds. No look is taken at test data.\n\n"
+        "  --trials N      trials of each method (20)\n"
+        "  --jobs N        processes at once (1); more may join by fedexp resume DIR, which also goes on after a kill\n"
+        "  --seed N        of the draws (0)\n"
+        "  --no-pruning    let poor trials run to their end\n"
+        "  --out DIR       the folder (outputs/search/DATE/TIME)\n"
+        "  --config-dir D  look for your own options in D too\n",
     ),
     "report": Command(
         _report,

@@ -24,6 +24,7 @@ class Evaluation(Part):
     """What is measured, how often, and the accuracies that RoA@x and ToA@x ask for."""
 
     every: Annotated[int, Range(1)] = 1
+    test: bool = True
     validation: bool = False
     validation_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
     roa: tuple[Threshold, ...] = (0.5, 0.8, 0.9, 0.95)

@@ -19,6 +19,8 @@ from fedexp.training.workers import Crew, join_torchrun, under_torchrun
 from fedexp.values import State, Uploads
 from fedexp.world import World, build_world
 
+Watch = Callable[[Row], None]
+
 
 def run(config: dict[str, Any], folder: Path) -> None:
     """Executes one run in its folder.
@@ -34,11 +36,11 @@ def run(config: dict[str, Any], folder: Path) -> None:
         conduct(config, folder)
 
 
-def complete(config: dict[str, Any], folder: Path) -> None:
-    """Takes a run to its end from wherever it stands, if it is not there already; raises like `run`."""
+def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None) -> None:
+    """Takes a run to its end from wherever it stands, if it is not there already; raises like `run` and `watch`."""
     with folders.held(folder):
         if not folders.is_finished(folder):
-            conduct(config, folder)
+            conduct(config, folder, watch)
 
 
 def resume(folder: Path) -> None:
@@ -54,8 +56,11 @@ def follow(config: dict[str, Any]) -> None:
     conduct(config, None)
 
 
-def conduct(config: dict[str, Any], folder: Path | None) -> None:
-    """Takes a run from wherever it stands to its end; `folder` is None in a process that only helps."""
+def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = None) -> None:
+    """Takes a run from wherever it stands to its end; `folder` is None in a process that only helps.
+
+    `watch` sees the row of every round once it is written, and ends the run by raising something.
+    """
     exp: Experiment = spec.build(config)
     exp.refuse()
     device = exp.engine.place()
@@ -72,6 +77,8 @@ def conduct(config: dict[str, Any], folder: Path | None) -> None:
         with Logbook(folder, exp, world, config, state) as logbook:
             for after, row, sent in rounds(exp, world, state):
                 logbook.record(after, row, sent)
+                if watch is not None:
+                    watch(row)
             logbook.conclude()
 
 
@@ -156,7 +163,7 @@ def evaluate_later(
 ) -> Callable[[], tuple[State, Row, Uploads]]:
     """Begins the evaluation of a round's models, if it is due; the result completes the round's row."""
     last = state.round == exp.rounds or reason_to_stop(state)
-    if state.round % exp.evaluation.every and not last:
+    if not exp.evaluation.test or (state.round % exp.evaluation.every and not last):
         return lambda: (state, row | measurements.blank(exp, world), sent)
     pending = world.score_later(state.models[0], world.test)
     others = measurements.begin(exp, world, before, state, sent)

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import TextIO
-
-from omegaconf import DictConfig, OmegaConf
+from typing import TYPE_CHECKING, TextIO
 
 from fedexp.endings import shown
 from fedexp.spec import ConfigError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 OUTPUTS = Path("outputs")
 PATIENCE_S = 3.0
@@ -40,7 +41,7 @@ def claim(folder: Path, *, dated: bool) -> Path:
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
+def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Keeps every other process out of a run folder, on this machine and on others that share it.
 
     The lock ends with the last process of the run, however it ends; a little patience is had with one that is ending.
@@ -49,15 +50,15 @@ def held(folder: Path) -> Iterator[None]:
         ConfigError: another process has the folder.
     """
     with (folder / ".lock").open("a+") as file:
-        _lock(file, folder)
+        _lock(file, folder, patience_s)
         file.truncate(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()}")
         file.flush()
         yield
 
 
-def _lock(file: TextIO, folder: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+def _lock(file: TextIO, folder: Path, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,8 +78,11 @@ def refuse_used(folder: Path) -> None:
     """Refuses a folder that already holds a run or a sweep."""
     if is_run(folder):
         raise ConfigError(f"{shown(folder)} already holds a run; use fedexp resume {shown(folder)} or another folder")
-    if is_sweep(folder):
-        raise ConfigError(f"{shown(folder)} already holds a sweep; use another folder")
+    if is_sweep(folder) or is_search(folder):
+        kind = "sweep" if is_sweep(folder) else "search"
+        raise ConfigError(
+            f"{shown(folder)} already holds a {kind}; use fedexp resume {shown(folder)} or another folder"
+        )
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{shown(folder)} must be a folder, but it is a file")
 
@@ -88,8 +92,10 @@ def is_run(folder: Path) -> bool:
     return any((folder / name).exists() for name in ("metrics.csv", "state.pt"))
 
 
-def claimed(place: DictConfig) -> Path:
+def claimed(place: "DictConfig") -> Path:
     """The folder that a config asks for, claimed; the newest under `outputs/` is linked."""
+    from omegaconf import OmegaConf
+
     dated = "${now:" in str(OmegaConf.to_container(place, resolve=False))
     try:
         folder = claim(Path(place.dir), dated=dated)
@@ -107,6 +113,11 @@ def is_finished(folder: Path) -> bool:
 def is_sweep(folder: Path) -> bool:
     """Whether a sweep has started here."""
     return (folder / "multirun.yaml").exists()
+
+
+def is_search(folder: Path) -> bool:
+    """Whether a search has started here."""
+    return (folder / "search.yaml").exists()
 
 
 def link_latest(folder: Path) -> None:

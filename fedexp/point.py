@@ -29,8 +29,7 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome
     Raises:
         Stopped: it was interrupted, and the sweep with it.
     """
-    if share is not None:
-        os.environ[cores.SHARE] = str(share)
+    share_cores(share)
     begun = time.perf_counter()
     if folders.is_finished(folder):
         return Outcome(folder, 0)
@@ -51,6 +50,12 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome
         return Outcome(folder, stop.code, stop.message)
     (folder / TRACEBACK).unlink(missing_ok=True)
     return Outcome(folder, 0, seconds=time.perf_counter() - begun)
+
+
+def share_cores(share: int | None) -> None:
+    """Tells this process how many cores are its own, where it shares them with its like."""
+    if share is not None:
+        os.environ[cores.SHARE] = str(share)
 
 
 @contextmanager

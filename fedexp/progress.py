@@ -20,13 +20,16 @@ class Progress:
 
     def round(self, row: dict[str, Any]) -> None:
         """Tells a finished round."""
-        accuracy, loss = row.get("test_accuracy"), row.get("test_loss")
+        kind = "test" if row.get("test_accuracy") is not None else "validation"
+        accuracy, loss = row.get(f"{kind}_accuracy"), row.get(f"{kind}_loss")
+        label = "" if kind == "test" else "validation "
+        accuracy = None if accuracy is None or accuracy != accuracy else accuracy
         if self.bar is not None:
             if accuracy is not None:
-                self.bar.set_postfix_str(f"accuracy {accuracy:.4f}, loss {loss:.4f}", refresh=False)
+                self.bar.set_postfix_str(f"{label}accuracy {accuracy:.4f}, loss {loss:.4f}", refresh=False)
             self.bar.update()
             return
-        measured = "" if accuracy is None else f"  accuracy {accuracy:.4f}  loss {loss:.4f}"
+        measured = "" if accuracy is None else f"  {label}accuracy {accuracy:.4f}  loss {loss:.4f}"
         self.say(f"round {row['round']}/{self.rounds}{measured}")
 
     def say(self, text: str) -> None:

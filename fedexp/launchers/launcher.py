@@ -38,7 +38,7 @@ class Launcher(Part):
         raise NotImplementedError
 
 
-def needed(package: str, extra: str, launcher: str) -> Any:
+def needed(package: str, extra: str, asked: str) -> Any:
     """Imports the package that does the work.
 
     Raises:
@@ -47,4 +47,4 @@ def needed(package: str, extra: str, launcher: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise ConfigError(f"hydra/launcher={launcher} needs {package}; pip install 'fedexp[{extra}]'") from error
+        raise ConfigError(f"{asked} needs {package}; pip install 'fedexp[{extra}]'") from error

@@ -22,7 +22,7 @@ class Ray(Launcher):
     jobs: Annotated[int, Range(1)] | None = None
 
     def refuse(self) -> None:
-        needed("ray", "ray", "ray")
+        needed("ray", "ray", "hydra/launcher=ray")
 
     def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
         """A point whose process dies is taken up once more by Ray itself."""
@@ -41,7 +41,7 @@ class Ray(Launcher):
 
     def _started(self) -> Any:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # tasks without GPUs leave the variables alone
-        ray = needed("ray", "ray", "ray")
+        ray = needed("ray", "ray", "hydra/launcher=ray")
         own = {} if self.address else {"num_cpus": self.jobs, "include_dashboard": False}
         ray.init(address=self.address, log_to_driver=False, logging_level="error", ignore_reinit_error=True, **own)
         return ray

@@ -28,7 +28,7 @@ class Submitit(Launcher):
     parameters: dict = field(default_factory=dict)
 
     def refuse(self) -> None:
-        needed("submitit", "slurm", f"submitit_{self.cluster}")
+        needed("submitit", "slurm", f"hydra/launcher=submitit_{self.cluster}")
 
     def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
         """Jobs are cancelled when this process is interrupted; when it is killed they go on by themselves."""
