@@ -1,0 +1,56 @@
+"""What words mean to a search, by hand."""
+
+import pytest
+
+from fedexp.searching.space import Dimension, read
+from fedexp.spec import ConfigError
+
+
+def test_words_sorted_by_what_they_ask():
+    words = ("rounds=5", "selector=random,afl", "seed=3,4", "local.lr=tag(log,interval(0.01,1))", "model=mlp")
+    space = read((*words, "local.epochs=int(interval(1,4))", "local.batch_size=choice(5,full)"))
+    assert space.fixed == ("rounds=5", "model=mlp")
+    assert space.methods == (("selector=random",), ("selector=afl",))
+    assert space.seeds == ("seed=3", "seed=4")
+    assert space.dimensions == (
+        Dimension("local.lr", 0.01, 1.0, log=True),
+        Dimension("local.epochs", 1.0, 4.0, whole=True),
+        Dimension("local.batch_size", options=("5", "full")),
+    )
+
+
+def test_without_lists_one_method_and_one_seed():
+    space = read(("local.lr=interval(0.1,0.3)",))
+    assert (space.fixed, space.methods, space.seeds) == ((), ((),), ("seed=0",))
+    assert read(("local.lr=interval(0.1,0.3)", "seed=7")).seeds == ("seed=7",)
+
+
+def test_every_combination_of_lists_is_a_method():
+    space = read(("a=1,2", "b=x,y", "c=choice(1,2)"))
+    assert space.methods == (("a=1", "b=x"), ("a=1", "b=y"), ("a=2", "b=x"), ("a=2", "b=y"))
+
+
+def test_ranges_end_at_their_last_value():
+    assert read(("a=range(1,6,step=2)",)).dimensions == (Dimension("a", 1.0, 5.0, step=2.0, whole=True),)
+    assert read(("a=range(0.1,0.5,step=0.2)",)).dimensions[0].high == pytest.approx(0.3)
+
+
+def test_ends_are_written_as_overrides_are():
+    assert Dimension("a", 1.0, 5.0, whole=True).ends() == ("a=1", "a=5")
+    assert Dimension("a", 0.5, 1e-7).ends() == ("a=0.5", "a=1e-07")
+    assert Dimension("a", options=("x", "[1,2]")).ends() == ("a=x", "a=[1,2]")
+
+
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [
+        ("local.lr=0.1", "a search must vary something"),
+        ("local.lr=0.1,0.2", "a search must vary something"),
+        ("local.lr=tag(log,interval(0,1))", "above 0 with log; got"),
+        ("local.lr=interval(1,1)", "from a smaller to a larger value"),
+        ("local.lr=tag(square,interval(1,2))", "has the tag square; a search knows log alone"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(word: str, told: str):
+    with pytest.raises(ConfigError, match=told):
+        read((word,))
