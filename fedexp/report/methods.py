@@ -148,4 +148,4 @@ def frozen(value: Any) -> Any:
     """A config value as one that can be a key."""
     if isinstance(value, Mapping):
         return frozenset((key, frozen(entry)) for key, entry in value.items())
-    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+    return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value

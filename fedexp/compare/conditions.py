@@ -1,0 +1,76 @@
+"""`--fail-if "test_accuracy < -0.01"`: conditions on the mean paired difference A - B, or on a bound of its interval."""
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fedexp.compare import quantities
+from fedexp.compare.pairing import Contest
+from fedexp.compare.study import paired
+from fedexp.spec import ConfigError
+
+_SIGNS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_FORM = re.compile(r"\s*(\S+?)(\.low|\.high)?\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """When a comparison fails."""
+
+    quantity: str
+    bound: str  # difference, low or high
+    sign: str
+    number: float
+
+    def __str__(self) -> str:
+        bound = "" if self.bound == "difference" else f".{self.bound}"
+        return f"{self.quantity}{bound} {self.sign} {self.number:g}"
+
+
+def parse(text: str) -> Condition:
+    """Reads one condition.
+
+    Raises:
+        ConfigError: it is none, or its quantity does not exist.
+    """
+    found = _FORM.fullmatch(text)
+    if not found:
+        raise ConfigError(
+            f'--fail-if must be "QUANTITY[.low|.high] SIGN NUMBER" with a sign of {", ".join(_SIGNS)}, '
+            f'e.g. "test_accuracy < -0.01", got {text!r}; quantities: {quantities.ALLOWED}'
+        )
+    name, bound, sign, number = found.groups()
+    return Condition(quantities.parse(name, "").name, (bound or ".difference")[1:], sign, float(number))
+
+
+def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> list[str]:
+    """A line for every condition that holds in a contest, or cannot be judged there: no check passes unseen."""
+    lines = []
+    for contest in contests:
+        clock = quantities.clock_of(contest.runs)
+        for condition in conditions:
+            if condition.quantity.startswith("toa@") and clock is None:
+                lines.append(f"failed: {condition} cannot be judged, only one of the two sides has a simulated clock")
+                continue
+            said = _failure(condition, contest, clock or "")
+            lines += [said] if said else []
+    return lines
+
+
+def _failure(condition: Condition, contest: Contest, clock: str) -> str:
+    found = paired(contest, quantities.parse(condition.quantity, clock))
+    value = getattr(found, condition.bound)
+    who = f"{contest.a} (A) - {contest.b} (B)"
+    if value is None:
+        return (
+            f"failed: {condition} cannot be judged for {who}: too few of {found.pairs} pairs have the number on both "
+            f"sides (only A {found.only_a}, only B {found.only_b}, neither {found.neither})"
+        )
+    held = _SIGNS[condition.sign](value, condition.number)
+    return f"failed: {condition} holds, it is {value:+.6g} for {who} over {found.pairs} pairs" if held else ""
