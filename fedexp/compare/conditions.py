@@ -1,4 +1,4 @@
-"""`--fail-if "test_accuracy < -0.01"`: conditions on the mean paired difference A - B, or on a bound of its interval."""
+"""`--fail-if "test_accuracy < -0.01"`: conditions on the mean difference A - B, or on a bound of its interval."""
 
 import operator
 import re

@@ -51,7 +51,9 @@ def _contest(made: Study, contest: Contest) -> str:
     lines += [f"* {note}" for note in contest.notes]
     censored = [f"* {row.quantity.name}: {_censored(row.found)}" for row in rows if _gaps(row.found)]
     table = grid.markdown()
-    return "\n".join([f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", table, *censored, _verdict(rows), ""])
+    return "\n".join(
+        [f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", table, *censored, _verdict(rows), ""]
+    )
 
 
 def _cells(row: Row) -> list[str]:
@@ -82,7 +84,9 @@ def _gaps(found: Paired) -> int:
 
 
 def _censored(found: Paired) -> str:
-    return f"never reached by B alone in {found.only_a}, by A alone in {found.only_b}, by both in {found.neither} pair(s)"
+    return (
+        f"never reached by B alone in {found.only_a}, by A alone in {found.only_b}, by both in {found.neither} pair(s)"
+    )
 
 
 def _verdict(rows: Sequence[Row]) -> str:
@@ -95,9 +99,10 @@ def _verdict(rows: Sequence[Row]) -> str:
 def _ranking(ranks: Ranks, by: str, picture: str | None) -> str:
     rows = [[ranks.names[place], f"{ranks.mean[place]:.2f}"] for place in ranks.order]
     grid = Grid(("method", "mean rank"), rows).markdown()
+    differ = "not all methods are the same" if ranks.p <= LEVEL else "no difference between any of them"
     said = (
-        f"Friedman p {ranks.p:.3f} over {ranks.blocks} block(s); mean ranks that are further apart than the critical "
-        f"difference {ranks.difference:.2f} (Nemenyi, 5 %) differ."
+        f"Friedman p {ranks.p:.3f} over {ranks.blocks} block(s): {differ}. Methods whose mean ranks are further apart "
+        f"than the critical difference {ranks.difference:.2f} (Nemenyi, 5 %) differ."
     )
     few = " With fewer than 10 blocks both are rough." if ranks.blocks < 10 else ""
     image = f"\n![Critical difference]({picture})\n" if picture else ""
@@ -119,8 +124,9 @@ def _explanations(made: Study) -> Iterator[str]:
     rough = f" With {min(pairs)} pair(s) it is too narrow." if min(pairs) < _FEW else ""
     yield f"Interval: bootstrap (BCa) of the mean of this row alone, not corrected.{rough}"
     yield (
-        f"p: exact test of the mean by sign flips; p Wilcoxon: signed ranks; each Holm-corrected over the {family} row(s). "
-        f"Verdict at {LEVEL:.0%} by p (where a run never got there, by p Wilcoxon); no difference: none was found."
+        "p: exact test of the mean by sign flips; p Wilcoxon: signed ranks; each Holm-corrected over the "
+        f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never got there, by p Wilcoxon); no difference: "
+        "none was found."
     )
     needed = pairs_needed(family)
     if min(pairs) < needed:

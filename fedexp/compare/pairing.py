@@ -51,12 +51,6 @@ def contests(a: Sequence[Run], b: Sequence[Run]) -> list[Contest]:
     Raises:
         ConfigError: B is several methods, nothing is left to pair, or a pair differs in data, split or budget.
     """
-    held = {run.folder.resolve() for run in b}
-    others = [run for run in a if run.folder.resolve() not in held]
-    if not others:
-        raise ConfigError(
-            "A and B are the same runs; give other folders or another KEY=VALUE before or after --against"
-        )
     against = _methods(b, "B")
     if len(against) > 1:
         names = "; ".join(labels([method.any for method in against]))
@@ -64,6 +58,10 @@ def contests(a: Sequence[Run], b: Sequence[Run]) -> list[Contest]:
             f"--against must be one method, got {len(against)}: {names}; give only its folders, or pick it by "
             "KEY=VALUE, e.g. --against outputs/latest selector=random"
         )
+    held = {run.folder.resolve() for run in b}
+    others = [run for run in a if run.folder.resolve() not in held]
+    if not others:
+        raise ConfigError("A and B are the same runs; give other folders, or pick others by KEY=VALUE")
     mine, (yours,) = _methods(others, "A"), against
     names = _names(mine, yours)
     return [_contest(method, yours, name) for method, name in zip(mine, names, strict=True)]
@@ -139,9 +137,20 @@ def _contest(mine: _Method, yours: _Method, names: tuple[str, str]) -> Contest:
         alone = [shown(run.folder) for block, run in method.blocks.items() if block not in other.blocks]
         notes += [f"left out, without a partner: {', '.join(alone)} of {side}"] if alone else []
     notes += dict.fromkeys(doubt for pair in pairs for doubt in equality.doubts(*pair))
-    data = list(dict.fromkeys(block[0] for block in shared))
-    blocks = tuple(f"seed {seed}" + (f" of data {data.index(of) + 1}" if len(data) > 1 else "") for of, seed in shared)
-    return Contest(*names, blocks, pairs, tuple(_compared(*pairs[0])), tuple(notes))
+    return Contest(*names, _block_names([b for _, b in pairs]), pairs, tuple(_compared(*pairs[0])), tuple(notes))
+
+
+def _block_names(runs: Sequence[Run]) -> tuple[str, ...]:
+    """The seed of each, after what tells its data from those of the others."""
+    data = [equality.data_config(run) for run in runs]
+    keys = [
+        key
+        for key in dict.fromkeys(key for one in data for key in one)
+        if len({frozen(one.get(key)) for one in data}) > 1
+    ]
+    keys = [key for key in keys if key in equality.DATA] or [key for key in keys if not key.endswith("_target_")]
+    told = ["".join(f"{key}={value_text(one.get(key))} " for key in keys) for one in data]
+    return tuple(f"{which}seed {run.seed}" for which, run in zip(told, runs, strict=True))
 
 
 def _why_unpaired(mine: _Method, yours: _Method) -> str:

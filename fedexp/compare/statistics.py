@@ -10,7 +10,7 @@ With n pairs no such test can go below 2 / 2^n, so few pairs get no verdict at a
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
@@ -84,12 +84,12 @@ def censored_differences(a: np.ndarray, b: np.ndarray, *, more: bool) -> np.ndar
 
 
 def interval(differences: np.ndarray) -> tuple[float | None, float | None]:
-    """The 95 % bootstrap interval of the mean: bias-corrected and accelerated (Efron 1987), 9,999 resamples."""
-    if len(differences) < 2:
+    """The 95 % bootstrap interval (bias-corrected and accelerated, Efron 1987) of the mean of at least 3 pairs."""
+    if len(differences) < 3:
         return None, None
     if np.ptp(differences) == 0:
         return float(differences[0]), float(differences[0])
-    found = stats.bootstrap((differences,), np.mean, confidence_level=1 - LEVEL, random_state=_draws())
+    found = stats.bootstrap((differences,), np.mean, confidence_level=1 - LEVEL, rng=_draws())
     return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
@@ -98,14 +98,14 @@ def sign_flip_p(differences: np.ndarray) -> float:
     moved = differences[differences != 0]
     if len(moved) == 0:
         return 1.0
-    tested = stats.permutation_test(
+    tested: Any = stats.permutation_test(
         (moved,),
         lambda values, axis: values.mean(axis=axis),
         permutation_type="samples",
         vectorized=True,
         n_resamples=RESAMPLES,
         batch=10_000,
-        random_state=_draws(),
+        rng=_draws(),
     )
     return float(tested.pvalue)
 
