@@ -168,12 +168,12 @@ COMMANDS = {
         _compare,
         'compare A... --against B... [--measures NAMES] [--out FILE] [--fail-if "..."]',
         "differences of methods, runs paired by seed, with tests",
-        "\nA and B are run folders, sweeps, or folders with runs below; words KEY=VALUE (selector=random) pick runs of\n"
-        "the folders on their side. Every method in A is compared with the one method in B, seed by seed. Refused:\n"
+        "\nA and B are run folders, sweeps, or folders with runs below; words KEY=VALUE (selector=random) pick runs\n"
+        "of the folders on their side. Every method in A is compared with the one method in B, seed by seed. Refused:\n"
         "pairs that differ in data, split (who holds which example) or budget (rounds, clients, participants,\n"
         "evaluation, stop).\n\n"
-        "--measures  of test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X; default: the first three, and roa and toa\n"
-        "            at the highest accuracy that half of the runs reach. Fewer measures need fewer seeds.\n"
+        "--measures  of test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X; default: the first three, and roa and\n"
+        "            toa at the highest accuracy that half of the runs reach. Fewer measures need fewer seeds.\n"
         "--out       the page (.md) or the table in full precision (.csv). With more than two methods a figure of\n"
         "            critical differences is drawn beside it (default: outputs/compare.png).\n"
         '--fail-if   "test_accuracy < -0.01" (also <=, >, >=; test_accuracy.low or .high: a bound of the interval):\n'

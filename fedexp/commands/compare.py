@@ -47,14 +47,12 @@ def act(words: list[str]) -> int:
     checks = [conditions.parse(text) for text in asked.fail_if]
     contests = pairing.contests(_runs(asked.a), _runs(asked.b))
     made = study.study(contests, asked.measures)
-    sys.stdout.write(page.markdown(made, contests, None))
     target = asked.out or OUTPUTS / NAME
     try:
-        for path in _written(target, made, contests, page_asked=asked.out is not None):
-            sys.stdout.write(f"\nwritten  {shown(path)}")
+        written = list(_written(target, made, contests, page_asked=asked.out is not None))
     except OSError as error:
         raise ConfigError(f"cannot write {shown(target)}: {error.strerror}; give another --out") from error
-    sys.stdout.write("\n")
+    sys.stdout.write(page.markdown(made, contests, None) + "".join(f"written  {shown(path)}\n" for path in written))
     sys.stdout.flush()
     failed = conditions.failures(checks, contests)
     for line in failed:

@@ -1,5 +1,6 @@
 """`--fail-if "test_accuracy < -0.01"`: conditions on the mean difference A - B, or on a bound of its interval."""
 
+import math
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 
 from fedexp.compare import quantities
 from fedexp.compare.pairing import Contest
+from fedexp.compare.statistics import Paired
 from fedexp.compare.study import paired
 from fedexp.spec import ConfigError
 
@@ -65,12 +67,21 @@ def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> li
 
 def _failure(condition: Condition, contest: Contest, clock: str) -> str:
     found = paired(contest, quantities.parse(condition.quantity, clock))
-    value = getattr(found, condition.bound)
+    value = _value(found, condition.bound)
     who = f"{contest.a} (A) - {contest.b} (B)"
+    reached = f"only A got there in {found.only_a}, only B in {found.only_b}, neither in {found.neither}"
     if value is None:
-        return (
-            f"failed: {condition} cannot be judged for {who}: too few of {found.pairs} pairs have the number on both "
-            f"sides (only A {found.only_a}, only B {found.only_b}, neither {found.neither})"
-        )
-    held = _SIGNS[condition.sign](value, condition.number)
-    return f"failed: {condition} holds, it is {value:+.6g} for {who} over {found.pairs} pairs" if held else ""
+        return f"failed: {condition} cannot be judged for {who}: of {found.pairs} pair(s) {reached}"
+    if not _SIGNS[condition.sign](value, condition.number):
+        return ""
+    told = f"it is {value:+.6g}" if math.isfinite(value) else reached
+    return f"failed: {condition} holds, {told} for {who} over {found.pairs} pair(s)"
+
+
+def _value(found: Paired, bound: str) -> float | None:
+    """The difference or a bound of it; beyond every number where one side alone never got somewhere."""
+    if not found.only_a and not found.only_b:
+        return getattr(found, bound)
+    if bound != "difference" or (found.only_a and found.only_b):
+        return None
+    return math.inf if found.only_b else -math.inf

@@ -24,7 +24,7 @@ def markdown(made: Study, contests: Sequence[Contest], picture: str | None) -> s
     parts = [_contest(made, contest) for contest in contests]
     if made.ranks is not None:
         parts.append(_ranking(made.ranks, made.ranked_by, picture))
-    return "\n".join([*parts, *(f"* {line}" for line in _explanations(made)), ""])
+    return "\n".join([*parts, *(f"* {line}" for line in _explanations(made)), "", ""])
 
 
 def frame(made: Study) -> "pd.DataFrame":
@@ -50,7 +50,7 @@ def _contest(made: Study, contest: Contest) -> str:
     lines += [f"* differs (A / B): {line}" for line in contest.compared or ("nothing in config or commit",)]
     lines += [f"* {note}" for note in contest.notes]
     censored = [f"* {row.quantity.name}: {_censored(row.found)}" for row in rows if _gaps(row.found)]
-    table = grid.markdown()
+    censored += [""] if censored else []
     return "\n".join(
         [f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", table, *censored, _verdict(rows), ""]
     )
@@ -93,7 +93,7 @@ def _verdict(rows: Sequence[Row]) -> str:
     said: dict[str, list[str]] = {}
     for row in rows:
         said.setdefault(row.found.verdict, []).append(row.quantity.name)
-    return "\n**" + "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in said.items()) + "**"
+    return "**" + "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in said.items()) + "**"
 
 
 def _ranking(ranks: Ranks, by: str, picture: str | None) -> str:

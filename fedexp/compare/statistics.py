@@ -96,7 +96,7 @@ def interval(differences: np.ndarray) -> tuple[float | None, float | None]:
 def sign_flip_p(differences: np.ndarray) -> float:
     """Two-sided p of the mean difference under flips of the pairs' signs: exact up to 16 pairs, drawn beyond."""
     moved = differences[differences != 0]
-    if len(moved) == 0:
+    if len(moved) < 2:
         return 1.0
     tested: Any = stats.permutation_test(
         (moved,),
@@ -113,7 +113,8 @@ def sign_flip_p(differences: np.ndarray) -> float:
 def wilcoxon_p(differences: np.ndarray) -> float:
     """Two-sided p of Wilcoxon's signed-rank test; pairs without a difference play no part."""
     moved = differences[differences != 0]
-    return float(stats.wilcoxon(moved).pvalue) if len(moved) else 1.0
+    tested: Any = stats.wilcoxon(moved) if len(moved) else None
+    return 1.0 if tested is None else float(tested.pvalue)
 
 
 def holm(p: Sequence[float]) -> list[float]:

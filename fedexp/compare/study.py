@@ -10,7 +10,7 @@ from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
 from fedexp.compare.quantities import Quantity
 from fedexp.compare.statistics import Paired
-from fedexp.report.runs import Run
+from fedexp.report.runs import Run, shown
 from fedexp.spec import ConfigError
 
 _AREAS = ("accuracy_auc", "loss_auc")
@@ -71,13 +71,13 @@ def _missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None)
     """Why a quantity cannot be compared; empty where it can."""
     if quantity.name.startswith("toa@") and clock is None:
         return "some runs have a simulated clock and some have not"
-    for contest in contests:
-        for pair in contest.pairs:
-            if quantity.name in _AREAS and pair[0].rounds[-1] != pair[1].rounds[-1]:
-                return f"seed {pair[0].seed} has {pair[0].rounds[-1]} and {pair[1].rounds[-1]} rounds"
-            lacking = [run.folder.name for run in pair if not quantity.reached and quantity.of(run) is None]
-            if lacking:
-                return f"run {lacking[0]} has no such number"
+    for a, b in (pair for contest in contests for pair in contest.pairs):
+        if quantity.name in _AREAS and a.rounds[-1] != b.rounds[-1]:
+            return f"the runs of seed {a.seed} have {a.rounds[-1]} and {b.rounds[-1]} rounds"
+        for run in (a, b):
+            value = quantity.of(run)
+            if (value is None and not quantity.reached) or (value is not None and not np.isfinite(value)):
+                return f"{shown(run.folder)} has {'none' if value is None else 'an infinite one'}"
     return ""
 
 
