@@ -19,6 +19,8 @@ from fedexp.report import look
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_AXIS = 5.0  # inches
+
 
 @dataclass(frozen=True)
 class Ranks:
@@ -68,10 +70,12 @@ def draw(path: Path, ranks: Ranks, title: str) -> None:
     methods, groups = len(ranks.names), ranks.groups()
     rows = -(-methods // 2)
     depth = 0.8 + 0.3 * len(groups)
-    figure = Figure(figsize=(9, 1.5 + 0.32 * (depth + rows)), layout="constrained")
-    axes = figure.subplots()
-    axes.set_xlim(1 - 0.55 * (methods - 1), methods + 0.55 * (methods - 1))
-    axes.set_ylim(depth + rows, -1.9)
+    beside = 0.5 + 0.085 * max(len(name) + 6 for name in ranks.names)  # inches for a name
+    figure = Figure(figsize=(_AXIS + 2 * beside, 0.8 + 0.32 * (depth + rows)))
+    axes = figure.add_axes((0, 0, 1, 0.87))
+    room = beside / _AXIS * (methods - 1)
+    axes.set_xlim(1 - room, methods + room)
+    axes.set_ylim(depth + rows - 0.3, -2)
     axes.set_axis_off()
     axes.set_title(title, fontsize=11)
     _scale(axes, ranks)
@@ -90,7 +94,7 @@ def _scale(axes: "Axes", ranks: Ranks) -> None:
     for tick in range(1, methods + 1):
         axes.plot([tick, tick], [0, -0.2], color="#222222", linewidth=1.2)
         axes.text(tick, -0.3, str(tick), ha="center", va="bottom", fontsize=9)
-    reach = min(ranks.difference, 1.5 * (methods - 1))
+    reach = min(ranks.difference, methods - 1)
     axes.plot([1, 1 + reach], [-1.25, -1.25], color=look.COLORS[1], linewidth=2)
     beyond = " (wider than the axis)" if ranks.difference > methods - 1 else ""
     said = f"critical difference {ranks.difference:.2f}{beyond}"

@@ -52,7 +52,7 @@ def _contest(made: Study, contest: Contest) -> str:
     censored = [f"* {row.quantity.name}: {_censored(row.found)}" for row in rows if _gaps(row.found)]
     censored += [""] if censored else []
     return "\n".join(
-        [f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", table, *censored, _verdict(rows), ""]
+        [f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", grid.markdown(), *censored, _verdict(rows), ""]
     )
 
 
