@@ -111,10 +111,16 @@ def sign_flip_p(differences: np.ndarray) -> float:
 
 
 def wilcoxon_p(differences: np.ndarray) -> float:
-    """Two-sided p of Wilcoxon's signed-rank test; pairs without a difference play no part."""
+    """Two-sided p of Wilcoxon's signed-rank test; pairs without a difference play no part.
+
+    Few tied differences are tested exactly too, by flipping the signs of their ranks: scipy does that 20 times slower.
+    """
     moved = differences[differences != 0]
-    tested: Any = stats.wilcoxon(moved) if len(moved) else None
-    return 1.0 if tested is None else float(tested.pvalue)
+    tied = len(np.unique(np.abs(moved))) < len(moved)
+    if len(moved) < 2 or (tied and 2 ** len(moved) <= RESAMPLES):
+        return sign_flip_p(np.sign(moved) * stats.rankdata(np.abs(moved)))
+    tested: Any = stats.wilcoxon(moved)
+    return float(tested.pvalue)
 
 
 def holm(p: Sequence[float]) -> list[float]:
