@@ -17,14 +17,11 @@ def method(make_run, tmp_path) -> Callable[..., Path]:  # noqa: F811
 
     def make(selector: str, finals: Sequence[float], name: str = "", summary: dict | None = None, **given: Any) -> Path:
         for seed, last in enumerate(finals):
-            accuracy = given.pop("accuracy", None) or (0.4, 0.6, 0.7, last)
-            folder = make_run(
-                f"{name or selector}/{seed}", seed=seed, accuracy=accuracy, choices={"selector": selector}, **given
-            )
+            accuracy, choices = (0.4, 0.6, 0.7, last), {"selector": selector}
+            folder = make_run(f"{name or selector}/{seed}", seed=seed, accuracy=accuracy, choices=choices, **given)
             told = {"data_sha256": "d", "split_sha256": f"s{seed}", **(summary or {})}
-            if (folder / "summary.json").is_file():
-                known = json.loads((folder / "summary.json").read_text())
-                (folder / "summary.json").write_text(json.dumps(known | told))
+            known = json.loads((folder / "summary.json").read_text())
+            (folder / "summary.json").write_text(json.dumps(known | told))
         return tmp_path / (name or selector)
 
     return make
