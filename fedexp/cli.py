@@ -172,8 +172,9 @@ COMMANDS = {
         "of the folders on their side. Every method in A is compared with the one method in B, seed by seed. Refused:\n"
         "pairs that differ in data, split (who holds which example) or budget (rounds, clients, participants,\n"
         "evaluation, stop).\n\n"
-        "--measures  of test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X; default: the first three, and roa and\n"
-        "            toa at the highest accuracy that half of the runs reach. Fewer measures need fewer seeds.\n"
+        "--measures  of test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X; default: the first three, and roa (with\n"
+        "            a simulated clock toa too) at the highest accuracy that half of the runs reach. Fewer need fewer\n"
+        "            seeds.\n"
         "--out       the page (.md) or the table in full precision (.csv). With more than two methods a figure of\n"
         "            critical differences is drawn beside it (default: outputs/compare.png).\n"
         '--fail-if   "test_accuracy < -0.01" (also <=, >, >=; test_accuracy.low or .high: a bound of the interval):\n'

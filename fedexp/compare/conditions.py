@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fedexp.compare import quantities
 from fedexp.compare.pairing import Contest
 from fedexp.compare.statistics import Paired
-from fedexp.compare.study import paired
+from fedexp.compare.study import missing, paired
 from fedexp.spec import ConfigError
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
@@ -53,29 +53,26 @@ def parse(text: str) -> Condition:
 
 def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> list[str]:
     """A line for every condition that holds in a contest, or cannot be judged there: no check passes unseen."""
-    lines = []
-    for contest in contests:
-        clock = quantities.clock_of(contest.runs)
-        for condition in conditions:
-            if condition.quantity.startswith("toa@") and clock is None:
-                lines.append(f"failed: {condition} cannot be judged, only one of the two sides has a simulated clock")
-                continue
-            said = _failure(condition, contest, clock or "")
-            lines += [said] if said else []
-    return lines
+    lines = [_failure(condition, contest) for contest in contests for condition in conditions]
+    return [f"failed: {line}" for line in lines if line]
 
 
-def _failure(condition: Condition, contest: Contest, clock: str) -> str:
-    found = paired(contest, quantities.parse(condition.quantity, clock))
-    value = _value(found, condition.bound)
+def _failure(condition: Condition, contest: Contest) -> str:
     who = f"{contest.a} (A) - {contest.b} (B)"
+    clock = quantities.clock_of(contest.runs)
+    quantity = quantities.parse(condition.quantity, clock or "")
+    lacking = missing(quantity, [contest], clock)
+    if lacking:
+        return f"{condition} cannot be judged for {who}: {lacking}"
+    found = paired(contest, quantity)
+    value = _value(found, condition.bound)
     reached = f"only A got there in {found.only_a}, only B in {found.only_b}, neither in {found.neither}"
     if value is None:
-        return f"failed: {condition} cannot be judged for {who}: of {found.pairs} pair(s) {reached}"
+        return f"{condition} cannot be judged for {who}: of {found.pairs} pair(s) {reached}"
     if not _SIGNS[condition.sign](value, condition.number):
         return ""
     told = f"it is {value:+.6g}" if math.isfinite(value) else reached
-    return f"failed: {condition} holds, {told} for {who} over {found.pairs} pair(s)"
+    return f"{condition} holds, {told} for {who} over {found.pairs} pair(s)"
 
 
 def _value(found: Paired, bound: str) -> float | None:

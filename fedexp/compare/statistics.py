@@ -38,6 +38,7 @@ class Paired:
     neither: int
     p_mean: float | None
     p_wilcoxon: float
+    for_a: bool  # whether the deciding test leans to A
     verdict: Verdict = "no difference"
 
     @property
@@ -54,6 +55,7 @@ def compare(a: Sequence[float | None], b: Sequence[float | None], *, more: bool)
     known = first[both] - second[both]
     ranked = censored_differences(first, second, more=more)
     gains = ranked if more else -ranked
+    leaning = gains if both.all() else np.sign(gains) * stats.rankdata(np.abs(gains))
     low, high = interval(known)
     return Paired(
         pairs=len(first),
@@ -70,6 +72,7 @@ def compare(a: Sequence[float | None], b: Sequence[float | None], *, more: bool)
         neither=int((~has_a & ~has_b).sum()),
         p_mean=sign_flip_p(known) if both.all() else None,
         p_wilcoxon=wilcoxon_p(ranked),
+        for_a=bool(leaning.sum() > 0),
     )
 
 
@@ -135,19 +138,19 @@ def holm(p: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def judged(found: Sequence[tuple[Paired, bool]]) -> list[Paired]:
-    """Everything that is compared (with whether more is better), its p-values corrected together, and verdicts."""
+def judged(found: Sequence[Paired]) -> list[Paired]:
+    """Everything that is compared, its p-values corrected together, with verdicts."""
     family = len(found)
-    decisive = holm([paired.p for paired, _ in found])
-    ranks = holm([paired.p_wilcoxon for paired, _ in found])
+    decisive = holm([paired.p for paired in found])
+    ranks = holm([paired.p_wilcoxon for paired in found])
     return [
         replace(
             paired,
             p_mean=None if paired.p_mean is None else p,
             p_wilcoxon=p if paired.p_mean is None else rank,
-            verdict=_verdict(paired, p, family, more=more),
+            verdict=_verdict(paired, p, family),
         )
-        for (paired, more), p, rank in zip(found, decisive, ranks, strict=True)
+        for paired, p, rank in zip(found, decisive, ranks, strict=True)
     ]
 
 
@@ -156,12 +159,11 @@ def pairs_needed(family: int) -> int:
     return int(np.ceil(1 + np.log2(family / LEVEL)))
 
 
-def _verdict(paired: Paired, p: float, family: int, *, more: bool) -> Verdict:
+def _verdict(paired: Paired, p: float, family: int) -> Verdict:
     if paired.wins == paired.losses == 0:
         return "identical"
     if p <= LEVEL:
-        ahead = paired.wins > paired.losses if paired.p_mean is None else ((paired.difference or 0) > 0) == more
-        return "A better" if ahead else "B better"
+        return "A better" if paired.for_a else "B better"
     return "too few pairs" if paired.pairs < pairs_needed(family) else "no difference"
 
 

@@ -48,15 +48,15 @@ def study(contests: Sequence[Contest], names: Sequence[str]) -> Study:
     runs = [run for contest in contests for run in contest.runs]
     clock = quantities.clock_of(runs)
     chosen = [quantities.parse(name, clock or "") for name in names] or quantities.default(runs, clock)
-    kept, notes = [], list(_clock_notes(runs, clock, chosen))
+    kept, notes = [], _clock_notes(runs, clock, chosen)
     for quantity in chosen:
-        reason = _missing(quantity, contests, clock)
+        reason = missing(quantity, contests, clock)
         kept += [] if reason else [quantity]
         notes += [f"{quantity.name} left out: {reason}"] if reason else []
     if not kept:
         raise ConfigError(f"nothing is left to compare: {'; '.join(notes)}; name others with --measures")
     found = [(contest, quantity, paired(contest, quantity)) for contest in contests for quantity in kept]
-    judged = statistics.judged([(one, quantity.more) for _, quantity, one in found])
+    judged = statistics.judged([one for *_, one in found])
     rows = tuple(Row(contest, quantity, one) for (contest, quantity, _), one in zip(found, judged, strict=True))
     return Study(rows, tuple(notes), clock or "", _ranks(contests, kept[0]), kept[0].name)
 
@@ -67,7 +67,7 @@ def paired(contest: Contest, quantity: Quantity) -> Paired:
     return statistics.compare(a, b, more=quantity.more)
 
 
-def _missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None) -> str:
+def missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None) -> str:
     """Why a quantity cannot be compared; empty where it can."""
     if quantity.name.startswith("toa@") and clock is None:
         return "some runs have a simulated clock and some have not"
@@ -82,8 +82,12 @@ def _missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None)
 
 
 def _clock_notes(runs: Sequence[Run], clock: str | None, chosen: Sequence[Quantity]) -> list[str]:
-    if clock != "host_s" or not any(quantity.name.startswith("toa@") for quantity in chosen):
+    if clock != "host_s":
         return []
+    if not any(quantity.name.startswith("toa@") for quantity in chosen):
+        return [
+            "toa is compared where a simulated clock ran, or by --measures: the host's clock does not repeat itself"
+        ]
     devices = sorted({str((run.summary or {}).get("device")) for run in runs})
     elsewhere = f", and the devices differ: {', '.join(devices)}" if len(devices) > 1 else ""
     return [f"toa counts seconds of the host's clock, which other work on the machine disturbs{elsewhere}"]

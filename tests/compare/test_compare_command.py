@@ -43,16 +43,25 @@ def test_one_measure_of_six_pairs(two, capsys):
     assert not list(Path().glob("outputs/*"))
 
 
-def test_five_measures_of_six_pairs_are_too_many(two, capsys):
+def test_four_measures_of_six_pairs_are_too_many(two, capsys):
     assert cli.main(two) == 0
     out = capsys.readouterr().out
     assert row(out, "test_accuracy")[-1] == "too few pairs"
     assert row(out, "loss_auc")[-1] == "identical"
     assert row(out, "roa@0.8")[2:8] == ["6", "4", "4", "+0", "+0 to +0", "0/6/0"]
     assert (
-        "with 6 the smallest p there is is 0.0312, corrected 0.156; 8 pairs are needed for 5 row(s), 6 for one" in out
+        "with 6 the smallest p there is is 0.0312, corrected 0.125; 8 pairs are needed for 4 row(s), 6 for one" in out
     )
-    assert "toa counts seconds of the host's clock" in out
+    assert "toa is compared where a simulated clock ran, or by --measures" in out
+    assert cli.main([*two, "--measures", "toa@0.8"]) == 0
+    assert "toa counts seconds of the host's clock" in capsys.readouterr().out
+
+
+def test_simulated_seconds_are_compared_without_being_asked_for(method, capsys):
+    for name, last in (("ucb", 4.0), ("random", 5.0)):
+        method(name, [0.9, 0.9], metrics={"sim_s": [1.0, 2.0, 3.0, last]})
+    assert cli.main(["compare", "ucb", "--against", "random"]) == 0
+    assert row(capsys.readouterr().out, "toa@0.8")[3:8] == ["4", "5", "-1", "-", "2/0/0"]
 
 
 def test_a_run_that_never_got_there(method, capsys):
@@ -81,7 +90,7 @@ def test_more_methods_are_ranked_and_drawn(two, method, capsys):
 def test_the_table_in_full_precision(two, capsys):
     assert cli.main([*two, "--out=t.csv"]) == 0
     table = pd.read_csv("t.csv")
-    assert table["quantity"].tolist() == ["test_accuracy", "accuracy_auc", "loss_auc", "roa@0.8", "toa@0.8"]
+    assert table["quantity"].tolist() == ["test_accuracy", "accuracy_auc", "loss_auc", "roa@0.8"]
     assert table["difference"][0] == pytest.approx(0.22 / 6)
     capsys.readouterr()
 
@@ -101,7 +110,9 @@ def test_a_measure_that_cannot_be_compared_is_left_out_with_the_reason(method, c
     said = capsys.readouterr()
     assert "loss_auc left out: ucb/0 has none" in said.out
     assert "toa@0.8 left out: some runs have a simulated clock and some have not" in said.out
-    assert "only one of the two sides has a simulated clock" in said.err
+    assert "cannot be judged for ucb (A) - random (B): some runs have a simulated clock" in said.err
+    assert cli.main([*words, "--measures", "test_accuracy", "--fail-if", "loss_auc > 9"]) == 1
+    assert complaint(capsys).endswith("cannot be judged for ucb (A) - random (B): ucb/0 has none")
     assert cli.main([*words, "--measures", "loss_auc"]) == 2
     assert complaint(capsys).startswith("fedexp: nothing is left to compare: loss_auc left out")
 

@@ -63,3 +63,14 @@ def test_what_is_no_quantity(text):
 
 def test_a_condition_reads_as_it_was_written():
     assert str(conditions.parse(" roa@.9.high>=1e2 ")) == "roa@0.9.high >= 100"
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [({"test_loss": [1.0, 1.0, 1.0, float("inf")]}, "an infinite one"), ({"round": [1, 2, 3, 5]}, "5 and 4 rounds")],
+)
+def test_what_cannot_be_compared_fails(method, read, metrics, said):
+    met = contests(read(method("ucb", [0.8], metrics=metrics)), read(method("random", [0.8])))
+    (line,) = conditions.failures([conditions.parse("loss_auc > 1e9")], met)
+    assert "loss_auc > 1e+09 cannot be judged for ucb (A) - random (B)" in line
+    assert said in line
