@@ -135,6 +135,12 @@ def _search(words: list[str]) -> int:
     return search.act(words)
 
 
+def _compare(words: list[str]) -> int:
+    from fedexp.commands import compare
+
+    return compare.act(words)
+
+
 def _list(words: list[str]) -> int:
     from fedexp import listing
 
@@ -188,6 +194,22 @@ COMMANDS = {
         "one method. FILE ends in .md (default: report.md in the one DIR, else outputs/report.md); the folder named\n"
         "like it holds the pictures, and the tables as CSV, Markdown and LaTeX. --grid aggregator,attack lays final\n"
         "accuracies out by two settings instead, as heat maps with the worst case of each row.\n",
+    ),
+    "compare": Command(
+        _compare,
+        'compare A... --against B... [--measures NAMES] [--out FILE] [--fail-if "..."]',
+        "differences of methods, runs paired by seed, with tests",
+        "\nA and B are run folders, sweeps, or folders with runs below; words KEY=VALUE (selector=random) pick runs\n"
+        "of the folders on their side. Every method in A is compared with the one method in B, seed by seed. Refused:\n"
+        "pairs that differ in data, split (who holds which example) or budget (rounds, clients, participants,\n"
+        "evaluation, stop).\n\n"
+        "--measures  of test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X; default: the first three, and roa (with\n"
+        "            a simulated clock toa too) at the highest accuracy that half of the runs reach. Fewer need fewer\n"
+        "            seeds.\n"
+        "--out       the page (.md) or the table in full precision (.csv). With more than two methods a figure of\n"
+        "            critical differences is drawn beside it (default: outputs/compare.png).\n"
+        '--fail-if   "test_accuracy < -0.01" (also <=, >, >=; test_accuracy.low or .high: a bound of the interval):\n'
+        "            exit code 1 where the mean of A - B is so, or cannot be judged. May be given several times.\n",
     ),
     "list": Command(_list, "list [GROUP]", "show the config groups, or the options of one; * marks the default"),
     "data": Command(_data, "data check|download NAME... [data_dir=DIR]", "verify or fetch the files of datasets"),

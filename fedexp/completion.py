@@ -81,6 +81,12 @@ def _report(before: list[str], word: str) -> list[str]:
     return _starting(word, [*_resume(before, word), *sweeps, *flag])
 
 
+def _compare(before: list[str], word: str) -> list[str]:
+    if word.startswith("-"):
+        return _starting(word, ["--against", "--fail-if", "--measures", "--out"])
+    return _report(before, word)
+
+
 def _runs(outputs: Path, pattern: str) -> list[Path]:
     return list(outputs.glob(f"{pattern}/.hydra")) if outputs.is_dir() else []
 
@@ -109,6 +115,7 @@ _COMPLETERS: dict[str, Callable[[list[str], str], list[str]]] = {
     "run": _run,
     "resume": _resume,
     "report": _report,
+    "compare": _compare,
     "list": _list,
     "data": _data,
     "completion": _completion,

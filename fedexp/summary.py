@@ -52,6 +52,7 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "parameters": world.layout.parameters,
         "public_examples": world.at(state.round).public_size,
         **{f"{role}.{name}": value for role, figures in world.prepared.items() for name, value in figures.items()},
+        "data_sha256": world.data_sha256,
         "split_sha256": world.partition.sha256(),
         "label_skew": label_skew(counts),
         "size_gini": size_gini(world.sizes),

@@ -48,6 +48,7 @@ class World:
     test: Examples
     probes: dict[str, Examples]  # by the column that the accuracy on them is
     labels: np.ndarray  # of all training examples
+    data_sha256: str  # of the dataset as it was loaded
     groups: np.ndarray | None  # [N], which clients belong together, where that is known
     class_names: tuple[str, ...]
     prepared: dict[str, Figures]  # what is worth telling of what was done before the first round, by role
@@ -171,6 +172,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     device = exp.engine.place()
     torch.set_num_threads(1)
     data = exp.dataset.load(exp.data_dir, exp.seed)
+    data_sha256 = data.sha256()
     facts = exp.features.facts(exp.dataset.facts(exp.data_dir))
 
     def network() -> torch.nn.Module:
@@ -207,6 +209,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         test=test,
         probes={name: Examples(split, data, device) for name, split in probes.items()},
         labels=data.train.y.numpy(),
+        data_sha256=data_sha256,
         groups=known_groups(data, partition),
         class_names=data.class_names,
         prepared={"features": learnt, "pretraining": taught},

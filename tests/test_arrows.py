@@ -69,6 +69,14 @@ def test_rooms_know_only_their_own_and_what_is_shared():
             assert not foreign, f"{path.relative_to(PACKAGE)} imports {sorted(foreign)}"
 
 
+def test_comparing_reads_what_reports_read_and_nothing_reads_it_but_its_command():
+    shared = ("fedexp.compare", "fedexp.report", *SHARED)
+    for path in (PACKAGE / "compare").glob("*.py"):
+        assert not {name for name in imports(path) if not name.startswith(shared)}, path.name
+    users = {path.stem for path in PACKAGE.rglob("*.py") if any(".compare" in name for name in imports(path))}
+    assert users - {path.stem for path in (PACKAGE / "compare").glob("*.py")} == {"compare"}
+
+
 def test_the_round_names_no_part():
     concrete = [name for name in imports(PACKAGE / "round.py") if name.split(".")[1] in ROOMS]
     assert concrete == []

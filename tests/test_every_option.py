@@ -77,6 +77,7 @@ SUMMARY = {
     "updates",
     "host_s",
     "sim_s",
+    "data_sha256",
     "split_sha256",
     "label_skew",
     "size_gini",

@@ -3,6 +3,7 @@
 Legend: S examples, K classes.
 """
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,8 @@ import numpy as np
 import torch
 
 from fedexp.spec import Part
+
+_SAMPLED = 512  # examples of a split that its digest reads
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,21 @@ class Data:
     mean: tuple[float, ...] = (0.0,)  # one number, or one a channel
     std: tuple[float, ...] = (1.0,)
     groups: np.ndarray | None = None  # int64 [S], which training examples follow one rule, where that is known
+
+    def sha256(self) -> str:
+        """Digest of all labels, of evenly spaced examples and of how they are normalised.
+
+        Not all examples are read: hashing those of CIFAR-10 would take longer than a round of training.
+        """
+        numbers = " ".join(f"{number:.6g}" for number in (self.scale, *self.mean, *self.std))
+        digest = hashlib.sha256(f"{' '.join(self.class_names)} {numbers}".encode())
+        for split in (self.train, self.test):
+            step = max(1, len(split.x) // _SAMPLED)
+            for part in (split.y, split.x[::step]):
+                values = part.numpy()
+                digest.update(f"{values.dtype} {tuple(split.x.shape)}".encode())
+                digest.update(values.astype(values.dtype.newbyteorder("<")).tobytes())
+        return digest.hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ def group(runs: Iterable[Run]) -> list[Method]:
     """The methods, in the order in which they first appear."""
     groups: dict[Any, list[Run]] = {}
     for run in runs:
-        groups.setdefault((_frozen(options(run)), _frozen(settings(run))), []).append(run)
+        groups.setdefault((frozen(options(run)), frozen(settings(run))), []).append(run)
     names = labels([members[0] for members in groups.values()])
     return [
         Method(position, label, tuple(members))
@@ -72,7 +72,7 @@ def labels(runs: Sequence[Run]) -> list[str]:
     words = _option_words([options(run) for run in runs])
     peers: dict[Any, list[int]] = {}
     for position, run in enumerate(runs):
-        peers.setdefault(_frozen(options(run)), []).append(position)
+        peers.setdefault(frozen(options(run)), []).append(position)
     for positions in peers.values():
         for position, told in zip(positions, _key_words([runs[position] for position in positions]), strict=True):
             words[position] += told
@@ -137,14 +137,15 @@ def _key_words(peers: Sequence[Run]) -> list[list[str]]:
 
 
 def _differs(key: str, configs: Sequence[Mapping[str, Any]]) -> bool:
-    return len({_frozen(config.get(key)) for config in configs}) > 1
+    return len({frozen(config.get(key)) for config in configs}) > 1
 
 
 def _numbered(name: str, earlier: Sequence[str]) -> str:
     return f"{name} ({earlier.count(name) + 1})" if name in earlier else name
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
+    """A config value as one that can be a key."""
     if isinstance(value, Mapping):
-        return frozenset((key, _frozen(entry)) for key, entry in value.items())
-    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+        return frozenset((key, frozen(entry)) for key, entry in value.items())
+    return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value

@@ -62,25 +62,27 @@ class Run:
         return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64)
 
 
-def collect(directories: Sequence[Path]) -> tuple[list[Run], list[Path]]:
+def collect(directories: Sequence[Path], who: str = "report") -> tuple[list[Run], list[Path]]:
     """The runs below the directories, and the folders of those that have not finished a round.
+
+    `who` asks for them and is named in the errors.
 
     Raises:
         ConfigError: a directory does not exist or holds no run, or no run has a round to show.
     """
-    folders = {folder.resolve(): folder for directory in directories for folder in find(directory)}
+    folders = {folder.resolve(): folder for directory in directories for folder in find(directory, who)}
     found = {folder: read(folder) for folder in folders}
     runs = [run for run in found.values() if run is not None]
     if not runs:
-        raise ConfigError(f"report needs a finished round, but none of the {len(found)} run(s) given has one yet")
+        raise ConfigError(f"{who} needs a finished round, but none of the {len(found)} run(s) given has one yet")
     return runs, [folder for folder, run in found.items() if run is None]
 
 
-def find(directory: Path) -> list[Path]:
+def find(directory: Path, who: str = "report") -> list[Path]:
     """The run folders at or below a directory, numbered ones in the order of their numbers."""
     if not directory.is_dir():
         what = "it is a file" if directory.exists() else "there is none"
-        raise ConfigError(f"report needs a folder at {directory}, but {what}; give run folders or folders of runs")
+        raise ConfigError(f"{who} needs a folder at {directory}, but {what}; give run folders or folders of runs")
     found = sorted(_below(directory), key=natural)
     if not found:
         raise ConfigError(f"{directory} holds no runs: no metrics.csv in it or below; give run folders or a sweep")

@@ -1,0 +1,84 @@
+"""`--fail-if "test_accuracy < -0.01"`: conditions on the mean difference A - B, or on a bound of its interval."""
+
+import math
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fedexp.compare import quantities
+from fedexp.compare.pairing import Contest
+from fedexp.compare.statistics import Paired
+from fedexp.compare.study import missing, paired
+from fedexp.spec import ConfigError
+
+_SIGNS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_FORM = re.compile(r"\s*(\S+?)(\.low|\.high)?\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """When a comparison fails."""
+
+    quantity: str
+    bound: str  # difference, low or high
+    sign: str
+    number: float
+
+    def __str__(self) -> str:
+        bound = "" if self.bound == "difference" else f".{self.bound}"
+        return f"{self.quantity}{bound} {self.sign} {self.number:g}"
+
+
+def parse(text: str) -> Condition:
+    """Reads one condition.
+
+    Raises:
+        ConfigError: it is none, or its quantity does not exist.
+    """
+    found = _FORM.fullmatch(text)
+    if not found:
+        raise ConfigError(
+            f'--fail-if must be "QUANTITY[.low|.high] SIGN NUMBER" with a sign of {", ".join(_SIGNS)}, '
+            f'e.g. "test_accuracy < -0.01", got {text!r}; quantities: {quantities.ALLOWED}'
+        )
+    name, bound, sign, number = found.groups()
+    return Condition(quantities.parse(name, "").name, (bound or ".difference")[1:], sign, float(number))
+
+
+def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> list[str]:
+    """A line for every condition that holds in a contest, or cannot be judged there: no check passes unseen."""
+    lines = [_failure(condition, contest) for contest in contests for condition in conditions]
+    return [f"failed: {line}" for line in lines if line]
+
+
+def _failure(condition: Condition, contest: Contest) -> str:
+    who = f"{contest.a} (A) - {contest.b} (B)"
+    clock = quantities.clock_of(contest.runs)
+    quantity = quantities.parse(condition.quantity, clock or "")
+    lacking = missing(quantity, [contest], clock)
+    if lacking:
+        return f"{condition} cannot be judged for {who}: {lacking}"
+    found = paired(contest, quantity)
+    value = _value(found, condition.bound)
+    reached = f"only A got there in {found.only_a}, only B in {found.only_b}, neither in {found.neither}"
+    if value is None:
+        return f"{condition} cannot be judged for {who}: of {found.pairs} pair(s) {reached}"
+    if not _SIGNS[condition.sign](value, condition.number):
+        return ""
+    told = f"it is {value:+.6g}" if math.isfinite(value) else reached
+    return f"{condition} holds, {told} for {who} over {found.pairs} pair(s)"
+
+
+def _value(found: Paired, bound: str) -> float | None:
+    """The difference or a bound of it; beyond every number where one side alone never got somewhere."""
+    if not found.only_a and not found.only_b:
+        return getattr(found, bound)
+    if bound != "difference" or (found.only_a and found.only_b):
+        return None
+    return math.inf if found.only_b else -math.inf

@@ -1,0 +1,95 @@
+"""What must be the same on both sides of a pair, so that a difference is the methods': data, split, budget.
+
+Runs leave digests of their dataset and their split in summary.json. Older ones are compared by federation.csv (how many
+examples of each class every client holds) and by the config, and the output says so.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fedexp.report.methods import value_text
+from fedexp.report.runs import Run, shown
+from fedexp.spec import ConfigError
+
+DATA = ("dataset", "federation")
+BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")
+
+
+def data_config(run: Run) -> dict[str, Any]:
+    """The options and keys of dataset and federation, as far as they are not the budget's."""
+    chosen = {name: run.choices.get(name) for name in DATA}
+    keys = {key: value for key, value in run.config.items() if key.startswith(tuple(f"{name}." for name in DATA))}
+    return {**chosen, **{key: value for key, value in keys.items() if key != "federation.clients"}}
+
+
+def demand(a: Run, b: Run) -> None:
+    """Refuses a pair whose budgets, data or splits differ.
+
+    Raises:
+        ConfigError: names the two folders, what differs, and what to do.
+    """
+    for what, cure in (*_budget(a, b), *_data(a, b), *_split(a, b)):
+        raise ConfigError(f"{shown(a.folder)} and {shown(b.folder)} cannot be compared: {what}; {cure}")
+
+
+def doubts(a: Run, b: Run) -> list[str]:
+    """What could not be checked in this pair, or should be known of it."""
+    found = []
+    if _either_lacks(a, b, "data_sha256"):
+        found.append("older runs without a digest of their data: equal by the config alone")
+    if _either_lacks(a, b, "split_sha256"):
+        tables = all((run.folder / "federation.csv").is_file() for run in (a, b))
+        by = "federation.csv, the class counts of the clients" if tables else "the config alone"
+        found.append(f"older runs without a digest of their split: equal by {by}")
+    return found
+
+
+def _budget(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+    stops = [key for key in dict.fromkeys([*a.config, *b.config]) if key.startswith("stop.")]
+    for key in (*BUDGET, *stops):
+        ours, theirs = a.config.get(key), b.config.get(key)
+        if key == "scenario.public_fraction":
+            ours, theirs = ours or 0.0, theirs or 0.0
+        if ours != theirs:
+            yield (
+                f"their budgets differ, {key} is {value_text(ours)} and {value_text(theirs)}",
+                f"run both with the same {key}",
+            )
+
+
+def _data(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+    if _differ(a, b, "data_sha256"):
+        yield "their data differ, data_sha256 in summary.json says so", "run both on the same files and the same code"
+
+
+def _split(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+    if _either_lacks(a, b, "split_sha256"):
+        tables = [run.folder / "federation.csv" for run in (a, b)]
+        differ = all(table.is_file() for table in tables) and tables[0].read_bytes() != tables[1].read_bytes()
+        told_by = "federation.csv"
+    else:
+        differ, told_by = _differ(a, b, "split_sha256"), "split_sha256 in summary.json"
+    if differ:
+        yield f"their clients hold different examples, {told_by} says so", _cure(a, b)
+
+
+def _cure(a: Run, b: Run) -> str:
+    """The likeliest reason why the same seed gave two splits."""
+    if not (a.config.get("evaluation.validation") and b.config.get("evaluation.validation")):
+        return (
+            "if a part of one of them (a selector, an aggregator, a stop rule) takes validation data off the training "
+            "data, set evaluation.validation=true for all"
+        )
+    return "run both with the same settings of evaluation, scenario and audit, and the same code"
+
+
+def _differ(a: Run, b: Run, key: str) -> bool:
+    return not _either_lacks(a, b, key) and _of(a).get(key) != _of(b).get(key)
+
+
+def _either_lacks(a: Run, b: Run, key: str) -> bool:
+    return _of(a).get(key) is None or _of(b).get(key) is None
+
+
+def _of(run: Run) -> Mapping[str, Any]:
+    return run.summary or {}

@@ -1,0 +1,138 @@
+"""What a comparison says, as Markdown that also reads well on a terminal, and as CSV in full precision."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from fedexp.compare.critical_difference import Ranks
+from fedexp.compare.pairing import Contest
+from fedexp.compare.statistics import LEVEL, Paired, pairs_needed
+from fedexp.compare.study import Row, Study
+from fedexp.report.markup import Grid
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_HEADINGS = (
+    "quantity", "better", "pairs", "A", "B", "A - B", "95 % interval", "wins/ties/losses", "p", "p Wilcoxon", "verdict",
+)  # fmt: skip
+_NONE = "-"
+_FEW = 10  # pairs below which the interval covers clearly less than it says
+
+
+def markdown(made: Study, contests: Sequence[Contest], picture: str | None) -> str:
+    """The whole page."""
+    parts = [_contest(made, contest) for contest in contests]
+    if made.ranks is not None:
+        parts.append(_ranking(made.ranks, made.ranked_by, picture))
+    return "\n".join([*parts, *(f"* {line}" for line in _explanations(made)), "", ""])
+
+
+def frame(made: Study) -> "pd.DataFrame":
+    """A line a row of the comparison, p-values corrected."""
+    import pandas as pd
+
+    names = ("pairs", "a", "b", "difference", "low", "high", "wins", "ties", "losses", "only_a", "only_b", "neither")
+    tests = ("p_mean", "p_wilcoxon", "verdict")
+    return pd.DataFrame(
+        [
+            {"method_a": row.contest.a, "method_b": row.contest.b, "quantity": row.quantity.name}
+            | {"better": row.quantity.better}
+            | {name: getattr(row.found, name) for name in (*names, *tests)}
+            for row in made.rows
+        ]
+    )
+
+
+def _contest(made: Study, contest: Contest) -> str:
+    rows = made.of(contest)
+    grid = Grid(_HEADINGS, [_cells(row) for row in rows], texts=2)
+    lines = [f"* {len(contest.pairs)} pair(s): {', '.join(contest.blocks)}"]
+    lines += [f"* differs (A / B): {line}" for line in contest.compared or ("nothing in config or commit",)]
+    lines += [f"* {note}" for note in contest.notes]
+    censored = [f"* {row.quantity.name}: {_censored(row.found)}" for row in rows if _gaps(row.found)]
+    censored += [""] if censored else []
+    return "\n".join(
+        [f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", grid.markdown(), *censored, _verdict(rows), ""]
+    )
+
+
+def _cells(row: Row) -> list[str]:
+    found, form = row.found, ".4f" if row.quantity.name == "test_accuracy" else ",.4g"
+    both = found.pairs - _gaps(found)
+    mean, low, high = (_text(value, f"+{form}") for value in (found.difference, found.low, found.high))
+    return [
+        row.quantity.name,
+        row.quantity.better,
+        str(found.pairs) if both == found.pairs else f"{both} of {found.pairs}",
+        _text(found.a, form),
+        _text(found.b, form),
+        mean,
+        _NONE if found.low is None else f"{low} to {high}",
+        f"{found.wins}/{found.ties}/{found.losses}",
+        _text(found.p_mean, ".3f"),
+        _text(found.p_wilcoxon, ".3f"),
+        found.verdict,
+    ]
+
+
+def _text(value: float | None, form: str) -> str:
+    return _NONE if value is None else format(value, form)
+
+
+def _gaps(found: Paired) -> int:
+    return found.only_a + found.only_b + found.neither
+
+
+def _censored(found: Paired) -> str:
+    return (
+        f"never reached by B alone in {found.only_a}, by A alone in {found.only_b}, by both in {found.neither} pair(s)"
+    )
+
+
+def _verdict(rows: Sequence[Row]) -> str:
+    said: dict[str, list[str]] = {}
+    for row in rows:
+        said.setdefault(row.found.verdict, []).append(row.quantity.name)
+    return "**" + "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in said.items()) + "**"
+
+
+def _ranking(ranks: Ranks, by: str, picture: str | None) -> str:
+    rows = [[ranks.names[place], f"{ranks.mean[place]:.2f}"] for place in ranks.order]
+    grid = Grid(("method", "mean rank"), rows).markdown()
+    differ = "not all methods are the same" if ranks.p <= LEVEL else "no difference between any of them"
+    said = (
+        f"Friedman p {ranks.p:.3f} over {ranks.blocks} block(s): {differ}. Methods whose mean ranks are further apart "
+        f"than the critical difference {ranks.difference:.2f} (Nemenyi, 5 %) differ."
+    )
+    few = " With fewer than 10 blocks both are rough." if ranks.blocks < 10 else ""
+    image = f"\n![Critical difference]({picture})\n" if picture else ""
+    return f"## Ranks by {by}\n\n{grid}\n{said}{few}\n{image}"
+
+
+def _explanations(made: Study) -> Iterator[str]:
+    family, pairs = len(made.rows), [row.found.pairs for row in made.rows]
+    yield from made.notes
+    yield (
+        "A - B: mean over the pairs. Positive: A is better, where more is better; A is worse, where fewer or less is. "
+        "Wins are A's."
+    )
+    if any(_gaps(row.found) for row in made.rows):
+        yield (
+            "Means and intervals are those of the pairs in which both got there; a run that never did counts as worse "
+            "than any that did in wins and in Wilcoxon's test, which then gives the verdict."
+        )
+    rough = f" With {min(pairs)} pair(s) it is too narrow." if min(pairs) < _FEW else ""
+    yield f"Interval: bootstrap (BCa) of the mean of this row alone, not corrected.{rough}"
+    yield (
+        "p: exact test of the mean by sign flips; p Wilcoxon: signed ranks; each Holm-corrected over the "
+        f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never got there, by p Wilcoxon); no difference: "
+        "none was found."
+    )
+    needed = pairs_needed(family)
+    if min(pairs) < needed:
+        smallest = min(1.0, 2.0 ** (1 - min(pairs)) * family)
+        yield (
+            f"Too few pairs: with {min(pairs)} the smallest p there is is {2.0 ** (1 - min(pairs)):.3g}, corrected "
+            f"{smallest:.3g}; {needed} pairs are needed for {family} row(s), {pairs_needed(1)} for one "
+            "(--measures test_accuracy)."
+        )

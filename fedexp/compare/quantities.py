@@ -1,0 +1,89 @@
+"""The quantities that methods are compared by, each with its direction, and the reading of their names."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.metrics import area_under, final, rounds_to, time_to
+from fedexp.report.runs import Run
+from fedexp.spec import ConfigError, nearest
+
+PLAIN = ("test_accuracy", "accuracy_auc", "loss_auc")
+REACHED = ("roa", "toa")
+ALLOWED = "test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X (X: an accuracy, e.g. roa@0.9)"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of a run; `more` says whether more of it is better, `reached` whether a run may never get it."""
+
+    name: str
+    more: bool
+    of: Callable[[Run], float | None]
+    reached: bool = False
+
+    @property
+    def better(self) -> str:
+        return "more" if self.more else "fewer" if self.reached else "less"
+
+
+def parse(text: str, clock: str) -> Quantity:
+    """The quantity of a name; `clock` is the column whose seconds ToA counts.
+
+    Raises:
+        ConfigError: there is no such quantity.
+    """
+    name, at, threshold = text.strip().partition("@")
+    if not at and name in PLAIN:
+        return _PLAIN[name]
+    if name not in REACHED or not re.fullmatch(r"0?\.\d+|0|1|1\.0*", threshold):
+        guess = f"{nearest(name, PLAIN)} " if not at and name not in REACHED else ""
+        raise ConfigError(f"a quantity must be one of {ALLOWED}, got {text.strip() or 'none'}; {guess}see --help")
+    return reach(name, float(threshold), clock)
+
+
+def reach(name: str, threshold: float, clock: str) -> Quantity:
+    """RoA or ToA at a threshold."""
+
+    def rounds(run: Run) -> float | None:
+        return rounds_to(run.column("test_accuracy"), threshold, run.rounds)
+
+    def seconds(run: Run) -> float | None:
+        return time_to(run.column("test_accuracy"), run.column(clock), threshold)
+
+    return Quantity(f"{name}@{threshold:g}", more=False, of=rounds if name == "roa" else seconds, reached=True)
+
+
+def default(runs: Sequence[Run], clock: str | None) -> list[Quantity]:
+    """Final accuracy, both areas, and RoA and ToA at the highest accuracy that at least half of all runs reach.
+
+    The choice does not look at who reached it, so it favours no side. ToA only by the simulated clock: the host's is
+    faster today than it was yesterday, so it would tell apart what is the same.
+    """
+    chosen = [_PLAIN[name] for name in PLAIN]
+    listed = {x for run in runs for x in run.config.get("evaluation.roa") or () if isinstance(x, int | float)}
+    often = [x for x in sorted(listed) if sum(_best(run) >= x for run in runs) * 2 >= len(runs)]
+    if often:
+        chosen.append(reach("roa", often[-1], ""))
+        chosen += [reach("toa", often[-1], clock)] if clock == "sim_s" else []
+    return chosen
+
+
+def clock_of(runs: Sequence[Run]) -> str | None:
+    """The column of seconds that all runs share: simulated, else the host's; None where only some simulate."""
+    timed = {run.timed for run in runs}
+    return None if len(timed) > 1 else "sim_s" if timed == {True} else "host_s"
+
+
+def _best(run: Run) -> float:
+    accuracy = run.column("test_accuracy")
+    return float(np.nanmax(accuracy)) if np.isfinite(accuracy).any() else -np.inf
+
+
+_PLAIN = {
+    "test_accuracy": Quantity("test_accuracy", more=True, of=lambda run: final(run.column("test_accuracy"))),
+    "accuracy_auc": Quantity("accuracy_auc", more=True, of=lambda run: area_under(run.column("test_accuracy"))),
+    "loss_auc": Quantity("loss_auc", more=False, of=lambda run: area_under(run.column("test_loss"))),
+}

@@ -1,0 +1,111 @@
+"""All contests by all quantities: the rows of the comparison, what had to be left out, and the ranks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.compare import critical_difference, quantities, statistics
+from fedexp.compare.critical_difference import Ranks
+from fedexp.compare.pairing import Contest
+from fedexp.compare.quantities import Quantity
+from fedexp.compare.statistics import Paired
+from fedexp.report.runs import Run, shown
+from fedexp.spec import ConfigError
+
+_AREAS = ("accuracy_auc", "loss_auc")
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One quantity of one contest; its p-values are corrected over all rows."""
+
+    contest: Contest
+    quantity: Quantity
+    found: Paired
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Everything that the comparison found; `ranks` are those of more than two methods by the first quantity."""
+
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+    clock: str
+    ranks: Ranks | None
+    ranked_by: str
+
+    def of(self, contest: Contest) -> list[Row]:
+        return [row for row in self.rows if row.contest is contest]
+
+
+def study(contests: Sequence[Contest], names: Sequence[str]) -> Study:
+    """Compares by the quantities of these names, or by the default ones where none is given.
+
+    Raises:
+        ConfigError: no quantity exists in all runs.
+    """
+    runs = [run for contest in contests for run in contest.runs]
+    clock = quantities.clock_of(runs)
+    chosen = [quantities.parse(name, clock or "") for name in names] or quantities.default(runs, clock)
+    kept, notes = [], _clock_notes(runs, clock, chosen)
+    for quantity in chosen:
+        reason = missing(quantity, contests, clock)
+        kept += [] if reason else [quantity]
+        notes += [f"{quantity.name} left out: {reason}"] if reason else []
+    if not kept:
+        raise ConfigError(f"nothing is left to compare: {'; '.join(notes)}; name others with --measures")
+    found = [(contest, quantity, paired(contest, quantity)) for contest in contests for quantity in kept]
+    judged = statistics.judged([one for *_, one in found])
+    rows = tuple(Row(contest, quantity, one) for (contest, quantity, _), one in zip(found, judged, strict=True))
+    return Study(rows, tuple(notes), clock or "", _ranks(contests, kept[0]), kept[0].name)
+
+
+def paired(contest: Contest, quantity: Quantity) -> Paired:
+    """One quantity of one contest, by itself."""
+    a, b = ([quantity.of(pair[side]) for pair in contest.pairs] for side in (0, 1))
+    return statistics.compare(a, b, more=quantity.more)
+
+
+def missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None) -> str:
+    """Why a quantity cannot be compared; empty where it can."""
+    if quantity.name.startswith("toa@") and clock is None:
+        return "some runs have a simulated clock and some have not"
+    for a, b in (pair for contest in contests for pair in contest.pairs):
+        if quantity.name in _AREAS and a.rounds[-1] != b.rounds[-1]:
+            return f"the runs of seed {a.seed} have {a.rounds[-1]} and {b.rounds[-1]} rounds"
+        for run in (a, b):
+            value = quantity.of(run)
+            if (value is None and not quantity.reached) or (value is not None and not np.isfinite(value)):
+                return f"{shown(run.folder)} has {'none' if value is None else 'an infinite one'}"
+    return ""
+
+
+def _clock_notes(runs: Sequence[Run], clock: str | None, chosen: Sequence[Quantity]) -> list[str]:
+    if clock != "host_s":
+        return []
+    if not any(quantity.name.startswith("toa@") for quantity in chosen):
+        return [
+            "toa is compared where a simulated clock ran, or by --measures: the host's clock does not repeat itself"
+        ]
+    devices = sorted({str((run.summary or {}).get("device")) for run in runs})
+    elsewhere = f", and the devices differ: {', '.join(devices)}" if len(devices) > 1 else ""
+    return [f"toa counts seconds of the host's clock, which other work on the machine disturbs{elsewhere}"]
+
+
+def _ranks(contests: Sequence[Contest], quantity: Quantity) -> Ranks | None:
+    """Over the blocks that all methods have: those of B's runs that every method is paired with."""
+    if len(contests) < 2:
+        return None
+    sides = [{b.folder: (a, b) for a, b in contest.pairs} for contest in contests]
+    shared = [folder for folder in sides[0] if all(folder in side for side in sides)]
+    if not shared:
+        return None
+    lines = [[*(side[folder][0] for side in sides), sides[0][folder][1]] for folder in shared]
+    values = np.array([[_number(quantity, run) for run in line] for line in lines])
+    return critical_difference.rank([*(one.a for one in contests), contests[0].b], values, more=quantity.more)
+
+
+def _number(quantity: Quantity, run: Run) -> float:
+    value = quantity.of(run)
+    return np.nan if value is None else value

@@ -1,0 +1,148 @@
+"""Who is compared with whom, and what is refused."""
+
+import json
+import re
+
+import pytest
+
+from fedexp.compare.pairing import contests
+from fedexp.spec import ConfigError
+
+
+@pytest.fixture
+def refused(read):
+    """The error of comparing two folders."""
+
+    def error(a, b):
+        with pytest.raises(ConfigError) as caught:
+            contests(read(a), read(b))
+        return str(caught.value)
+
+    return error
+
+
+def test_runs_are_paired_by_seed_and_what_differs_is_told(method, read):
+    (contest,) = contests(read(method("greedyfed", [0.8, 0.9])), read(method("random", [0.7, 0.8])))
+    assert (contest.a, contest.b, contest.blocks) == ("greedyfed", "random", ("seed 0", "seed 1"))
+    assert [(a.seed, b.seed) for a, b in contest.pairs] == [(0, 0), (1, 1)]
+    assert contest.compared == ("selector: greedyfed / random",)
+    assert contest.notes == ()
+
+
+def test_every_method_of_a_meets_the_one_of_b_and_runs_of_b_are_not_compared_with_themselves(method, read, tmp_path):
+    for name in ("afl", "random", "ucb"):
+        method(name, [0.8, 0.9])
+    found = contests(read(tmp_path), read(tmp_path / "random"))
+    assert [(contest.a, contest.b) for contest in found] == [("afl", "random"), ("ucb", "random")]
+
+
+def test_b_must_be_one_method(method, tmp_path, refused):
+    a = method("greedyfed", [0.8], name="mine/a")
+    method("random", [0.8], name="yours/r")
+    method("ucb", [0.8], name="yours/u")
+    assert "must be one method, got 2: random; ucb; give" in refused(a, tmp_path / "yours")
+
+
+def test_the_same_runs_on_both_sides_are_refused(method, refused):
+    a = method("random", [0.8, 0.9])
+    assert refused(a, a).startswith("A and B are the same runs")
+
+
+def test_the_same_method_from_two_places_is_told_apart_by_them(method, read, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    old, new = method("random", [0.8, 0.9], name="old"), method("random", [0.8, 0.9], name="new")
+    (contest,) = contests(read(new), read(old))
+    assert (contest.a, contest.b, contest.compared) == ("random in new", "random in old", ())
+
+
+def test_seeds_without_a_partner_and_unfinished_runs_are_left_out_by_name(
+    method, read, make_run, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    a, b = method("greedyfed", [0.8, 0.9, 0.9]), method("random", [0.7, 0.8])
+    make_run("greedyfed/3", seed=3, choices={"selector": "greedyfed"}, finished=False)
+    (contest,) = contests(read(a), read(b))
+    assert len(contest.pairs) == 2
+    assert contest.notes == (
+        "left out, unfinished: greedyfed/3",
+        "left out, without a partner: greedyfed/2 of A",
+    )
+
+
+def test_only_unfinished_runs_are_refused_by_name(method, make_run, tmp_path, refused):
+    make_run("a/0", choices={"selector": "ucb"}, finished=False)
+    said = refused(tmp_path / "a", method("random", [0.7]))
+    assert re.fullmatch(r"compare needs finished runs, but of A none of \S+a/0 is; resume them", said)
+
+
+def test_no_seed_in_common(method, make_run, tmp_path, refused):
+    make_run("a/7", seed=7, choices={"selector": "ucb"})
+    assert "no seed in common, A has 7 and B 0, 1; run" in refused(tmp_path / "a", method("random", [0.7, 0.8]))
+
+
+def test_one_seed_twice_is_refused(method, make_run, refused):
+    a = method("ucb", [0.7])
+    make_run("ucb/again", seed=0, choices={"selector": "ucb"})
+    assert "are the same method with the same seed 0; give one of them" in refused(a, method("random", [0.7]))
+
+
+def test_datasets_are_blocks_of_their_own(method, read, tmp_path):
+    for data in ("x", "y"):
+        for name in ("ucb", "random"):
+            method(name, [0.7, 0.8], name=f"{name}/{data}", keys={"dataset.name": data})
+    (contest,) = contests(read(tmp_path / "ucb"), read(tmp_path / "random"))
+    assert contest.blocks == (
+        "dataset.name=x seed 0", "dataset.name=x seed 1", "dataset.name=y seed 0", "dataset.name=y seed 1",
+    )  # fmt: skip
+    assert (contest.a, contest.b) == ("ucb", "random")
+
+
+def test_other_data_is_refused_by_the_key_that_differs(method, refused):
+    a, b = method("ucb", [0.7], keys={"federation.alpha": 0.3}), method("random", [0.7], keys={"federation.alpha": 1.0})
+    assert "their data differ, federation.alpha is 0.3 and 1; run both on the same data" in refused(a, b)
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("rounds", (4, 5)),
+        ("scenario.clients", (4, 8)),
+        ("scenario.participants", (2, 3)),
+        ("evaluation.every", (1, 2)),
+        ("stop.accuracy", (0.5, 0.9)),
+    ],
+)
+def test_other_budgets_are_refused(method, refused, key, values):
+    a, b = (method(name, [0.7], keys={key: value}) for name, value in zip(("ucb", "random"), values, strict=True))
+    assert f"budgets differ, {key} is {values[0]} and {values[1]}; run both with the same {key}" in refused(a, b)
+
+
+def test_another_dataset_digest_is_refused(method, refused):
+    a, b = method("ucb", [0.7], summary={"data_sha256": "e"}), method("random", [0.7])
+    assert "cannot be compared: their data differ, data_sha256 in summary.json says so" in refused(a, b)
+
+
+def test_another_split_is_refused_with_advice_on_validation_data(method, refused):
+    a, b = method("ucb", [0.7], summary={"split_sha256": "other"}), method("random", [0.7])
+    said = refused(a, b)
+    assert "their clients hold different examples, split_sha256 in summary.json says so" in said
+    assert "set evaluation.validation=true for all" in said
+
+
+def test_old_runs_are_equal_by_their_class_counts_and_the_page_says_so(method, read, refused):
+    without = {"split_sha256": None, "data_sha256": None}
+    a, b = method("ucb", [0.7], summary=without), method("random", [0.7])
+    (contest,) = contests(read(a), read(b))
+    assert contest.notes == (
+        "older runs without a digest of their data: equal by the config alone",
+        "older runs without a digest of their split: equal by federation.csv, the class counts of the clients",
+    )
+    (a / "0" / "federation.csv").write_text("client,examples,cat,dog\n0,8,4,4\n")
+    assert "hold different examples, federation.csv says so" in refused(a, b)
+
+
+def test_other_code_is_told(method, read):
+    a, b = method("random", [0.7], name="a", summary={"git": {"commit": "b" * 40}}), method("random", [0.7])
+    (contest,) = contests(read(a), read(b))
+    assert contest.compared == ("commit: bbbbbbbbbb / 0123456789",)
+    assert json.loads((b / "0" / "summary.json").read_text())["git"]["commit"].startswith("0123456789")

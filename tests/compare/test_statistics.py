@@ -1,0 +1,148 @@
+"""Numbers by hand, and a study of the verdicts: how often they cry wolf, and what they find."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fedexp.compare import statistics
+from fedexp.compare.statistics import compare, holm, judged, pairs_needed, sign_flip_p, wilcoxon_p
+
+SEEDS = 10
+
+
+def test_differences_by_hand():
+    found = compare([0.9, 0.8, 0.7], [0.8, 0.8, 0.75], more=True)
+    assert (found.a, found.b) == (pytest.approx(0.8), pytest.approx(2.35 / 3))
+    assert found.difference == pytest.approx(0.05 / 3)
+    assert (found.wins, found.ties, found.losses) == (1, 1, 1)
+    assert found.low is not None
+    assert found.high is not None
+    assert -0.05 <= found.low < 0.05 / 3 < found.high <= 0.1
+    assert compare([0.9, 0.8, 0.7], [0.8, 0.8, 0.75], more=False).wins == 1
+    assert compare([0.9, 0.8], [0.8, 0.7], more=False).losses == 2
+
+
+def test_holm_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == pytest.approx([1.0, 1.0])
+    assert holm([0.02]) == pytest.approx([0.02])
+
+
+def test_the_p_of_three_equal_signs_is_two_of_eight():
+    differences = np.array([1.0, 2.0, 4.0])
+    assert sign_flip_p(differences) == pytest.approx(0.25)
+    assert wilcoxon_p(differences) == pytest.approx(0.25)
+
+
+def test_tied_differences_are_tested_exactly():
+    differences = np.array([1.0, 1.0, -1.0, 2.0, 3.0, 3.0, 0.0])
+    flips = stats.PermutationMethod(n_resamples=np.inf)
+    assert wilcoxon_p(differences) == pytest.approx(stats.wilcoxon(differences, method=flips).pvalue)
+
+
+def test_no_difference_at_all_has_p_one():
+    zeros, one = np.zeros(4), np.array([0.0, 3.0, 0.0])
+    assert [sign_flip_p(zeros), wilcoxon_p(zeros), sign_flip_p(one), wilcoxon_p(one)] == [1.0] * 4
+    (found,) = judged([compare([1.0, 2.0], [1.0, 2.0], more=True)])
+    assert found.verdict == "identical"
+
+
+def test_who_never_got_there_is_worse_than_everybody_and_no_number_is_invented():
+    found = compare([5, None, 3, None], [None, 4, 6, None], more=False)
+    assert (found.wins, found.ties, found.losses) == (2, 1, 1)
+    assert (found.only_a, found.only_b, found.neither) == (1, 1, 1)
+    assert (found.a, found.b, found.difference) == (3, 6, -3)
+    assert (found.low, found.p_mean) == (None, None)
+    a, b = np.array([5, np.nan, 3, np.nan]), np.array([np.nan, 4, 6, np.nan])
+    assert statistics.censored_differences(a, b, more=False).tolist() == [-4, 4, -3, 0]
+
+
+def test_censored_values_are_judged_by_their_ranks():
+    (found,) = judged([compare([9] * 8, [None] * 8, more=False)])
+    assert found.difference is None
+    assert found.p_wilcoxon == pytest.approx(2 / 2**8)
+    assert found.verdict == "A better"
+
+
+def test_the_ranks_say_who_is_ahead_not_the_count():
+    few_big_losses = compare([None] * 3 + [1, 1, 1, 1], [1, 1, 1, 2, 2, 2, 2], more=False)
+    assert (few_big_losses.wins, few_big_losses.losses) == (4, 3)
+    assert not few_big_losses.for_a
+
+
+def test_less_loss_is_better():
+    losses = np.arange(8.0)
+    assert judged([compare(losses - 1, losses, more=False)])[0].verdict == "A better"
+    assert judged([compare(losses - 1, losses, more=True)])[0].verdict == "B better"
+
+
+@pytest.mark.parametrize(("family", "pairs"), [(1, 6), (5, 8), (20, 10)])
+def test_the_fewest_pairs_that_can_show_anything(family, pairs):
+    assert pairs_needed(family) == pairs
+    assert family * 2 / 2**pairs <= 0.05 < family * 2 / 2 ** (pairs - 1)
+
+
+def test_few_pairs_get_no_verdict():
+    (found,) = judged([compare([0.9] * 5, [0.1, 0.2, 0.3, 0.4, 0.5], more=True)])
+    assert found.p_mean == pytest.approx(2 / 2**5)
+    assert found.verdict == "too few pairs"
+
+
+def runs_of(luck: np.ndarray) -> list[list[float | None]]:
+    """The five quantities of runs that are as good as `luck` (unit: the noise): accuracies, areas, RoA, ToA."""
+    reached = np.round(20 - 3 * luck)
+    rounds = [None if value > 24 else float(value) for value in reached]
+    seconds = [None if value is None else 1.7 * value for value in rounds]
+    return [list(0.9 + 0.01 * luck), list(25 + 0.3 * luck), list(9 - 0.2 * luck), rounds, seconds]
+
+
+def verdicts(rng: np.random.Generator, shift: float, shared: float) -> list[str]:
+    """All five of A and B: `shared` is the correlation that the same seed gives, `shift` what A is better by."""
+    seed, a, b = rng.standard_normal((3, SEEDS))
+    one, other = (np.sqrt(shared) * seed + np.sqrt(1 - shared) * own for own in (a, b))
+    sides = zip(runs_of(one + shift), runs_of(other), (True, True, False, False, False), strict=True)
+    return [found.verdict for found in judged([compare(x, y, more=more) for x, y, more in sides])]
+
+
+def test_two_selectors_that_differ_in_name_only_are_not_told_apart():
+    rng = np.random.default_rng(1)
+    alike = [set(verdicts(rng, shift=0.0, shared=0.5)) == {"no difference"} for _ in range(100)]
+    assert sum(alike) >= 95
+
+
+def test_one_quantity_by_itself_cries_wolf_in_one_of_twenty():
+    rng = np.random.default_rng(2)
+    alarms = [sign_flip_p(rng.standard_normal(SEEDS)) <= 0.05 for _ in range(500)]
+    assert 0.03 <= np.mean(alarms) <= 0.07
+
+
+@pytest.mark.parametrize("draw", range(3))
+def test_a_planted_difference_of_two_standard_errors_is_found(draw):
+    """The mean of 100 paired differences is exactly two of its standard errors from 0, compared by one quantity.
+
+    No calibrated two-sided test finds it with fewer than 62 seeds: Student's t needs 2.09 of them with 20.
+    """
+    seeds = 100
+    noise = np.random.default_rng(draw).standard_normal(seeds)
+    noise = (noise - noise.mean()) / noise.std(ddof=1)
+    standard_error = 1 / np.sqrt(seeds)
+    other = np.random.default_rng(draw + 50).standard_normal(seeds)
+    (found,) = judged([compare(other + noise + 2 * standard_error, other, more=True)])
+    assert found.verdict == "A better"
+    assert found.low is not None
+    assert found.low > 0
+
+
+def test_two_standard_errors_of_a_method_are_found_because_seeds_are_paired():
+    """Those of a method's own mean over 10 seeds; the seed explains 95 % of the variance, so pairs differ by less."""
+    rng = np.random.default_rng(3)
+    found = ["A better" in verdicts(rng, shift=2 / np.sqrt(SEEDS), shared=0.95) for _ in range(100)]
+    assert sum(found) >= 95
+
+
+def test_a_true_difference_of_two_standard_errors_is_found_every_second_time():
+    """What luck adds to it, or takes away: no test at 5 % does much better, and the page promises no more."""
+    rng = np.random.default_rng(4)
+    shift = 2 / np.sqrt(SEEDS)
+    found = [sign_flip_p(rng.standard_normal(SEEDS) + shift) <= 0.05 for _ in range(300)]
+    assert 0.35 <= np.mean(found) <= 0.55
