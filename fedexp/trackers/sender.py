@@ -20,6 +20,7 @@ from fedexp.trackers import lines, memo
 from fedexp.trackers.tracker import Order, Receiver, Sending
 
 PERIOD_S, LONGEST_PAUSE_S, SHARE = 0.5, 30.0, 1000
+LOG = 3  # the descriptor of what is for the run's log
 
 
 class Ending:
@@ -111,12 +112,18 @@ def plainly(error: Exception) -> str:
 
 def say(text: str) -> None:
     """One line for the run's log."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
+    os.write(LOG, f"{text}\n".encode())
+
+
+def hush() -> None:
+    """Keeps the standard output for the log alone: what packages print is no news."""
+    os.dup2(sys.stdout.fileno(), LOG)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
 
 def main() -> int:
     """Does what standard input says."""
+    hush()
     os.nice(5)  # the run's own processes come first where cores are few
     order: Mapping[str, Any] = json.loads(sys.stdin.readline())
     tracker: Sending = spec.build(order["tracker"], "tracker")
@@ -133,6 +140,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)  # threads of a tracker's package may hang
+    os._exit(main())  # threads of a tracker's package may hang

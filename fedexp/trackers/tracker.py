@@ -31,7 +31,7 @@ class Receiver:
     """The open connection to wherever a tracker sends. Whatever it raises is tried again on a new one."""
 
     def begin(self) -> Memo:
-        """Finds the run or makes it; the memo that it returns says which one it is, and the last round that has certainly arrived."""
+        """Finds the run or makes it; the memo says which it is, and the last round that has certainly arrived."""
         raise NotImplementedError
 
     def send(self, lines: Sequence[Line]) -> None:
