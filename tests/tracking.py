@@ -21,6 +21,7 @@ FAST = (
     "engine=loop",
     "engine.workers=1",
     "pictures=false",
+    "tracker.patience_s=60",
 )
 
 

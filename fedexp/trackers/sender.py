@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fedexp import spec
+from fedexp.spec import build
 from fedexp.trackers import lines, memo
 from fedexp.trackers.tracker import Order, Receiver, Sending
 
@@ -124,9 +124,8 @@ def hush() -> None:
 def main() -> int:
     """Does what standard input says."""
     hush()
-    os.nice(5)  # the run's own processes come first where cores are few
     order: Mapping[str, Any] = json.loads(sys.stdin.readline())
-    tracker: Sending = spec.build(order["tracker"], "tracker")
+    tracker: Sending = build(order["tracker"], "tracker")
     folder, ending = Path(order["folder"]), Ending()
     threading.Thread(target=ending.hear, daemon=True).start()
     known = {**order["parameters"], **lines.choices(folder)}
