@@ -90,7 +90,7 @@ class Sender:
         self.memo = receiver.begin()
         self.keep()
         if not known.run:
-            say(f"run {self.memo.run} at {re.sub('//[^/@]*@', '//', self.memo.place)}")  # without a password
+            say(f"run {self.memo.run} at {self.memo.place}")
         self.receiver, self.position = receiver, 0
 
     def keep(self, **news: Any) -> None:
@@ -112,7 +112,12 @@ def plainly(error: Exception) -> str:
 
 def say(text: str) -> None:
     """One line for the run's log."""
-    os.write(LOG, f"{text}\n".encode())
+    os.write(LOG, f"{without_password(text)}\n".encode())
+
+
+def without_password(text: str) -> str:
+    """A text whose addresses do not say who asks."""
+    return re.sub(r"//[^/@\s]*@", "//", text)
 
 
 def hush() -> None:

@@ -10,6 +10,7 @@ from fedexp import checkpoint
 from fedexp.spec import ConfigError
 from fedexp.trackers import courier
 from fedexp.trackers.mlflow import beside, place, title
+from fedexp.trackers.sender import without_password
 
 
 @pytest.mark.parametrize("name", ["mlflow", "tensorboard"])
@@ -45,6 +46,12 @@ def test_a_sender_that_cannot_be_started_is_told(
         f"mlflow: cannot be started: [Errno 2] No such file or directory: '{tmp_path / 'nothing'}'",
         "mlflow: rounds 1 to 2 did not arrive",
     ]
+
+
+def test_a_log_tells_no_password():
+    assert without_password("no answer of http://me:secret@host:5000/api, said a@b") == (
+        "no answer of http://host:5000/api, said a@b"
+    )
 
 
 def test_where_runs_go_without_a_server():
