@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 FORMAT = 1
 NAME, PREVIOUS = "state.pt", "state.previous.pt"
 ON_THE_HOST = ("selector", "fleet", "stop", "privacy")  # roles that think in numpy
-FREE = ("engine", "data_dir", "checkpoint_s", "pictures", "hydra")  # keys that change no result
+FREE = ("engine", "data_dir", "checkpoint_s", "pictures", "tracker", "hydra")  # keys that change no result
 DAMAGED = (
     OSError,
     RuntimeError,

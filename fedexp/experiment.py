@@ -15,6 +15,7 @@ from fedexp.pretraining.pretraining import Pretraining
 from fedexp.privacy.privacy import Privacy
 from fedexp.roles import Aggregator, Attack, Fleet, LocalRule, Model, PreAggregation, Selector, ServerOptimizer, Stop
 from fedexp.spec import ConfigError, Part, Range, option
+from fedexp.trackers.tracker import Tracker
 from fedexp.training.engine import Engine
 
 
@@ -61,6 +62,7 @@ class Experiment(Part):
     server_optimizer: ServerOptimizer
     engine: Engine
     stop: Stop
+    tracker: Tracker = field(default_factory=Tracker)  # likewise
 
     @property
     def needs_validation(self) -> bool:
@@ -107,6 +109,7 @@ class Experiment(Part):
         self.refuse_blind_audits()
         self.fleet.refuse(clients)
         self.engine.refuse()
+        self.tracker.refuse()
         self.dataset.require(self.data_dir)
         self.refuse_data()
 

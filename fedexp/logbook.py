@@ -11,6 +11,7 @@ from fedexp.progress import Progress
 from fedexp.records import CLIENTS, CLUSTERS, METRICS, Table, client_rows, cluster_rows, write_table
 from fedexp.report import closing, clusters, curves, federation
 from fedexp.round import Row
+from fedexp.trackers.courier import Courier
 from fedexp.values import State, Uploads
 from fedexp.world import World
 
@@ -27,6 +28,7 @@ class Logbook:
         self.progress = Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
+        self.courier = Courier()
 
     def __enter__(self) -> "Logbook":
         name = self.folder / "federation.csv"
@@ -47,16 +49,20 @@ class Logbook:
             self.progress.say(f"privacy: {promise}")
         if self.state.round:
             self.progress.say(f"continuing after round {self.state.round}")
+        self.courier = exp.tracker.follow(self.folder, self.config, lambda: summary.made_with(exp, world))
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self.progress.close()
-        if self.state.round > self.saved_round:
-            self._save()
-        self.metrics.close()
-        self.clients.close()
-        if self.clusters is not None:
-            self.clusters.close()
+        try:
+            if self.state.round > self.saved_round:
+                self._save()
+            self.metrics.close()
+            self.clients.close()
+            if self.clusters is not None:
+                self.clusters.close()
+        finally:
+            self.courier.close(kind)
 
     def record(self, state: State, row: Row, sent: Uploads) -> None:
         """Writes a round's lines, and the state if the last one is old enough."""
@@ -66,6 +72,7 @@ class Logbook:
         if self.clusters is not None:
             self.clusters.append(cluster_rows(state.memory["clustering"]["events"]), CLUSTERS)
         self.progress.round(row)
+        self.courier.listen()
         self.state = state
         if time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
             self._save()

@@ -33,7 +33,6 @@ def read_metrics(path: Path) -> "pd.DataFrame":
 def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
     """Everything that summary.json holds; None for what does not exist."""
     accuracy, seconds = table["test_accuracy"], table["sim_s" if exp.fleet.simulates else "host_s"]
-    choice = world.choice
     return {
         "final_accuracy": metrics.final(accuracy),
         "best_accuracy": metrics.best(accuracy),
@@ -56,6 +55,13 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "split_sha256": world.partition.sha256(),
         "label_skew": label_skew(counts),
         "size_gini": size_gini(world.sizes),
+        **made_with(exp, world),
+    }
+
+
+def made_with(exp: Experiment, world: World) -> dict[str, Any]:
+    """The program, its libraries and the machine."""
+    return {
         "versions": {
             "fedexp": fedexp.__version__,
             "python": platform.python_version(),
@@ -63,7 +69,7 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         },
         "git": git_commit(),
         "device": device_name(exp),
-        "engine": {"name": choice.name, "reason": choice.reason, "workers": world.crew.size},
+        "engine": {"name": world.choice.name, "reason": world.choice.reason, "workers": world.crew.size},
     }
 
 

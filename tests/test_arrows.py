@@ -17,6 +17,7 @@ ROOMS = (
     "server_optimizers",
     "fleets",
     "stops",
+    "trackers",
     "federations",
     "features",
     "pretraining",
@@ -39,6 +40,7 @@ SHARED = {
     "fedexp.resolvers",
     "fedexp.streams",
     "fedexp.files",
+    "fedexp.endings",
     "fedexp.metrics",
     "fedexp.data.dataset",
 }

@@ -42,7 +42,7 @@ def group(runs: Iterable[Run]) -> list[Method]:
 
 def options(run: Run) -> Options:
     """The choices of groups that make a method; of a group that a run is too old to know, the one that does nothing."""
-    mute = ("engine", "hydra")
+    mute = ("engine", "tracker", "hydra")
     chosen = {
         name: option for name, option in run.choices.items() if option is not None and name.split("/")[0] not in mute
     }
@@ -61,7 +61,7 @@ def settings(run: Run) -> dict[str, Any]:
     return {
         key: value
         for key, value in run.config.items()
-        if value is not None and key not in _INDIFFERENT and not key.startswith(("engine.", *idle))
+        if value is not None and key not in _INDIFFERENT and not key.startswith(("engine.", "tracker.", *idle))
     }
 
 

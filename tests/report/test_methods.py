@@ -16,14 +16,15 @@ def labels(make_run, tmp_path):
     return made
 
 
-def test_runs_that_differ_in_the_seed_or_the_engine_are_one_method(make_run, tmp_path):
+def test_runs_that_differ_in_the_seed_the_engine_or_the_tracker_are_one_method(make_run, tmp_path):
     make_run("0", seed=0, keys={"fleet.seed": "${seed}"})
     make_run(
         "1", seed=1, keys={"fleet.seed": "${seed}", "engine.workers": 2, "checkpoint_s": 9.0, "evaluation.roa": [0.1]}
     )
     make_run("2", seed=2, keys={"fleet.seed": "${seed}"}, choices={"engine": "loop"}, finished=False)
+    make_run("3", seed=3, keys={"fleet.seed": "${seed}", "tracker.uri": "http://host"}, choices={"tracker": "mlflow"})
     (method,) = methods.group(runs.collect([tmp_path])[0])
-    assert [run.seed for run in method.runs] == [0, 1, 2]
+    assert [run.seed for run in method.runs] == [0, 1, 2, 3]
     assert (method.label, method.unfinished) == ("random", 1)
 
 

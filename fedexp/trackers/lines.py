@@ -1,0 +1,114 @@
+"""What is sent, read from the files of a run: the finished lines of metrics.csv, the summary's numbers, the files."""
+
+import csv
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FILES = ("summary.json", "metrics.csv", "federation.csv", "*.png", ".hydra/*.yaml")
+
+
+@dataclass(frozen=True)
+class Line:
+    """The numbers of one round."""
+
+    round: int
+    cells: Mapping[str, float]
+
+
+def after(table: Path, last: int, position: int = 0) -> tuple[list[Line], int]:
+    """The rounds beyond `last` that stand behind a position in the file, and where the next ones will stand.
+
+    A line that is still being written is left for later.
+    """
+    if not table.exists():
+        return [], position
+    with table.open("rb") as file:
+        header = file.readline()
+        position = max(position, len(header))
+        file.seek(position)
+        new = file.read()
+    whole = new[: new.rfind(b"\n") + 1]
+    rows = csv.DictReader((header + whole).decode().splitlines()) if header.endswith(b"\n") else ()
+    found = [Line(int(row["round"]), numbers(row)) for row in rows if int(row["round"]) > last]
+    return found, position + len(whole)
+
+
+def numbers(cells: Mapping[str, Any]) -> dict[str, float]:
+    """What is a finite number; what does not exist, texts and truths are left out."""
+    found = {}
+    for name, cell in cells.items():
+        try:
+            value = math.nan if isinstance(cell, bool) or cell is None else float(cell)
+        except (TypeError, ValueError):
+            continue
+        if math.isfinite(value):
+            found[name] = value
+    return found
+
+
+def summary(folder: Path, last: int) -> Line | None:
+    """The numbers of summary.json, as of the last round; None where the run has not come so far."""
+    try:
+        content = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return Line(last, {f"summary/{name}": value for name, value in numbers(flat(content)).items()})
+
+
+def files(folder: Path) -> list[Path]:
+    """What is worth keeping of a run, so far as it exists."""
+    return sorted(path for pattern in FILES for path in folder.glob(pattern))
+
+
+def choices(folder: Path) -> dict[str, str]:
+    """The option of each group, as Hydra has noted them; nothing for a run that it did not start."""
+    try:
+        content = yaml.safe_load((folder / ".hydra" / "hydra.yaml").read_text(encoding="utf-8"))
+        chosen = content["hydra"]["runtime"]["choices"]
+    except (OSError, yaml.YAMLError, KeyError, TypeError):
+        return {}
+    return {name: option for name, option in chosen.items() if option is not None and not name.startswith("hydra/")}
+
+
+def parameters(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The config by dotted keys; not what Hydra, the builder and the tracker itself need."""
+    known = {name: node for name, node in config.items() if name not in ("hydra", "tracker")}
+    return {name: value for name, value in flat(known).items() if not name.endswith("_target_")}
+
+
+def flat(node: Any, prefix: str = "") -> dict[str, Any]:
+    """Dotted keys of nested dictionaries."""
+    if not isinstance(node, Mapping):
+        return {prefix: node}
+    children = ((f"{prefix}.{name}" if prefix else str(name), child) for name, child in node.items())
+    return {key: value for name, child in children for key, value in flat(child, name).items()}
+
+
+def text(value: Any, longest: int) -> str:
+    """A value as the command line wants it, cut where it is longer than the receiver takes."""
+    written = value if isinstance(value, str) else json.dumps(value, default=str)
+    return written if len(written) <= longest else written[: longest - 3] + "..."
+
+
+def permitted(name: str) -> str:
+    """A name of letters, digits and `_-. /` only: RoA@0.8 is RoA_0.8."""
+    return re.sub(r"[^\w\-. /]", "_", name, flags=re.ASCII)[:250]
+
+
+def batches(lines: Sequence[Line], most: int) -> Iterator[list[Line]]:
+    """Whole rounds, as many in each batch as give at most so many numbers, but at least one."""
+    batch: list[Line] = []
+    for line in lines:
+        if batch and sum(len(other.cells) for other in batch) + len(line.cells) > most:
+            yield batch
+            batch = []
+        batch.append(line)
+    if batch:
+        yield batch

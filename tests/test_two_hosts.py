@@ -1,0 +1,88 @@
+"""One run on two hosts under torchrun: two network namespaces that only a cable of their own connects."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from fedexp.cli import main
+from fedexp.records import TIMINGS
+
+WORDS = (
+    "dataset=synthetic",
+    "dataset.train_size=100",
+    "dataset.test_size=50",
+    "rounds=3",
+    "scenario.participants=4",
+    "engine=loop",
+    "pictures=false",
+)
+ADDRESSES = ("10.213.7.1", "10.213.7.2")
+
+
+def ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True, timeout=30)
+
+
+def connect(names: list[str]) -> None:
+    """Makes the namespaces; each has one link, named like itself."""
+    for name in names:
+        ip("netns", "add", name)
+    ip("link", "add", names[0], "netns", names[0], "type", "veth", "peer", "name", names[1], "netns", names[1])
+    for name, address in zip(names, ADDRESSES, strict=True):
+        ip("-n", name, "addr", "add", f"{address}/24", "dev", name)
+        ip("-n", name, "link", "set", "lo", "up")
+        ip("-n", name, "link", "set", name, "up")
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[str]]:
+    """The names of two hosts."""
+    names = [f"fedexp{side}{os.getpid() % 10**6}" for side in "ab"]
+    try:
+        connect(names)
+        yield names
+    except (OSError, subprocess.SubprocessError):
+        pytest.skip("network namespaces need Linux, iproute2 and its permission")
+    finally:
+        for name in names:
+            subprocess.run(["sh", "-c", f"ip netns del {name}"], check=False, capture_output=True, timeout=30)
+
+
+def start(host: str, number: int, folder: Path) -> subprocess.Popen[str]:
+    """This host's share of the run, in a folder of its own."""
+    (folder / host).mkdir()
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", str(number))
+    meeting = ("--nproc-per-node", "1", "--master-addr", ADDRESSES[0], "--master-port", "29500")
+    return subprocess.Popen(
+        ["ip", "netns", "exec", host, *torchrun, *meeting, "-m", "fedexp.cli", "run", *WORDS, "hydra.run.dir=run"],
+        cwd=folder / host,
+        env={**os.environ, "GLOO_SOCKET_IFNAME": host},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def kept(run: Path) -> str:
+    """metrics.csv without its timings, digit by digit."""
+    table = pd.read_csv(run / "metrics.csv", dtype=str, keep_default_na=False)
+    return table.drop(columns=list(TIMINGS), errors="ignore").to_csv(index=False)
+
+
+def test_two_hosts_measure_what_one_process_measures(hosts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    shares = [start(host, number, tmp_path) for number, host in enumerate(hosts)]
+    for share in shares:
+        _, error = share.communicate(timeout=120)
+        assert share.returncode == 0, error
+    assert main(["run", *WORDS, "engine.workers=1", "hydra.run.dir=alone"]) == 0
+    run = tmp_path / hosts[0] / "run"
+    assert json.loads((run / "summary.json").read_text())["engine"]["workers"] == 2
+    assert kept(run) == kept(tmp_path / "alone")
+    assert list((tmp_path / hosts[1]).iterdir()) == []

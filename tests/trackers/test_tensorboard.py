@@ -1,0 +1,72 @@
+"""The event files, read back as TensorBoard reads them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import python
+from tracking import run, said
+
+from fedexp.cli import main
+from fedexp.trackers import memo
+from fedexp.trackers.tensorboard import size
+
+pytest.importorskip("tensorboard")
+
+READER = """
+import json, sys
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+events = EventAccumulator(sys.argv[1], size_guidance={"scalars": 0})
+events.Reload()
+tags = events.Tags()
+print(json.dumps({
+    "scalars": {tag: [(each.step, each.value) for each in events.Scalars(tag)] for tag in tags["scalars"]},
+    "texts": {tag: events.Tensors(tag)[0].tensor_proto.string_val[0].decode() for tag in ("config", "tags")},
+    "pictures": {tag: [(each.width, each.height) for each in events.Images(tag)] for tag in tags["images"]},
+    "tensors": {tag: len(events.Tensors(tag)) for tag in tags["tensors"]},
+}))
+"""
+
+
+def read(folder: Path) -> dict:
+    told = python("-c", READER, str(folder / "tensorboard"))
+    assert told.returncode == 0, told.stderr
+    return json.loads(told.stdout)
+
+
+def test_metrics_config_tags_and_pictures():
+    folder = run("tracker=tensorboard", "rounds=3", "pictures=true")
+    found, table = read(folder), pd.read_csv(folder / "metrics.csv")
+    assert [step for step, _ in found["scalars"]["test_loss"]] == [1, 2, 3]
+    assert [value for _, value in found["scalars"]["test_loss"]] == pytest.approx(table["test_loss"].tolist())
+    accuracy = json.loads((folder / "summary.json").read_text())["final_accuracy"]
+    assert found["scalars"]["summary/final_accuracy"] == [[4, pytest.approx(accuracy)]]
+    assert "| aggregator | fedavg |" in found["texts"]["config"]
+    assert "| scenario.participants | 10 |" in found["texts"]["config"]
+    assert "| versions.torch |" in found["texts"]["tags"]
+    assert found["pictures"]["curves"] == [list(size((folder / "curves.png").read_bytes()))]
+    assert found["tensors"] == {"config": 1, "tags": 1, "_hparams_/session_start_info": 1}
+    assert [line.partition(" at ")[0] for line in said(folder, "tensorboard")] == ["tensorboard: run tensorboard"]
+
+
+def test_a_finished_run_that_is_resumed_loses_and_doubles_nothing():
+    folder = run("tracker=tensorboard", "rounds=2")
+    before = read(folder)
+    assert main(["resume", str(folder)]) == 0
+    assert len(list((folder / "tensorboard").iterdir())) == 2
+    assert read(folder) == before
+
+
+def test_what_was_written_and_not_noted_is_written_once_again():
+    folder = run("tracker=tensorboard", "rounds=6")
+    before = read(folder)
+    memo.save(folder, replace(memo.load(folder, "tensorboard"), round=4, files=False))
+    assert main(["resume", str(folder)]) == 0
+    assert read(folder) == before
+
+
+def test_the_size_of_a_picture():
+    header = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + b"\0\0\x05\xdc" + b"\0\0\x02\x58" + b"\x08\x06"
+    assert size(header) == (1500, 600)

@@ -1,0 +1,121 @@
+"""Runs with a tracker, a real MLflow server, and what has arrived there: what the tests of trackers share."""
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from fedexp.cli import main
+from fedexp.trackers import memo
+
+FAST = (
+    "dataset=synthetic",
+    "dataset.train_size=100",
+    "dataset.test_size=50",
+    "engine=loop",
+    "engine.workers=1",
+    "pictures=false",
+    "tracker.patience_s=60",
+)
+
+
+def ask(database: Path, question: str) -> list[tuple]:
+    """What a database answers, its rows in ascending order."""
+    connection = sqlite3.connect(database)
+    try:
+        return sorted(connection.execute(question).fetchall())
+    finally:
+        connection.close()
+
+
+def rounds_of(database: Path, metric: str = "test_loss") -> list[int]:
+    """The steps of a metric that are there, as often as they are."""
+    return [step for (step,) in ask(database, f"select step from metrics where key = '{metric}'")]
+
+
+def run(*words: str, folder: str = "run", code: int = 0) -> Path:
+    """A run in this process."""
+    assert main(["run", *FAST, *words, f"hydra.run.dir=outputs/{folder}"]) == code
+    return Path("outputs") / folder
+
+
+def said(folder: Path, about: str) -> list[str]:
+    """The lines of the log that a tracker is the subject of."""
+    lines = (folder / "fedexp.log").read_text().splitlines()
+    return [line.partition("O ")[2] or line.partition("G ")[2] for line in lines if f" {about}: " in line]
+
+
+def wait_until(reached: Callable[[], bool], patience_s: float = 60) -> None:
+    deadline = time.monotonic() + patience_s
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+class Server:
+    """A real MLflow server that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.database = folder, folder / "server.db"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.uri = f"http://127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        if self.process is not None:
+            return
+        words = (
+            "--backend-store-uri",
+            f"sqlite:///{self.database}",
+            "--artifacts-destination",
+            str(self.folder / "files"),
+        )
+        quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "mlflow", "server", *words, "--port", str(self.port), "--workers", "1"],
+            cwd=self.folder,
+            env={**os.environ, **quiet},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        wait_until(self.answers)
+
+    def answers(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.uri}/health", timeout=1) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def kill(self) -> None:
+        if self.process is not None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+
+def start_and_kill(folder: Path, *words: str) -> Path:
+    """A run that is killed, with all that it started, once some of its rounds have arrived."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fedexp.cli", "run", *words, f"hydra.run.dir={folder}"],
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    wait_until(lambda: memo.load(folder, tracker_of(words)).round > 0 or process.poll() is not None)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    return folder
+
+
+def tracker_of(words: tuple[str, ...]) -> str:
+    """The tracker that the words ask for."""
+    return next(word.partition("=")[2] for word in words if word.startswith("tracker="))
