@@ -17,6 +17,7 @@ usage: fedexp COMMAND ...
 
 {commands}
 
+Begin with `fedexp run`, which needs no download, and `fedexp list`.
 Every command answers --help; `fedexp --version` names the version.
 """
 
@@ -127,9 +128,11 @@ def _report(words: list[str]) -> int:
 def _list(words: list[str]) -> int:
     from fedexp import listing
 
-    if len(words) > 1:
-        raise ConfigError(f"list shows one group at a time, got {len(words)}: {' '.join(words)}")
-    return _say(listing.one_group(conf_dir(), words[0]) if words else listing.all_groups(conf_dir()))
+    names = words[0].split("=") if len(words) == 1 else words
+    if len(names) > 2:
+        raise ConfigError(f"list shows a group or one of its options, got {len(names)} words: {' '.join(words)}")
+    show = (listing.all_groups, listing.one_group, listing.one_option)[len(names)]
+    return _say(show(conf_dir(), *names))
 
 
 def _data(words: list[str]) -> int:
@@ -147,7 +150,9 @@ def _completion(words: list[str]) -> int:
 
 
 COMMANDS = {
-    "run": Command(_run, "run [group=option] [key=value] [-m]", "run an experiment (-m: every combination of values)"),
+    "run": Command(
+        _run, "run [group=option] [key=value] [-m]", "run an experiment; with -m every combination of values"
+    ),
     "resume": Command(_resume, "resume RUN_DIR", "continue an interrupted run"),
     "report": Command(
         _report,
@@ -158,7 +163,12 @@ COMMANDS = {
         "like it holds the pictures, and the tables as CSV, Markdown and LaTeX. --grid aggregator,attack lays final\n"
         "accuracies out by two settings instead, as heat maps with the worst case of each row.\n",
     ),
-    "list": Command(_list, "list [GROUP]", "show the config groups, or the options of one; * marks the default"),
+    "list": Command(
+        _list,
+        "list [GROUP [OPTION]]",
+        "show what can be chosen: groups, a group's options, an option's keys",
+        "\n* marks the default. E.g. fedexp list; fedexp list selector; fedexp list selector greedyfed\n",
+    ),
     "data": Command(_data, "data check|download NAME... [data_dir=DIR]", "verify or fetch the files of datasets"),
     "completion": Command(
         _completion,
