@@ -71,7 +71,9 @@ def own_keys(conf: Path, group: str, option: str) -> dict[str, str]:
     prefix = "" if catalog.is_global(path) else f"{group}."
     keys = dict(catalog.leaves(catalog.load(path)))
     chosen = {f"{other}={name}": "" for other, name in catalog.choices(path).items()}
-    return chosen | {f"{prefix}{key}={_written(value)}": said.get(key, "") for key, value in keys.items() if "hydra." not in key}
+    return chosen | {
+        f"{prefix}{key}={_written(value)}": said.get(key, "") for key, value in keys.items() if "hydra." not in key
+    }
 
 
 def _known(name: str, kind: str, names: list[str]) -> None:
