@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def files(text: str) -> dict[str, str]:
 
 def commands(page: Path) -> list[str]:
     """Every `fedexp ...` of a page, without its comment; those with dots show a form, no command."""
-    text = page.read_text()
+    text = page.read_text().replace("\\\n", " ")
     found = [*INDENTED.findall(text), *(" ".join(words.split()) for words in INLINE.findall(BLOCK.sub("", text)))]
     plain = (re.split(r"\s+(?:#|\||&&)\s", command)[0].strip() for command in found)
     return [command for command in plain if "..." not in command]
@@ -74,7 +75,8 @@ def python(folder: Path, *words: str, path: str) -> str:
     return done.stdout
 
 
-def composed(words: list[str]) -> None:
+@cache  # pages repeat each other's commands
+def composed(*words: str) -> None:
     """Composes and checks what `fedexp run` would run, but does not look for the files of datasets."""
     flags = parse(words)
     own = Path(flags.config_dir) if flags.config_dir else None
@@ -101,7 +103,7 @@ def test_every_command_is_understood(page: Path, own: Path, monkeypatch: pytest.
         assert name in cli.COMMANDS, command
         if name == "run" and not {"selector.cout=3", "--cfg"} & set(words):
             try:
-                composed(words)
+                composed(*words)
             except ConfigError as error:
                 raise AssertionError(f"{command}: {error}") from error
 
