@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hydra.types import RunMode
 
-from fedexp import cli, spec, sweep
+from fedexp import __version__, cli, spec, sweep
 from fedexp.compose import Request, checked, start
 from fedexp.conf_dir import conf_dir
 from fedexp.experiment import Experiment
@@ -125,6 +125,15 @@ def test_every_link_leads_somewhere(page: Path):
 
 def test_the_tables_show_what_there_is():
     python(HOUSE, "scripts/options.py", "--check", path=str(HOUSE))
+
+
+def test_version_and_citation_agree():
+    import yaml
+
+    cited = yaml.safe_load((HOUSE / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+    assert cited["version"] == __version__
+    assert f"## [{__version__}]" in (HOUSE / "CHANGELOG.md").read_text()
 
 
 def test_parts_of_a_users_own_repository(own: Path):
