@@ -1,3 +1,19 @@
-"""fedexp: federated-learning experiments from the command line."""
+"""fedexp: federated-learning experiments from the command line, or from a script: `from fedexp import run`."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedexp.scripting import Finished, run
+    from fedexp.spec import ConfigError, RunError
 
 __version__ = "0.1.0"
+__all__ = ["ConfigError", "Finished", "RunError", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what scripts use when they ask for it: the command line must not wait for Hydra and PyTorch."""
+    if name not in __all__:
+        raise AttributeError(f"module 'fedexp' has no attribute {name!r}")
+    from fedexp import scripting
+
+    return getattr(scripting, name)

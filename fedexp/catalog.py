@@ -1,5 +1,6 @@
 """What can be chosen, read straight from the YAML files of `conf/`: groups, options and keys, without Hydra."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -28,11 +29,36 @@ def description(conf: Path, group: str, option: str) -> str:
     return ""
 
 
+def is_global(path: Path) -> bool:
+    """Whether an option's keys are the run's own, as a bundle's are, instead of its group's."""
+    return path.read_text(encoding="utf-8").startswith("# @package _global_")
+
+
 def defaults(conf: Path) -> dict[str, str]:
     """The option that each group of the root config's defaults list starts with; `null` is left out."""
     entries = (entry for entry in root(conf).get("defaults", []) if isinstance(entry, dict))
     chosen = {name.removeprefix("optional "): option for entry in entries for name, option in entry.items()}
     return {group: str(option) for group, option in chosen.items() if option is not None}
+
+
+def purposes(conf: Path) -> dict[str, str]:
+    """What each group decides, in the order in which the root config composes them: its comments on them."""
+    lines = (conf / "config.yaml").read_text(encoding="utf-8").splitlines()
+    found = (re.match(r"\s*- (?:optional )?(\w+): *\S+(?: +# *(.*))?$", line) for line in lines)
+    known = groups(conf)
+    told = {one[1]: one[2] or "" for one in found if one and one[1] in known}
+    return told | {group: "" for group in known if group not in told}
+
+
+def choices(path: Path) -> dict[str, str]:
+    """The options of other groups that a bundle chooses."""
+    entries = (entry for entry in load(path).get("defaults", []) if isinstance(entry, dict))
+    return {name.removeprefix("override /"): str(option) for entry in entries for name, option in entry.items()}
+
+
+def sweep(path: Path) -> dict[str, Any]:
+    """What an option runs several values of under `-m`."""
+    return load(path).get("hydra", {}).get("sweeper", {}).get("params", {})
 
 
 def keys(conf: Path, chosen: Mapping[str, str]) -> dict[str, Any]:
@@ -57,6 +83,29 @@ def leaves(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield from leaves(value, f"{prefix}{name}.")
         elif name not in ("_target_", "defaults"):
             yield f"{prefix}{name}", value
+
+
+def comments(path: Path) -> dict[str, str]:
+    """What a file says behind its dotted keys, on the same line."""
+    import yaml
+
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    found = {}
+    for key, end in _ends(yaml.compose(text, Loader=yaml.SafeLoader)):
+        _, mark, said = "".join(lines[end.line : end.line + 1])[end.column :].partition("#")
+        if mark:
+            found[key] = said.strip()
+    return found
+
+
+def _ends(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the dotted keys of a parsed mapping with the place where their value ends."""
+    for name, value in node.value:
+        if value.id == "mapping" and not value.flow_style:
+            yield from _ends(value, f"{prefix}{name.value}.")
+        elif value.id == "scalar" or value.flow_style:
+            yield f"{prefix}{name.value}", value.end_mark
 
 
 def root(conf: Path) -> dict[str, Any]:

@@ -17,6 +17,7 @@ usage: fedexp COMMAND ...
 
 {commands}
 
+Begin with `fedexp run`, which needs no download, and `fedexp list`.
 Every command answers --help; `fedexp --version` names the version.
 """
 
@@ -144,9 +145,11 @@ def _compare(words: list[str]) -> int:
 def _list(words: list[str]) -> int:
     from fedexp import listing
 
-    if len(words) > 1:
-        raise ConfigError(f"list shows one group at a time, got {len(words)}: {' '.join(words)}")
-    return _say(listing.one_group(conf_dir(), words[0]) if words else listing.all_groups(conf_dir()))
+    names = words[0].split("=") if len(words) == 1 else words
+    if len(names) > 2:
+        raise ConfigError(f"list shows a group or one of its options, got {len(names)} words: {' '.join(words)}")
+    show = (listing.all_groups, listing.one_group, listing.one_option)[len(names)]
+    return _say(show(conf_dir(), *names))
 
 
 def _data(words: list[str]) -> int:
@@ -164,7 +167,9 @@ def _completion(words: list[str]) -> int:
 
 
 COMMANDS = {
-    "run": Command(_run, "run [group=option] [key=value] [-m]", "run an experiment (-m: every combination of values)"),
+    "run": Command(
+        _run, "run [group=option] [key=value] [-m]", "run an experiment; with -m every combination of values"
+    ),
     "resume": Command(
         _resume,
         "resume DIR [hydra/launcher=...]",
@@ -211,7 +216,12 @@ COMMANDS = {
         '--fail-if   "test_accuracy < -0.01" (also <=, >, >=; test_accuracy.low or .high: a bound of the interval):\n'
         "            exit code 1 where the mean of A - B is so, or cannot be judged. May be given several times.\n",
     ),
-    "list": Command(_list, "list [GROUP]", "show the config groups, or the options of one; * marks the default"),
+    "list": Command(
+        _list,
+        "list [GROUP [OPTION]]",
+        "show what can be chosen: groups, a group's options, an option's keys",
+        "\n* marks the default. E.g. fedexp list; fedexp list selector; fedexp list selector greedyfed\n",
+    ),
     "data": Command(_data, "data check|download NAME... [data_dir=DIR]", "verify or fetch the files of datasets"),
     "completion": Command(
         _completion,

@@ -104,7 +104,10 @@ def _data(before: list[str], word: str) -> list[str]:
 
 
 def _list(before: list[str], word: str) -> list[str]:
-    return [] if before else _starting(word, catalog.groups(conf_dir()))
+    groups = catalog.groups(conf_dir())
+    if not before:
+        return _starting(word, groups)
+    return _starting(word, catalog.options(conf_dir(), before[0])) if len(before) == 1 and before[0] in groups else []
 
 
 def _completion(before: list[str], word: str) -> list[str]:

@@ -74,6 +74,19 @@ def job(config: DictConfig) -> None:
         execution.run(plain(config), folder)
 
 
+def single(composer: Composer, request: Request, console: bool) -> Path:
+    """Executes one run for a script, whose logging Hydra must not replace, and returns its folder."""
+    config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+    if config.hydra.mode == RunMode.MULTIRUN:
+        raise ConfigError("a sweep is for the command line, but the config sets hydra.mode=MULTIRUN; use fedexp run -m")
+    checked(composer, config, request.overrides)
+    folder = folders.claimed(config.hydra.run)
+    config.hydra.run.dir = str(folder)
+    logs.log_to(folder, console)
+    composer.run(request.config_name, job, request.overrides, with_log_configuration=False)
+    return folder.absolute()
+
+
 def _single(composer: Composer, request: Request) -> None:
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
     if config.hydra.mode == RunMode.MULTIRUN:

@@ -9,14 +9,18 @@ from pathlib import Path
 DATED = "[%(asctime)s] %(levelname)s %(message)s"
 
 
-def log_to(folder: Path, aloud: bool = True) -> None:
-    """What `hydra.job_logging` of conf/config.yaml does, for a run that Hydra does not start."""
-    console = [logging.StreamHandler(sys.stdout)] if aloud else []
+def log_to(folder: Path, console: bool = True) -> None:
+    """What `hydra.job_logging` of conf/config.yaml does, where Hydra does not; without the console where not wanted."""
     file = logging.FileHandler(folder / "fedexp.log", encoding="utf-8")
     file.setFormatter(logging.Formatter(DATED))
     root = logging.getLogger()
     root.setLevel(logging.INFO)
-    root.handlers[:] = [*console, file]
+    root.handlers[:] = [logging.StreamHandler(sys.stdout), file] if console else [file]
+
+
+def on_console() -> bool:
+    """Whether somebody watches: whether log lines go anywhere but to files."""
+    return any(not isinstance(handler, logging.FileHandler) for handler in logging.getLogger().handlers)
 
 
 def silence() -> None:

@@ -36,7 +36,7 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome
     place = Path(shown(folder))
     try:
         with logs.kept(), nullcontext() if aloud else _silence():
-            logs.log_to(place, aloud=aloud)
+            logs.log_to(place, console=aloud)
             with ending(place):
                 from fedexp import execution
 

@@ -4,6 +4,8 @@ import logging
 import sys
 from typing import Any
 
+from fedexp import logs
+
 log = logging.getLogger("fedexp.execution")
 
 
@@ -13,7 +15,7 @@ class Progress:
     def __init__(self, rounds: int, done: int) -> None:
         self.rounds = rounds
         self.bar = None
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and logs.on_console():
             from tqdm import tqdm
 
             self.bar = tqdm(total=rounds, initial=done, unit="round", dynamic_ncols=True, file=sys.stderr)

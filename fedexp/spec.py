@@ -146,13 +146,18 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 def find(target: str, key: str) -> type[Part]:
-    """The part class that `_target_` names; only parts of this package can be named."""
+    """The part class that `_target_` names, ours or a user's; nothing but parts can be named."""
     module, _, name = target.rpartition(".")
-    if not target.startswith("fedexp."):
-        raise ConfigError(f"{key}._target_ must start with fedexp., got {target}")
     try:
         found = getattr(import_module(module), name)
-    except (ImportError, AttributeError):
+    except ModuleNotFoundError as error:
+        if not error.name or not f"{module}.".startswith(f"{error.name}."):
+            raise ConfigError(f"{key}._target_={target} cannot be imported: {error}") from error
+        cure = "" if module.startswith("fedexp.") else "; put its folder on PYTHONPATH or install it"
+        raise ConfigError(f"{key}._target_ must name a part, but there is no module {error.name}{cure}") from None
+    except ImportError as error:
+        raise ConfigError(f"{key}._target_={target} cannot be imported: {error}") from error
+    except (AttributeError, ValueError):
         raise ConfigError(f"{key}._target_ must name a part, but {target} does not exist") from None
     if not (isinstance(found, type) and issubclass(found, Part)):
         raise ConfigError(f"{key}._target_ must name a part, but {target} is none")

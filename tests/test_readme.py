@@ -1,27 +1,60 @@
-"""What the README tells a reader to add works, typed as it stands."""
+"""What the pages show a reader works, typed as it stands."""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+from hydra.types import RunMode
+
+from fedexp import __version__, cli, spec, sweep
+from fedexp.compose import Request, checked, start
+from fedexp.conf_dir import conf_dir
+from fedexp.experiment import Experiment
+from fedexp.flags import parse
+from fedexp.isolation import isolated
+from fedexp.spec import ConfigError
 
 HOUSE = Path(__file__).parents[1]
+PAGES = [HOUSE / name for name in ("README.md", "conf/README.md", "fedexp/README.md", "outputs/README.md")]
+STUDIES = sorted((HOUSE / "scripts" / "studies").rglob("*.md"))
 BLOCK = re.compile(r"^```(?:python|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"`((?:fedexp|conf|tests)/[\w/]+\.(?:py|yaml))`")
+FILE = re.compile(r"`((?:mine|fedexp|conf|tests|\.github)/[\w/.]+\.(?:py|ya?ml))`")
+INDENTED = re.compile(r"^    (?:PYTHONPATH=\. )?(fedexp [^\n]*)", re.MULTILINE)
+INLINE = re.compile(r"`(?:PYTHONPATH=\. )?(fedexp [^`]+)`")
+LINK = re.compile(r"\]\(([^)#\s:]+)(#[\w-]*)?\)")
 
 
-def typed(chapter: str) -> dict[str, str]:
+def files(text: str) -> dict[str, str]:
     """The files of a chapter: each block of code belongs to the last file named before it."""
-    text = (HOUSE / "README.md").read_text()
-    text = text.partition(f"## {chapter}\n")[2].partition("\n## ")[0]
-    files = {}
-    for block in BLOCK.finditer(text):
-        files[FILE.findall(text[: block.start()])[-1]] = block[1]
-    return files
+    return {FILE.findall(text[: block.start()])[-1]: block[1] for block in BLOCK.finditer(text)}
+
+
+def commands(page: Path) -> list[str]:
+    """Every `fedexp ...` of a page, without its comment; those with dots show a form, no command."""
+    text = page.read_text().replace("\\\n", " ")
+    found = [*INDENTED.findall(text), *(" ".join(words.split()) for words in INLINE.findall(BLOCK.sub("", text)))]
+    plain = (re.split(r"\s+(?:#|\||&&)\s", command)[0].strip() for command in found)
+    return [command for command in plain if "..." not in command]
+
+
+def write(folder: Path, contents: dict[str, str]) -> None:
+    for name, content in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's repository, as fedexp/README.md has it."""
+    folder = tmp_path_factory.mktemp("own")
+    text = (HOUSE / "fedexp" / "README.md").read_text()
+    write(folder, files(text.partition("## In this project itself")[0]))
+    return folder
 
 
 @pytest.fixture
@@ -33,27 +66,117 @@ def house(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def python(house: Path, *words: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(house)}
+def python(folder: Path, *words: str, path: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(
-        [sys.executable, *words], cwd=house, env=environment, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
-def test_a_selector_is_one_python_file_one_yaml_file_and_one_test(house: Path):
-    files = typed("Add a selector")
-    assert list(files) == [
-        "fedexp/selectors/waiting.py",
-        "conf/selector/waiting.yaml",
-        "tests/selectors/test_waiting.py",
-    ]
-    for name, content in files.items():
-        (house / name).write_text(content)
-    own = python(house, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/selectors/test_waiting.py")
-    assert "1 passed" in own
-    contracts = python(house, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/contracts", "-k", "waiting")
+@cache  # pages repeat each other's commands
+def composed(*words: str) -> None:
+    """Composes and checks what `fedexp run` would run, but does not look for the files of datasets."""
+    flags = parse(words)
+    own = Path(flags.config_dir) if flags.config_dir else None
+    request = Request(conf_dir(), flags.overrides, flags.config_name, own)
+    with isolated():
+        composer = start(request)
+        if flags.multirun:
+            overrides = [*request.overrides, "hydra.mode=MULTIRUN"]
+            config = composer.compose_config("config", overrides, RunMode.MULTIRUN)
+            sweep.give_way(config)
+            point = sweep.points(composer, config)[0]
+            sweep.configured(composer, config, point)
+        else:
+            checked(composer, composer.compose_config("config", request.overrides, RunMode.RUN), request.overrides)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=lambda page: str(page.relative_to(HOUSE)))
+def test_every_command_is_understood(page: Path, own: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(own)
+    monkeypatch.syspath_prepend(own)
+    monkeypatch.setattr(Experiment, "refuse", lambda _: None)  # it needs the files of the datasets
+    for command in commands(page):
+        _, name, *words = command.replace("'", "").replace('"', "").split()
+        assert name in cli.COMMANDS, command
+        if name == "run" and not {"selector.cout=3", "--cfg"} & set(words):
+            try:
+                composed(*words)
+            except ConfigError as error:
+                raise AssertionError(f"{command}: {error}") from error
+
+
+def test_the_readme_shows_commands_at_all():
+    assert len(commands(HOUSE / "README.md")) > 20
+    assert len(commands(HOUSE / "fedexp" / "README.md")) >= 5
+
+
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES, HOUSE / "CHANGELOG.md"], ids=lambda page: page.parent.name)
+def test_every_link_leads_somewhere(page: Path):
+    for path, anchor in LINK.findall(page.read_text()):
+        target = page.parent / path
+        assert target.exists(), f"{page}: {path}"
+        if anchor:
+            titles = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+            assert anchor[1:] in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}, anchor
+
+
+def test_the_tables_show_what_there_is():
+    python(HOUSE, "scripts/options.py", "--check", path=str(HOUSE))
+
+
+def test_version_and_citation_agree():
+    import yaml
+
+    cited = yaml.safe_load((HOUSE / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+    assert cited["version"] == __version__
+    assert f"## [{__version__}]" in (HOUSE / "CHANGELOG.md").read_text()
+
+
+def test_parts_of_a_users_own_repository(own: Path):
+    assert sorted(path.name for path in (own / "mine").glob("*.py")) == ["middle_mean.py", "tumours.py", "waiting.py"]
+    path = f"{own}{os.pathsep}{HOUSE}"
+    assert "2 passed" in python(own, "-m", "pytest", "-q", "-p", "no:cacheprovider", path=path)
+    told = python(own, "-m", "fedexp.cli", "run", "--config-dir", "conf", "dataset=tumours", "rounds=3",
+                  "selector=waiting", "aggregator=middle_mean", "engine=loop", "pictures=false", path=path)  # fmt: skip
+    assert "final accuracy" in told
+
+
+def test_a_module_that_cannot_be_found_or_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    write(tmp_path, {"hasty/part.py": "import nowhere_to_be_found\n"})
+    with pytest.raises(ConfigError, match="there is no module absent; put its folder on PYTHONPATH or install it"):
+        spec.find("absent.part.Part", "selector")
+    with pytest.raises(ConfigError, match="cannot be imported: No module named 'nowhere_to_be_found'"):
+        spec.find("hasty.part.Part", "selector")
+
+
+def test_the_workflow_is_yaml_whose_commands_there_are(own: Path):
+    import yaml
+
+    workflow = yaml.safe_load((own / ".github" / "workflows" / "experiments.yml").read_text())
+    steps = [step["run"] for step in workflow["jobs"]["experiments"]["steps"] if "run" in step]
+    own_words = [step.split()[1] for step in steps if step.startswith("fedexp ")]
+    assert own_words
+    assert set(own_words) <= set(cli.COMMANDS)
+
+
+def test_a_selector_of_the_project_is_one_python_file_one_yaml_file_and_one_test(house: Path):
+    outside, inside = (HOUSE / "fedexp" / "README.md").read_text().split("## In this project itself")
+    shown = files(outside)
+    write(house, {
+        "fedexp/selectors/waiting.py": shown["mine/waiting.py"],
+        "conf/selector/waiting.yaml": shown["conf/selector/waiting.yaml"].replace("mine.", "fedexp.selectors."),
+        **files(inside),
+    })  # fmt: skip
+    assert (house / "tests" / "selectors" / "test_waiting.py").exists()
+    pytest_here = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert "1 passed" in python(house, *pytest_here, "tests/selectors/test_waiting.py", path=str(house))
+    contracts = python(house, *pytest_here, "tests/contracts", "-k", "waiting", path=str(house))
     assert int(contracts.partition(" passed")[0].split()[-1]) >= 5
-    assert "waiting" in python(house, "-m", "fedexp.cli", "list", "selector")
-    assert "final accuracy" in python(house, "-m", "fedexp.cli", "run", "selector=waiting", "rounds=2")
+    assert "waiting" in python(house, "-m", "fedexp.cli", "list", "selector", path=str(house))
+    told = python(house, "-m", "fedexp.cli", "run", "selector=waiting", "rounds=2", path=str(house))
+    assert "final accuracy" in told

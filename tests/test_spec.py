@@ -90,8 +90,16 @@ def test_build_refuses_unknown_and_missing_keys(node: dict[str, Any], line: str)
 
 
 @pytest.mark.parametrize(
-    "target", ["os.system", "fedexp.spec.nearest", "fedexp.nowhere.Thing", "fedexp.spec.Nothing", "fedexp"]
+    "target",
+    [
+        "os.system",
+        "nowhere.at.all.Thing",
+        "fedexp.spec.nearest",
+        "fedexp.nowhere.Thing",
+        "fedexp.spec.Nothing",
+        "fedexp",
+    ],
 )
-def test_only_our_parts_can_be_named(target: str):
+def test_only_parts_can_be_named(target: str):
     with pytest.raises(ConfigError, match=r"key\._target_ must"):
         spec.find(target, "key")

@@ -53,7 +53,7 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
     """
     folder.mkdir(parents=True, exist_ok=True)
     with logs.kept():
-        logs.log_to(folder, aloud=False)
+        logs.log_to(folder, console=False)
         execution.complete(config, folder, watch)
     accuracy = final(read_table(folder / "metrics.csv")[ACCURACY])
     if accuracy is None:
