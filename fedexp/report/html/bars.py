@@ -7,7 +7,7 @@ from fedexp.report.html import svg
 from fedexp.report.html.figure import Figure
 
 WIDTH = 640
-_ROW, _TOP, _BOTTOM, _LETTER = 26, 6, 44, 6.6
+_ROW, _TOP, _BOTTOM, _LETTER = 26, 6, 44, 7.2
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Bar:
 
 def draw(title: str, horizontal: str, bars: Sequence[Bar], parts: Sequence[str], greatest: float | None = None) -> str:
     """The figure; every part says its number where a pointer rests on it."""
-    left = 12 + min(230.0, _LETTER * max(len(bar.name) for bar in bars))
+    left = 12 + min(240.0, _LETTER * max(len(bar.name) for bar in bars))
     end = WIDTH - 16 - _LETTER * max(len(bar.told) for bar in bars)
     longest = greatest or max(sum(bar.parts) for bar in bars) or 1.0
     across = svg.Scale(0.0, longest, left, end)

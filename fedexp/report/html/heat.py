@@ -15,7 +15,7 @@ from fedexp.report.html.figure import Figure
 
 WIDTH = 640
 _LEVELS = 24
-_LETTER = 6.6  # width of a letter of a row's name
+_LETTER = 7.2  # width of a letter of a row's name
 _RIGHT, _TOP, _BOTTOM = 10, 8, 44
 
 
@@ -59,7 +59,7 @@ class Layout:
 def layout(heat: Heat) -> Layout:
     """Room for the names of the rows; cells of up to 26 units, less where there are many."""
     rows, columns = heat.values.shape
-    left = 26 + min(230.0, _LETTER * max(map(len, heat.rows)) + 10)
+    left = 26 + min(240.0, _LETTER * max(map(len, heat.rows)) + 10)
     tall = max(2.0, min(26.0, 520 / rows))
     turned = 0.0 if not _slanted(heat) else min(90.0, 0.62 * _LETTER * max(map(len, heat.columns)))
     return Layout(left, (WIDTH - left - _RIGHT) / columns, tall, _TOP + rows * tall + _BOTTOM + turned)
@@ -81,14 +81,24 @@ def draw(heat: Heat, over: str = "") -> str:
         body=body + '<path class="cell"/>',
         kind="heat",
         data=json.dumps(data | {"across": heat.horizontal, "up": heat.vertical}, separators=(",", ":")),
-        below=heat.below,
+        below=heat.below or _key(heat),
     ).html()
+
+
+def _key(heat: Heat) -> str:
+    """What the weakest and the strongest colour mean."""
+    least, greatest = (svg.short(value) for value in _range(heat))
+    return f'<div class="scale">{least}<i></i>{greatest} {svg.text(heat.told)}</div>'
+
+
+def _range(heat: Heat) -> tuple[float, float]:
+    return heat.least, float(np.nanmax(heat.values, initial=heat.least)) if heat.greatest is None else heat.greatest
 
 
 def strength(heat: Heat) -> np.ndarray:
     """How strong a cell's colour is, 0 to `_LEVELS`; -1 where there is no value."""
-    greatest = float(np.nanmax(heat.values, initial=0)) if heat.greatest is None else heat.greatest
-    share = (heat.values - heat.least) / ((greatest - heat.least) or 1.0)
+    least, greatest = _range(heat)
+    share = (heat.values - least) / ((greatest - least) or 1.0)
     return np.where(np.isnan(share), -1, np.rint(np.clip(np.nan_to_num(share), 0, 1) * _LEVELS)).astype(np.int64)
 
 

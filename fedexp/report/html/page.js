@@ -78,11 +78,12 @@
   const put = (tip, svg, x, y) => {
     tip.hidden = false;
     const canvas = tip.parentElement.getBoundingClientRect();
+    const scrolled = tip.parentElement.scrollLeft;
     const box = svg.getBoundingClientRect();
     const left = box.left - canvas.left + (x / svg.viewBox.baseVal.width) * box.width;
     const top = box.top - canvas.top + (y / svg.viewBox.baseVal.height) * box.height;
     const right = left + 14 + tip.offsetWidth <= canvas.width ? left + 14 : left - 14 - tip.offsetWidth;
-    tip.style.left = `${Math.max(0, Math.min(right, canvas.width - tip.offsetWidth))}px`;
+    tip.style.left = `${scrolled + Math.max(0, Math.min(right, canvas.width - tip.offsetWidth))}px`;
     tip.style.top = `${Math.max(0, Math.min(top, canvas.height - tip.offsetHeight))}px`;
   };
 

@@ -99,7 +99,7 @@ def frame(axes: Axes, across: svg.Scale, up: svg.Scale) -> str:
     columns = svg.ticks(across.low, across.high, 5, axes.whole)
     for tick, place in zip(rows, up(np.array(rows)).tolist(), strict=True):
         parts.append(f'<path class="grid" d="M{LEFT} {svg.one(place)}H{right}"/>')
-        parts.append(svg.label(LEFT - 6, place + 4, svg.short(tick), "tick end"))
+        parts.append(svg.label(LEFT - 6, place + 4, svg.power(tick) if up.log else svg.short(tick), "tick end"))
     for tick, place in zip(columns, across(np.array(columns)).tolist(), strict=True):
         parts.append(f'<path class="grid" d="M{svg.one(place)} {TOP}V{floor}"/>')
         parts.append(svg.label(min(place, right - 4), floor + 17, svg.short(tick), "tick middle"))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 _STEPS = (1, 2, 5, 10)
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Scale:
     def __call__(self, values: "np.ndarray | float") -> np.ndarray:
         """The place of each value."""
         low, high, own = (np.log10(x) if self.log else x for x in (self.low, self.high, np.asarray(values)))
-        return self.start + (own - low) / (high - low) * (self.end - self.start)
+        return np.asarray(self.start + (own - low) / (high - low) * (self.end - self.start))
 
 
 def ticks(low: float, high: float, count: int = 6, whole: bool = False) -> list[float]:
@@ -51,6 +52,17 @@ def powers(low: float, high: float) -> list[float]:
     """The powers of ten from `low` to `high`, at most eight of them."""
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     return [10.0**power for power in range(first, last + 1, max(1, -(-(last - first + 1) // 8)))]
+
+
+def power(value: float) -> str:
+    """A power of ten as it is written by hand, those near one as numbers.
+
+    Example:
+        >>> power(1e6), power(0.1)
+        ('10⁶', '0.1')
+    """
+    exponent = round(math.log10(value))
+    return f"{value:g}" if -3 < exponent < 4 else "10" + str(exponent).translate(_RAISED)
 
 
 def short(value: float, digits: int = 4) -> str:
@@ -85,8 +97,13 @@ def area(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
 
 
 def boxes(cells: Sequence[tuple[float, float, float, float]]) -> str:
-    """One path for many rectangles (left, top, width, height)."""
-    return "".join(f"M{one(left)} {one(top)}h{one(wide)}v{one(tall)}h{one(-wide)}z" for left, top, wide, tall in cells)
+    """One path for many rectangles (left, top, width, height); those that touch still do after rounding."""
+    parts = []
+    for left, top, wide, tall in cells:
+        x, y = round(left, 1), round(top, 1)
+        across, down = one(round(left + wide, 1) - x), one(round(top + tall, 1) - y)
+        parts.append(f"M{x:g} {y:g}h{across}v{down}H{x:g}z")
+    return "".join(parts)
 
 
 def one(number: float) -> str:

@@ -1,5 +1,7 @@
 """Tables as tables: sorted by a click on a heading, copied as Markdown or LaTeX by a button."""
 
+from collections.abc import Sequence
+
 from fedexp.report.html.svg import text
 from fedexp.report.markup import Grid
 
@@ -20,7 +22,7 @@ def table(grid: Grid, caption: str, copies: bool = True) -> str:
     )
 
 
-def _cells(grid: Grid, row: "list[str] | tuple[str, ...]") -> str:
+def _cells(grid: Grid, row: Sequence[str]) -> str:
     first, *others = row
     return f'<th scope="row">{text(first)}</th>' + "".join(
         f"<td{_side(grid, column)}>{text(cell)}</td>" for column, cell in enumerate(others, start=1)

@@ -18,7 +18,7 @@ def differences(methods: Sequence[Method]) -> Section | None:
     grid = paper.differences(methods)
     if grid is None:
         return None
-    return Section("differences", "Differences between the configs", table(grid, "Settings that differ"))
+    return Section("differences", "Differences", table(grid, "Settings that differ"))
 
 
 def runs(methods: Sequence[Method]) -> Section:
@@ -27,8 +27,9 @@ def runs(methods: Sequence[Method]) -> Section:
     said = "".join(f"<dt>{text(name)}</dt><dd>{text(value)}</dd>" for name, value in common)
     facts = f"<dl>{said}</dl>" if said else ""
     opened = " open" if len(grid.rows) <= _OPEN else ""
-    body = f"<details{opened}><summary>{len(grid.rows)} runs</summary>{table(grid, 'Runs')}</details>"
-    return Section("runs", "Runs, versions and commits", facts + body)
+    shown = table(grid, "Runs, versions and commits")
+    body = f"<details{opened}><summary>{len(grid.rows)} runs</summary>{shown}</details>"
+    return Section("runs", "Runs", facts + body)
 
 
 def parted(grid: Grid) -> tuple[list[tuple[str, str]], Grid]:

@@ -17,7 +17,7 @@ from fedexp.report.runs import Run
 from fedexp.report.seconds import each
 
 STAGES = ("select", "train", "aggregate", "evaluate")
-_DRAWN = 40  # bars
+_DRAWN = 40  # bars; of more methods the table alone
 _NOTE = (
     "Seconds of a round on the host's clock, the mean over rounds and seeds; other is what the host's clock counted "
     "beyond the four stages (files, an evaluation that overlaps the next training counts less)."
@@ -57,9 +57,8 @@ def _stages(methods: Sequence[Method]) -> str:
     if not found:
         return ""
     names = [*STAGES, "other"]
-    drawn = [bars.Bar(method.label, line, f"{short(sum(line), 3)} s") for method, line in found[:_DRAWN]]
-    left_out = f" (the first {_DRAWN} methods)" if len(found) > _DRAWN else ""
-    picture = bars.draw(f"Seconds of a round by stage{left_out}", "Seconds (host)", drawn, names)
+    drawn = [bars.Bar(method.label, line, f"{short(sum(line), 3)} s") for method, line in found]
+    picture = bars.draw("Seconds of a round by stage", "Seconds (host)", drawn, names) if len(found) <= _DRAWN else ""
     rows = [[method.label, *(short(part, 3) for part in (*line, sum(line)))] for method, line in found]
     return picture + table(Grid(("method", *(f"{name} s" for name in names), "sum s"), rows), "Seconds of a round")
 
@@ -68,4 +67,4 @@ def _converged(methods: Sequence[Method]) -> str:
     found = [(method, statistic([share(run) for run in method.runs]).mean) for method in methods]
     drawn = [bars.Bar(method.label, [mean], f"{mean:.0%}") for method, mean in found if mean is not None]
     title = "Rounds whose Shapley values converged"
-    return bars.draw(title, "Share of rounds", drawn[:_DRAWN], ["converged"], 1.0) if drawn else ""
+    return bars.draw(title, "Share of rounds", drawn, ["converged"], 1.0) if 0 < len(drawn) <= _DRAWN else ""

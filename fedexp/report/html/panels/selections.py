@@ -24,7 +24,7 @@ def section(methods: Sequence[Method]) -> Section | None:
     if not found:
         return None
     axes = plot.Axes(title="Selections by rank", horizontal="Rank of the client", vertical="Rounds", zero=True)
-    return Section("selections", "Selections of the clients", _map(found) + plot.draw(axes, found, by_rank), _NOTE)
+    return Section("selections", "Selections", _map(found) + plot.draw(axes, found, by_rank), _NOTE)
 
 
 def by_rank(run: Run) -> Curve:

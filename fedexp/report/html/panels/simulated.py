@@ -36,7 +36,7 @@ def section(methods: Sequence[Method]) -> Section | None:
 def timeline(methods: Sequence[Method]) -> str:
     """A row for the first timed run of each method, a block for each round (or several)."""
     runs = [(method, next(run for run in method.runs if run.timed)) for method in methods]
-    left = 12 + min(230.0, 6.6 * max(len(method.label) for method in methods))
+    left = 12 + min(240.0, 7.2 * max(len(method.label) for method in methods))
     last = max(float(np.nanmax(run.column("sim_s"))) for _, run in runs)
     across, floor = svg.Scale(0.0, last or 1.0, left, _WIDTH - 16), _TOP + _ROW * len(runs)
     body = "".join(_row(method, run, across, _TOP + _ROW * row) for row, (method, run) in enumerate(runs))
