@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fedexp.report.html.svg import text
 from fedexp.report.markup import Grid
 
+_WIDE = 9  # columns
 _COPIES = (("Markdown", Grid.markdown), ("LaTeX", Grid.latex))
 
 
@@ -17,7 +18,7 @@ def table(grid: Grid, caption: str, copies: bool = True) -> str:
     rows = "".join(f"<tr>{_cells(grid, row)}</tr>\n" for row in grid.rows)
     return (
         f'<div class="table">{_copies(grid) if copies else ""}<div class="scroll" tabindex="0" role="group" '
-        f'aria-label="{text(caption)}"><table><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead>\n'
+        f'aria-label="{text(caption)}"><table{_wide(grid)}><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead>\n'
         f"<tbody>{rows}</tbody></table></div></div>\n"
     )
 
@@ -27,6 +28,11 @@ def _cells(grid: Grid, row: Sequence[str]) -> str:
     return f'<th scope="row">{text(first)}</th>' + "".join(
         f"<td{_side(grid, column)}>{text(cell)}</td>" for column, cell in enumerate(others, start=1)
     )
+
+
+def _wide(grid: Grid) -> str:
+    """Many columns are printed in small letters."""
+    return ' class="wide"' if len(grid.headings) > _WIDE else ""
 
 
 def _side(grid: Grid, column: int) -> str:
