@@ -1,5 +1,6 @@
 """Tables as tables: sorted by a click on a heading, copied as Markdown or LaTeX by a button."""
 
+import re
 from collections.abc import Sequence
 
 from fedexp.report.html.svg import text
@@ -12,7 +13,7 @@ _COPIES = (("Markdown", Grid.markdown), ("LaTeX", Grid.latex))
 def table(grid: Grid, caption: str, copies: bool = True) -> str:
     """The grid; its first column heads the rows."""
     head = "".join(
-        f'<th scope="col"{_side(grid, column)} aria-sort="none"><button type="button">{text(name)}</button></th>'
+        f'<th scope="col"{_side(grid, column)} aria-sort="none"><button type="button">{_breakable(name)}</button></th>'
         for column, name in enumerate(grid.headings)
     )
     rows = "".join(f"<tr>{_cells(grid, row)}</tr>\n" for row in grid.rows)
@@ -21,6 +22,11 @@ def table(grid: Grid, caption: str, copies: bool = True) -> str:
         f'aria-label="{text(caption)}"><table{_wide(grid)}><caption>{text(caption)}</caption><thead><tr>{head}</tr></thead>\n'
         f"<tbody>{rows}</tbody></table></div></div>\n"
     )
+
+
+def _breakable(name: str) -> str:
+    """A heading that a narrow page may break after its signs."""
+    return "<wbr>".join(text(part) for part in re.split(r"(?<=[/@_])|(?<=\.)(?=\D)", name))
 
 
 def _cells(grid: Grid, row: Sequence[str]) -> str:

@@ -163,6 +163,8 @@ def test_print_shows_everything_without_buttons(browser, page):
     assert not any(
         node.is_displayed() for node in browser.find_elements("css selector", ".copy, nav, #theme, [role=tab]")
     )
+    resize(browser, 688)  # A4 less its margins
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 688
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
     assert base64.b64decode(printed).startswith(b"%PDF")
 

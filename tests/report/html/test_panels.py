@@ -100,6 +100,12 @@ def test_what_all_runs_share_is_said_once():
     assert (left.headings, left.rows) == (["folder", "commit"], [["a", "x"], ["b", "y"]])
 
 
+def test_more_settings_than_methods_are_rows():
+    wide = Grid(("method", "lr", "momentum"), [["a", "0.1", "0.9"]], 1)
+    assert provenance.upright(wide) == Grid(("setting", "a"), [("lr", "0.1"), ("momentum", "0.9")], 2)
+    assert provenance.upright(Grid(("method", "lr"), [["a", "0.1"], ["b", "1"]])).headings == ("method", "lr")
+
+
 def test_an_old_folder_without_anything_but_metrics(make_run, tmp_path: Path):
     folder = make_run("0", metrics={"participants": ..., "host_s": ..., "sim_s": ..., "test_loss": ...}, finished=False)
     for name in ("clients.csv", "federation.csv"):

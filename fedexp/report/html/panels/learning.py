@@ -17,7 +17,16 @@ _TABS = {
     ),
     "Training": (("train_loss", "Training loss", _LOSS),),
 }
-_ELSEWHERE = ("participants", "examples", "mb_down", "mb_up", "host_s", "sim_s", "fleet.seconds", "round")  # shown by other parts
+_ELSEWHERE = (
+    "participants",
+    "examples",
+    "mb_down",
+    "mb_up",
+    "host_s",
+    "sim_s",
+    "fleet.seconds",
+    "round",
+)  # shown by other parts
 _MOST = 6  # further columns
 NOTE = (
     "The line is the mean over the seeds and the band reaches from the least to the greatest of them; the line is "

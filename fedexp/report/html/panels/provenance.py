@@ -18,7 +18,15 @@ def differences(methods: Sequence[Method]) -> Section | None:
     grid = paper.differences(methods)
     if grid is None:
         return None
-    return Section("differences", "Differences", table(grid, "Settings that differ"))
+    return Section("differences", "Differences", table(upright(grid), "Settings that differ"))
+
+
+def upright(grid: Grid) -> Grid:
+    """A table of more settings than methods has a row a setting."""
+    if len(grid.headings) - 1 <= len(grid.rows):
+        return grid
+    columns = list(zip(grid.headings, *grid.rows, strict=True))
+    return Grid(("setting", *columns[0][1:]), columns[1:], len(columns[0]))
 
 
 def runs(methods: Sequence[Method]) -> Section:
