@@ -40,6 +40,7 @@ _PANELS: tuple[Callable[[Sequence[Method]], Section | None], ...] = (
     provenance.differences,
     provenance.runs,
 )
+_PARTS = ("page.css", "page.js", "hover.js")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -74,7 +75,7 @@ def composed(
     warned = f'<details class="doubts" open><summary>Mind</summary><ul>{notes}</ul></details>' if notes else ""
     names = embedded(json.dumps([method.label for method in methods], separators=(",", ":")))
     own = files("fedexp.report.html")
-    style, script = (own.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    style, script, hover = (own.joinpath(name).read_text(encoding="utf-8") for name in _PARTS)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
@@ -83,7 +84,7 @@ def composed(
         f'<header><h1>{text(title)}</h1><p>{lead}</p><button type="button" id="theme">Light or dark</button></header>\n'
         f'<nav aria-label="Parts of the page">{links}</nav>\n<main>{warned}{_chooser(methods)}\n'
         f"{''.join(part.html() for part in sections)}</main>\n"
-        f'<script type="application/json" id="methods">{names}</script>\n<script>\n{script}</script></body></html>\n'
+        f'<script type="application/json" id="methods">{names}</script>\n<script>\n{script}{hover}</script></body></html>\n'
     )
 
 

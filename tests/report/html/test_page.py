@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedexp import cli
+from fedexp.report.look import COLORS
 
 _EVIL = "</script><img src=x onerror=alert(1)>"
 
@@ -86,4 +87,10 @@ def test_the_page_of_a_large_sweep_stays_small(make_sweep):
 
 def test_style_and_script_travel_with_the_package():
     own = files("fedexp.report.html")
-    assert all(own.joinpath(name).is_file() for name in ("page.css", "page.js"))
+    assert all(own.joinpath(name).is_file() for name in ("page.css", "page.js", "hover.js"))
+
+
+def test_the_colours_are_those_of_the_pictures():
+    style = files("fedexp.report.html").joinpath("page.css").read_text(encoding="utf-8")
+    light = re.findall(r"--c\d: light-dark\((#\w{6})", style)
+    assert light == [color.lower() for color in COLORS]

@@ -15,7 +15,7 @@ from fedexp.report.membership import Memberships, memberships
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run, read_table
 
-_MOST, _ROWS, _DOTS = 12, 200, 4000
+_MOST, _ROWS, _DOTS = 6, 120, 4000
 _MODELS = {
     "global": "global model",
     "inside": "its cluster's model",
@@ -30,9 +30,11 @@ _NOTE = (
 
 def section(methods: Sequence[Method]) -> Section | None:
     """A map for each method that divides its clients, and a table of accuracies at the clients."""
-    panes = [(method.label, _map(method.runs[0])) for method in methods if _divided(method.runs[0])]
-    body = tabs(panes[:_MOST]) + _accuracies(methods)
-    return Section("clusters", "Clusters", body, _NOTE if panes else "") if body else None
+    divided = [method for method in methods if _divided(method.runs[0])]
+    panes = tabs([(method.label, _map(method.runs[0])) for method in divided[:_MOST]])
+    body = panes + _accuracies(methods)
+    more = f" The first {_MOST} of {len(divided)} methods." if len(divided) > _MOST else ""
+    return Section("clusters", "Clusters", body, f"{_NOTE}{more}" if panes else "") if body else None
 
 
 def _divided(run: Run) -> bool:
