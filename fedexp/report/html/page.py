@@ -84,7 +84,8 @@ def composed(
         f'<header><h1>{text(title)}</h1><p>{lead}</p><button type="button" id="theme">Light or dark</button></header>\n'
         f'<nav aria-label="Parts of the page">{links}</nav>\n<main>{warned}{_chooser(methods)}\n'
         f"{''.join(part.html() for part in sections)}</main>\n"
-        f'<script type="application/json" id="methods">{names}</script>\n<script>\n{script}{hover}</script></body></html>\n'
+        f'<script type="application/json" id="methods">{names}</script>\n'
+        f"<script>\n{script}{hover}</script></body></html>\n"
     )
 
 
