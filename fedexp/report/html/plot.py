@@ -19,7 +19,7 @@ from fedexp.report.methods import Method
 from fedexp.report.runs import Run
 
 WIDTH, HEIGHT = 480, 300
-LEFT, TOP, RIGHT, BOTTOM = 58, 12, 14, 48
+LEFT, TOP, RIGHT, BOTTOM = 64, 12, 14, 48
 _MOST, _TOGETHER = 400, 12_000  # points of a line, and of all lines of a drawing
 _LOGARITHMIC = 200.0  # times the least value: from there on a quantity that is free to is drawn by its logarithm
 Found = tuple[Method, Band]
@@ -106,8 +106,8 @@ def frame(axes: Axes, across: svg.Scale, up: svg.Scale) -> str:
     parts.append(f'<path class="axis" d="M{LEFT} {TOP}V{floor}H{right}"/>')
     parts.append(svg.label((LEFT + right) / 2, HEIGHT - 8, axes.horizontal, "name middle"))
     middle = svg.one((TOP + floor) / 2)
-    turned = f' transform="rotate(-90 13 {middle})"'
-    parts.append(svg.label(13, float(middle), axes.vertical, "name middle", turned))
+    turned = f' transform="rotate(-90 12 {middle})"'
+    parts.append(svg.label(12, float(middle), axes.vertical, "name middle", turned))
     return "".join(parts)
 
 

@@ -31,7 +31,7 @@ def _breakable(name: str) -> str:
 
 def _cells(grid: Grid, row: Sequence[str]) -> str:
     first, *others = row
-    return f'<th scope="row">{text(first)}</th>' + "".join(
+    return f'<th scope="row"><span>{text(first)}</span></th>' + "".join(
         f"<td{_side(grid, column)}>{text(cell)}</td>" for column, cell in enumerate(others, start=1)
     )
 

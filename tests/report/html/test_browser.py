@@ -73,7 +73,7 @@ def test_hovering_tells_the_values_of_all_lines(browser, page):
     assert told(browser, "#learning figure") == [
         "Round 4", "random", "0.85 0.8 to 0.9", "a_rather_long_name_of_a_selector", "0.4",
     ]  # fmt: skip
-    point(browser, "#learning figure", 60, 100)
+    point(browser, "#learning figure", 66, 100)
     assert told(browser, "#learning figure")[:3] == ["Round 1", "random", "0.4 0.4 to 0.4"]
 
 

@@ -31,14 +31,14 @@ def test_the_mean_and_the_range_of_two_seeds(methods):
     data = numbers(plot.draw(AXES, methods, lambda run: by_round(run, "test_accuracy")))
     assert data["x"] == [[1, 2, 3]]
     assert data["lines"] == [{"m": 0, "x": 0, "y": [0.3, 0.5, 0.8], "l": [0.2, 0.4, 0.6], "h": [0.4, 0.6, 1]}]
-    assert data["box"] == [58, 12, 466, 252]
+    assert data["box"] == [64, 12, 466, 252]
     assert data["range"] == pytest.approx([1.0, 3.0, 0.0, 1.04])  # 5 % of 0.2 to 1 above
 
 
 def test_the_line_lies_where_its_numbers_say(methods):
     figure = plot.draw(AXES, methods, lambda run: by_round(run, "test_accuracy"))
     begin = re.search(r'class="line c0 d0" data-m="0" d="M([\d.]+) ([\d.]+)', figure)
-    assert float(begin[1]) == 58.0
+    assert float(begin[1]) == 64.0
     assert float(begin[2]) == pytest.approx(252 - 240 * 0.3 / 1.04, abs=0.05)
 
 
@@ -47,8 +47,8 @@ def test_a_line_is_dotted_where_a_seed_is_missing(make_run, tmp_path: Path):
     make_run("1", seed=1, accuracy=(0.2, 0.4), finished=False)
     figure = plot.draw(AXES, group(collect([tmp_path])[0]), lambda run: by_round(run, "test_accuracy"))
     whole, partly = re.findall(r'<path class="line c0 d0( partly)?" data-m="0" d="M([\d.]+)', figure)
-    assert whole == ("", "58")
-    assert partly == (" partly", "194")  # from round 2, a third of 58 to 466
+    assert whole == ("", "64")
+    assert partly == (" partly", "198")  # from round 2, a third of 64 to 466
 
 
 def test_thinning_keeps_both_ends():
