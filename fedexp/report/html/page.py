@@ -72,7 +72,7 @@ def composed(
     """The whole file."""
     links = "".join(f'<a href="#{part.name}">{text(part.title)}</a>' for part in sections)
     notes = "".join(f"<li>{text(note.replace('`', ''))}</li>" for note in doubts)
-    warned = f'<details class="doubts" open><summary>Mind</summary><ul>{notes}</ul></details>' if notes else ""
+    warned = f'<details class="doubts" open><summary>Note</summary><ul>{notes}</ul></details>' if notes else ""
     names = embedded(json.dumps([method.label for method in methods], separators=(",", ":")))
     own = files("fedexp.report.html")
     style, script, hover = (own.joinpath(name).read_text(encoding="utf-8") for name in _PARTS)
