@@ -194,11 +194,12 @@ COMMANDS = {
     "report": Command(
         _report,
         "report DIR... [--grid ROWS,COLUMNS] [--out FILE]",
-        "compare runs: tables, pictures and a page",
+        "compare runs: tables and drawings on a page",
         "\nDIR is a run folder, a sweep, or a folder with runs further below. Runs that differ in the seed only are\n"
-        "one method. FILE ends in .md (default: report.md in the one DIR, else outputs/report.md); the folder named\n"
-        "like it holds the pictures, and the tables as CSV, Markdown and LaTeX. --grid aggregator,attack lays final\n"
-        "accuracies out by two settings instead, as heat maps with the worst case of each row.\n",
+        "one method. FILE ends in .html (default: report.html in the one DIR, else outputs/report.html): one page for\n"
+        "the browser, which needs nothing else. Or it ends in .md: the folder named like it then holds the pictures,\n"
+        "and the tables as CSV, Markdown and LaTeX. --grid aggregator,attack lays final accuracies out by two\n"
+        "settings instead, as heat maps with the worst case of each row.\n",
     ),
     "compare": Command(
         _compare,

@@ -11,7 +11,8 @@ from fedexp.spec import ConfigError
 if TYPE_CHECKING:
     from fedexp.report.runs import Run
 
-NAME = "report.md"
+NAME = "report.html"
+_ENDINGS = (".html", ".md")
 
 
 def act(words: list[str]) -> int:
@@ -31,15 +32,19 @@ def act(words: list[str]) -> int:
 def _page_of(page: Path, found: "list[Run]", empty: list[Path]) -> str:
     from fedexp.report import methods
     from fedexp.report import page as paper
+    from fedexp.report.html import page as screen
 
-    made = paper.write(page, methods.group(found), empty)
+    write = screen.write if page.suffix == ".html" else paper.write
+    made = write(page, methods.group(found), empty)
     return "\n".join(f"{table.title}\n\n{table.grid().markdown()}" for table in made)
 
 
 def _grid_page(page: Path, found: "list[Run]", by: tuple[str, str]) -> str:
     from fedexp.report import grid_page
+    from fedexp.report.html import page as screen
 
-    return "\n".join(grid_page.write(page, found, by))
+    write = screen.write_grid if page.suffix == ".html" else grid_page.write
+    return "\n".join(write(page, found, by))
 
 
 def read(words: list[str]) -> tuple[list[Path], Path, tuple[str, str] | None]:
@@ -76,10 +81,10 @@ def _page(directories: list[Path], out: str | None) -> Path:
     if out is None:
         return directories[0] / NAME if len(directories) == 1 else OUTPUTS / NAME
     page = Path(out)
-    if page.suffix != ".md":
-        raise ConfigError(f"--out must name a file that ends in .md, got {out or 'none'}; e.g. --out {NAME}")
+    if page.suffix not in _ENDINGS:
+        raise ConfigError(f"--out must name a file that ends in .html or .md, got {out or 'none'}; e.g. --out {NAME}")
     if page.is_dir():
         raise ConfigError(f"--out must name a file, but {out} is a folder; e.g. --out {page / NAME}")
-    if is_run(page.with_suffix("")):
+    if page.suffix == ".md" and is_run(page.with_suffix("")):
         raise ConfigError(f"--out {out} would put its pictures into the run folder {page.with_suffix('')}; rename it")
     return page

@@ -97,7 +97,7 @@ def _summary(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
     sizes = counts.sum(axis=1)
     figure.suptitle(f"{len(counts):,} clients, {sizes.sum():,} examples", fontsize=12)
     _draw_sizes(left, sizes)
-    image = right.imshow(_grouped_shares(counts), aspect="auto", cmap="Blues", vmin=0)
+    image = right.imshow(grouped_shares(counts), aspect="auto", cmap="Blues", vmin=0)
     right.set_title("Class shares, clients ordered by their main class", fontsize=10)
     right.set_xlabel(f"Clients that hold examples, in {image.get_array().shape[1]} groups of equal number")
     _name_classes(right, class_names)
@@ -124,7 +124,7 @@ def _draw_sizes(axes: "Axes", sizes: np.ndarray) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _grouped_shares(counts: np.ndarray) -> np.ndarray:
+def grouped_shares(counts: np.ndarray) -> np.ndarray:
     """Mean class shares [K, groups] of the non-empty clients, sorted by main class and its share, strongest first."""
     sizes = counts.sum(axis=1)
     shares = counts[sizes > 0] / sizes[sizes > 0, None]

@@ -13,7 +13,7 @@ from fedexp.report.methods import Method, differing_keys, differing_options, opt
 from fedexp.report.runs import Run, shown
 from fedexp.report.tables import Table
 
-_READING = {
+READING = {
     "results": (
         "Mean ± sample standard deviation over the seeds. RoA@x is the first round with a test accuracy of at least x, "
         "ToA@x the cumulative seconds until then, AUC the trapezoid rule over rounds; (k/n) says that only k of the n "
@@ -32,14 +32,14 @@ def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[
     made = tables.both(methods)
     for table in made:
         _write_table(folder, table)
-    drawn = pictures.draw(folder, methods)
+    drawn, differing = pictures.draw(folder, methods), differences(methods)
     sections = [
-        _heading(methods),
-        _notes(methods, empty),
+        f"# Report\n\n{scope(methods)}\n",
+        "".join(f"* {note}\n" for note in doubts(methods, empty)),
         *(_table_section(table, folder.name) for table in made),
         *(_picture_section(title, same, folder.name) for title, same in groupby(drawn, lambda one: one.title)),
-        _differences(methods),
-        _runs(methods),
+        f"## Differences\n\n{differing.markdown()}" if differing else "",
+        f"## Runs\n\n{runs(methods).markdown()}",
     ]
     write_atomically(page, "\n".join(section for section in sections if section).encode())
     return made
@@ -51,14 +51,15 @@ def _write_table(folder: Path, table: Table) -> None:
     write_atomically(folder / f"{table.name}.tex", table.grid().latex().encode())
 
 
-def _heading(methods: Sequence[Method]) -> str:
+def scope(methods: Sequence[Method]) -> str:
+    """How many runs of how many methods."""
     count = sum(len(method.runs) for method in methods)
-    runs, kinds = f"{count} run{'s' * (count > 1)}", f"{len(methods)} method{'s' * (len(methods) > 1)}"
-    return f"# Report\n\n{runs} of {kinds}; the runs of a method differ in the seed only.\n"
+    told, kinds = f"{count} run{'s' * (count > 1)}", f"{len(methods)} method{'s' * (len(methods) > 1)}"
+    return f"{told} of {kinds}; the runs of a method differ in the seed only."
 
 
-def _notes(methods: Sequence[Method], empty: Sequence[Path]) -> str:
-    """What the reader must know before trusting a number."""
+def doubts(methods: Sequence[Method], empty: Sequence[Path]) -> list[str]:
+    """What the reader must know before trusting a number, folders in backticks."""
     notes = []
     for method in methods:
         for run in method.runs:
@@ -67,13 +68,12 @@ def _notes(methods: Sequence[Method], empty: Sequence[Path]) -> str:
         twice = [str(seed) for seed, count in Counter(run.seed for run in method.runs).items() if count > 1]
         if twice:
             notes.append(f"{method.label}: several runs of seed {', '.join(twice)}, each counted as a run of its own.")
-    notes += [f"`{shown(folder)}` is left out: it has no finished round." for folder in empty]
-    return "".join(f"* {note}\n" for note in notes)
+    return notes + [f"`{shown(folder)}` is left out: it has no finished round." for folder in empty]
 
 
 def _table_section(table: Table, folder: str) -> str:
     files = ", ".join(f"[{ending}]({quote(f'{folder}/{table.name}.{ending}')})" for ending in ("csv", "md", "tex"))
-    return f"## {table.title}\n\n{_READING[table.name]}\n\n{table.grid().markdown()}\nFiles: {files}\n"
+    return f"## {table.title}\n\n{READING[table.name]}\n\n{table.grid().markdown()}\nFiles: {files}\n"
 
 
 def _picture_section(title: str, same: Iterable[pictures.Picture], folder: str) -> str:
@@ -81,29 +81,29 @@ def _picture_section(title: str, same: Iterable[pictures.Picture], folder: str) 
     return f"## {title}\n\n" + "\n".join(figures)
 
 
-def _differences(methods: Sequence[Method]) -> str:
+def differences(methods: Sequence[Method]) -> Grid | None:
     """Every group and key in which the methods differ."""
     first = [method.runs[0] for method in methods]
     groups = differing_options([options(run) for run in first])
     keys = [key for key in differing_keys(first) if not key.endswith("_target_")]
     if not groups and not keys:
-        return ""
+        return None
     rows = [
         [method.label, *(options(run).get(name, "-") for name in groups), *(_setting(run, key) for key in keys)]
         for method, run in zip(methods, first, strict=True)
     ]
-    headings = ("method", *groups, *keys)
-    return f"## Differences\n\n{Grid(headings, rows, 1 + len(groups)).markdown()}"
+    return Grid(("method", *groups, *keys), rows, 1 + len(groups))
 
 
 def _setting(run: Run, key: str) -> str:
     return value_text(settings(run)[key]) if key in settings(run) else "-"
 
 
-def _runs(methods: Sequence[Method]) -> str:
+def runs(methods: Sequence[Method]) -> Grid:
+    """Where each run lies and what it was made with."""
     headings = ("folder", "method", "seed", "rounds", "state", "versions", "commit", "device")
     rows = [_run_row(method, run) for method in methods for run in method.runs]
-    return f"## Runs\n\n{Grid(headings, rows, len(headings)).markdown()}"
+    return Grid(headings, rows, len(headings))
 
 
 def _run_row(method: Method, run: Run) -> list[str]:

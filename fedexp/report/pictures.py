@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fedexp.files import replacing
 from fedexp.report import clusters, convergence, federation, learning, participants, privacy_curves, seconds, selections
 from fedexp.report.methods import Method
@@ -91,21 +93,36 @@ def _saved(folder: Path, picture: Picture, figure: "Figure") -> Picture:
     return picture
 
 
-def _draw_federations(folder: Path, methods: Sequence[Method]) -> Iterator[Picture]:
+@dataclass(frozen=True, eq=False)
+class Division:
+    """Examples `counts [N, K]` of the named classes that the clients hold, and whose division it is."""
+
+    counts: np.ndarray
+    classes: Sequence[str]
+    told: str
+
+
+def divisions(methods: Sequence[Method]) -> list[Division]:
+    """Each different division of the data among the clients, once."""
     splits: dict[bytes, list[tuple[Method, Run]]] = {}
     for method in methods:
         for run in method.runs:
             path = run.folder / "federation.csv"
             if path.is_file():
                 splits.setdefault(path.read_bytes(), []).append((method, run))
-    for number, users in enumerate(splits.values(), start=1):
-        table = read_table(users[0][1].folder / "federation.csv")
-        if len(table) and len(table.columns) > 2:
-            name = f"federation_{number}"
-            federation.draw(folder / f"{name}.png", table.iloc[:, 2:].to_numpy(), list(table.columns[2:]))
-            yield Picture(
-                name, "Federations", f"Examples of each class that the clients hold: {_users(users, methods)}."
-            )
+    tables = [(read_table(users[0][1].folder / "federation.csv"), users) for users in splits.values()]
+    return [
+        Division(table.iloc[:, 2:].to_numpy(), [str(name) for name in table.columns[2:]], _users(users, methods))
+        for table, users in tables
+        if len(table) and len(table.columns) > 2
+    ]
+
+
+def _draw_federations(folder: Path, methods: Sequence[Method]) -> Iterator[Picture]:
+    for number, division in enumerate(divisions(methods), start=1):
+        name = f"federation_{number}"
+        federation.draw(folder / f"{name}.png", division.counts, division.classes)
+        yield Picture(name, "Federations", f"Examples of each class that the clients hold: {division.told}.")
 
 
 def _draw_clusters(folder: Path, methods: Sequence[Method]) -> Iterator[Picture]:

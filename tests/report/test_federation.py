@@ -64,13 +64,13 @@ def test_empty_clients_and_odd_class_names_are_drawn(tmp_path, clients):
 
 
 def test_groups_are_sorted_by_main_class_then_by_its_share():
-    shares = federation._grouped_shares(np.array([[1, 3], [0, 0], [9, 1], [0, 8], [6, 4]]))
+    shares = federation.grouped_shares(np.array([[1, 3], [0, 0], [9, 1], [0, 8], [6, 4]]))
     assert shares.T.tolist() == [[0.9, 0.1], [0.6, 0.4], [0, 1], [0.25, 0.75]]
 
 
 def test_groups_are_means():
     counts = np.repeat([[4, 0], [0, 4]], 100, axis=0)
-    shares = federation._grouped_shares(counts)
+    shares = federation.grouped_shares(counts)
     assert shares.shape == (2, 100)
     assert shares.sum(axis=0) == pytest.approx(1)
     assert shares[0].tolist() == [1] * 50 + [0] * 50

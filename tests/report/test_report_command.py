@@ -26,8 +26,8 @@ def sweep(make_run, tmp_path):
     return Path("sweep")
 
 
-def test_the_page_of_a_sweep(sweep, capsys):
-    assert cli.main(["report", "sweep"]) == 0
+def test_the_markdown_page_of_a_sweep(sweep, capsys):
+    assert cli.main(["report", "sweep", "--out", "sweep/report.md"]) == 0
     out = capsys.readouterr().out
     page = (sweep / "report.md").read_text()
     assert out.endswith("page  sweep/report.md\n")
@@ -46,16 +46,16 @@ def test_the_page_of_a_sweep(sweep, capsys):
 
 def test_again_on_its_own_folder(sweep, capsys):
     assert cli.main(["report", "sweep"]) == 0
-    first = (sweep / "report.md").read_bytes()
+    first = (sweep / "report.html").read_bytes()
     assert cli.main(["report", "sweep"]) == 0
-    assert (sweep / "report.md").read_bytes() == first
+    assert (sweep / "report.html").read_bytes() == first
     capsys.readouterr()
 
 
 @pytest.mark.usefixtures("sweep")
 def test_several_folders_and_a_place_for_the_page(capsys):
     assert cli.main(["report", "sweep/0", "sweep/2"]) == 0
-    assert Path("outputs/report.md").is_file()
+    assert Path("outputs/report.html").is_file()
     assert cli.main(["report", "sweep/0", "--out", "my page/first look.md"]) == 0
     assert "![Learning curves](first%20look/learning.png)" in Path("my page/first look.md").read_text()
     assert Path("my page/first look/learning.png").is_file()
@@ -67,8 +67,8 @@ def test_doubtful_folders_are_named_on_the_page(make_run, capsys):
     make_run("a/0")
     make_run("a/1")
     (make_run("a/2") / "metrics.csv").write_text("")
-    assert cli.main(["report", "a"]) == 0
-    page = Path("a/report.md").read_text()
+    assert cli.main(["report", "a", "--out", "report.md"]) == 0
+    page = Path("report.md").read_text()
     assert "* random: several runs of seed 0, each counted as a run of its own.\n" in page
     assert "* `a/2` is left out: it has no finished round.\n" in page
     assert "## Differences" not in page
@@ -82,8 +82,9 @@ def test_doubtful_folders_are_named_on_the_page(make_run, capsys):
         ([], "report needs folders of runs; e.g. fedexp report outputs/latest"),
         (["nowhere"], "report needs a folder at nowhere, but there is none; give run folders or folders of runs"),
         (["sweep", "--ot", "x.md"], "unknown flag --ot; report knows --grid ROWS,COLUMNS and --out FILE"),
-        (["sweep", "--out"], "--out must name a file that ends in .md, got none; e.g. --out report.md"),
-        (["sweep", "--out", "x.html"], "--out must name a file that ends in .md, got x.html; e.g. --out report.md"),
+        (["sweep", "--out"], "--out must name a file that ends in .html or .md, got none; e.g. --out report.html"),
+        (["sweep", "--out", "x.pdf"],
+         "--out must name a file that ends in .html or .md, got x.pdf; e.g. --out report.html"),
         (["sweep", "--out", "sweep/0.md"],
          "--out sweep/0.md would put its pictures into the run folder sweep/0; rename it"),
         (["sweep", "--out", "sweep/multirun.yaml/x.md"],
@@ -110,7 +111,7 @@ sys.exit(code)
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, env=os.environ
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("page  sweep/report.md\n[]\n")
+    assert done.stdout.endswith("page  sweep/report.html\n[]\n")
 
 
 def test_completion(make_run):

@@ -1,0 +1,78 @@
+"""A browser without a window, and a sweep of many run folders written by hand."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+_ARGUMENTS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory) -> Iterator[Any]:
+    """Chromium under Selenium, with a log of everything it asks the network for."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium, which the extra dev brings")
+    from selenium.webdriver.chrome.service import Service
+
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("needs a browser: the programs chromium and chromedriver (Debian: chromium, chromium-driver)")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in (*_ARGUMENTS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = Service(executable_path=driver)
+    opened = webdriver.Chrome(options=options, service=service)
+    yield opened
+    opened.quit()
+
+
+@pytest.fixture
+def make_sweep(tmp_path: Path) -> Callable[[int, int], Path]:
+    """Writes so many runs of so many rounds, each of another learning rate, with every column that is drawn."""
+
+    def make(runs: int, rounds: int) -> Path:
+        noise = np.random.default_rng(0)
+        for number in range(runs):
+            _write(tmp_path / "sweep" / str(number), number, rounds, noise)
+        return tmp_path / "sweep"
+
+    return make
+
+
+def _write(folder: Path, number: int, rounds: int, noise: np.random.Generator) -> None:
+    (folder / ".hydra").mkdir(parents=True)
+    names = ("test_loss", "test_accuracy", "validation_loss", "validation_accuracy", "train_loss")
+    stages = ("select_s", "train_s", "aggregate_s", "evaluate_s")
+    more = ("aggregator.radius", "attack.malicious", "personal_accuracy")
+    sums = ("host_s", "sim_s", "privacy.epsilon_pld")
+    header = ",".join(("round", "participants", *names, *stages, *more, *sums))
+    free = noise.random((rounds, len(names) + len(stages) + len(more)))
+    table = np.column_stack(
+        [np.arange(1, rounds + 1), np.full(rounds, 5), free, noise.random((rounds, len(sums))).cumsum(axis=0)]
+    )
+    np.savetxt(folder / "metrics.csv", table, delimiter=",", header=header, comments="", fmt="%.10g")
+    taken = noise.integers(0, 100, size=(20, 2))
+    np.savetxt(folder / "clients.csv", taken, delimiter=",", header="round,client", comments="", fmt="%d")
+    config = {"seed": 0, "local": {"lr": (number + 1) / 1000}, "evaluation": {"roa": [0.5, 0.8]}}
+    (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
+    choices = {"hydra": {"runtime": {"choices": {"selector": "random"}}}}
+    (folder / ".hydra" / "hydra.yaml").write_text(yaml.safe_dump(choices))
+    facts = {"clients": 100, "versions": {"fedexp": "0.1.0", "torch": "2.9"}, "git": {"commit": "0123456789abcdef"}}
+    (folder / "summary.json").write_text(json.dumps(facts))
