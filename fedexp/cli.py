@@ -124,6 +124,12 @@ def _report(words: list[str]) -> int:
     return report.act(words)
 
 
+def _verify(words: list[str]) -> int:
+    from fedexp.commands import verify
+
+    return verify.act(words)
+
+
 def _list(words: list[str]) -> int:
     from fedexp import listing
 
@@ -157,6 +163,16 @@ COMMANDS = {
         "one method. FILE ends in .md (default: report.md in the one DIR, else outputs/report.md); the folder named\n"
         "like it holds the pictures, and the tables as CSV, Markdown and LaTeX. --grid aggregator,attack lays final\n"
         "accuracies out by two settings instead, as heat maps with the worst case of each row.\n",
+    ),
+    "verify": Command(
+        _verify,
+        "verify RUN_DIR [--rounds K] [--seed S]",
+        "compute rounds of a run again and compare",
+        "\nReads every saved state and replays K rounds (default 3): round 1 and random ones, drawn by --seed, first\n"
+        "those that follow a saved state (keep_states=N keeps one every N rounds), then what is near one. All rounds\n"
+        "in between are compared too: digests of the models and lines of metrics.csv, bit by bit where engine,\n"
+        "device and versions are those of the run, else metrics within rounding. Names the first differing round;\n"
+        "exit code 0: all equal, 1: something differs or is damaged. Nothing in RUN_DIR is changed.\n",
     ),
     "list": Command(_list, "list [GROUP]", "show the config groups, or the options of one; * marks the default"),
     "data": Command(_data, "data check|download NAME... [data_dir=DIR]", "verify or fetch the files of datasets"),

@@ -81,6 +81,10 @@ def _report(before: list[str], word: str) -> list[str]:
     return _starting(word, [*_resume(before, word), *sweeps, *flag])
 
 
+def _verify(before: list[str], word: str) -> list[str]:
+    return _starting(word, ["--rounds", "--seed"]) if word.startswith("-") else _resume(before, word)
+
+
 def _runs(outputs: Path, pattern: str) -> list[Path]:
     return list(outputs.glob(f"{pattern}/.hydra")) if outputs.is_dir() else []
 
@@ -109,6 +113,7 @@ _COMPLETERS: dict[str, Callable[[list[str], str], list[str]]] = {
     "run": _run,
     "resume": _resume,
     "report": _report,
+    "verify": _verify,
     "list": _list,
     "data": _data,
     "completion": _completion,

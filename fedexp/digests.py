@@ -20,5 +20,5 @@ def digest(models: Sequence[Weights]) -> str:
     for weights in models:
         row = weights.flat.detach().to("cpu", torch.float32) + 0.0  # minus zero becomes zero
         found.update(f"{len(row)};".encode())
-        found.update(memoryview(row.contiguous().numpy()))
+        found.update(row.contiguous().numpy().tobytes())
     return found.hexdigest()

@@ -1,6 +1,7 @@
 """What the bits of a result depend on beside the config: the same sum in another order rounds differently."""
 
 import platform
+from importlib.metadata import version
 
 import torch
 
@@ -22,6 +23,6 @@ def surroundings(exp: Experiment, choice: Choice, workers: int) -> dict[str, str
         "engine": choice.name,
         "device": device_name(exp),
         "instructions": torch.backends.cpu.get_cpu_capability(),
-        "torch": torch.__version__,
+        "torch": version("torch"),
         **({"workers": str(workers)} if choice.name == MANY_ROWS else {}),
     }
