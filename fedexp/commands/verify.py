@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from fedexp import folders, logs
-from fedexp.endings import FAILED, Stopped, ending, processes, shown
+from fedexp.endings import FAILED, Stopped, processes, shown
 from fedexp.spec import ConfigError
 
 ROUNDS = 3
@@ -17,10 +17,9 @@ def act(words: list[str]) -> int:
         raise ConfigError("verify starts its workers itself; run it without torchrun")
     with logs.kept():
         logs.silence()
-        with ending(None):
-            from fedexp.verification.verify import verify
+        from fedexp.verification.verify import verify
 
-            complaints = verify(folder, count, seed, _say)
+        complaints = verify(folder, count, seed, _say)
     if complaints:
         raise Stopped(FAILED, _summed(complaints))
     return 0

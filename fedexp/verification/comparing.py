@@ -37,11 +37,7 @@ def alike(written: str, replayed: str, tolerance: float) -> bool:
     """Whether two cells say the same; whole numbers are counts and must be equal, texts too."""
     if written == replayed:
         return True
-    try:
-        int(written), int(replayed)
-    except ValueError:
-        pass
-    else:
+    if written.isdecimal() and replayed.isdecimal():
         return False
     try:
         one, other = float(written), float(replayed)
