@@ -118,6 +118,12 @@ def _resume(words: list[str]) -> int:
     return resume(folder)
 
 
+def _plan(words: list[str]) -> int:
+    from fedexp.commands import plan
+
+    return plan.act(words)
+
+
 def _report(words: list[str]) -> int:
     from fedexp.commands import report
 
@@ -154,6 +160,17 @@ def _completion(words: list[str]) -> int:
 
 COMMANDS = {
     "run": Command(_run, "run [group=option] [key=value] [-m]", "run an experiment (-m: every combination of values)"),
+    "plan": Command(
+        _plan,
+        "plan [group=option] [key=value] [-m] [--json]",
+        "say what a run would cost, without running it",
+        "\nTakes the words of fedexp run and refuses what it would refuse. Tries two rounds, and more for two seconds\n"
+        "where they are short, in a temporary folder; then tells the engine and why, the time from the command to the\n"
+        "end, peak memory, megabytes sent, simulated time, epsilon and disk. What is sent, the simulated time and\n"
+        "epsilon are exact where the seed alone decides who takes part (selector=all, random, fedcs and hybrids);\n"
+        "where a selector learns they are estimates, and epsilon a bound. -m: a sweep by its first point.\n"
+        "--json: all numbers for programs.\n",
+    ),
     "resume": Command(_resume, "resume RUN_DIR", "continue an interrupted run"),
     "report": Command(
         _report,

@@ -111,6 +111,7 @@ def _completion(before: list[str], word: str) -> list[str]:
 
 _COMPLETERS: dict[str, Callable[[list[str], str], list[str]]] = {
     "run": _run,
+    "plan": _run,
     "resume": _resume,
     "report": _report,
     "verify": _verify,

@@ -20,7 +20,15 @@ from fedexp.world import World
 class Logbook:
     """The tables, the saved states and the closing reports of one run."""
 
-    def __init__(self, folder: Path, exp: Experiment, world: World, config: dict[str, Any], state: State) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        exp: Experiment,
+        world: World,
+        config: dict[str, Any],
+        state: State,
+        progress: Progress | None = None,
+    ) -> None:
         self.folder, self.exp, self.world, self.config = folder, exp, world, config
         self.counts = class_counts(world.partition, world.labels, len(world.class_names))
         self.metrics = Table(folder / "metrics.csv", state.round)
@@ -28,7 +36,7 @@ class Logbook:
         self.clusters = Table(folder / "clusters.csv", state.round) if exp.clustering.divides else None
         self.digests = Table(folder / digests.NAME, state.round)
         self.tables = [self.metrics, self.clients, self.digests, *([self.clusters] if self.clusters else [])]
-        self.progress = Progress(exp.rounds, state.round)
+        self.progress = progress or Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
 
