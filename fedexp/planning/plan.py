@@ -109,9 +109,10 @@ def epsilon(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: 
     """The ledger's last line by accountant; where nobody knows who takes part, as if everybody did each time."""
     if not exp.privacy.guarantees:
         return None
-    everyone = np.arange(world.partition.clients)
-    ledgers = (Ledger(everyone, np.full(len(everyone), rounds)),) * 2
     if rehearsal is not None:
-        ledgers = rehearsal.ledgers(rounds)
-    told = exp.privacy.foresee(*ledgers, rounds, world.at(rounds))
+        asked, delivered = rehearsal.ledgers(rounds)
+    else:
+        everyone = np.arange(world.partition.clients)
+        asked = delivered = Ledger(everyone, np.full(len(everyone), rounds))
+    told = exp.privacy.foresee(asked, delivered, rounds, world.at(rounds))
     return {name: float(told[f"epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}
