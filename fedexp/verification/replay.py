@@ -44,6 +44,11 @@ class Stage:
         workers = exp.engine.crew_size(min(exp.scenario.participants, self.world.partition.clients))
         return surroundings(exp, self.world.choice, workers)
 
+    @property
+    def steady(self) -> bool:
+        """Whether a round comes to the same bits each time; a GPU may add in another order."""
+        return self.exp.engine.place().type == "cpu"
+
     def state(self, claim: Claim | None) -> State:
         """The state of a file, or that of before the first round."""
         if claim is None:

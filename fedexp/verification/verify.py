@@ -49,6 +49,8 @@ def tell_measure(recorded: Recorded, ready: Stage, say: Say) -> float:
     """Says how results are compared, and returns the tolerance: 0 where they were made as they are now."""
     now = ready.surroundings
     other = other_surroundings(recorded.surroundings, now)
+    if other is None and not ready.steady:
+        other = "a GPU may add in another order each time"
     if other is None:
         here = ", ".join(f"{name} {value}" for name, value in now.items())
         what = "digests and metrics" if recorded.digests else "metrics (the folder has no digests.csv)"

@@ -82,6 +82,7 @@ def test_what_the_seed_decides_is_exact(planned: Callable[..., dict[str, Any]], 
     assert told["sent"]["known"]
     assert not told["at_most"]
     assert told["rounds"] == len(lines)
+    assert (len(lines) < 9) == any(word.startswith("stop=") for word in words)
     assert told["reason"] == summary["stopped"]
     assert told["sent"]["mb_down"] == sum(float(line["mb_down"]) for line in lines)
     assert told["sent"]["mb_up"] == sum(float(line["mb_up"]) for line in lines)
