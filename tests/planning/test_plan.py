@@ -71,8 +71,8 @@ def run(*words: str) -> tuple[list[dict[str, str]], dict[str, Any]]:
         ("privacy=dp_sgd", *PRIVATE),
         ("privacy=client_local", "scenario.malicious=4", *PRIVATE, *FLEET),
         ("privacy=client_central", "aggregator.weighting=uniform", *PRIVATE),
-        ("privacy=dp_sgd", *PRIVATE, "privacy.epsilon=null", "stop=privacy_budget", "stop.epsilon=3"),
-        ("stop=simulated_time", "stop.minutes=1", *FLEET),
+        ("privacy=dp_sgd", *PRIVATE, "stop=privacy_budget", "stop.epsilon=0.7"),
+        ("stop=simulated_time", "stop.minutes=0.1", *FLEET),
     ],
     ids=" ".join,
 )
