@@ -16,7 +16,7 @@ from fedexp.spec import ConfigError
 
 @dataclass(frozen=True)
 class Asked:
-    """The config of a run, and of how many alike it is the first: `point` names it."""
+    """The config of a run, and of how many it is the first: `point` names it by what varies."""
 
     config: dict[str, Any]
     points: int = 1
@@ -50,4 +50,5 @@ def _first_point(composer: Composer, request: Request) -> Asked:
             "a sweep is planned by its first point, but hydra/sweeper decides on points as it goes; plan one point"
         )
     first = points[0]
-    return Asked(sweep.configured(composer, config, first), len(points), " ".join(first.overrides))
+    varied = [word for word in first.overrides if any(word not in point.overrides for point in points)]
+    return Asked(sweep.configured(composer, config, first), len(points), " ".join(varied))

@@ -12,7 +12,7 @@ from fedexp.planning.plan import Plan
 def table(plan: Plan, asked: Asked) -> str:
     """Plain text, one thing a line, aligned; what does not exist is left out."""
     rows = [
-        ("sweep", f"{asked.points} points, each as costly as the first: {asked.point}" if asked.point else None),
+        ("sweep", f"{asked.points} points, each as costly as the first: {asked.point}" if asked.points > 1 else None),
         ("engine", f"{plan.choice.name}: {plan.choice.reason}"),
         ("device", f"{plan.device}, {plan.workers} worker{'s' * (plan.workers > 1)}"),
         ("rounds", _rounds(plan)),
