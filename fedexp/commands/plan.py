@@ -24,7 +24,8 @@ def act(words: list[str]) -> int:
         from fedexp.planning import asked, table
         from fedexp.planning.plan import plan
 
+        loaded_s = time.perf_counter() - begun
         wanted = asked.compose(flags)
-        found = plan(wanted.config, begun)
+        found = plan(wanted.config, begun, loaded_s)
     sys.stdout.write((table.as_json if as_json else table.table)(found, wanted))
     return 0

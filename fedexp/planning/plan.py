@@ -19,6 +19,8 @@ from fedexp.training.engine import Choice
 from fedexp.training.workers import Crew
 from fedexp.world import World, build_world
 
+LEAVING = 0.35  # the interpreter frees what it has loaded
+
 
 @dataclass(frozen=True)
 class Sent:
@@ -50,14 +52,18 @@ class Plan:
     disk_mb: float
 
 
-def plan(config: dict[str, Any], begun: float) -> Plan:
-    """The cost of one run; `begun` is when its command was given, by the clock of `time.perf_counter`."""
+def plan(config: dict[str, Any], begun: float, loaded_s: float) -> Plan:
+    """The cost of one run; `begun` is when its command was given, by the clock of `time.perf_counter`.
+
+    `loaded_s` is what the program took to load, of which it takes LEAVING to end.
+    """
     exp: Experiment = spec.build(config)
     exp.refuse()
     world = build_world(exp, None, Crew())
     exp = world.exp
     start_s = time.perf_counter() - begun
     found = probe(exp, world, config)
+    found.closing_s += LEAVING * loaded_s
     rehearsal = rehearse(exp, world)
     course = course_of(exp, world, found, rehearsal)
     spent = forecast.seconds(found, course, start_s)
