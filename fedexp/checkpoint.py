@@ -6,8 +6,10 @@ and not the run.
 
 import logging
 import pickle
+import shutil
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,9 @@ from fedexp.values import Layout, State, Weights
 log = logging.getLogger(__name__)
 
 FORMAT = 1
-NAME, PREVIOUS = "state.pt", "state.previous.pt"
+NAME, PREVIOUS, KEPT = "state.pt", "state.previous.pt", "states"
 ON_THE_HOST = ("selector", "fleet", "stop", "privacy")  # roles that think in numpy
-FREE = ("engine", "data_dir", "checkpoint_s", "pictures", "tracker", "hydra")  # keys that change no result
+FREE = ("engine", "data_dir", "checkpoint_s", "keep_states", "pictures", "tracker", "hydra")  # they change no result
 DAMAGED = (
     OSError,
     RuntimeError,
@@ -35,13 +37,20 @@ DAMAGED = (
 )
 
 
-def save(folder: Path, state: State, config: dict[str, Any], engine: dict[str, str]) -> None:
+def save(
+    folder: Path,
+    state: State,
+    config: dict[str, Any],
+    engine: dict[str, str],
+    surroundings: dict[str, str] | None = None,
+) -> None:
     """Writes the state; what was the newest becomes the previous one."""
     models = [(weights.flat.cpu(), _layout(weights.layout)) for weights in state.models]
     content = {
         "format": FORMAT,
         "config": config,
         "engine": engine,
+        "surroundings": surroundings or {},
         "round": state.round,
         "models": models,
         "memory": _on(state.memory, torch.device("cpu")),
@@ -56,6 +65,40 @@ def save(folder: Path, state: State, config: dict[str, Any], engine: dict[str, s
             newest.replace(previous)
 
 
+def keep(folder: Path, number: int) -> None:
+    """Lays a copy of the newest state, which is of this round, among those that stay."""
+    with replacing(folder / KEPT / f"{number:06d}.pt") as copy:
+        shutil.copyfile(folder / NAME, copy)
+
+
+def saved(folder: Path) -> list[Path]:
+    """All states of a folder, the newest last."""
+    found = [*sorted((folder / KEPT).glob("*.pt")), folder / PREVIOUS, folder / NAME]
+    return [path for path in found if path.exists()]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A state as it lies in a file, with what made it."""
+
+    state: State
+    engine: dict[str, str]
+    surroundings: dict[str, str]
+
+
+def read(path: Path, config: dict[str, Any], device: torch.device) -> Saved | None:
+    """The state of a file; None where the file is damaged.
+
+    Raises:
+        ConfigError: the state belongs to another config; names the keys that differ.
+    """
+    content = _read(path)
+    if content is None:
+        return None
+    _refuse_other(content["config"], config, path)
+    return Saved(_state(content, device), content["engine"], content.get("surroundings", {}))
+
+
 def load(folder: Path, config: dict[str, Any], device: torch.device) -> tuple[State, dict[str, str]] | None:
     """The newest readable state and the engine that made it; None where there is none.
 
@@ -66,10 +109,9 @@ def load(folder: Path, config: dict[str, Any], device: torch.device) -> tuple[St
         path = folder / name
         if not path.exists():
             continue
-        content = _read(path)
-        if content is not None:
-            _refuse_other(content["config"], config, path)
-            return _state(content, device), content["engine"]
+        found = read(path, config, device)
+        if found is not None:
+            return found.state, found.engine
         older = name == NAME and (folder / PREVIOUS).exists()
         log.warning("%s is damaged; %s", path, "falling back to the state before it" if older else "starting over")
     return None

@@ -124,6 +124,12 @@ def _resume(words: list[str]) -> int:
     return resume(folder, [word for word in words if word != places[0]])
 
 
+def _plan(words: list[str]) -> int:
+    from fedexp.commands import plan
+
+    return plan.act(words)
+
+
 def _report(words: list[str]) -> int:
     from fedexp.commands import report
 
@@ -140,6 +146,12 @@ def _compare(words: list[str]) -> int:
     from fedexp.commands import compare
 
     return compare.act(words)
+
+
+def _verify(words: list[str]) -> int:
+    from fedexp.commands import verify
+
+    return verify.act(words)
 
 
 def _list(words: list[str]) -> int:
@@ -169,6 +181,17 @@ def _completion(words: list[str]) -> int:
 COMMANDS = {
     "run": Command(
         _run, "run [group=option] [key=value] [-m]", "run an experiment; with -m every combination of values"
+    ),
+    "plan": Command(
+        _plan,
+        "plan [group=option] [key=value] [-m] [--json]",
+        "say what a run would cost, without running it",
+        "\nTakes the words of fedexp run and refuses what it would refuse. Tries two rounds, and more for two seconds\n"
+        "where they are short, in a temporary folder; then tells the engine and why, the time from the command to the\n"
+        "end, peak memory, megabytes sent, simulated time, epsilon and disk. What is sent, the simulated time and\n"
+        "epsilon are exact where the seed alone decides who takes part (selector=all, random, fedcs and hybrids);\n"
+        "where a selector learns they are estimates, and epsilon a bound. -m: a sweep by its first point.\n"
+        "--json: all numbers for programs.\n",
     ),
     "resume": Command(
         _resume,
@@ -222,6 +245,16 @@ COMMANDS = {
         "list [GROUP [OPTION]]",
         "show what can be chosen: groups, a group's options, an option's keys",
         "\n* marks the default. E.g. fedexp list; fedexp list selector; fedexp list selector greedyfed\n",
+    ),
+    "verify": Command(
+        _verify,
+        "verify RUN_DIR [--rounds K] [--seed S]",
+        "compute rounds of a run again and compare",
+        "\nReads every saved state and replays K rounds (default 3): round 1 and random ones, drawn by --seed, first\n"
+        "those that follow a saved state (keep_states=N keeps one every N rounds), then what is near one. All rounds\n"
+        "in between are compared too: digests of the models and lines of metrics.csv, bit by bit where engine,\n"
+        "device and versions are those of the run, else metrics within rounding. Names the first differing round;\n"
+        "exit code 0: all equal, 1: something differs or is damaged. Nothing in RUN_DIR is changed.\n",
     ),
     "data": Command(_data, "data check|download NAME... [data_dir=DIR]", "verify or fetch the files of datasets"),
     "completion": Command(

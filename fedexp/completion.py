@@ -87,6 +87,10 @@ def _compare(before: list[str], word: str) -> list[str]:
     return _report(before, word)
 
 
+def _verify(before: list[str], word: str) -> list[str]:
+    return _starting(word, ["--rounds", "--seed"]) if word.startswith("-") else _resume(before, word)
+
+
 def _runs(outputs: Path, pattern: str) -> list[Path]:
     return list(outputs.glob(f"{pattern}/.hydra")) if outputs.is_dir() else []
 
@@ -116,9 +120,11 @@ def _completion(before: list[str], word: str) -> list[str]:
 
 _COMPLETERS: dict[str, Callable[[list[str], str], list[str]]] = {
     "run": _run,
+    "plan": _run,
     "resume": _resume,
     "report": _report,
     "compare": _compare,
+    "verify": _verify,
     "list": _list,
     "data": _data,
     "completion": _completion,

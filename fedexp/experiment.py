@@ -44,6 +44,7 @@ class Experiment(Part):
     scenario: Scenario
     evaluation: Evaluation
     checkpoint_s: Annotated[float, Range(0)]
+    keep_states: Annotated[int, Range(0)] = 0
     pictures: bool = True
     dataset: Dataset
     federation: Federation

@@ -1,16 +1,18 @@
 """What a run leaves in its folder while it lasts, and when it ends."""
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fedexp import checkpoint, client_accuracy, summary
+from fedexp import checkpoint, client_accuracy, digests, summary
 from fedexp.experiment import Experiment
 from fedexp.federations.statistics import class_counts
 from fedexp.progress import Progress
 from fedexp.records import CLIENTS, CLUSTERS, METRICS, Table, client_rows, cluster_rows, write_table
 from fedexp.report import closing, clusters, curves, federation
 from fedexp.round import Row
+from fedexp.surroundings import device_name, surroundings
 from fedexp.trackers.courier import Courier
 from fedexp.values import State, Uploads
 from fedexp.world import World
@@ -19,13 +21,23 @@ from fedexp.world import World
 class Logbook:
     """The tables, the saved states and the closing reports of one run."""
 
-    def __init__(self, folder: Path, exp: Experiment, world: World, config: dict[str, Any], state: State) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        exp: Experiment,
+        world: World,
+        config: dict[str, Any],
+        state: State,
+        progress: Progress | None = None,
+    ) -> None:
         self.folder, self.exp, self.world, self.config = folder, exp, world, config
         self.counts = class_counts(world.partition, world.labels, len(world.class_names))
         self.metrics = Table(folder / "metrics.csv", state.round)
         self.clients = Table(folder / "clients.csv", state.round)
         self.clusters = Table(folder / "clusters.csv", state.round) if exp.clustering.divides else None
-        self.progress = Progress(exp.rounds, state.round)
+        self.digests = Table(folder / digests.NAME, state.round)
+        self.tables = [self.metrics, self.clients, self.digests, *([self.clusters] if self.clusters else [])]
+        self.progress = progress or Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
         self.courier = Courier()
@@ -37,7 +49,7 @@ class Logbook:
         exp, world = self.exp, self.world
         self.progress.say(
             f"{world.partition.clients} clients, {len(world.partition.indices)} training examples, "
-            f"{world.layout.parameters:,} parameters, {world.crew.size} worker(s) on {summary.device_name(exp)}"
+            f"{world.layout.parameters:,} parameters, {world.crew.size} worker(s) on {device_name(exp)}"
         )
         self.progress.say(f"engine {world.choice.name}: {world.choice.reason}")
         if world.public is not None:
@@ -57,10 +69,8 @@ class Logbook:
         try:
             if self.state.round > self.saved_round:
                 self._save()
-            self.metrics.close()
-            self.clients.close()
-            if self.clusters is not None:
-                self.clusters.close()
+            for table in self.tables:
+                table.close()
         finally:
             self.courier.close(kind)
 
@@ -71,11 +81,15 @@ class Logbook:
         self.clients.append(client_rows(state.round, sent, charged), CLIENTS)
         if self.clusters is not None:
             self.clusters.append(cluster_rows(state.memory["clustering"]["events"]), CLUSTERS)
+        self.digests.append([{"round": state.round, "digest": digests.digest(state.models)}], digests.COLUMNS)
         self.progress.round(row)
         self.courier.listen()
         self.state = state
-        if time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
+        stays = self.exp.keep_states > 0 and state.round % self.exp.keep_states == 0
+        if stays or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
             self._save()
+        if stays:
+            checkpoint.keep(self.folder, state.round)
 
     def conclude(self) -> None:
         """Saves the last state, draws the pictures, writes and prints the summary."""
@@ -108,10 +122,9 @@ class Logbook:
             clusters.draw(self.folder, clients, self.state.round)
 
     def _save(self) -> None:
-        self.metrics.sync()
-        self.clients.sync()
-        if self.clusters is not None:
-            self.clusters.sync()
+        for table in self.tables:
+            table.sync()
         choice = self.world.choice
-        checkpoint.save(self.folder, self.state, self.config, {"name": choice.name, "reason": choice.reason})
+        engine, around = asdict(choice), surroundings(self.exp, choice, self.world.crew.size)
+        checkpoint.save(self.folder, self.state, self.config, engine, around)
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()

@@ -43,3 +43,14 @@ class Progress:
         if self.bar is not None:
             self.bar.close()
             self.bar = None
+
+
+class Silent(Progress):
+    """Tells nobody."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 0)
+        self.close()
+
+    def say(self, text: str) -> None:
+        pass

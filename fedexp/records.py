@@ -1,4 +1,4 @@
-"""The tables that a run appends to while it lasts: metrics.csv, clients.csv and clusters.csv.
+"""The tables that a run appends to while it lasts: metrics.csv, clients.csv, clusters.csv, digests.csv.
 
 Each round's lines are flushed as they are written. On resume everything after the state's round, and a line that was
 cut off, is taken away again. A value that does not exist is an empty cell.
@@ -60,7 +60,7 @@ class Table:
             unknown = row.keys() - set(self.columns)
             if unknown:
                 raise ValueError(f"{self.path.name}: columns {sorted(unknown)} were not there in the first round")
-            writer.writerow([_cell(row.get(name)) for name in self.columns])
+            writer.writerow([cell(row.get(name)) for name in self.columns])
         self.file.write(text.getvalue().encode())
         self.file.flush()
 
@@ -96,7 +96,7 @@ def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[st
     with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows([_cell(row[name]) for name in columns] for row in rows)
+        writer.writerows([cell(row[name]) for name in columns] for row in rows)
 
 
 def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -> list[dict[str, Any]]:
@@ -114,7 +114,7 @@ def cluster_rows(events: Sequence[tuple[int, str, int, int, float | None]]) -> l
     return [dict(zip(CLUSTERS, event, strict=True)) for event in events]
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
     """The shortest text that reads back the same; nothing for a value that does not exist."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""

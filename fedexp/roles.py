@@ -104,6 +104,7 @@ class Selector(Part):
 
     needs_validation = False
     needs_fleet = False
+    foreseeable = False  # whether the seed alone, the fleet's machines included, tells who is asked in which round
     reveals = ""  # what it learns of single clients beside what they upload, in words
     averages_models = False  # whether it looks at averages of the global and the clients' models
     needs_one_model = ""  # what it does that asks for one model of all clients, in words

@@ -160,7 +160,6 @@ def row(exp: Experiment, ctx: Context, state: State, sent: Uploads, uploads: Upl
     """The round's line of metrics.csv, less what is evaluated later."""
     trained = ~np.isnan(sent.loss_after)
     loss = np.average(sent.loss_after[trained], weights=sent.examples[trained]) if trained.any() else None
-    entries, rows = ctx.layout.size - len(ctx.unsent), exp.local.rows_sent
     own = {
         f"{role}.{name}": value
         for role, memory in state.memory.items()
@@ -171,10 +170,18 @@ def row(exp: Experiment, ctx: Context, state: State, sent: Uploads, uploads: Upl
         "train_loss": loss,
         "participants": clients(sent.owner),
         "examples": int(sent.examples.sum()),
-        "mb_down": entries * rows * 4 / 1e6 * clients(sent.owner),
-        "mb_up": exp.aggregator.upload_bytes(entries) * rows / 1e6 * clients(uploads.owner),
         "sim_s": state.sim_s if exp.fleet.simulates else None,
+        **traffic(exp, ctx, sent.owner, uploads.owner),
     } | own
+
+
+def traffic(exp: Experiment, ctx: Context, asked: np.ndarray, arrived: np.ndarray) -> dict[str, float]:
+    """The megabytes of a round: rows down to those who were asked, and up from those of whom something arrived."""
+    entries, rows = ctx.layout.size - len(ctx.unsent), exp.local.rows_sent
+    return {
+        "mb_down": entries * rows * 4 / 1e6 * clients(asked),
+        "mb_up": exp.aggregator.upload_bytes(entries) * rows / 1e6 * clients(arrived),
+    }
 
 
 def clients(owner: np.ndarray) -> int:

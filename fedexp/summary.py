@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 import fedexp
 from fedexp import metrics
 from fedexp.experiment import Experiment
 from fedexp.federations.statistics import label_skew, size_gini
 from fedexp.files import write_atomically
+from fedexp.surroundings import device_name
 from fedexp.values import State
 from fedexp.world import World
 
@@ -101,12 +101,6 @@ def _finite(node: Any) -> Any:
     if isinstance(node, dict):
         return {name: _finite(value) for name, value in node.items()}
     return None if isinstance(node, float) and not math.isfinite(node) else node
-
-
-def device_name(exp: Experiment) -> str:
-    """The device in words."""
-    place = exp.engine.place()
-    return torch.cuda.get_device_name(place) if place.type == "cuda" else f"{platform.machine()} CPU"
 
 
 def git_commit() -> dict[str, Any] | None:

@@ -94,7 +94,8 @@ def test_killed_at_random_points(whole: Path, tmp_path: Path):
         process = start(tmp_path, "resume", "run")
     finish(process)
     assert kept_bytes(run) == kept_bytes(whole)
-    assert (run / "clients.csv").read_bytes() == (whole / "clients.csv").read_bytes()
+    for name in ("clients.csv", "digests.csv"):
+        assert (run / name).read_bytes() == (whole / name).read_bytes()
     assert torch.equal(model(run), model(whole))
 
 
@@ -128,7 +129,8 @@ def assert_resumes(folder: Path, *words: str) -> None:
     run, whole = kill_after(3, folder, *words, "checkpoint_s=0"), folder / "whole"
     finish(start(folder, "resume", "run"))
     assert kept_bytes(run) == kept_bytes(whole)
-    assert (run / "clients.csv").read_bytes() == (whole / "clients.csv").read_bytes()
+    for name in ("clients.csv", "digests.csv"):
+        assert (run / name).read_bytes() == (whole / name).read_bytes()
     assert torch.equal(model(run), model(whole))
 
 
@@ -174,7 +176,7 @@ def test_a_killed_run_with_a_queue_loses_nobody(clustered: Path, tmp_path: Path,
         assert len(saved["memory"]["clustering"]["waiting"]) > 0
     finish(start(tmp_path, "resume", "run"))
     assert kept_bytes(run) == kept_bytes(clustered)
-    for name in ("clients.csv", "clusters.csv"):
+    for name in ("clients.csv", "clusters.csv", "digests.csv"):
         assert (run / name).read_bytes() == (clustered / name).read_bytes()
     states = [torch.load(folder / "state.pt", weights_only=True) for folder in (run, clustered)]
     one, other = ([flat for flat, _ in state["models"]] for state in states)
@@ -190,6 +192,7 @@ def test_kill_with_workers_leaves_no_process_and_resumes(whole: Path, tmp_path: 
     process.communicate(timeout=30)  # ends only when the worker has closed the pipe that it inherited
     finish(start(tmp_path, "resume", "run"))
     assert kept_bytes(run) == kept_bytes(whole)
+    assert (run / "digests.csv").read_bytes() == (whole / "digests.csv").read_bytes()
     assert torch.equal(model(run), model(whole))
 
 

@@ -19,11 +19,12 @@ import numpy as np
 from fedexp.context import Context
 from fedexp.privacy.accounting import noise_multiplier_for
 from fedexp.privacy.clipping import clipped, noised
+from fedexp.privacy.ledger import Ledger
 from fedexp.privacy.settings import NOT_COVERED, Settings
 from fedexp.roles import LocalRule
 from fedexp.rows import distances_to
 from fedexp.spec import ConfigError, Positive, Range
-from fedexp.values import Memory, Uploads, finite
+from fedexp.values import Columns, Memory, Uploads, finite
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +87,9 @@ class ClientCentral(Settings):
         columns = self.charges(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
         kept = {"rounds": rounds, "clip": self._next_clip(clip, uploads, ctx), "columns": columns | {"clip": clip}}
         return uploads.with_delta(delta), kept
+
+    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+        return self.charges(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
 
     def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
         everyone = np.ones(len(owner), dtype=np.int64)

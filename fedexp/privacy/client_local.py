@@ -18,7 +18,7 @@ from fedexp.privacy.clipping import clipped, noised
 from fedexp.privacy.ledger import Ledger
 from fedexp.privacy.settings import NOT_COVERED, Settings
 from fedexp.roles import LocalRule
-from fedexp.values import Memory, Uploads
+from fedexp.values import Columns, Memory, Uploads
 
 ONE = np.ones(1)
 
@@ -48,6 +48,10 @@ class ClientLocal(Settings):
         most = np.array([ledger.count.max(initial=0)])
         memory = ledger.save() | {"columns": self.charges(ONE, self.noise / 2, most, most + 1)}
         return uploads.with_delta(uploads.delta.index_copy(0, place, own)), memory
+
+    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+        most = delivered.count[~ctx.malicious(delivered.owner)].max(initial=0, keepdims=True)
+        return self.charges(ONE, self.noise / 2, most, most + 1)
 
     def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
         return self.spent(np.ones(len(owner)), self.noise / 2, Ledger.load(memory).of(owner))

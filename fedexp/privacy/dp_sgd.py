@@ -22,7 +22,7 @@ from fedexp.privacy.privacy import Sampling
 from fedexp.privacy.settings import NOT_COVERED, Settings
 from fedexp.roles import LocalRule, Model
 from fedexp.spec import ConfigError, option
-from fedexp.values import Memory
+from fedexp.values import Columns, Memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +84,10 @@ class DPSGD(Settings):
         rate, now = rates(ctx.rule, ctx.sizes), ledger.of(np.arange(ctx.clients))
         coming = now + ctx.rule.whole_steps(ctx.sizes)
         return ledger.save() | {"columns": self.charges(rate, self.noise, now, coming)}
+
+    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+        steps = asked.count * ctx.rule.whole_steps(ctx.sizes[asked.owner])
+        return self.spend(asked.owner, steps, {}, ctx)["columns"]
 
     def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
         return self.spent(rates(ctx.rule, ctx.sizes[owner]), self.noise, Ledger.load(memory).of(owner))

@@ -11,10 +11,11 @@ import numpy as np
 from fedexp.data.dataset import Facts
 from fedexp.roles import LocalRule, Model
 from fedexp.spec import Part
-from fedexp.values import Memory, Uploads
+from fedexp.values import Columns, Memory, Uploads
 
 if TYPE_CHECKING:
     from fedexp.context import Context
+    from fedexp.privacy.ledger import Ledger
 
 Sampling = Literal["rule", "poisson", "shuffled"]  # how a client's batches are drawn: as its rule says, or for privacy
 
@@ -74,6 +75,10 @@ class Privacy(Part):
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: "Context") -> Memory:
         """Enters in the ledger that these participants took so many steps."""
         return memory
+
+    def foresee(self, asked: "Ledger", delivered: "Ledger", rounds: int, ctx: "Context") -> Columns:
+        """What its columns will say after so many rounds, in which clients were asked and delivered so often."""
+        return {}
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
         """What the aggregator may see of what arrived."""

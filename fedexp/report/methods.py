@@ -10,7 +10,7 @@ from fedexp.report.runs import Run
 
 BUNDLES = ("algorithm", "experiment")
 # These change neither what is computed nor what is measured about it.
-_INDIFFERENT = ("checkpoint_s", "pictures", "evaluation.roa", "evaluation.toa", "evaluation.rank_on")
+_INDIFFERENT = ("checkpoint_s", "keep_states", "pictures", "evaluation.roa", "evaluation.toa", "evaluation.rank_on")
 
 Options = dict[str, str]
 

@@ -13,5 +13,7 @@ from fedexp.values import Memory, Plan
 class All(Selector):
     """All N clients."""
 
+    foreseeable = True
+
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         return ctx.plan(np.arange(ctx.clients)), memory

@@ -26,6 +26,7 @@ class FedCS(Selector):
     round_s: Annotated[float, Positive] = 180.0
 
     needs_fleet = True
+    foreseeable = True
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         candidates = sample_clients(ctx.clients, self.candidates, ctx.rng("selector"))

@@ -26,6 +26,8 @@ def sample_clients(clients: int, count: int, rng: np.random.Generator) -> np.nda
 class Random(Selector):
     """A new uniform draw each round, of a `count` of clients or of a `fraction` of them."""
 
+    foreseeable = True
+
     count: Annotated[int, Range(1)] | None = None
     fraction: Annotated[float, Range(0, 1, low_open=True)] | None = None
 

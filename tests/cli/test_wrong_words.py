@@ -11,7 +11,11 @@ from fedexp import cli
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "a command must be given: run, resume, report, compare, list, data, completion; see fedexp --help"),
+        (
+            [],
+            "a command must be given: run, plan, resume, search, report, compare, verify, list, data, completion; "
+            "see fedexp --help",
+        ),
         (["rnu"], "unknown command rnu; did you mean run? (fedexp --help)"),
         (["seed=3"], "unknown command seed=3; write fedexp run seed=3 ... (fedexp --help)"),
         (["run", "--cfg", "jb"], "--cfg must be one of job, hydra, all, got jb; see fedexp run --help"),

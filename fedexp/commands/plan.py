@@ -1,0 +1,31 @@
+"""`fedexp plan [overrides] [-m] [--json]`: the words of `fedexp run`, the work left to `fedexp.planning`."""
+
+import sys
+import time
+
+from fedexp import logs
+from fedexp.endings import processes
+from fedexp.spec import ConfigError
+
+
+def act(words: list[str]) -> int:
+    """Says what a run will cost; leaves no folder."""
+    begun = time.perf_counter()
+    from fedexp.flags import parse
+
+    as_json = "--json" in words
+    flags = parse([word for word in words if word != "--json"])
+    if flags.cfg is not None or flags.info is not None:
+        raise ConfigError("plan runs nothing that --cfg or --info could show; use them with fedexp run")
+    if processes() > 1:
+        raise ConfigError("plan tries rounds in one group of processes; run it without torchrun")
+    with logs.kept():
+        logs.silence()
+        from fedexp.planning import asked, table
+        from fedexp.planning.plan import plan
+
+        loaded_s = time.perf_counter() - begun
+        wanted = asked.compose(flags)
+        found = plan(wanted.config, begun, loaded_s)
+    sys.stdout.write((table.as_json if as_json else table.table)(found, wanted))
+    return 0

@@ -1,0 +1,48 @@
+"""How much memory this process and its workers have needed at most, in megabytes."""
+
+import resource
+import sys
+from pathlib import Path
+
+import torch
+
+PROC = Path("/proc")
+
+
+def peak_mb() -> float:
+    """The most that this process has held so far."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / 1e6 if sys.platform == "darwin" else most * 1024 / 1e6
+
+
+def workers_mb(parent: int) -> float:
+    """What the children of a process hold for themselves alone, at most; a fork shares the rest with it.
+
+    0 where the system does not tell.
+    """
+    listed = PROC / str(parent) / "task" / str(parent) / "children"
+    try:
+        return sum(_own_mb(int(child)) for child in listed.read_text().split())
+    except OSError:
+        return 0.0
+
+
+def gpu_mb(device: torch.device) -> float | None:
+    """The most that tensors have taken of a GPU; None on a CPU."""
+    return torch.cuda.max_memory_allocated(device) / 1e6 if device.type == "cuda" else None
+
+
+def _own_mb(process: int) -> float:
+    """Pages of its own, and what it has given back of its peak."""
+    try:
+        parts = _kilobytes(PROC / str(process) / "smaps_rollup")
+        status = _kilobytes(PROC / str(process) / "status")
+    except OSError:  # it has ended, or is not ours to look at
+        return 0.0
+    own = parts.get("Private_Clean", 0) + parts.get("Private_Dirty", 0)
+    return (own + status.get("VmHWM", 0) - status.get("VmRSS", 0)) * 1024 / 1e6
+
+
+def _kilobytes(path: Path) -> dict[str, int]:
+    words = (line.split() for line in path.read_text().splitlines())
+    return {word[0].rstrip(":"): int(word[1]) for word in words if len(word) == 3 and word[2] == "kB"}

@@ -1,0 +1,191 @@
+"""What is foretold without training is what the run then tells; and nothing is left behind."""
+
+import csv
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fedexp.cli import main
+
+MADE = (
+    "dataset=synthetic",
+    "dataset.train_size=240",
+    "dataset.test_size=50",
+    "scenario.clients=8",
+    "scenario.participants=3",
+    "federation=dirichlet",
+    "local.batch_size=4",
+    "rounds=9",
+    "engine=loop",
+    "engine.workers=1",
+    "pictures=false",
+)
+PRIVATE = ("privacy.clip=1", "privacy.noise_multiplier=2", "privacy.delta=1e-2")
+FLEET = ("fleet=simulated", "fleet.dropout=0.3")
+
+
+@pytest.fixture(autouse=True)
+def _short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rounds tried and no more, in an empty folder; temporary files in one of the test's own."""
+    monkeypatch.setattr("fedexp.planning.probe.PATIENCE_S", 0.0)
+    temporary, here = tmp_path / "temporary", tmp_path / "here"
+    temporary.mkdir()
+    here.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.chdir(here)
+
+
+@pytest.fixture
+def planned(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    def plan(*words: str) -> dict[str, Any]:
+        capsys.readouterr()
+        assert main(["plan", "--json", *MADE, *words]) == 0
+        assert list(Path.cwd().iterdir()) == []
+        assert list((tmp_path / "temporary").glob("fedexp*")) == []
+        return json.loads(capsys.readouterr().out)
+
+    return plan
+
+
+def run(*words: str) -> tuple[list[dict[str, str]], dict[str, Any]]:
+    """The lines of the real run and its summary."""
+    assert main(["run", *MADE, *words, "hydra.run.dir=run"]) == 0
+    with Path("run/metrics.csv").open() as table:
+        lines = list(csv.DictReader(table))
+    return lines, json.loads(Path("run/summary.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        FLEET,
+        ("selector=fedcs", "selector.round_s=40", *FLEET),
+        ("selector=hybridfl", "selector.round_s=40", *FLEET),
+        ("aggregator=secure_mean", "selector.count=7"),
+        ("local=scaffold",),
+        ("privacy=dp_sgd", *PRIVATE),
+        ("privacy=client_local", "scenario.malicious=4", *PRIVATE, *FLEET),
+        ("privacy=client_central", "aggregator.weighting=uniform", *PRIVATE),
+        ("privacy=dp_sgd", *PRIVATE, "stop=privacy_budget", "stop.epsilon=0.7"),
+        ("stop=simulated_time", "stop.minutes=0.1", *FLEET),
+    ],
+    ids=" ".join,
+)
+def test_what_the_seed_decides_is_exact(planned: Callable[..., dict[str, Any]], words: tuple[str, ...]):
+    told = planned(*words)
+    lines, summary = run(*words)
+    assert told["sent"]["known"]
+    assert not told["at_most"]
+    assert told["rounds"] == len(lines)
+    assert (len(lines) < 9) == any(word.startswith("stop=") for word in words)
+    assert told["reason"] == summary["stopped"]
+    assert told["sent"]["mb_down"] == sum(float(line["mb_down"]) for line in lines)
+    assert told["sent"]["mb_up"] == sum(float(line["mb_up"]) for line in lines)
+    assert told["sent"]["sim_s"] == (float(lines[-1]["sim_s"]) if lines[-1]["sim_s"] else None)
+    if any(word.startswith("privacy=") for word in words):
+        for name, value in told["epsilon"].items():
+            assert value == summary["privacy"][f"epsilon_{name}"]
+    else:
+        assert told["epsilon"] is None
+
+
+def test_the_engine_is_the_one_that_runs(planned: Callable[..., dict[str, Any]]):
+    told, (_, summary) = planned("engine=auto"), run("engine=auto")
+    assert told["engine"] == summary["engine"] | {"reason": told["engine"]["reason"]}
+    assert told["device"] == summary["device"]
+
+
+def test_what_a_selector_learns_is_an_estimate_and_epsilon_a_bound(planned: Callable[..., dict[str, Any]]):
+    told = planned("selector=oort")
+    assert not told["sent"]["known"]
+    assert told["sent"]["mb_down"] == pytest.approx(9 * 3 * planned()["sent"]["mb_down"] / (9 * 3))
+    private = (*PRIVATE, "privacy=dp_sgd", "evaluation.validation=true")
+    exact = planned(*private)["epsilon"]
+    bound = planned(*private, "selector=greedyfed", "selector.count=3")["epsilon"]
+    assert bound["pld"] > exact["pld"]
+    assert bound == planned(*private, "selector=all")["epsilon"]  # as if everybody took part in every round
+
+
+def test_a_rule_that_looks_at_accuracy_may_end_it_earlier(planned: Callable[..., dict[str, Any]]):
+    told = planned("stop=target", "stop.accuracy=1.0", "local.lr=1e-6")
+    assert (told["rounds"], told["at_most"], told["tried"]) == (9, True, 2)
+    over = planned("stop=target", "stop.accuracy=0.0")
+    assert (over["rounds"], over["at_most"], over["tried"]) == (1, False, 1)
+    assert over["reason"].endswith("reached 0")
+
+
+def test_workers_and_one_round(planned: Callable[..., dict[str, Any]]):
+    told = planned("engine.workers=2", "rounds=1")
+    assert (told["rounds"], told["tried"], told["engine"]["workers"]) == (1, 1, 2)
+    assert told["memory_mb"] > 50
+
+
+def test_short_rounds_are_tried_longer(planned: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fedexp.planning.probe.PATIENCE_S", 1e9)
+    monkeypatch.setattr("fedexp.planning.probe.MOST", 5)
+    assert planned("evaluation.every=4")["tried"] == 7
+
+
+def test_the_folder_is_weighed(planned: Callable[..., dict[str, Any]]):
+    words = ("keep_states=2", "rounds=8")
+    told = planned(*words)["disk_mb"]
+    run(*words)
+    left = (path for path in Path("run").rglob("*") if path.is_file() and ".hydra" not in path.parts)
+    assert told == pytest.approx(sum(path.stat().st_size for path in left) / 1e6, rel=0.1)
+
+
+def test_the_table(capsys: pytest.CaptureFixture[str]):
+    assert main(["plan", *MADE, "privacy=dp_sgd", *PRIVATE, *FLEET]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:16].strip() for line in lines] == [
+        *(
+            "engine",
+            "device",
+            "rounds",
+            "host time",
+            "peak memory",
+            "sent down, up",
+            "simulated time",
+            "epsilon",
+            "disk",
+        )
+    ]
+    assert lines[0] == "engine          loop: as asked"
+    assert lines[2] == "rounds          9, 2 of them tried"
+    assert lines[7].endswith(" (RDP) at delta 0.01 (exact)")
+
+
+def test_a_sweep_is_planned_by_its_first_point(capsys: pytest.CaptureFixture[str]):
+    assert main(["plan", "-m", *MADE, "seed=3,4", "local.lr=0.1,0.2,0.3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("sweep ")
+    assert lines[0].endswith("6 points, each as costly as the first: seed=3 local.lr=0.1")
+    assert lines[5].startswith("all points ")
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (("selector.cout=3",), "unknown key selector.cout; did you mean selector.count?"),
+        (("stop=simulated_time",), "stop=simulated_time needs a simulated clock, but the fleet has none; "),
+        (("--cfg", "job"), "plan runs nothing that --cfg or --info could show; use them with fedexp run"),
+        (("-m", "local.lr=0.1,-1"), "point 1 (local.lr=-1): local.lr must be "),
+    ],
+)
+def test_what_a_run_refuses_is_refused(words: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]):
+    assert main(["plan", *words]) == 2
+    assert capsys.readouterr().err.startswith(f"fedexp: {complaint}")
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_help(capsys: pytest.CaptureFixture[str]):
+    assert main(["plan", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: fedexp plan [group=option] [key=value] [-m] [--json]\n")
+    assert main(["--help"]) == 0
+    assert "fedexp plan " in capsys.readouterr().out

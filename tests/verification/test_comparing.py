@@ -1,0 +1,51 @@
+"""Two lines of a round: what counts as the same."""
+
+import pytest
+import torch
+
+from fedexp.digests import digest
+from fedexp.values import Layout, Weights
+from fedexp.verification.comparing import alike, first_difference, other_surroundings
+
+
+@pytest.mark.parametrize(
+    ("written", "replayed", "tolerance", "same"),
+    [
+        ("0.5", "0.5", 0.0, True),
+        ("0.5", "0.5000001", 0.0, False),
+        ("0.50", "0.5", 0.0, True),  # a spreadsheet wrote it
+        ("0.5", "0.5000001", 1e-3, True),
+        ("0.5", "0.502", 1e-3, False),
+        ("2000.0", "2001.0", 1e-3, True),
+        ("2000", "2001", 1e-3, False),  # counts are equal or not
+        ("", "0.0", 1e-3, False),
+        ("nan", "0.0", 1e-3, False),
+    ],
+)
+def test_cells(written: str, replayed: str, tolerance: float, same: bool):
+    assert alike(written, replayed, tolerance) is same
+
+
+def test_clocks_and_columns_of_another_version_do_not_count():
+    written = {"round": "1", "host_s": "1.0", "gone": "3", "test_loss": "", "train_loss": "2.0"}
+    replayed = {"round": "1", "host_s": "9.0", "test_loss": "0.5", "train_loss": "2.5", "new": "1"}
+    assert first_difference(written, replayed, 0.0, blank=True) == ("train_loss", "2.0", "2.5")
+    assert first_difference(written, replayed, 0.0, blank=False) == ("test_loss", "", "0.5")
+
+
+def test_surroundings():
+    now = {"engine": "loop", "torch": "2.9"}
+    assert other_surroundings([now, now], now) is None
+    assert other_surroundings([{"torch": "2.9"}], now) is None  # what is not known does not count
+    assert other_surroundings([now, {"torch": "2.8"}, {"torch": "2.8"}], now) == "torch 2.8 then, 2.9 now"
+    assert other_surroundings([], now) == "the folder does not say where it was made"
+
+
+def test_the_sign_of_zero_and_the_split_into_models_in_a_digest():
+    def model(*values: float) -> Weights:
+        return Weights(torch.tensor(values), Layout(("w",), ((len(values),),), 1))
+
+    assert digest([model(0.0, 1.0)]) == digest([model(-0.0, 1.0)])
+    assert digest([model(0.0, 1.0)]) != digest([model(1.0, 0.0)])
+    assert digest([model(0.0, 1.0)]) != digest([model(0.0), model(1.0)])
+    assert len(digest([model(0.0)])) == 32
