@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from fedexp import catalog, folders
+from fedexp.commands.search import FLAGS as SEARCH_FLAGS
 from fedexp.conf_dir import conf_dir
 from fedexp.flags import FLAGS
 
@@ -69,22 +70,30 @@ def _keys(conf: Path, before: list[str], word: str) -> list[str]:
 
 def _resume(_: list[str], word: str) -> list[str]:
     found = (str(path.parent) for pattern in ("*/*", "multirun/*/*/*") for path in _runs(folders.OUTPUTS, pattern))
+    many = [
+        str(path.parent)
+        for one in ("multirun/*/*/multirun", "search/*/*/search")
+        for path in folders.OUTPUTS.glob(f"{one}.yaml")
+    ]
     latest = [str(folders.OUTPUTS / "latest")] if (folders.OUTPUTS / "latest").exists() else []
-    return _starting(word, [*found, *latest]) or _starting(word, _below(word))
+    return _starting(word, [*found, *many, *latest]) or _starting(word, _below(word))
 
 
 def _report(before: list[str], word: str) -> list[str]:
     if before and before[-1] == "--out":
         return _starting(word, _below(word))
-    sweeps = [str(path.parent) for path in folders.OUTPUTS.glob("multirun/*/*/multirun.yaml")]
     flag = ["--grid", "--out"] if word.startswith("-") else []
-    return _starting(word, [*_resume(before, word), *sweeps, *flag])
+    return _starting(word, [*_resume(before, word), *flag])
 
 
 def _compare(before: list[str], word: str) -> list[str]:
     if word.startswith("-"):
         return _starting(word, ["--against", "--fail-if", "--measures", "--out"])
     return _report(before, word)
+
+
+def _search(before: list[str], word: str) -> list[str]:
+    return _starting(word, SEARCH_FLAGS) if word.startswith("-") else _run(before, word)
 
 
 def _verify(before: list[str], word: str) -> list[str]:
@@ -122,6 +131,7 @@ _COMPLETERS: dict[str, Callable[[list[str], str], list[str]]] = {
     "run": _run,
     "plan": _run,
     "resume": _resume,
+    "search": _search,
     "report": _report,
     "compare": _compare,
     "verify": _verify,

@@ -1,0 +1,22 @@
+"""`fedexp resume DIR`: goes on with whatever was begun in the folder."""
+
+from pathlib import Path
+
+from fedexp import folders
+from fedexp.spec import ConfigError
+
+
+def act(words: list[str]) -> int:
+    """Continues a run, a sweep or a search."""
+    if not words or words[0].startswith("-"):
+        raise ConfigError("resume needs the folder of a run, a sweep or a search, e.g. fedexp resume outputs/latest")
+    folder, more = Path(words[0]), words[1:]
+    if not folder.is_dir():
+        raise ConfigError(f"there is no folder {folder}; resume needs that of a run, e.g. fedexp resume outputs/latest")
+    if folders.is_search(folder):
+        from fedexp.commands import search
+
+        return search.resume(folder, more)
+    from fedexp.launch import resume
+
+    return resume(folder, more)
