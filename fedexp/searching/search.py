@@ -59,7 +59,12 @@ class Search:
 
     def check(self) -> None:
         """Refuses a search that cannot work: every method at the first values, the first one at all extremes."""
-        composer, config = self.composer()
+        try:
+            self._check(*self.composer())
+        finally:
+            GlobalHydra.instance().clear()
+
+    def _check(self, composer: Composer, config: Any) -> None:
         first = [one.ends()[0] for one in self.space.dimensions]
         for number, method in enumerate(self.space.methods):
             configured(composer, config, self.point(number, [*method, *first, self.space.seeds[0]]))

@@ -125,7 +125,7 @@ def test_a_sweep_folder_given_by_hand_may_hold_no_sweep(capsys):
     assert cli.main(["run", "-m", "seed=0", "hydra.sweep.dir=many"]) == 0
     capsys.readouterr()
     assert cli.main(["run", "-m", "seed=0", "hydra.sweep.dir=many"]) == 2
-    assert complaint(capsys) == "fedexp: many already holds a sweep; fedexp resume continues it, or use another folder"
+    assert complaint(capsys) == "fedexp: many already holds a sweep; use fedexp resume many or another folder"
 
 
 def told(runs, *keys):
