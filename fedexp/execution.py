@@ -1,5 +1,7 @@
 """The outer loop: build, resume, iterate, evaluate, log, save."""
 
+import json
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,11 +15,14 @@ from fedexp.experiment import Experiment
 from fedexp.logbook import Logbook
 from fedexp.round import Row, run_round
 from fedexp.spec import ConfigError, RunError
+from fedexp.trackers.tracker import Tracker
 from fedexp.training.engine import Choice
 from fedexp.training.fork import LocalWorkers
 from fedexp.training.workers import Crew, join_torchrun, under_torchrun
 from fedexp.values import State, Uploads
 from fedexp.world import World, build_world
+
+log = logging.getLogger(__name__)
 
 Watch = Callable[[Row], None]
 
@@ -44,11 +49,30 @@ def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None) -
 
 
 def resume(folder: Path) -> None:
-    """Continues an interrupted run from its last good state; raises like `run`."""
+    """Continues an interrupted run from its last good state; of a finished one sends what its tracker lacks.
+
+    Raises like `run`.
+    """
     from fedexp.compose import read_config
 
+    config = read_config(folder)
     with folders.held(folder):
-        conduct(read_config(folder), folder)
+        if folders.is_finished(folder):
+            log.info("%s is finished: nothing is left to run", folder)
+            send(config, folder)
+        else:
+            conduct(config, folder)
+
+
+def send(config: dict[str, Any], folder: Path) -> None:
+    """Sends what the tracker of a finished run has not got, old runs and those of another tracker included."""
+    if "tracker" not in config:
+        return
+    tracker: Tracker = spec.build(config["tracker"], "tracker")
+    tracker.refuse()
+    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    facts = {name: told[name] for name in ("versions", "git", "device", "engine") if name in told}
+    tracker.follow(folder, config, lambda: facts).close(None)
 
 
 def follow(config: dict[str, Any]) -> None:

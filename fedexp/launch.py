@@ -11,7 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp import folders, logs, multirun, sweep
+from fedexp import folders, logs, multirun, retrack, sweep
 from fedexp.compose import Composer, Request, checked, dotted, plain, read_config, start
 from fedexp.conf_dir import conf_dir
 from fedexp.endings import ending, rank, shown
@@ -42,16 +42,19 @@ def launch(flags: Namespace) -> int:
 
 def resume(folder: Path, words: Sequence[str] = ()) -> int:
     """Continues the run of a folder, or the sweep."""
-    if folders.is_sweep(folder):
-        try:
+    try:
+        node = retrack.chosen([word for word in words if word.startswith(retrack.WORDS)])
+        more = [word for word in words if not word.startswith(retrack.WORDS)]
+        if folders.is_sweep(folder):
             with logs.kept():
-                multirun.resume(folder, words)
-        finally:
-            GlobalHydra.instance().clear()
-        return 0
-    if words:
-        raise ConfigError(f"a run goes on as it began; start a new one to change {words[0]}")
+                multirun.resume(folder, more, node)
+            return 0
+    finally:
+        GlobalHydra.instance().clear()
+    if more:
+        raise ConfigError(f"a run goes on as it began, but for tracker=...; start a new one to change {more[0]}")
     config = read_config(folder)
+    retrack.put(folder, node)
     from fedexp import execution
 
     with logs.kept():

@@ -40,8 +40,10 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
     _execute(Sweep(composer, config, points, launcher))
 
 
-def resume(folder: Path, words: Sequence[str]) -> None:
+def resume(folder: Path, words: Sequence[str], tracker: dict[str, Any] | None = None) -> None:
     """Runs what is missing or unfinished in the folder of a sweep; `words` may choose another launcher.
+
+    All points get the `tracker`, if one is given; what is missing of finished ones is sent.
 
     Raises:
         ConfigError: the sweep cannot be composed again as it was.
@@ -49,7 +51,7 @@ def resume(folder: Path, words: Sequence[str]) -> None:
     saved = _saved(folder)
     odd = [word for word in words if not word.startswith(("hydra/launcher=", "hydra.launcher."))]
     if odd:
-        raise ConfigError(f"a sweep goes on as it began; only hydra/launcher may be given anew, got {odd[0]}")
+        raise ConfigError(f"a sweep goes on as it began, but for hydra/launcher and tracker; got {odd[0]}")
     own = [source.path for source in saved.hydra.runtime.config_sources if source.provider == "command-line"]
     given = cast(dict[str, list[str]], OmegaConf.to_container(saved.hydra.overrides, resolve=False))
     before = [word for word in given["hydra"] if not word.startswith("hydra.sweep.dir=")]
@@ -68,7 +70,7 @@ def resume(folder: Path, words: Sequence[str]) -> None:
         raise ConfigError(
             f"{shown(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
         )
-    _execute(Sweep(composer, config, points, launcher))
+    _execute(Sweep(composer, config, points, launcher, tracker))
 
 
 def _execute(sweep: Sweep) -> None:

@@ -5,22 +5,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hydra.core.utils import configure_log
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from fedexp import folders, spec
-from fedexp.compose import Composer
+from fedexp.compose import Composer, read_config
 from fedexp.endings import ASKED_WRONGLY, shown
 from fedexp.files import write_atomically
 from fedexp.launchers.basic import Basic
 from fedexp.launchers.known import BASIC
 from fedexp.launchers.launcher import Launcher, Outcome
 from fedexp.point import TRACEBACK, live
+from fedexp.retrack import put
 from fedexp.spec import ConfigError
 from fedexp.sweep import Point, composed
 
 SHOWN = 5  # failed points that the last line names
+
+NOTHING = "fedexp.trackers.tracker.Tracker"
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +37,7 @@ class Sweep:
     config: DictConfig
     points: list[Point]
     launcher: Launcher
+    tracker: dict[str, Any] | None = None
     places: dict[Path, Point] = field(default_factory=dict)
 
     def execute(self) -> list[Outcome]:
@@ -54,7 +59,9 @@ class Sweep:
                 failed.append(Outcome(Path(self.config.hydra.sweep.dir), ASKED_WRONGLY, str(error)))
                 continue
             self.places[folder] = point
+            put(folder, self.tracker)
             if folders.is_finished(folder):
+                self._send(folder)
                 continue
             if self.launcher.aloud:
                 log.info("\t#%d : %s", point.number, " ".join(point.overrides))
@@ -70,6 +77,14 @@ class Sweep:
         if not (folder / ".hydra" / "config.yaml").is_file():
             prepare(folder, own)
         return folder
+
+    def _send(self, folder: Path) -> None:
+        """What the tracker lacks of a finished point; that it may have had all is nothing to wait for."""
+        config = read_config(folder)
+        if config.get("tracker", {}).get("_target_", NOTHING) != NOTHING:
+            from fedexp import execution
+
+            execution.send(config, folder)
 
     def _tell(self, outcome: Outcome) -> None:
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)

@@ -21,8 +21,8 @@ FAST = (
     "engine=loop",
     "engine.workers=1",
     "pictures=false",
-    "tracker.patience_s=60",
 )
+PATIENT = "tracker.patience_s=60"
 
 
 def ask(database: Path, question: str) -> list[tuple]:
@@ -41,7 +41,18 @@ def rounds_of(database: Path, metric: str = "test_loss") -> list[int]:
 
 def run(*words: str, folder: str = "run", code: int = 0) -> Path:
     """A run in this process."""
-    assert main(["run", *FAST, *words, f"hydra.run.dir=outputs/{folder}"]) == code
+    assert (
+        main(
+            [
+                "run",
+                *FAST,
+                *([PATIENT] if "tracker=none" not in words else []),
+                *words,
+                f"hydra.run.dir=outputs/{folder}",
+            ]
+        )
+        == code
+    )
     return Path("outputs") / folder
 
 

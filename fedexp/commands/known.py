@@ -28,11 +28,12 @@ COMMANDS = {
         "--json: all numbers for programs.\n",
     ),
     "resume": Command(
-        "resume DIR [hydra/launcher=...]",
+        "resume DIR [tracker=...] [hydra/launcher=...]",
         "continue a run, or what a sweep or a search lacks",
         "\nDIR is a run folder, or the folder of a sweep (fedexp run -m): then its missing, unfinished and failed\n"
         "points are run and nothing else, where hydra/launcher says (default: where they began). Or it is the folder\n"
-        "of a search, which may be worked on by several processes at once (--jobs N).\n",
+        "of a search, which may be worked on by several processes at once (--jobs N). tracker=mlflow sends there what\n"
+        "has not arrived, also of runs and sweeps that are finished.\n",
     ),
     "search": Command(
         "search key=interval(A,B) [...] [--trials N]",

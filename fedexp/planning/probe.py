@@ -19,6 +19,7 @@ from fedexp.planning.footprint import gpu_mb, peak_mb, workers_mb
 from fedexp.planning.rehearsal import trains_together, work
 from fedexp.progress import Silent
 from fedexp.round import Row
+from fedexp.trackers.tracker import Tracker
 from fedexp.values import State, Uploads
 from fedexp.world import World
 
@@ -66,7 +67,8 @@ class Findings:
 
 def probe(exp: Experiment, world: World, config: dict[str, Any]) -> Findings:
     """Tries two rounds, and more while they are short; leaves nothing behind."""
-    exp = replace(exp, evaluation=replace(exp.evaluation, every=1), checkpoint_s=float("inf"), keep_states=0)
+    evaluation = replace(exp.evaluation, every=1)
+    exp = replace(exp, evaluation=evaluation, checkpoint_s=float("inf"), keep_states=0, tracker=Tracker())
     with TemporaryDirectory(prefix="fedexp-plan-") as name:
         folder, found = Path(name), Findings()
         with Logbook(folder, exp, world, config, world.beginning(), Silent()) as logbook:

@@ -91,7 +91,7 @@ def test_a_sweep_goes_on_as_it_began(capsys):
     (own / "mine.yaml").write_text("# @package _global_\n# Mine\nrounds: 3\n")
     assert cli.main(["run", "-m", "seed=0,1", "experiment=mine", "-cd", "own", "hydra.sweep.dir=many"]) == 0
     assert cli.main(["resume", "many", "seed=5"]) == 2
-    told = "fedexp: a sweep goes on as it began; only hydra/launcher may be given anew, got seed=5\n"
+    told = "fedexp: a sweep goes on as it began, but for hydra/launcher and tracker; got seed=5\n"
     assert capsys.readouterr().err == told
     assert cli.main(["resume", "many", "hydra.mode=RUN"]) == 2
     assert capsys.readouterr().err == told.replace("seed=5", "hydra.mode=RUN")

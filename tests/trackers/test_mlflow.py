@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tracking import FAST, Server, ask, rounds_of, run, said, start_and_kill, wait_until
+from tracking import FAST, PATIENT, Server, ask, rounds_of, run, said, start_and_kill, wait_until
 
 from fedexp.cli import main
 from fedexp.logbook import Logbook
@@ -82,7 +82,9 @@ def test_a_server_that_never_answers_holds_up_nothing():
 
 
 def test_without_a_server_a_killed_run_has_every_round_once(database: Path, tmp_path: Path):
-    folder = start_and_kill(tmp_path / "outputs" / "run", *FAST, "tracker=mlflow", "rounds=300", "checkpoint_s=0.2")
+    folder = start_and_kill(
+        tmp_path / "outputs" / "run", *FAST, PATIENT, "tracker=mlflow", "rounds=300", "checkpoint_s=0.2"
+    )
     with memo.alone(folder, 10):  # what the run had started has gone with it
         before = memo.load(folder, "mlflow")
     assert 0 < before.round < 300
@@ -97,7 +99,7 @@ def test_points_of_a_sweep_that_run_at_once_are_children_of_one_run(database: Pa
     sweep = tmp_path / "outputs" / "multirun" / "today"
     sweep.mkdir(parents=True)
     (sweep / "multirun.yaml").write_text(yaml.safe_dump({}))
-    command = [sys.executable, "-m", "fedexp.cli", "run", *FAST, "tracker=mlflow", "rounds=20"]
+    command = [sys.executable, "-m", "fedexp.cli", "run", *FAST, PATIENT, "tracker=mlflow", "rounds=20"]
     points = [subprocess.Popen([*command, f"hydra.run.dir={sweep / name}"], stdout=subprocess.DEVNULL) for name in "01"]
     assert [point.wait(120) for point in points] == [0, 0]
     assert rounds_of(database) == sorted([*range(1, 21), *range(1, 21)])
@@ -113,7 +115,7 @@ def test_points_of_a_sweep_that_run_at_once_are_children_of_one_run(database: Pa
 
 
 def test_a_sweep_from_the_command_line(database: Path):
-    words = ("-m", *FAST, "tracker=mlflow", "rounds=1", "seed=1", "hydra.sweep.dir=outputs/sweep")
+    words = ("-m", *FAST, PATIENT, "tracker=mlflow", "rounds=1", "seed=1", "hydra.sweep.dir=outputs/sweep")
     assert main(["run", *words]) == 0
     names = [name for (name,) in ask(database, "select name from runs")]
     assert names == ["sweep", "sweep/0"]

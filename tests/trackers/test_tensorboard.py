@@ -1,13 +1,15 @@
 """The event files, read back as TensorBoard reads them."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from command_line import python
-from tracking import run, said
+from tracking import FAST, PATIENT, run, said
 
 from fedexp.cli import main
 from fedexp.trackers import memo
@@ -70,3 +72,36 @@ def test_what_was_written_and_not_noted_is_written_once_again():
 def test_the_size_of_a_picture():
     header = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + b"\0\0\x05\xdc" + b"\0\0\x02\x58" + b"\x08\x06"
     assert size(header) == (1500, 600)
+
+
+def test_what_ended_without_a_tracker_may_get_one():
+    """A run of earlier days: no tracker in its config, a summary that must stay as it is."""
+    folder = run("rounds=3", "tracker=none")
+    config = folder / ".hydra" / "config.yaml"
+    content = yaml.safe_load(config.read_text())
+    del content["tracker"]
+    config.write_text(yaml.safe_dump(content))
+    summary = (folder / "summary.json").read_bytes()
+    assert main(["resume", str(folder)]) == 0
+    assert not (folder / "tensorboard").exists()
+    assert main(["resume", str(folder), "tracker=tensorboard", PATIENT]) == 0
+    found = read(folder)
+    assert [step for step, _ in found["scalars"]["test_loss"]] == [1, 2, 3]
+    assert "| versions.torch |" in found["texts"]["tags"]
+    assert (folder / "summary.json").read_bytes() == summary
+
+
+def test_a_sweep_and_all_that_is_missing_of_it_may_get_one():
+    many = Path("outputs/many")
+    words = (*FAST, "tracker=none", "rounds=2", "seed=0,1", f"hydra.sweep.dir={many}")
+    assert main(["run", "-m", *words]) == 0
+    shutil.rmtree(many / "1")
+    assert main(["resume", str(many), "tracker=tensorboard", PATIENT]) == 0
+    for point in ("0", "1"):
+        assert [step for step, _ in read(many / point)["scalars"]["test_loss"]] == [1, 2]
+
+
+def test_only_trackers_that_exist():
+    folder = run("rounds=1", "tracker=none")
+    assert main(["resume", str(folder), "tracker=tensorbord"]) == 2
+    assert main(["resume", str(folder), "seed=3"]) == 2
