@@ -9,7 +9,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 
 BASIC = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # the default, which Hydra itself configures
-_SUBMITIT = {"timeout_min": 60, "cpus_per_task": 1, "gpus_per_node": 0, "parameters": {}}
+_SUBMITIT = {"timeout_min": 60, "cpus_per_task": 1, "gpus_per_node": 0, "parameters": None}
 LAUNCHERS: dict[str, dict[str, Any]] = {
     "joblib": {"_target_": "fedexp.launchers.joblib.Joblib", "jobs": "${usable_cores:}"},
     "submitit_local": {

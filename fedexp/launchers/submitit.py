@@ -3,9 +3,10 @@
 The cluster's nodes and this machine must share the folder of the sweep, the data and the Python environment.
 """
 
+import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,10 +26,14 @@ class Submitit(Launcher):
     timeout_min: Annotated[int, Range(1)]
     cpus_per_task: Annotated[int, Range(1)] = 1
     gpus_per_node: Annotated[int, Range(0)] = 0
-    parameters: dict = field(default_factory=dict)
+    parameters: dict | None = None
 
     def refuse(self) -> None:
         needed("submitit", "slurm", f"hydra/launcher=submitit_{self.cluster}")
+        if self.cluster == "slurm" and shutil.which("srun") is None:
+            raise ConfigError(
+                "hydra/launcher=submitit_slurm needs Slurm, but there is no srun here; try submitit_local"
+            )
 
     def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
         """Jobs are cancelled when this process is interrupted; when it is killed they go on by themselves."""
@@ -49,14 +54,11 @@ class Submitit(Launcher):
     def _executor(self, logs: Path) -> Any:
         import submitit
 
-        try:
-            executor = submitit.AutoExecutor(folder=logs, cluster=self.cluster)
-        except RuntimeError as error:  # no Slurm on this machine
-            raise ConfigError(f"hydra/launcher=submitit_{self.cluster} cannot work here: {error}") from error
+        executor = submitit.AutoExecutor(folder=logs, cluster=self.cluster)
         own = {"timeout_min": self.timeout_min, "cpus_per_task": self.cpus_per_task, "name": "fedexp"}
         gpus = {"gpus_per_node": self.gpus_per_node} if self.gpus_per_node else {}
         try:
-            executor.update_parameters(**own, **gpus, **self.parameters)
+            executor.update_parameters(**own, **gpus, **(self.parameters or {}))
         except (AssertionError, NameError, TypeError) as error:
             raise ConfigError(f"hydra.launcher.parameters must be what submitit knows: {error}") from error
         return executor

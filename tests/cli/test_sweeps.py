@@ -111,6 +111,10 @@ def test_a_sweep_goes_on_as_it_began(capsys):
             ("hydra/launcher=joblib", "hydra.launcher.job=1"),
             "unknown key hydra.launcher.job; did you mean hydra.launcher.jobs?",
         ),
+        (
+            ("hydra/launcher=submitit_slurm", "hydra.launcher.parameters={slurm_partition: gpu}"),
+            "hydra/launcher=submitit_slurm needs Slurm, but there is no srun here; try submitit_local",
+        ),
         (("hydra/launcher=jolib",), "unknown option hydra/launcher=jolib; did you mean joblib?"),
     ],
 )
