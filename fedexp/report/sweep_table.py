@@ -28,6 +28,7 @@ _UNRANKED = {
     "(or evaluation.rank_on=test)",
     "test": "not ranked: no finished run has a test_loss",
 }
+_TOO_SHORT = "not ranked: the area under a curve needs at least two evaluated rounds"
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,8 @@ def conclude(folder: Path, on: On = "validation") -> str:
         sweep_bars.draw(folder / "sweep.png", bars(table, f"{on}_loss AUC"), title)
         lines += _warnings(table, points, on)
     else:
-        lines.append(_UNRANKED[on])
+        measured = any(not np.isnan(point.column(f"{on}_loss")).all() for point in points)
+        lines.append(_TOO_SHORT if measured else _UNRANKED[on])
     return "\n".join(lines) + "\n"
 
 
