@@ -88,7 +88,9 @@ def test_without_a_validation_loss_nothing_is_ranked_and_the_test_data_stay_out(
 
 def test_one_round_encloses_no_area(make_run, tmp_path):
     for number in range(2):
-        make_run(f"sweep/{number}", metrics={"validation_loss": [1.0]}, overrides=[f"a={number}", *FIXED])
+        make_run(
+            f"sweep/{number}", accuracy=[0.5], metrics={"validation_loss": [1.0]}, overrides=[f"a={number}", *FIXED]
+        )
     told = sweep_table.conclude(tmp_path / "sweep")
     assert told.endswith("not ranked: the area under a curve needs at least two evaluated rounds\n")
 
