@@ -84,6 +84,18 @@ def test_points_in_folders_of_other_names(runs):
     assert [str(folder) for _, folder in runs.calls[2:]] == ["many/seed=0"]
 
 
+def test_a_folder_named_by_a_seed_is_not_that_of_the_point_of_this_number(runs):
+    assert cli.main(["run", "-m", "seed=1,0", "hydra.sweep.dir=many", "hydra.sweep.subdir=${seed}"]) == 0
+    assert [(config["seed"], str(folder)) for config, folder in runs.calls] == [(1, "many/1"), (0, "many/0")]
+
+
+def test_two_points_in_one_folder_are_told_of(runs, capsys):
+    assert cli.main(["run", "-m", "seed=1,0", "hydra.sweep.dir=many", "hydra.sweep.subdir=one"]) == 1
+    assert [config["seed"] for config, _ in runs.calls] == [1]
+    told = "failed: point 1 (seed=0): its folder is that of point 0, many/one; hydra.sweep.subdir must differ"
+    assert told in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("runs")
 def test_a_sweep_goes_on_as_it_began(capsys):
     own = Path("own/experiment")
