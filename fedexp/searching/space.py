@@ -63,6 +63,8 @@ def read(words: Sequence[str], parse: Callable[[], OverridesParser] = OverridesP
         ConfigError: nothing is searched, or a range cannot be.
     """
     last = {one.get_key_element(): one for one in parse().parse_overrides(list(words))}
+    if "seed" in last and _searched(last["seed"]):
+        raise ConfigError(f"seeds are listed, not searched: seed=0,1,2; got {last['seed'].input_line}")
     dimensions = tuple(_dimension(one) for one in last.values() if _searched(one))
     if not dimensions:
         raise ConfigError(

@@ -50,6 +50,33 @@ def test_a_failing_point_is_named_and_the_others_go_on(monkeypatch, capsys):
     assert not Path("many/0/traceback.txt").exists()
 
 
+def test_a_full_disk_is_told_of_in_one_line(runs, monkeypatch, capsys):
+    def full(path, content):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("fedexp.multirun.write_atomically", full)
+    assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 1
+    assert complaint(capsys) == "fedexp: [Errno 28] No space left on device: 'many/multirun.yaml'"
+    assert not runs.calls
+
+
+def test_the_reason_of_a_failure_may_find_no_room(monkeypatch, capsys):
+    def full(path, content):
+        raise OSError(28, "No space left on device", str(path))
+
+    ending_with(monkeypatch, execution.RunError("not finite"), at_seed=0)
+    monkeypatch.setattr("fedexp.point.write_atomically", full)
+    assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 1
+    assert "1 of 2 points failed: many/0" in capsys.readouterr().err
+    assert Path("many/1/summary.json").exists()
+
+
+def test_an_interrupted_sweep_says_how_it_goes_on(monkeypatch, capsys):
+    ending_with(monkeypatch, KeyboardInterrupt(), at_seed=1)
+    assert cli.main(["run", "-m", "seed=0,1,2", "hydra.sweep.dir=many"]) == 130
+    assert complaint(capsys) == "fedexp: interrupted; continue with: fedexp resume many"
+
+
 def test_resume_runs_what_is_missing_and_nothing_else(monkeypatch, capsys):
     recorder = ending_with(monkeypatch, execution.RunError("not finite"), at_seed=1)
     assert cli.main(["run", "-m", "seed=0,1,2", "rounds=5", "hydra.sweep.dir=many"]) == 1
