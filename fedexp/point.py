@@ -35,12 +35,11 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome
         return Outcome(folder, 0)
     place = Path(shown(folder))
     try:
-        with logs.kept(), nullcontext() if aloud else _silence():
-            with ending(place):
-                logs.log_to(place, console=aloud)
-                from fedexp import execution
+        with logs.kept(), nullcontext() if aloud else _silence(), ending(place):
+            logs.log_to(place, console=aloud)
+            from fedexp import execution
 
-                execution.complete(read_config(place), place)
+            execution.complete(read_config(place), place)
     except Stopped as stop:
         if stop.code == INTERRUPTED:
             raise

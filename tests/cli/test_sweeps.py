@@ -51,7 +51,7 @@ def test_a_failing_point_is_named_and_the_others_go_on(monkeypatch, capsys):
 
 
 def test_a_full_disk_is_told_of_in_one_line(runs, monkeypatch, capsys):
-    def full(path, content):
+    def full(path, _):
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr("fedexp.multirun.write_atomically", full)
@@ -61,7 +61,7 @@ def test_a_full_disk_is_told_of_in_one_line(runs, monkeypatch, capsys):
 
 
 def test_the_reason_of_a_failure_may_find_no_room(monkeypatch, capsys):
-    def full(path, content):
+    def full(path, _):
         raise OSError(28, "No space left on device", str(path))
 
     ending_with(monkeypatch, execution.RunError("not finite"), at_seed=0)
