@@ -91,9 +91,7 @@ def run(
 def _alone() -> Iterator[None]:
     """What is lent to a run is the process's, so that threads would take it from each other."""
     if not _LENT.acquire(blocking=False):
-        raise ConfigError(
-            "run makes one run at a time in a process, but another thread is at it; start processes"
-        )
+        raise ConfigError("run makes one run at a time in a process, but another thread is at it; start processes")
     try:
         yield
     finally:

@@ -47,6 +47,8 @@ def test_ends_are_written_as_overrides_are():
         ("local.lr=0.1", "a search must vary something"),
         ("local.lr=0.1,0.2", "a search must vary something"),
         ("local.lr=tag(log,interval(0,1))", "above 0 with log; got"),
+        ("selector=glob(*)", "by choice, interval or range; got selector=glob"),
+        ("local.lr=tag(log,range(0.1,1,step=0.1))", "cannot be searched in steps with log; use interval"),
         ("seed=range(0,3)", "seeds are listed, not searched: seed=0,1,2; got"),
         ("local.lr=interval(1,1)", "from a smaller to a larger value"),
         ("local.lr=tag(square,interval(1,2))", "has the tag square; a search knows log alone"),
