@@ -8,8 +8,8 @@ from importlib import import_module
 
 from fedexp import __version__
 from fedexp.commands.known import COMMANDS
-from fedexp.endings import ASKED_WRONGLY, INTERRUPTED, Stopped, complain, full_error
-from fedexp.spec import ConfigError, nearest
+from fedexp.endings import ASKED_WRONGLY, FAILED, INTERRUPTED, Stopped, complain, full_error
+from fedexp.spec import ConfigError, RunError, nearest
 
 HELP = """\
 usage: fedexp COMMAND ...
@@ -28,17 +28,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _dispatch(list(sys.argv[1:] if argv is None else argv))
     except Stopped as stop:
         return stop.report()
-    except ConfigError as error:
-        if full_error():
-            traceback.print_exc()
-        complain(str(error))
-        return ASKED_WRONGLY
     except KeyboardInterrupt:
         complain("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except (ConfigError, RunError, OSError) as error:  # OSError: a full disk, a folder that cannot be written to
+        if full_error():
+            traceback.print_exc()
+        complain(str(error))
+        return ASKED_WRONGLY if isinstance(error, ConfigError) else FAILED
 
 
 def _environment() -> None:

@@ -43,6 +43,18 @@ def ending(folder: Path | None, point: str = "") -> Iterator[None]:
         raise _logged(Stopped(FAILED, what, unexpected=True), error) from error
 
 
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Says of an interrupted sweep or search that the whole of it can go on, not only the run that was cut."""
+    try:
+        yield
+    except (KeyboardInterrupt, Stopped) as error:
+        if isinstance(error, Stopped) and error.code != INTERRUPTED:
+            raise
+        told = f"interrupted; continue with: fedexp resume {shown(folder)}"
+        raise Stopped(INTERRUPTED, told) from error
+
+
 def complain(message: str) -> None:
     """Writes one line on stderr; under torchrun it says which process speaks."""
     speaker = f"fedexp (rank {rank()})" if rank() else "fedexp"

@@ -12,7 +12,7 @@ from fedexp import folders, sweep
 from fedexp.checkpoint import differing
 from fedexp.compose import COMPOSING, Composer, Request, start
 from fedexp.conf_dir import conf_dir
-from fedexp.endings import FAILED, Stopped, processes, shown
+from fedexp.endings import FAILED, Stopped, processes, resumable, shown
 from fedexp.files import write_atomically
 from fedexp.spec import ConfigError
 from fedexp.sweeping import Sweep, launcher_of, verdict
@@ -75,7 +75,8 @@ def resume(folder: Path, words: Sequence[str], tracker: dict[str, Any] | None = 
 
 def _execute(sweep: Sweep) -> None:
     folder = Path(sweep.config.hydra.sweep.dir)
-    failed = sweep.execute()
+    with resumable(folder):
+        failed = sweep.execute()
     _conclude(folder, sweep.config.evaluation.rank_on)
     if failed:
         raise Stopped(FAILED, verdict(failed, len(sweep.points), folder))

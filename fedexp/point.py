@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from fedexp import cores, folders, logs
@@ -35,18 +35,18 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome
         return Outcome(folder, 0)
     place = Path(shown(folder))
     try:
-        with logs.kept(), nullcontext() if aloud else _silence():
+        with logs.kept(), nullcontext() if aloud else _silence(), ending(place):
             logs.log_to(place, console=aloud)
-            with ending(place):
-                from fedexp import execution
+            from fedexp import execution
 
-                execution.complete(read_config(place), place)
+            execution.complete(read_config(place), place)
     except Stopped as stop:
         if stop.code == INTERRUPTED:
             raise
         cause = stop.__cause__
         if cause is not None:
-            write_atomically(folder / TRACEBACK, "".join(traceback.format_exception(cause)).encode())
+            with suppress(OSError):  # a full disk, which must not keep the other points
+                write_atomically(folder / TRACEBACK, "".join(traceback.format_exception(cause)).encode())
         return Outcome(folder, stop.code, stop.message)
     (folder / TRACEBACK).unlink(missing_ok=True)
     return Outcome(folder, 0, seconds=time.perf_counter() - begun)

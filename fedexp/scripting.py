@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ConfigError", "Finished", "RunError", "run"]
 
+_LENT = threading.RLock()
 _PLAIN = re.compile(r"[\w./@:+-]+")
 _SWEEPS = "sweeps are for the command line (fedexp run -m ...), or call run once for each value"
 
@@ -76,13 +78,24 @@ def run(
     if folder is not None:
         words.append(_word("hydra.run.dir", fspath(folder)))
     own = Path(config_dir) if config_dir is not None else None
-    with isolated(), _plain_errors():
+    with _alone(), isolated(), _plain_errors():
         _refuse_company()
         _refuse_flags(words)
         composer = start(Request(conf_dir(), words, config_dir=own))
         _refuse_sweeps(composer, words)
         place = single(composer, Request(conf_dir(), words, config_dir=own), console=not quiet)
     return Finished(place, json.loads((place / "summary.json").read_text(encoding="utf-8")))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """What is lent to a run is the process's, so that threads would take it from each other."""
+    if not _LENT.acquire(blocking=False):
+        raise ConfigError("run makes one run at a time in a process, but another thread is at it; start processes")
+    try:
+        yield
+    finally:
+        _LENT.release()
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydra.core.utils import configure_log
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -22,6 +22,7 @@ from fedexp.retrack import put
 from fedexp.spec import ConfigError
 from fedexp.sweep import Point, composed
 
+NUMBER = "${hydra.job.num}"
 SHOWN = 5  # failed points that the last line names
 
 NOTHING = "fedexp.trackers.tracker.Tracker"
@@ -55,7 +56,9 @@ class Sweep:
         for point in self.points:
             try:
                 folder = self._place(point)
+                self._refuse_shared(folder, point)
             except ConfigError as error:
+                log.error("failed: %s%s", point, error)
                 failed.append(Outcome(Path(self.config.hydra.sweep.dir), ASKED_WRONGLY, str(error)))
                 continue
             self.places[folder] = point
@@ -68,15 +71,29 @@ class Sweep:
             yield folder
 
     def _place(self, point: Point) -> Path:
-        """The folder of a point, with the config in it that makes it what it is."""
+        """The folder of a point, with the config in it that makes it what it is.
+
+        A point whose folder has its number need not be composed to find it; under another name, 1 may be seed 1.
+        """
         known = Path(self.config.hydra.sweep.dir).absolute() / str(point.number)
-        if (known / ".hydra" / "config.yaml").is_file():
+        if self._numbered() and (known / ".hydra" / "config.yaml").is_file():
             return known
         own = composed(self.composer, self.config, point)
         folder = (Path(own.hydra.sweep.dir) / str(own.hydra.sweep.subdir)).absolute()
         if not (folder / ".hydra" / "config.yaml").is_file():
             prepare(folder, own)
         return folder
+
+    def _refuse_shared(self, folder: Path, point: Point) -> None:
+        if folder in self.places:
+            number = self.places[folder].number
+            raise ConfigError(
+                f"its folder is that of point {number}, {shown(folder)}; hydra.sweep.subdir must differ for every point"
+            )
+
+    def _numbered(self) -> bool:
+        asked = cast(dict[str, Any], OmegaConf.to_container(self.config.hydra.sweep, resolve=False))
+        return asked["subdir"] == NUMBER
 
     def _send(self, folder: Path) -> None:
         """What the tracker lacks of a finished point; that it may have had all is nothing to wait for."""

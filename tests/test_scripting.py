@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
 
@@ -130,6 +131,22 @@ def test_the_process_is_as_it_was(tmp_path: Path):
     root.removeHandler(own)
     own.close()
     assert (tmp_path / "own.log").read_text() == "still heard\n"
+
+
+def test_one_run_at_a_time_in_a_process(monkeypatch: pytest.MonkeyPatch):
+    told: list[str] = []
+
+    def meanwhile(*_: object) -> None:
+        with ThreadPoolExecutor(1) as pool, pytest.raises(ConfigError, match="another thread is at it") as caught:
+            pool.submit(run, *TINY, quiet=True).result()
+        told.append(str(caught.value))
+        raise RunError("seen")
+
+    monkeypatch.setattr(execution, "run", meanwhile)
+    for _ in range(2):
+        with pytest.raises(RunError, match="seen"):
+            run(*TINY, quiet=True)
+    assert len(told) == 2
 
 
 def test_inside_an_application_of_hydra(tmp_path: Path):

@@ -117,11 +117,22 @@ def _runs(side: Side) -> "list[Run]":
     found, _ = runs.collect(side.folders, "compare")
     for key, value in side.picks.items():
         values = [methods.options(run).get(key, methods.value_text(run.config.get(key))) for run in found]
-        if value not in values:
+        picked = [
+            run for run, own in zip(found, values, strict=True) if own == value or _is(run.config.get(key), value)
+        ]
+        if not picked:
             there = ", ".join(sorted(set(values)))
             raise ConfigError(f"no run below {', '.join(map(str, side.folders))} has {key}={value}; there: {there}")
-        found = [run for run, own in zip(found, values, strict=True) if own == value]
+        found = picked
     return found
+
+
+def _is(number: object, text: str) -> bool:
+    """Whether a text is this number, which may be written in many ways (0.10, 1e-1) and is shown with fewer digits."""
+    try:
+        return isinstance(number, int | float) and not isinstance(number, bool) and float(text) == number
+    except ValueError:
+        return False
 
 
 def _written(target: Path, made: "Study", contests: "Sequence[Contest]", *, page_asked: bool) -> Iterator[Path]:

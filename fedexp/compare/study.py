@@ -75,6 +75,8 @@ def missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None) 
         if quantity.name in _AREAS and a.rounds[-1] != b.rounds[-1]:
             return f"the runs of seed {a.seed} have {a.rounds[-1]} and {b.rounds[-1]} rounds"
         for run in (a, b):
+            if quantity.reached and not np.isfinite(run.column("test_accuracy")).any():
+                return f"{shown(run.folder)} has no test accuracy"
             value = quantity.of(run)
             if (value is None and not quantity.reached) or (value is not None and not np.isfinite(value)):
                 return f"{shown(run.folder)} has {'none' if value is None else 'an infinite one'}"

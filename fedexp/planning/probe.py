@@ -114,7 +114,7 @@ def _note(world: World, row: Row, sent: Uploads, before: float | None, found: Fi
         found.first_s = row["host_s"]
     done = work(world.at(row["round"]), sent.examples, trains_together(world))
     seconds = None if before is None else row["host_s"] - before
-    found.tried.append(Tried(done, row, seconds, row["evaluate_s"] / found.workers))
+    found.tried.append(Tried(done, row, seconds, row.get("evaluate_s", 0.0) / found.workers))
 
 
 def megabytes(node: Any) -> float:

@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from fedexp import logs
 from fedexp.compose import Composer, Request, plain, start
 from fedexp.conf_dir import conf_dir
-from fedexp.endings import shown
+from fedexp.endings import resumable, shown
 from fedexp.files import write_atomically
 from fedexp.point import share_cores
 from fedexp.searching import space, table
@@ -97,14 +97,16 @@ def load(folder: Path) -> Search:
 def conduct(folder: Path, jobs: int) -> str:
     """Works on the search with so many processes until no trial is left; returns the table."""
     search = load(folder)
-    if jobs == 1:
-        work(folder, None)
-    else:
-        from joblib import Parallel, delayed
+    with resumable(folder):
+        if jobs == 1:
+            work(folder, None)
+        else:
+            from joblib import Parallel, delayed
 
-        Parallel(jobs)(delayed(work)(folder.absolute(), 1) for _ in range(jobs))
+            Parallel(jobs)(delayed(work)(folder.absolute(), 1) for _ in range(jobs))
     studies = [Study(folder, method, search.budget) for method in search.space.methods]
-    return table.conclude(folder, search.space, studies)
+    own = () if search.config_dir is None else ("--config-dir", search.config_dir)
+    return table.conclude(folder, search.space, studies, own)
 
 
 def work(folder: Path, share: int | None) -> None:

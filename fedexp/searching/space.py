@@ -63,6 +63,8 @@ def read(words: Sequence[str], parse: Callable[[], OverridesParser] = OverridesP
         ConfigError: nothing is searched, or a range cannot be.
     """
     last = {one.get_key_element(): one for one in parse().parse_overrides(list(words))}
+    if "seed" in last and _searched(last["seed"]):
+        raise ConfigError(f"seeds are listed, not searched: seed=0,1,2; got {last['seed'].input_line}")
     dimensions = tuple(_dimension(one) for one in last.values() if _searched(one))
     if not dimensions:
         raise ConfigError(
@@ -93,7 +95,8 @@ def _dimension(override: Override) -> Dimension:
     key, value = override.get_key_element(), override.value()
     if isinstance(value, ChoiceSweep):
         return Dimension(key, options=tuple(override.sweep_string_iterator()))
-    assert isinstance(value, IntervalSweep | RangeSweep)
+    if not isinstance(value, IntervalSweep | RangeSweep):
+        raise ConfigError(f"{key} must be searched by choice, interval or range; got {override.input_line}")
     odd = value.tags - {LOG}
     if odd:
         raise ConfigError(f"{key} has the tag {sorted(odd)[0]}; a search knows log alone")
@@ -102,6 +105,8 @@ def _dimension(override: Override) -> Dimension:
         low, high, step = value.start, value.end, None
         whole = isinstance(low, int) and isinstance(high, int)
     else:
+        if log:
+            raise ConfigError(f"{key} cannot be searched in steps with log; use interval instead of range")
         values = [float(one) for one in override.sweep_string_iterator()]
         whole = all(isinstance(one, int) for one in (value.start, value.stop, value.step))
         low, high, step = values[0], values[-1], float(value.step)
@@ -109,4 +114,4 @@ def _dimension(override: Override) -> Dimension:
         raise ConfigError(
             f"{key} must be searched from a smaller to a larger value, above 0 with log; got {override.input_line}"
         )
-    return Dimension(key, float(low), float(high), None if log else step, log, whole)
+    return Dimension(key, float(low), float(high), step, log, whole)

@@ -13,8 +13,8 @@ from fedexp.searching.study import Study
 _COUNTED = ("COMPLETE", "PRUNED", "FAIL", "RUNNING")
 
 
-def conclude(folder: Path, space: Space, studies: list[Study]) -> str:
-    """Writes `search.csv`; returns the table of the methods and the commands that run their best."""
+def conclude(folder: Path, space: Space, studies: list[Study], flags: tuple[str, ...] = ()) -> str:
+    """Writes `search.csv`; returns the table of the methods and the commands, with these flags, that run their best."""
     import pandas as pd
 
     rows = [_row(study, trial) for study in studies for trial in study.trials()]
@@ -25,7 +25,7 @@ def conclude(folder: Path, space: Space, studies: list[Study]) -> str:
     found = [study for study in studies if best(study) is not None]
     if found:
         text += "\nOn seeds that the search has not seen, with a first look at the test data:\n"
-        text += "".join(f"  {command(study, space)}\n" for study in found)
+        text += "".join(f"  {command(study, space, flags)}\n" for study in found)
     return text + f"search  {shown(folder / 'search.csv')}\n"
 
 
@@ -50,11 +50,11 @@ def overrides(space: Space, trial: Any) -> list[str]:
     return [one.suggest(_Fixed(trial.params)) for one in space.dimensions]
 
 
-def command(study: Study, space: Space) -> str:
+def command(study: Study, space: Space, flags: tuple[str, ...] = ()) -> str:
     """What runs the best hyperparameters of a method with new seeds."""
     last = max(int(seed.partition("=")[2]) for seed in space.seeds)
     seeds = ",".join(str(last + more) for more in (1, 2, 3))
-    words = [*space.fixed, *study.method, *overrides(space, best(study)), f"seed={seeds}"]
+    words = [*flags, *space.fixed, *study.method, *overrides(space, best(study)), f"seed={seeds}"]
     return "fedexp run -m " + " ".join(shlex.quote(word) for word in words)
 
 

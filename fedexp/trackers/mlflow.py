@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.files import replacing
+from fedexp.folders import is_search
 from fedexp.trackers import memo
 from fedexp.trackers.lines import Line, permitted, text
 from fedexp.trackers.memo import Memo
@@ -52,10 +53,11 @@ def _calm(patience_s: float) -> None:
 
 
 def place(uri: str | None, folder: Path) -> str:
-    """The URI in full: without one, mlflow.db in the folder `outputs` that holds the run, else beside the run."""
+    """The URI in full; without one, mlflow.db in the `outputs` that hold the run, else in its search or beside it."""
     if uri is None:
-        root = next((parent for parent in folder.parents if parent.name == "outputs"), folder.parent)
-        return f"{SQLITE}{root / 'mlflow.db'}"
+        outputs = [parent for parent in folder.parents if parent.name == "outputs"]
+        searches = [parent for parent in folder.parents if is_search(parent)]
+        return f"{SQLITE}{[*outputs, *searches, folder.parent][0] / 'mlflow.db'}"
     if uri.startswith(SQLITE):
         return f"{SQLITE}{Path(uri.removeprefix(SQLITE)).absolute()}"
     return uri

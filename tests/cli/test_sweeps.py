@@ -50,6 +50,33 @@ def test_a_failing_point_is_named_and_the_others_go_on(monkeypatch, capsys):
     assert not Path("many/0/traceback.txt").exists()
 
 
+def test_a_full_disk_is_told_of_in_one_line(runs, monkeypatch, capsys):
+    def full(path, _):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("fedexp.multirun.write_atomically", full)
+    assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 1
+    assert complaint(capsys) == "fedexp: [Errno 28] No space left on device: 'many/multirun.yaml'"
+    assert not runs.calls
+
+
+def test_the_reason_of_a_failure_may_find_no_room(monkeypatch, capsys):
+    def full(path, _):
+        raise OSError(28, "No space left on device", str(path))
+
+    ending_with(monkeypatch, execution.RunError("not finite"), at_seed=0)
+    monkeypatch.setattr("fedexp.point.write_atomically", full)
+    assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 1
+    assert "1 of 2 points failed: many/0" in capsys.readouterr().err
+    assert Path("many/1/summary.json").exists()
+
+
+def test_an_interrupted_sweep_says_how_it_goes_on(monkeypatch, capsys):
+    ending_with(monkeypatch, KeyboardInterrupt(), at_seed=1)
+    assert cli.main(["run", "-m", "seed=0,1,2", "hydra.sweep.dir=many"]) == 130
+    assert complaint(capsys) == "fedexp: interrupted; continue with: fedexp resume many"
+
+
 def test_resume_runs_what_is_missing_and_nothing_else(monkeypatch, capsys):
     recorder = ending_with(monkeypatch, execution.RunError("not finite"), at_seed=1)
     assert cli.main(["run", "-m", "seed=0,1,2", "rounds=5", "hydra.sweep.dir=many"]) == 1
@@ -82,6 +109,18 @@ def test_points_in_folders_of_other_names(runs):
     shutil.rmtree("many/seed=0")
     assert cli.main(["resume", "many"]) == 0
     assert [str(folder) for _, folder in runs.calls[2:]] == ["many/seed=0"]
+
+
+def test_a_folder_named_by_a_seed_is_not_that_of_the_point_of_this_number(runs):
+    assert cli.main(["run", "-m", "seed=1,0", "hydra.sweep.dir=many", "hydra.sweep.subdir=${seed}"]) == 0
+    assert [(config["seed"], str(folder)) for config, folder in runs.calls] == [(1, "many/1"), (0, "many/0")]
+
+
+def test_two_points_in_one_folder_are_told_of(runs, capsys):
+    assert cli.main(["run", "-m", "seed=1,0", "hydra.sweep.dir=many", "hydra.sweep.subdir=one"]) == 1
+    assert [config["seed"] for config, _ in runs.calls] == [1]
+    told = "failed: point 1 (seed=0): its folder is that of point 0, many/one; hydra.sweep.subdir must differ"
+    assert told in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("runs")

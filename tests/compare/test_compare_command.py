@@ -138,6 +138,24 @@ def test_what_is_asked_wrongly(words, said, capsys):
     assert complaint(capsys).startswith(f"fedexp: {said}")
 
 
+def test_a_run_that_never_looked_at_test_data_did_not_fail_to_get_there(method, capsys):
+    method("ucb", [0.9, 0.9], metrics={"test_accuracy": None})
+    method("random", [0.9, 0.8])
+    assert cli.main(["compare", "ucb", "--against", "random", "--measures", "loss_auc,roa@0.8"]) == 0
+    said = capsys.readouterr().out
+    assert "roa@0.8 left out: ucb/0 has no test accuracy" in said
+    assert "| roa@0.8" not in said
+
+
+def test_a_number_is_picked_however_it_is_written(method, capsys):
+    for name, rate in (("slow", 0.123456789), ("fast", 1e30)):
+        method(name, [0.9, 0.8], keys={"local": {"lr": rate}})
+    words = ["--measures", "test_accuracy"]
+    assert cli.main(["compare", "slow", "local.lr=0.1234567890", "--against", "fast", "local.lr=1e30", *words]) == 0
+    assert cli.main(["compare", "slow", "local.lr=0.12", "--against", "fast", *words]) == 2
+    assert complaint(capsys) == "fedexp: no run below slow has local.lr=0.12; there: 0.123457"
+
+
 @pytest.mark.usefixtures("two")
 def test_a_failed_write_leaves_nothing(capsys, tree):
     Path("file").touch()

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from command_line import complaint
 
-from fedexp import cli
+from fedexp import cli, execution
 
 pytest.importorskip("optuna")
 WORDS = (
@@ -66,6 +66,29 @@ def test_the_end_names_the_commands_for_new_seeds(whole: Path, capsys: pytest.Ca
     trials = pd.read_csv(whole / "search.csv").sort_values(["validation_accuracy", "trial"], ascending=[False, True])
     best = trials[trials["method"] == "selector=all"].iloc[0]
     assert f"selector=all local.lr={float(best['local.lr'])!r} seed=2,3,4\n" in said
+
+
+def test_an_interrupted_search_says_how_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(execution, "complete", interrupted)
+    assert cli.main(["search", *WORDS, "--out", "cut"]) == 130
+    assert complaint(capsys) == "fedexp: interrupted; continue with: fedexp resume cut"
+
+
+def test_options_of_ones_own_are_in_the_commands_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "own" / "experiment").mkdir(parents=True)
+    (tmp_path / "own" / "experiment" / "mine.yaml").write_text("# @package _global_\n# Mine\nrounds: 1\n")
+    monkeypatch.chdir(tmp_path)
+    words = ("--config-dir", "own", "--trials", "1", "--out", "one", "seed=0", "selector=all", "experiment=mine")
+    assert cli.main(["search", *WORDS, *words]) == 0
+    assert f"fedexp run -m --config-dir {tmp_path / 'own'} dataset=synthetic" in capsys.readouterr().out
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:

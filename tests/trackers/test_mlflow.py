@@ -15,6 +15,7 @@ from fedexp.cli import main
 from fedexp.logbook import Logbook
 from fedexp.round import Row
 from fedexp.trackers import memo
+from fedexp.trackers.mlflow import place
 from fedexp.values import State, Uploads
 
 pytest.importorskip("mlflow")
@@ -22,6 +23,14 @@ pytest.importorskip("mlflow")
 
 def run_id(folder: Path) -> str:
     return memo.load(folder, "mlflow").run
+
+
+def test_the_trials_of_a_search_share_a_database(tmp_path: Path):
+    trial = tmp_path / "mine" / "all" / "0" / "seed=0"
+    assert place(None, trial) == f"sqlite:///{trial.parent / 'mlflow.db'}"
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "search.yaml").touch()
+    assert place(None, trial) == f"sqlite:///{tmp_path / 'mine' / 'mlflow.db'}"
 
 
 def test_a_run_on_a_server(server: Server):
