@@ -1,11 +1,15 @@
 """Files that are whole or absent: made under a temporary name, synced, renamed."""
 
+import fcntl
+import math
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 
 @contextmanager
@@ -47,6 +51,34 @@ def write_atomically(target: Path, content: bytes) -> None:
     """Writes a whole small file."""
     with replacing(target) as part:
         part.write_bytes(content)
+
+
+@contextmanager
+def locked(path: Path, patience_s: float = math.inf) -> Iterator[TextIO]:
+    """Holds the lock of a file, made if need be, against all other processes; the system frees it when they die.
+
+    On a file system without locks nobody is kept out.
+
+    Raises:
+        TimeoutError: somebody else has held it all the time.
+    """
+    with path.open("a+", encoding="utf-8") as file:
+        deadline = time.monotonic() + patience_s
+        while not _lock(file):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{path} is held by another process")
+            time.sleep(0.05)
+        yield file
+
+
+def _lock(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # no locks here
+        return True
+    return True
 
 
 def _sync(path: Path) -> None:

@@ -1,16 +1,15 @@
 """Run folders: claimed once, never shared, and the link `outputs/latest` to the newest."""
 
-import fcntl
 import os
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from fedexp.endings import shown
+from fedexp.files import locked
 from fedexp.spec import ConfigError
 
 if TYPE_CHECKING:
@@ -49,29 +48,16 @@ def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     Raises:
         ConfigError: another process has the folder.
     """
-    with (folder / ".lock").open("a+") as file:
-        _lock(file, folder, patience_s)
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}")
-        file.flush()
-        yield
-
-
-def _lock(file: TextIO, folder: Path, patience_s: float) -> None:
-    deadline = time.monotonic() + patience_s
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() < deadline:
-                time.sleep(0.05)
-                continue
-            file.seek(0)
-            owner = file.read() or "another process"
-            raise ConfigError(f"{shown(folder)} is being run by {owner}; wait for it, or end it") from None
-        except OSError:  # a file system without locks: nobody to be kept out by it
-            return
+    lock = folder / ".lock"
+    try:
+        with locked(lock, patience_s) as file:
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+            yield
+    except TimeoutError as error:
+        owner = lock.read_text(encoding="utf-8") or "another process"
+        raise ConfigError(f"{shown(folder)} is being run by {owner}; wait for it, or end it") from error
 
 
 def refuse_used(folder: Path) -> None:

@@ -29,13 +29,12 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome
     Raises:
         Stopped: it was interrupted, and the sweep with it.
     """
-    share_cores(share)
     begun = time.perf_counter()
     if folders.is_finished(folder):
         return Outcome(folder, 0)
     place = Path(shown(folder))
     try:
-        with logs.kept(), nullcontext() if aloud else _silence(), ending(place):
+        with shared_cores(share), logs.kept(), nullcontext() if aloud else _silence(), ending(place):
             logs.log_to(place, console=aloud)
             from fedexp import execution
 
@@ -52,10 +51,18 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome
     return Outcome(folder, 0, seconds=time.perf_counter() - begun)
 
 
-def share_cores(share: int | None) -> None:
-    """Tells this process how many cores are its own, where it shares them with its like."""
+@contextmanager
+def shared_cores(share: int | None) -> Iterator[None]:
+    """Tells this process how many cores are its own while it shares them with its like."""
+    before = os.environ.get(cores.SHARE)
     if share is not None:
         os.environ[cores.SHARE] = str(share)
+    try:
+        yield
+    finally:
+        if share is not None:
+            os.environ.pop(cores.SHARE)
+            os.environ.update({cores.SHARE: before} if before is not None else {})
 
 
 @contextmanager

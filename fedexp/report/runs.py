@@ -84,6 +84,10 @@ def find(directory: Path, who: str = "report") -> list[Path]:
         what = "it is a file" if directory.exists() else "there is none"
         raise ConfigError(f"{who} needs a folder at {directory}, but {what}; give run folders or folders of runs")
     found = sorted(_below(directory), key=natural)
+    if not found and (directory / "search.yaml").exists():
+        raise ConfigError(
+            f"{directory} is a search, whose trials saw no test data; run the commands of its last lines for {who}"
+        )
     if not found:
         raise ConfigError(f"{directory} holds no runs: no metrics.csv in it or below; give run folders or a sweep")
     return found
@@ -91,6 +95,8 @@ def find(directory: Path, who: str = "report") -> list[Path]:
 
 def _below(directory: Path) -> Iterator[Path]:
     for parent, folders, files in os.walk(directory):
+        if "search.yaml" in files:  # its trials have seen no test data
+            folders.clear()
         if "metrics.csv" in files:
             folders.clear()
             yield Path(parent)

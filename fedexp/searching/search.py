@@ -19,7 +19,7 @@ from fedexp.compose import Composer, Request, plain, start
 from fedexp.conf_dir import conf_dir
 from fedexp.endings import resumable, shown
 from fedexp.files import write_atomically
-from fedexp.point import share_cores
+from fedexp.point import shared_cores
 from fedexp.searching import space, table
 from fedexp.searching.study import Budget, Study
 from fedexp.searching.trial import BLIND, execute
@@ -111,10 +111,9 @@ def conduct(folder: Path, jobs: int) -> str:
 
 def work(folder: Path, share: int | None) -> None:
     """Takes trial after trial, the methods in turn, until none is left."""
-    share_cores(share)
     search = load(folder)
     try:
-        with logs.kept():
+        with shared_cores(share), logs.kept():
             composer, config = search.composer()
             studies = [Study(folder, method, search.budget) for method in search.space.methods]
             while studies:

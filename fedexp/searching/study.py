@@ -5,7 +5,6 @@ died is taken up again where its run stopped. Every trial draws from a stream of
 process gives the same trials however often it is killed.
 """
 
-import fcntl
 import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp import folders
+from fedexp.files import locked
 from fedexp.launchers.launcher import needed
 from fedexp.spec import ConfigError
 
@@ -52,7 +52,7 @@ class Study:
     def next_trial(self) -> Iterator[Any]:
         """A trial to work on, held as long as the block lasts; None where none is left."""
         with ExitStack() as kept:
-            with self._alone():
+            with locked(self.root / ".lock"):  # else a method would get more trials than its budget
                 trial = self._left_behind(kept) or self._new(kept)
             yield trial
 
@@ -96,13 +96,6 @@ class Study:
         except ConfigError:
             return False
         return True
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Counting and asking must not be interleaved, or a method would get more trials than its budget."""
-        with (self.root / ".lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
     def _sampler(self, number: int) -> Any:
         text = f"{self.budget.seed}:{self.name}:{number}"

@@ -1,15 +1,13 @@
 """tracker.json: which run of a tracker a folder belongs to and what of it has arrived; whole or not at all."""
 
-import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from fedexp.files import write_atomically
+from fedexp.files import locked, write_atomically
 
 NAME, LOCK = "tracker.json", ".tracker.lock"
 
@@ -48,21 +46,6 @@ def save(folder: Path, memo: Memo) -> None:
     write_atomically(folder / NAME, (json.dumps(asdict(memo), indent=2) + "\n").encode())
 
 
-@contextmanager
-def alone(folder: Path, patience_s: float) -> Iterator[None]:
-    """Holds a folder's lock, which the system takes back from a process that dies.
-
-    Raises:
-        TimeoutError: somebody else has held it all the time.
-    """
-    with (folder / LOCK).open("a") as file:
-        deadline = time.monotonic() + patience_s
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"{folder / LOCK} is held by another process") from None
-                time.sleep(0.05)
-        yield
+def alone(folder: Path, patience_s: float) -> AbstractContextManager[object]:
+    """Holds a folder's tracker against other processes; raises TimeoutError where one has it all the time."""
+    return locked(folder / LOCK, patience_s)
