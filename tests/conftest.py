@@ -39,6 +39,12 @@ TINY = (
     "engine.workers=1",
     "pictures=false",
 )
+LONGEST = ("test_killed_sweeps.py", "test_engines.py", "test_resume.py", "test_dp_sgd.py", "test_mlflow.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, so that no process is left with one of them when the others are done."""
+    items.sort(key=lambda item: not item.path.as_posix().endswith(LONGEST))
 
 
 @pytest.fixture(autouse=True, scope="session")
