@@ -117,9 +117,14 @@ class Server:
 
 
 def start_and_kill(folder: Path, *words: str) -> Path:
-    """A run that is killed, with all that it started, once some of its rounds have arrived."""
+    """A run that is killed, with all that it started, once some of its rounds have arrived.
+
+    It is held in the middle until they have: what sends them may take longer to begin than the run to end.
+    """
     command = Command(Path.cwd(), "run", *words, f"hydra.run.dir={folder}")
-    wait_until(lambda: memo.load(folder, tracker_of(words)).round > 0 or command.over())
+    wait_until(lambda: command.over() or (folder / "state.pt").exists())
+    os.kill(command.pid, signal.SIGSTOP)
+    wait_until(lambda: memo.load(folder, tracker_of(words)).round > 0)
     assert command.kill() == -signal.SIGKILL
     return folder
 

@@ -82,7 +82,7 @@ def test_a_server_that_never_answers_holds_up_nothing():
 
 def test_without_a_server_a_killed_run_has_every_round_once(database: Path, tmp_path: Path):
     folder = start_and_kill(
-        tmp_path / "outputs" / "run", *FAST, PATIENT, "tracker=mlflow", "rounds=300", "checkpoint_s=0.2"
+        tmp_path / "outputs" / "run", *FAST, PATIENT, "tracker=mlflow", "rounds=300", "checkpoint_s=0"
     )
     with memo.alone(folder, 10):  # what the run had started has gone with it
         before = memo.load(folder, "mlflow")
