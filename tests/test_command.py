@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from processes import Command
 
 from fedexp.cli import main
 
@@ -47,11 +48,8 @@ def test_a_run_from_anywhere(tmp_path: Path):
 
 
 def test_two_runs_of_one_second_do_not_share_a_folder(tmp_path: Path):
-    running = [
-        subprocess.Popen([sys.executable, "-m", "fedexp.cli", "run", *FAST], stdout=subprocess.DEVNULL)
-        for _ in range(3)
-    ]
-    assert [process.wait(120) for process in running] == [0, 0, 0]
+    running = [Command(tmp_path, "run", *FAST) for _ in range(3)]
+    assert [command.wait() for command in running] == [0, 0, 0]
     assert len(list((tmp_path / "outputs").glob("*/*/metrics.csv"))) - len(["latest"]) in (2, 3)
     assert len({path.resolve() for path in (tmp_path / "outputs").glob("*/*/summary.json")}) == 3
 
@@ -89,8 +87,7 @@ def test_under_torchrun_one_process_owns_the_folder(tmp_path: Path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    alone = shell("run", *FAST, "scenario.participants=4", "rounds=2", "hydra.run.dir=alone")
-    assert alone.returncode == 0
+    assert main(["run", *FAST, "scenario.participants=4", "rounds=2", "hydra.run.dir=alone"]) == 0
     runs = list((tmp_path / "outputs").glob("2*/*/summary.json"))
     assert len(runs) == 1
     shared, own = (json.loads(path.read_text()) for path in (runs[0], tmp_path / "alone" / "summary.json"))

@@ -1,9 +1,9 @@
 """Composing: every way to ask for what is not there, in one exact line, and what a good config becomes."""
 
-from pathlib import Path
-
 import pytest
+from conftest import config
 from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
@@ -211,11 +211,20 @@ def test_dotted_names_inner_nodes_too():
     assert dotted({"a": {"_target_": "x", "b": 1}, "c": None}) == {"a": {"_target_": "x", "b": 1}, "a.b": 1, "c": None}
 
 
-def test_every_option_composes():
-    for group in sorted(folder.name for folder in conf_dir().iterdir() if folder.is_dir()):
-        for option in sorted(Path(conf_dir() / group).glob("*.yaml")):
-            _, config = composed(f"{group}={option.stem}")
-            assert plain(config)["_target_"] == "fedexp.experiment.Experiment"
+def test_the_short_way_of_the_tests_composes_what_the_command_composes():
+    words = ("experiment=smoke", "selector=greedyfed", "rounds=7", "local.lr=0.3", "evaluation.roa=[0.5]")
+    short = config(*words)
+    assert config("scenario.participants=4")["selector"]["count"] == 4
+    assert config()["selector"]["count"] != 4, "what was composed once is not written to"
+    with pytest.raises(ConfigCompositionException, match=r"Could not override 'local\.rl'"):
+        config("local.rl=3")
+    assert short == plain(composed(*words)[1])
+
+
+def test_every_dataset_of_real_files_composes():
+    """Every other option runs in test_every_option."""
+    for option in ("mnist", "cifar10", "har", "emnist_digits", "npz"):
+        assert plain(composed(f"dataset={option}")[1])["_target_"] == "fedexp.experiment.Experiment"
 
 
 @pytest.mark.parametrize(

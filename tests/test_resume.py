@@ -7,20 +7,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
 import yaml
+from command_line import python
 from groups import GROUPED, SIMILAR
+from processes import Command
 
 from fedexp import checkpoint
 from fedexp.launch import resume
 from fedexp.records import TIMINGS
 from fedexp.spec import ConfigError
 
-COMMAND = (sys.executable, "-m", "fedexp.cli")
 WORDS = (
     "dataset=synthetic",
     "dataset.train_size=2000",
@@ -44,17 +46,6 @@ WORDS = (
 )
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [*COMMAND, *words], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-    )
-
-
-def finish(process: subprocess.Popen[bytes]) -> None:
-    _, error = process.communicate(timeout=120)
-    assert process.returncode == 0, error.decode()
-
-
 def kept_bytes(run: Path) -> str:
     """metrics.csv without its timing columns, as text that shows every digit."""
     table = pd.read_csv(run / "metrics.csv", dtype=str, keep_default_na=False)
@@ -68,14 +59,14 @@ def model(run: Path) -> torch.Tensor:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
-    finish(start(folder, "run", *WORDS, "hydra.run.dir=run"))
+    Command(folder, "run", *WORDS, "hydra.run.dir=run").finish()
     return folder / "run"
 
 
-def wait_for_rounds(run: Path, rounds: int, process: subprocess.Popen[bytes]) -> None:
-    """Returns when the run has written so many rounds, or has ended."""
+def wait_for_rounds(run: Path, rounds: int, over: Callable[[], object]) -> None:
+    """Returns when the run has written so many rounds, or is over."""
     deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
+    while not over() and time.monotonic() < deadline:
         table = run / "metrics.csv"
         if table.exists() and table.read_bytes().count(b"\n") > rounds:
             return
@@ -85,14 +76,13 @@ def wait_for_rounds(run: Path, rounds: int, process: subprocess.Popen[bytes]) ->
 def test_killed_at_random_points(whole: Path, tmp_path: Path):
     """The kills fall anywhere: in training, in an append, in the write of a checkpoint (every round writes one)."""
     run, draw = tmp_path / "run", chance.Random(7)
-    process = start(tmp_path, "run", *WORDS, "hydra.run.dir=run")
+    command = Command(tmp_path, "run", *WORDS, "hydra.run.dir=run")
     for kill in (1, 4, 8):
-        wait_for_rounds(run, kill, process)
+        wait_for_rounds(run, kill, command.over)
         time.sleep(draw.random() * 0.05)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        process = start(tmp_path, "resume", "run")
-    finish(process)
+        command.kill()
+        command = Command(tmp_path, "resume", "run")
+    command.finish()
     assert kept_bytes(run) == kept_bytes(whole)
     for name in ("clients.csv", "digests.csv"):
         assert (run / name).read_bytes() == (whole / name).read_bytes()
@@ -102,7 +92,7 @@ def test_killed_at_random_points(whole: Path, tmp_path: Path):
 def test_killed_before_the_first_state_starts_over(whole: Path, tmp_path: Path):
     run = kill_after(2, tmp_path, *WORDS, "checkpoint_s=1000")
     assert not (run / "state.pt").exists()
-    finish(start(tmp_path, "resume", "run"))
+    Command(tmp_path, "resume", "run").finish()
     assert kept_bytes(run) == kept_bytes(whole)
 
 
@@ -113,11 +103,9 @@ QUICK = ("rounds=8", "engine=loop", "engine.workers=1", "pictures=false")
 def kill_after(rounds: int, folder: Path, *words: str) -> Path:
     """A run that was killed after so many of its rounds; started again where it was over before the kill came."""
     for _ in range(20):
-        process = start(folder, "run", *words, "hydra.run.dir=run")
-        wait_for_rounds(folder / "run", rounds, process)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        if process.returncode == -signal.SIGKILL:
+        command = Command(folder, "run", *words, "hydra.run.dir=run")
+        wait_for_rounds(folder / "run", rounds, command.over)
+        if command.kill() == -signal.SIGKILL:
             return folder / "run"
         shutil.rmtree(folder / "run")
     raise AssertionError("the run was always over before it could be killed")
@@ -125,9 +113,9 @@ def kill_after(rounds: int, folder: Path, *words: str) -> Path:
 
 def assert_resumes(folder: Path, *words: str) -> None:
     """Killed after three rounds and resumed, a run ends as the one that was left alone."""
-    finish(start(folder, "run", *words, "hydra.run.dir=whole"))
+    Command(folder, "run", *words, "hydra.run.dir=whole").finish()
     run, whole = kill_after(3, folder, *words, "checkpoint_s=0"), folder / "whole"
-    finish(start(folder, "resume", "run"))
+    Command(folder, "resume", "run").finish()
     assert kept_bytes(run) == kept_bytes(whole)
     for name in ("clients.csv", "digests.csv"):
         assert (run / name).read_bytes() == (whole / name).read_bytes()
@@ -161,7 +149,7 @@ CLUSTERED = (
 @pytest.fixture(scope="module")
 def clustered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clustered")
-    finish(start(folder, "run", *CLUSTERED, "hydra.run.dir=run"))
+    Command(folder, "run", *CLUSTERED, "hydra.run.dir=run").finish()
     return folder / "run"
 
 
@@ -174,7 +162,7 @@ def test_a_killed_run_with_a_queue_loses_nobody(clustered: Path, tmp_path: Path,
     if states:  # between two renames there is only the state before
         saved = torch.load(states[0], weights_only=True)
         assert len(saved["memory"]["clustering"]["waiting"]) > 0
-    finish(start(tmp_path, "resume", "run"))
+    Command(tmp_path, "resume", "run").finish()
     assert kept_bytes(run) == kept_bytes(clustered)
     for name in ("clients.csv", "clusters.csv", "digests.csv"):
         assert (run / name).read_bytes() == (clustered / name).read_bytes()
@@ -185,12 +173,15 @@ def test_a_killed_run_with_a_queue_loses_nobody(clustered: Path, tmp_path: Path,
 
 
 def test_kill_with_workers_leaves_no_process_and_resumes(whole: Path, tmp_path: Path):
-    run = tmp_path / "run"
-    process = start(tmp_path, "run", *WORDS, "hydra.run.dir=run", "engine.workers=2")
-    wait_for_rounds(run, 3, process)
+    """Typed at a shell, imports and all."""
+    run, typed = tmp_path / "run", (sys.executable, "-m", "fedexp.cli")
+    words = ("run", *WORDS, "hydra.run.dir=run", "engine.workers=2")
+    process = subprocess.Popen([*typed, *words], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    wait_for_rounds(run, 3, lambda: process.poll() is not None)
     os.kill(process.pid, signal.SIGKILL)  # the first process alone: its worker must end by itself
     process.communicate(timeout=30)  # ends only when the worker has closed the pipe that it inherited
-    finish(start(tmp_path, "resume", "run"))
+    done = python(*typed[1:], "resume", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert kept_bytes(run) == kept_bytes(whole)
     assert (run / "digests.csv").read_bytes() == (whole / "digests.csv").read_bytes()
     assert torch.equal(model(run), model(whole))

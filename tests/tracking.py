@@ -11,6 +11,8 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from processes import Command
+
 from fedexp.cli import main
 from fedexp.trackers import memo
 
@@ -115,15 +117,15 @@ class Server:
 
 
 def start_and_kill(folder: Path, *words: str) -> Path:
-    """A run that is killed, with all that it started, once some of its rounds have arrived."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fedexp.cli", "run", *words, f"hydra.run.dir={folder}"],
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    wait_until(lambda: memo.load(folder, tracker_of(words)).round > 0 or process.poll() is not None)
-    os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
+    """A run that is killed, with all that it started, once some of its rounds have arrived.
+
+    It is held in the middle until they have: what sends them may take longer to begin than the run to end.
+    """
+    command = Command(Path.cwd(), "run", *words, f"hydra.run.dir={folder}")
+    wait_until(lambda: command.over() or (folder / "state.pt").exists())
+    os.kill(command.pid, signal.SIGSTOP)
+    wait_until(lambda: memo.load(folder, tracker_of(words)).round > 0)
+    assert command.kill() == -signal.SIGKILL
     return folder
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.files import replacing
-from fedexp.folders import is_search
 from fedexp.trackers import memo
 from fedexp.trackers.lines import Line, permitted, text
 from fedexp.trackers.memo import Memo
@@ -56,7 +55,7 @@ def place(uri: str | None, folder: Path) -> str:
     """The URI in full; without one, mlflow.db in the `outputs` that hold the run, else in its search or beside it."""
     if uri is None:
         outputs = [parent for parent in folder.parents if parent.name == "outputs"]
-        searches = [parent for parent in folder.parents if is_search(parent)]
+        searches = [parent for parent in folder.parents if (parent / "search.yaml").exists()]
         return f"{SQLITE}{[*outputs, *searches, folder.parent][0] / 'mlflow.db'}"
     if uri.startswith(SQLITE):
         return f"{SQLITE}{Path(uri.removeprefix(SQLITE)).absolute()}"

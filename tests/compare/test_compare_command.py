@@ -173,21 +173,20 @@ def test_help_and_completion(capsys):
     assert complete("fedexp comp") == ["compare", "completion"]
 
 
-def test_real_runs_from_the_command_line(tmp_path):
+def test_real_runs_from_the_command_line(tmp_path, capsys):
     tiny = ["dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", "scenario.clients=6"]
     tiny += ["scenario.participants=3", "rounds=2", "engine=loop", "engine.workers=1", "pictures=false"]
-    sweep = ["-m", "fedexp.cli", "run", "-m", *tiny, "seed=0,1"]
+    sweep = ["run", "-m", *tiny, "seed=0,1"]
     for name, words in (("even", ["selector=random"]), ("odd", ["selector=greedyfed"])):
-        made = python(*sweep, *words, f"hydra.sweep.dir={name}", cwd=tmp_path)
-        assert made.returncode == 0, made.stderr
-    said = python("-m", "fedexp.cli", "compare", "odd", "--against", "even", cwd=tmp_path)
-    assert said.returncode == 2
-    assert "hold different examples" in said.stderr
-    assert "set evaluation.validation=true for all" in said.stderr
-    made = python(*sweep, "selector=random", "evaluation.validation=true", "hydra.sweep.dir=base", cwd=tmp_path)
-    assert made.returncode == 0, made.stderr
-    compared = ["-m", "fedexp.cli", "compare", "odd", "--against", "base"]
-    done = python(*compared, "--fail-if", "test_accuracy < -1", cwd=tmp_path)
+        assert cli.main([*sweep, *words, f"hydra.sweep.dir={name}"]) == 0
+    capsys.readouterr()
+    assert cli.main(["compare", "odd", "--against", "even"]) == 2
+    told = complaint(capsys)
+    assert "hold different examples" in told
+    assert "set evaluation.validation=true for all" in told
+    assert cli.main([*sweep, "selector=random", "evaluation.validation=true", "hydra.sweep.dir=base"]) == 0
+    compared = ["compare", "odd", "--against", "base", "--fail-if", "test_accuracy < -1"]
+    done = python("-m", "fedexp.cli", *compared, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "## greedyfed (A) against random (B)\n\n* 2 pair(s): seed 0, seed 1\n" in done.stdout
     assert "older runs" not in done.stdout

@@ -1,15 +1,12 @@
 """Whole searches: the budget, no look at test data, kills, several processes at once."""
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from command_line import complaint
+from processes import Command
 
 from fedexp import cli, execution
 
@@ -91,25 +88,16 @@ def test_options_of_ones_own_are_in_the_commands_at_the_end(
     assert f"fedexp run -m --config-dir {tmp_path / 'own'} dataset=synthetic" in capsys.readouterr().out
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "fedexp.cli", *words]
-    return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-    )
-
-
 def test_killed_and_taken_up_again_by_two_processes(whole: Path, tmp_path: Path):
     """The trial that was under way keeps its hyperparameters and its rounds; nobody has more than the budget."""
-    process = start(tmp_path, "search", *WORDS, "--trials", str(TRIALS), "--out", "cut")
+    begun = Command(tmp_path, "search", *WORDS, "--trials", str(TRIALS), "--out", "cut")
     deadline = time.monotonic() + 60
     while len(list(tmp_path.glob("cut/*/*/*/summary.json"))) < 5 and time.monotonic() < deadline:
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
-    both = [start(tmp_path, "resume", "cut") for _ in range(2)]
+    begun.kill()
+    both = [Command(tmp_path, "resume", "cut") for _ in range(2)]
     for one in both:
-        _, error = one.communicate(timeout=120)
-        assert one.returncode == 0, error.decode()
+        one.finish()
     ours, theirs = pd.read_csv(tmp_path / "cut" / "search.csv"), pd.read_csv(whole / "search.csv")
     assert ours.groupby("method").size().to_dict() == {"selector=random": TRIALS, "selector=all": TRIALS}
     assert "running" not in set(ours["state"])
