@@ -14,6 +14,8 @@ Groups; choose with group=option (* marks the default):
 {groups}
 Keys of the run; change with key=value (`fedexp list GROUP OPTION` shows those of an option, --cfg job all of a run):
 {keys}
+Sweeps: hydra/launcher=joblib, submitit_local, submitit_slurm or ray runs several points at once;
+  hydra/sweeper=one_at_a_time varies one key at a time around the config.
 Flags:
   -m, --multirun            run every combination of comma-separated values: fedexp run -m seed=0,1 model=mlp,keras_cnn
   -c, --cfg job|hydra|all   show the composed config instead of running it

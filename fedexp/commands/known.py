@@ -63,7 +63,7 @@ COMMANDS = {
         "\nA and B are run folders, sweeps, or folders with runs below; words KEY=VALUE (selector=random) pick runs\n"
         "of the folders on their side. Every method in A is compared with the one method in B, seed by seed. Refused:\n"
         "pairs that differ in data, split (who holds which example) or budget (rounds, clients, participants,\n"
-        "evaluation, stop).\n\n"
+        "how often is evaluated, stop).\n\n"
         "--measures  of test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X; default: the first three, and roa (with\n"
         "            a simulated clock toa too) at the highest accuracy that half of the runs reach. Fewer need fewer\n"
         "            seeds.\n"
