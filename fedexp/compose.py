@@ -167,6 +167,12 @@ def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) ->
     return found
 
 
+def unresolved(config: DictConfig) -> dict[str, Any]:
+    """A config by its top-level names, as it is written."""
+    container = cast(dict[Any, Any], OmegaConf.to_container(config, resolve=False))
+    return {str(key): value for key, value in container.items()}
+
+
 def read_config(folder: Path) -> dict[str, Any]:
     """The plain config that Hydra left in a run folder."""
     path = folder / ".hydra" / "config.yaml"

@@ -34,7 +34,7 @@ def run(config: dict[str, Any], folder: Path) -> None:
         ConfigError: the experiment cannot work, or the folder already holds a run.
         RunError: the run had to end; the last good state is kept.
     """
-    if any((folder / name).exists() for name in ("metrics.csv", checkpoint.NAME)):
+    if folders.is_run(folder):
         raise ConfigError(f"{folder} already holds a run; use fedexp resume {folder} or another folder")
     folder.mkdir(parents=True, exist_ok=True)
     with folders.held(folder):

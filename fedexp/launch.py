@@ -9,10 +9,10 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from fedexp import folders, logs, multirun, retrack, sweep
-from fedexp.compose import Composer, Request, checked, dotted, plain, read_config, start
+from fedexp.compose import Composer, Request, checked, dotted, plain, read_config, start, unresolved
 from fedexp.conf_dir import conf_dir
 from fedexp.endings import ending, rank, shown
 from fedexp.explain import unknown_key
@@ -120,7 +120,7 @@ def _point(hydra: Any) -> str:
 
 def _show(composer: Composer, request: Request, flags: Namespace) -> None:
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
-    shown_keys = dotted(_unresolved(config))
+    shown_keys = dotted(unresolved(config))
     if flags.package not in (None, "_global_", *shown_keys):
         raise ConfigError(unknown_key(flags.package, [key for key in shown_keys if key.partition(".")[0] != "hydra"]))
     if flags.package and shown_keys.get(flags.package, "") is None:
@@ -128,9 +128,3 @@ def _show(composer: Composer, request: Request, flags: Namespace) -> None:
         return
     with composer.readable(request.config_name, request.overrides):
         composer.show_cfg(request.config_name, request.overrides, flags.cfg, flags.package, flags.resolve)
-
-
-def _unresolved(config: DictConfig) -> dict[str, Any]:
-    container = OmegaConf.to_container(config, resolve=False)
-    assert isinstance(container, dict)
-    return {str(key): value for key, value in container.items()}

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from hydra.types import RunMode, TaskFunction
+from hydra.types import TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp import folders, sweep
 from fedexp.checkpoint import differing
-from fedexp.compose import COMPOSING, Composer, Request, start
+from fedexp.compose import COMPOSING, Composer, Request, start, unresolved
 from fedexp.conf_dir import conf_dir
 from fedexp.endings import FAILED, Stopped, processes, resumable, shown
 from fedexp.files import write_atomically
+from fedexp.launchers.basic import Basic
 from fedexp.spec import ConfigError
 from fedexp.sweeping import Sweep, launcher_of, verdict
 
@@ -24,16 +25,14 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
     """Runs every point; `job` is what sweepers and launchers of Hydra's plugins call for one."""
     if processes() > 1:  # one process group and one store serve one run: a second would read the first one's results
         raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
-    overrides = [*request.overrides, "hydra.mode=MULTIRUN"]
-    config = composer.compose_config(request.config_name, overrides, RunMode.MULTIRUN, with_log_configuration=True)
-    sweep.give_way(config)
+    config = sweep.compose(composer, request, with_log_configuration=True)
     points, launcher = sweep.check(composer, config), launcher_of(config)
-    if not points and launcher is not None and config.hydra.launcher.get("_target_", "").startswith("fedexp."):
+    if not points and launcher is not None and not isinstance(launcher, Basic):
         raise ConfigError("this launcher knows hydra/sweeper=basic and one_at_a_time; choose hydra/launcher=basic")
     folder = folders.claimed(config.hydra.sweep)
     _settle(config, folder)
     if launcher is None or not points:
-        composer.multirun(request.config_name, job, overrides)
+        composer.multirun(request.config_name, job, request.overrides)
         _conclude(folder, config.evaluation.rank_on)
         return
     write_atomically(folder / NAME, OmegaConf.to_yaml(config).encode())
@@ -58,9 +57,8 @@ def resume(folder: Path, words: Sequence[str], tracker: dict[str, Any] | None = 
     overrides = [*given["task"], *before, *words]
     request = Request(conf_dir(), overrides, saved.hydra.job.config_name, Path(own[0]) if own else None)
     composer = start(request)
-    config = composer.compose_config(request.config_name, overrides, RunMode.MULTIRUN, with_log_configuration=True)
-    sweep.give_way(config)
-    if changed := differing(_unresolved(saved), _unresolved(config)):
+    config = sweep.compose(composer, request, with_log_configuration=True)
+    if changed := differing(unresolved(saved), unresolved(config)):
         raise ConfigError(
             f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
         )
@@ -106,10 +104,3 @@ def _saved(folder: Path) -> DictConfig:
     if not isinstance(saved, DictConfig) or "hydra" not in saved:
         raise ConfigError(f"{shown(folder / NAME)} must hold the config of a sweep")
     return saved
-
-
-def _unresolved(config: DictConfig) -> dict[str, Any]:
-    kept = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    container = OmegaConf.to_container(kept, resolve=False)
-    assert isinstance(container, dict)
-    return {str(key): value for key, value in container.items()}

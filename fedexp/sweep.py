@@ -8,10 +8,11 @@ from typing import Any
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeperConf
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
 
 from fedexp import one_at_a_time
-from fedexp.compose import Composer, checked
+from fedexp.compose import Composer, Request, checked
 from fedexp.spec import ConfigError
 
 CHECKED_AT_MOST = 200
@@ -29,6 +30,14 @@ class Point:
 
     def __str__(self) -> str:
         return f"point {self.number} ({' '.join(self.overrides)}): "
+
+
+def compose(composer: Composer, request: Request, with_log_configuration: bool = False) -> DictConfig:
+    """The config that all points of a sweep start from."""
+    words = [*request.overrides, "hydra.mode=MULTIRUN"]
+    config = composer.compose_config(request.config_name, words, RunMode.MULTIRUN, with_log_configuration)
+    give_way(config)
+    return config
 
 
 def points(composer: Composer, config: DictConfig) -> list[Point]:

@@ -24,7 +24,6 @@ from fedexp.sweep import Point, composed
 
 NUMBER = "${hydra.job.num}"
 SHOWN = 5  # failed points that the last line names
-
 NOTHING = "fedexp.trackers.tracker.Tracker"
 
 log = logging.getLogger(__name__)
@@ -64,7 +63,8 @@ class Sweep:
             self.places[folder] = point
             put(folder, self.tracker)
             if folders.is_finished(folder):
-                self._send(folder)
+                if self._tracked():
+                    send(folder)
                 continue
             if self.launcher.aloud:
                 log.info("\t#%d : %s", point.number, " ".join(point.overrides))
@@ -80,8 +80,7 @@ class Sweep:
             return known
         own = composed(self.composer, self.config, point)
         folder = (Path(own.hydra.sweep.dir) / str(own.hydra.sweep.subdir)).absolute()
-        if not (folder / ".hydra" / "config.yaml").is_file():
-            prepare(folder, own)
+        prepare(folder, own)
         return folder
 
     def _refuse_shared(self, folder: Path, point: Point) -> None:
@@ -95,13 +94,9 @@ class Sweep:
         asked = cast(dict[str, Any], OmegaConf.to_container(self.config.hydra.sweep, resolve=False))
         return asked["subdir"] == NUMBER
 
-    def _send(self, folder: Path) -> None:
-        """What the tracker lacks of a finished point; that it may have had all is nothing to wait for."""
-        config = read_config(folder)
-        if config.get("tracker", {}).get("_target_", NOTHING) != NOTHING:
-            from fedexp import execution
-
-            execution.send(config, folder)
+    def _tracked(self) -> bool:
+        node = self.tracker or self.config.get("tracker") or {}
+        return node.get("_target_", NOTHING) != NOTHING
 
     def _tell(self, outcome: Outcome) -> None:
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
@@ -112,8 +107,17 @@ class Sweep:
             log.info("#%d : %s, %.1f s", point.number, " ".join(point.overrides), outcome.seconds)
 
 
+def send(folder: Path) -> None:
+    """Sends what the tracker lacks of a finished point."""
+    from fedexp import execution
+
+    execution.send(read_config(folder), folder)
+
+
 def prepare(folder: Path, own: DictConfig) -> None:
-    """Writes the three files that Hydra leaves in the folder of a job, the config last."""
+    """Writes the three files that Hydra leaves in the folder of a job, the config last, unless they are there."""
+    if (folder / ".hydra" / "config.yaml").is_file():
+        return
     with open_dict(own):
         own.hydra.runtime.output_dir = str(folder)
     told = OmegaConf.masked_copy(own, ["hydra"])

@@ -40,11 +40,8 @@ def compose(flags: Namespace) -> Asked:
 
 
 def _first_point(composer: Composer, request: Request) -> Asked:
-    overrides = [*request.overrides, "hydra.mode=MULTIRUN"]
-    config = composer.compose_config(request.config_name, overrides, RunMode.MULTIRUN)
-    sweep.give_way(config)
-    sweep.check(composer, config)
-    points = sweep.points(composer, config)
+    config = sweep.compose(composer, request)
+    points = sweep.check(composer, config)
     if not points:
         raise ConfigError(
             "a sweep is planned by its first point, but hydra/sweeper decides on points as it goes; plan one point"

@@ -5,13 +5,12 @@ Several processes may work on one folder at once, here or on machines that share
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
-from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from fedexp import logs
@@ -24,7 +23,7 @@ from fedexp.searching import space, table
 from fedexp.searching.study import Budget, Study
 from fedexp.searching.trial import BLIND, execute
 from fedexp.spec import ConfigError
-from fedexp.sweep import Point, composed, configured
+from fedexp.sweep import Point, compose, composed, configured
 from fedexp.sweeping import prepare
 
 NAME = "search.yaml"
@@ -53,9 +52,9 @@ class Search:
     def composer(self) -> tuple[Composer, Any]:
         """The composer, and the config that trials start from."""
         own = Path(self.config_dir) if self.config_dir else None
-        words = [*self.space.fixed, "hydra.mode=MULTIRUN"]
-        composer = start(Request(conf_dir(), words, config_dir=own))
-        return composer, composer.compose_config("config", words, RunMode.MULTIRUN)
+        request = Request(conf_dir(), list(self.space.fixed), config_dir=own)
+        composer = start(request)
+        return composer, compose(composer, request)
 
     def check(self) -> None:
         """Refuses a search that cannot work: every method at the first values, the first one at all extremes."""
@@ -80,9 +79,7 @@ class Search:
 
 def save(search: Search, folder: Path) -> None:
     """Leaves in the folder what was asked."""
-    told = {name: getattr(search, name) for name in ("words", "trials", "seed", "pruning", "config_dir")}
-    told["words"] = list(search.words)
-    write_atomically(folder / NAME, OmegaConf.to_yaml(OmegaConf.create(told)).encode())
+    write_atomically(folder / NAME, OmegaConf.to_yaml(OmegaConf.create(asdict(search))).encode())
 
 
 def load(folder: Path) -> Search:
@@ -132,14 +129,9 @@ def _next(study: Study, search: Search, composer: Composer, config: Any) -> bool
         configs = []
         for seed in search.space.seeds:
             own = composed(composer, config, search.point(trial.number, [*study.method, *params, seed]))
-            _prepare(study.place(trial.number) / seed, own)
+            prepare((study.place(trial.number) / seed).absolute(), own)
             configs.append(plain(own))
         execute(study, trial, configs)
         sys.stdout.write(f"{study.name} #{trial.number}: {table.ending(study, trial.number)}  {' '.join(params)}\n")
         sys.stdout.flush()
         return True
-
-
-def _prepare(folder: Path, own: Any) -> None:
-    if not (folder / ".hydra" / "config.yaml").is_file():
-        prepare(folder.absolute(), own)

@@ -5,7 +5,7 @@
 but `seed=0,1,2`, over which every trial takes the mean.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -56,13 +56,13 @@ class Space:
     dimensions: tuple[Dimension, ...]
 
 
-def read(words: Sequence[str], parse: Callable[[], OverridesParser] = OverridesParser.create) -> Space:
+def read(words: Sequence[str]) -> Space:
     """Sorts the words.
 
     Raises:
         ConfigError: nothing is searched, or a range cannot be.
     """
-    last = {one.get_key_element(): one for one in parse().parse_overrides(list(words))}
+    last = {one.get_key_element(): one for one in OverridesParser.create().parse_overrides(list(words))}
     if "seed" in last and _searched(last["seed"]):
         raise ConfigError(f"seeds are listed, not searched: seed=0,1,2; got {last['seed'].input_line}")
     dimensions = tuple(_dimension(one) for one in last.values() if _searched(one))

@@ -47,7 +47,7 @@ def ending(study: Study, number: int) -> str:
 
 def overrides(space: Space, trial: Any) -> list[str]:
     """The hyperparameters of a trial, as they are written on the command line."""
-    return [one.suggest(_Fixed(trial.params)) for one in space.dimensions]
+    return [one.suggest(trial) for one in space.dimensions]
 
 
 def command(study: Study, space: Space, flags: tuple[str, ...] = ()) -> str:
@@ -56,22 +56,6 @@ def command(study: Study, space: Space, flags: tuple[str, ...] = ()) -> str:
     seeds = ",".join(str(last + more) for more in (1, 2, 3))
     words = [*flags, *space.fixed, *study.method, *overrides(space, best(study)), f"seed={seeds}"]
     return "fedexp run -m " + " ".join(shlex.quote(word) for word in words)
-
-
-class _Fixed:
-    """Stands in for a trial whose values are known."""
-
-    def __init__(self, params: dict[str, Any]) -> None:
-        self.params = params
-
-    def suggest_categorical(self, key: str, *_: Any) -> Any:
-        return self.params[key]
-
-    def suggest_int(self, key: str, *_: Any, **__: Any) -> Any:
-        return self.params[key]
-
-    def suggest_float(self, key: str, *_: Any, **__: Any) -> Any:
-        return self.params[key]
 
 
 def _row(study: Study, trial: Any) -> dict[str, Any]:
