@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fedexp.scripting import Finished, run
-    from fedexp.spec import ConfigError, RunError
+    from fedexp.api import Finished, run
+    from fedexp.core.errors import ConfigError, RunError
 
 __version__ = "0.1.0"
 __all__ = ["ConfigError", "Finished", "RunError", "run"]
@@ -14,6 +14,6 @@ def __getattr__(name: str) -> Any:
     """Imports what scripts use when they ask for it: the command line must not wait for Hydra and PyTorch."""
     if name not in __all__:
         raise AttributeError(f"module 'fedexp' has no attribute {name!r}")
-    from fedexp import scripting
+    from fedexp import api as scripting
 
     return getattr(scripting, name)

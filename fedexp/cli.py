@@ -8,8 +8,8 @@ from importlib import import_module
 
 from fedexp import __version__
 from fedexp.commands.known import COMMANDS
-from fedexp.endings import ASKED_WRONGLY, FAILED, INTERRUPTED, Stopped, complain, full_error
-from fedexp.spec import ConfigError, RunError, nearest
+from fedexp.core.errors import ConfigError, RunError, nearest
+from fedexp.core.exits import ASKED_WRONGLY, FAILED, INTERRUPTED, Stopped, complain, full_error
 
 HELP = """\
 usage: fedexp COMMAND ...
@@ -57,7 +57,7 @@ def _dispatch(words: list[str]) -> int:
     if first == "--version":
         return _say(f"fedexp {__version__}\n")
     if first == "__complete":
-        from fedexp.completion import complete
+        from fedexp.commands.tab_completion import complete
 
         return _say("".join(f"{word}\n" for word in complete(" ".join(rest))))
     if first not in COMMANDS:

@@ -74,7 +74,7 @@ def plain(load: Workload, threads: int, device: str) -> float:
     """The straightforward loop: seconds a round."""
     import torch
 
-    from fedexp.data.dataset import Facts
+    from fedexp.parts.dataset.contract import Facts
 
     torch.set_num_threads(threads)
     network = compose(load).model.network(Facts(load.shape, 10, 0)).to(device)
@@ -132,9 +132,9 @@ def build(words: list[str]):
     from hydra import initialize_config_dir
     from omegaconf import OmegaConf
 
-    from fedexp import spec
-    from fedexp.compose import register_resolvers
-    from fedexp.conf_dir import conf_dir
+    from fedexp.config.compose import register_resolvers
+    from fedexp.config.location import conf_dir
+    from fedexp.core import part as spec
 
     register_resolvers()
     with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
@@ -146,10 +146,10 @@ def build(words: list[str]):
 def ours(words: list[str], rounds: int) -> dict[str, float]:
     """Seconds a round of fedexp after the first one, and what it took to get there."""
     begun = time.perf_counter()
-    from fedexp.execution import rounds as run_rounds
-    from fedexp.execution import staffed
+    from fedexp.run.run import rounds as run_rounds
+    from fedexp.run.run import staffed
+    from fedexp.simulation.world import build_world
     from fedexp.training.workers import Crew
-    from fedexp.world import build_world
 
     experiment = build(words)
     world = build_world(experiment, None, Crew())

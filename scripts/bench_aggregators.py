@@ -63,9 +63,9 @@ def our_call(rule: str, case: str) -> tuple[Callable[[int], object], int]:
     import numpy as np
     import torch
 
+    from fedexp.core.values import Uploads
+    from fedexp.simulation.world import build_world
     from fedexp.training.workers import Crew
-    from fedexp.values import Uploads
-    from fedexp.world import build_world
 
     clients, words = CASES[case]
     chosen = f"pre_aggregation={rule}" if rule in MIXING else f"aggregator={rule}"  # and perhaps a setting of it

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from bench import WORKLOADS, build, overrides
 
-from fedexp.grouped import mixtures
-from fedexp.mixtures import TOGETHER
+from fedexp.scoring.mixtures import TOGETHER
+from fedexp.scoring.side_by_side import mixtures
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.world import World, build_world
 
 IMAGES, TURNS = 5000, 3
 CASES = (("MLP 784-128-10", "W2", 3), ("MLP 784-128-10", "W2", 6), ("SimpleCNN", "W1", 6))

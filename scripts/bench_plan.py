@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench import WORKLOADS, overrides
 
-from fedexp.planning.footprint import workers_mb
+from fedexp.plan.footprint import workers_mb
 
 FEDEXP = (sys.executable, "-m", "fedexp.cli")
 

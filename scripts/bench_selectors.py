@@ -14,16 +14,16 @@ from pathlib import Path
 
 from bench import build
 
-from fedexp.conf_dir import conf_dir
+from fedexp.config.location import conf_dir
 
 SIZES = (1_000, 1_000_000)
 ROUNDS = 12
 
 
 def measure(selector: str, clients: int) -> dict[str, object]:
-    from fedexp.execution import rounds
+    from fedexp.run.run import rounds
+    from fedexp.simulation.world import build_world
     from fedexp.training.workers import Crew
-    from fedexp.world import build_world
 
     needs_fleet = selector in ("fedcs", "hybridfl", "dyn_hybridfl")
     experiment = build(

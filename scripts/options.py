@@ -8,8 +8,9 @@ import re
 import sys
 from pathlib import Path
 
-from fedexp import catalog, listing
-from fedexp.files import write_atomically
+from fedexp.commands import listing
+from fedexp.config import catalog
+from fedexp.core.files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 CONF = ROOT / "conf"

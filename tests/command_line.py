@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fedexp import execution
+from fedexp.run import run as execution
 
 
 class Recorder:

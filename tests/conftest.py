@@ -17,11 +17,12 @@ from hypothesis import settings
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from fedexp import one_at_a_time, spec
-from fedexp.conf_dir import conf_dir
-from fedexp.examples import Examples
-from fedexp.experiment import Experiment
-from fedexp.resolvers import register_resolvers
+from fedexp.config import one_at_a_time
+from fedexp.config.location import conf_dir
+from fedexp.config.resolvers import register_resolvers
+from fedexp.core import part as spec
+from fedexp.simulation.experiment import Experiment
+from fedexp.training.examples import Examples
 
 settings.register_profile("busy", deadline=None)  # a first call imports, and the machine may be shared
 settings.load_profile("busy")

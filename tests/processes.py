@@ -10,7 +10,14 @@ from pathlib import Path
 from fedexp import cli
 
 IMPORTED = (
-    *("fedexp.cli", "fedexp.launch", "fedexp.execution", "fedexp.multirun", "fedexp.searching.search", "pandas"),
+    *(
+        "fedexp.cli",
+        "fedexp.commands.launch",
+        "fedexp.run.run",
+        "fedexp.sweep.multirun",
+        "fedexp.search.search",
+        "pandas",
+    ),
     *("hydra._internal.core_plugins.basic_launcher", "torch.func", "torch.distributed", "sklearn.cluster"),
 )
 FORKS = multiprocessing.get_context("forkserver")

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedexp.resources import Resources
-from fedexp.streams import stream
-from fedexp.values import Layout, Memory, Plan, Uploads, Weights
+from fedexp.core.client_resources import Resources
+from fedexp.core.random_streams import stream
+from fedexp.core.values import Layout, Memory, Plan, Uploads, Weights
 
 
 @dataclass(frozen=True)

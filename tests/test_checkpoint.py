@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 import torch
 
-from fedexp import checkpoint, spec
-from fedexp.conf_dir import conf_dir
-from fedexp.execution import rounds
-from fedexp.spec import ConfigError
+from fedexp.config.location import conf_dir
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import Layout, State, Weights
+from fedexp.run import checkpoint
+from fedexp.run.run import rounds
+from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Layout, State, Weights
-from fedexp.world import build_world
 
 Tiny = Callable[..., dict[str, Any]]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fedexp import cli
-from fedexp.completion import SCRIPTS, complete
+from fedexp.commands.tab_completion import SCRIPTS, complete
 
 HEAVY = ("torch", "hydra", "omegaconf", "numpy")
 

@@ -7,12 +7,12 @@ from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from fedexp import sweep
-from fedexp.compose import Request, checked, dotted, plain, read_config, start
-from fedexp.conf_dir import conf_dir
-from fedexp.explain import unknown_key
-from fedexp.resolvers import register_resolvers
-from fedexp.spec import ConfigError
+from fedexp.config.compose import Request, checked, dotted, plain, read_config, start
+from fedexp.config.hydra_errors import unknown_key
+from fedexp.config.location import conf_dir
+from fedexp.config.resolvers import register_resolvers
+from fedexp.core.errors import ConfigError
+from fedexp.sweep import points as sweep
 
 
 @pytest.fixture(autouse=True)
@@ -224,7 +224,7 @@ def test_the_short_way_of_the_tests_composes_what_the_command_composes():
 def test_every_dataset_of_real_files_composes():
     """Every other option runs in test_every_option."""
     for option in ("mnist", "cifar10", "har", "emnist_digits", "npz"):
-        assert plain(composed(f"dataset={option}")[1])["_target_"] == "fedexp.experiment.Experiment"
+        assert plain(composed(f"dataset={option}")[1])["_target_"] == "fedexp.simulation.experiment.Experiment"
 
 
 @pytest.mark.parametrize(

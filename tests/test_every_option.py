@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedexp import spec
-from fedexp.conf_dir import conf_dir
-from fedexp.execution import run
-from fedexp.records import METRICS
+from fedexp.config.location import conf_dir
+from fedexp.core import part as spec
+from fedexp.run.run import run
+from fedexp.run.tables import METRICS
 
 CONF = conf_dir()
 OPTIONS = sorted(f"{path.parent.name}={path.stem}" for path in CONF.glob("*/*.yaml"))

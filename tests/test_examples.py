@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from fedexp.data.dataset import Data, Split
-from fedexp.examples import Examples
+from fedexp.parts.dataset.contract import Data, Split
+from fedexp.training.examples import Examples
 
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.uint8])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.files import making, publish, replacing, write_atomically
+from fedexp.core.files import making, publish, replacing, write_atomically
 
 Tree = Callable[[Path], list[str]]
 

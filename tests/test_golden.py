@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fedexp.execution import run
-from fedexp.records import TIMINGS
+from fedexp.run.run import run
+from fedexp.run.tables import TIMINGS
 
 GOLDEN = Path(__file__).parent / "golden"
 RUNS = {

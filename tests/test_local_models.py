@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch.func import functional_call
 
-from fedexp import spec
-from fedexp.execution import rounds
-from fedexp.local_models import COLUMNS
+from fedexp.core import part as spec
+from fedexp.core.values import Uploads
+from fedexp.run.run import rounds
+from fedexp.simulation.measures.participants import COLUMNS
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Uploads
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.metrics import area_under, best, final, rounds_to, time_to
+from fedexp.maths.metrics import area_under, best, final, rounds_to, time_to
 
 NAN = float("nan")
 ACCURACY = [0.2, None, 0.5, NAN, 0.9, 0.7]

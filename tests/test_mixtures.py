@@ -5,17 +5,17 @@ import pytest
 import torch
 from torch import nn
 
-from fedexp import spec
-from fedexp.data.dataset import Facts
-from fedexp.grouped import LAYERS, OneByOne, SideBySide, mixtures
-from fedexp.models.complex_cnn import ComplexCNN
-from fedexp.models.har_cnn import HARCNN
-from fedexp.models.keras_cnn import KerasCNN
-from fedexp.models.mlp import MLP
-from fedexp.models.simple_cnn import SimpleCNN
+from fedexp.core import part as spec
+from fedexp.core.values import Layout
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.model.complex_cnn import ComplexCNN
+from fedexp.parts.model.har_cnn import HARCNN
+from fedexp.parts.model.keras_cnn import KerasCNN
+from fedexp.parts.model.mlp import MLP
+from fedexp.parts.model.simple_cnn import SimpleCNN
+from fedexp.scoring.side_by_side import LAYERS, OneByOne, SideBySide, mixtures
+from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Layout
-from fedexp.world import build_world
 
 MODELS = [
     (MLP(), (1, 8, 8)),

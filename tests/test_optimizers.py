@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fedexp.optimizers import adam_step, sgd_step
+from fedexp.maths.optimizer_steps import adam_step, sgd_step
 
 GRADS = [torch.tensor([0.5, -1.0, 2.0]), torch.tensor([1.5, 0.25, -3.0]), torch.tensor([-0.5, 4.0, 0.0])]
 

@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp import checkpoint, personal, spec
-from fedexp.execution import rounds
-from fedexp.records import TIMINGS
-from fedexp.round import run_round
+from fedexp.core import part as spec
+from fedexp.core.values import Layout, State, Weights
+from fedexp.run import checkpoint
+from fedexp.run.run import rounds
+from fedexp.run.tables import TIMINGS
+from fedexp.simulation.measures import own_models as personal
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Layout, State, Weights
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 HALF = "evaluation.personal_fraction=0.5"

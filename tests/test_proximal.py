@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fedexp.proximal import clipped, prox
+from fedexp.maths.proximal import clipped, prox
 
 V = torch.tensor([[3.0, -4.0], [0.3, -0.4], [0.0, 0.0]])
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fedexp import spec
-from fedexp.division import divide
-from fedexp.experiment import Experiment
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.simulation.division import divide
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 PUBLIC = ("scenario.public_fraction=0.25",)  # 30 of 120

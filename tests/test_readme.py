@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 from hydra.types import RunMode
 
-from fedexp import __version__, cli, spec, sweep
-from fedexp.compose import Request, checked, start
-from fedexp.conf_dir import conf_dir
-from fedexp.experiment import Experiment
-from fedexp.flags import parse
-from fedexp.isolation import isolated
-from fedexp.spec import ConfigError
+from fedexp import __version__, cli
+from fedexp.commands.run_flags import parse
+from fedexp.config.compose import Request, checked, start
+from fedexp.config.location import conf_dir
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.run.isolation import isolated
+from fedexp.simulation.experiment import Experiment
+from fedexp.sweep import points as sweep
 
 HOUSE = Path(__file__).parents[1]
 PAGES = [HOUSE / name for name in ("README.md", "conf/README.md", "fedexp/README.md", "outputs/README.md")]
@@ -168,8 +170,8 @@ def test_a_selector_of_the_project_is_one_python_file_one_yaml_file_and_one_test
     outside, inside = (HOUSE / "fedexp" / "README.md").read_text().split("## In this project itself")
     shown = files(outside)
     write(house, {
-        "fedexp/selectors/waiting.py": shown["mine/waiting.py"],
-        "conf/selector/waiting.yaml": shown["conf/selector/waiting.yaml"].replace("mine.", "fedexp.selectors."),
+        "fedexp/parts/selector/waiting.py": shown["mine/waiting.py"],
+        "conf/selector/waiting.yaml": shown["conf/selector/waiting.yaml"].replace("mine.", "fedexp.parts.selector."),
         **files(inside),
     })  # fmt: skip
     assert (house / "tests" / "selectors" / "test_waiting.py").exists()

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.records import METRICS, Table, truncate
+from fedexp.run.tables import METRICS, Table, truncate
 
 
 def table(path: Path, upto: int = 99) -> Table:

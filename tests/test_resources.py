@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.resources import Resources, arrivals
-from fedexp.streams import client_draws, stream
+from fedexp.core.client_resources import Resources, arrivals
+from fedexp.core.random_streams import client_draws, stream
 
 SECONDS = st.lists(st.tuples(st.floats(0, 100), st.floats(0.1, 10)), max_size=12)
 

@@ -18,10 +18,10 @@ from command_line import python
 from groups import GROUPED, SIMILAR
 from processes import Command
 
-from fedexp import checkpoint
-from fedexp.launch import resume
-from fedexp.records import TIMINGS
-from fedexp.spec import ConfigError
+from fedexp.commands.launch import resume
+from fedexp.core.errors import ConfigError
+from fedexp.run import checkpoint
+from fedexp.run.tables import TIMINGS
 
 WORDS = (
     "dataset=synthetic",

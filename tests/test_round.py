@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fedexp import spec
-from fedexp.aggregators.fedavg import weighted_mean
-from fedexp.division import split_validation
-from fedexp.execution import RunError, rounds, run
-from fedexp.round import fold, gathered, moving, run_round
-from fedexp.selectors.random import sample_clients
+from fedexp.core import part as spec
+from fedexp.core.values import Uploads, Weights
+from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.selector.random import sample_clients
+from fedexp.run.run import RunError, rounds, run
+from fedexp.simulation.division import split_validation
+from fedexp.simulation.round import fold, gathered, moving, run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Uploads, Weights
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 

@@ -9,8 +9,8 @@ import torch
 from hypothesis import given
 from matrices import normal, wild
 
-from fedexp import rows as arithmetic
-from fedexp.rows import distances_to, mixed, sorted_columns, squared_distances, typical
+from fedexp.maths import rows as arithmetic
+from fedexp.maths.rows import distances_to, mixed, sorted_columns, squared_distances, typical
 
 
 def exact_square(one: torch.Tensor, other: torch.Tensor) -> Fraction:

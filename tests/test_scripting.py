@@ -17,10 +17,11 @@ from hydra.core.global_hydra import GlobalHydra
 from test_resume import kept_bytes
 
 import fedexp
-from fedexp import ConfigError, Finished, RunError, execution, run
-from fedexp.conf_dir import conf_dir
-from fedexp.launch import resume
-from fedexp.scripting import _word
+from fedexp import ConfigError, Finished, RunError, run
+from fedexp.api import _word
+from fedexp.commands.launch import resume
+from fedexp.config.location import conf_dir
+from fedexp.run import run as execution
 
 MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", "scenario.clients=6", "rounds=2")
 TINY = (*MADE, "engine=loop", "engine.workers=1", "pictures=false")

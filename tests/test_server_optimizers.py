@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from fedexp.roles import ServerOptimizer
-from fedexp.server_optimizers.adam import Adam
-from fedexp.server_optimizers.momentum import Momentum
-from fedexp.server_optimizers.yogi import Yogi
-from fedexp.values import Layout, Weights
+from fedexp.core.values import Layout, Weights
+from fedexp.parts.server_optimizer.adam import Adam
+from fedexp.parts.server_optimizer.contract import ServerOptimizer
+from fedexp.parts.server_optimizer.momentum import Momentum
+from fedexp.parts.server_optimizer.yogi import Yogi
 
 LAYOUT = Layout(("w", "running"), ((1,), (1,)), 1)
 

@@ -4,8 +4,9 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from fedexp import spec
-from fedexp.spec import ConfigError, Fraction, Part, Positive, Range
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Fraction, Part, Positive, Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,9 +95,9 @@ def test_build_refuses_unknown_and_missing_keys(node: dict[str, Any], line: str)
     [
         "os.system",
         "nowhere.at.all.Thing",
-        "fedexp.spec.nearest",
+        "fedexp.core.errors.nearest",
         "fedexp.nowhere.Thing",
-        "fedexp.spec.Nothing",
+        "fedexp.core.part.Nothing",
         "fedexp",
     ],
 )

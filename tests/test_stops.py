@@ -1,8 +1,8 @@
 import pytest
 
-from fedexp.stops.patience import Patience
-from fedexp.stops.simulated_time import SimulatedTime
-from fedexp.stops.target import Target
+from fedexp.parts.stop.patience import Patience
+from fedexp.parts.stop.simulated_time import SimulatedTime
+from fedexp.parts.stop.target import Target
 
 
 def test_target_is_reached_at_equality():

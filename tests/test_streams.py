@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedexp.streams import client_draws, stream
+from fedexp.core.random_streams import client_draws, stream
 
 NAMES = st.lists(st.one_of(st.integers(-5, 10**9), st.text(max_size=5)), max_size=3).map(tuple)
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from fedexp import cli
-from fedexp.conf_dir import conf_dir
+from fedexp.config.location import conf_dir
 
 TINY = (
     *("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", "scenario.clients=6"),

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.aggregators.krum import Krum
-from fedexp.execution import rounds, run
-from fedexp.round import run_round
-from fedexp.spec import ConfigError, RunError
-from fedexp.tolerance import Tolerant
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError, RunError
+from fedexp.core.values import Columns
+from fedexp.parts.aggregator.krum import Krum
+from fedexp.parts.byzantine import Tolerant
+from fedexp.run.run import rounds, run
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Columns
-from fedexp.world import build_world
 
 Tiny = Callable[..., dict[str, Any]]
 MOST = {  # the largest f that 1, 2, 3, 4, 5, 6, 7, 11 rows allow

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from fedexp.cli import main
-from fedexp.records import TIMINGS
+from fedexp.run.tables import TIMINGS
 
 WORDS = (
     "dataset=synthetic",

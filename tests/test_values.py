@@ -3,8 +3,8 @@ import pytest
 import torch
 from torch import nn
 
-from fedexp.models.layers import BatchNorm
-from fedexp.values import ClientRows, Layout, Uploads
+from fedexp.core.values import ClientRows, Layout, Uploads
+from fedexp.parts.model.layers import BatchNorm
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 from processes import Command
 
 from fedexp.cli import main
-from fedexp.trackers import memo
+from fedexp.parts.tracker import memo
 
 FAST = (
     "dataset=synthetic",

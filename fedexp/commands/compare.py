@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedexp.endings import FAILED, complain, shown
-from fedexp.files import write_atomically
-from fedexp.folders import OUTPUTS, is_run
-from fedexp.spec import ConfigError, nearest
+from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.exits import FAILED, complain
+from fedexp.core.files import shown, write_atomically
+from fedexp.run.folders import OUTPUTS, is_run
 
 if TYPE_CHECKING:
     from fedexp.compare.pairing import Contest

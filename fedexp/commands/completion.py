@@ -2,8 +2,8 @@
 
 import sys
 
-from fedexp.completion import SCRIPTS
-from fedexp.spec import ConfigError
+from fedexp.commands.tab_completion import SCRIPTS
+from fedexp.core.errors import ConfigError
 
 
 def act(words: list[str]) -> int:

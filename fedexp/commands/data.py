@@ -1,10 +1,10 @@
-"""`fedexp data check|download NAME... [data_dir=DIR]`: the words read, the work left to `fedexp.data.commands`."""
+"""`fedexp data check|download NAME... [data_dir=DIR]`: the words read, the work left to `fedexp.commands.datasets`."""
 
 from pathlib import Path
 
-from fedexp import catalog
-from fedexp.conf_dir import conf_dir
-from fedexp.spec import ConfigError, nearest
+from fedexp.config import catalog
+from fedexp.config.location import conf_dir
+from fedexp.core.errors import ConfigError, nearest
 
 VERBS = ("check", "download")
 
@@ -12,7 +12,8 @@ VERBS = ("check", "download")
 def act(words: list[str]) -> int:
     """Checks or downloads the named datasets and returns the exit code."""
     verb, names, folder = read(words)
-    from fedexp.data import commands, store
+    from fedexp.commands import datasets as commands
+    from fedexp.data import store
 
     directory = folder or store.data_root()
     return commands.check(names, directory) if verb == "check" else commands.download(names, directory)

@@ -2,9 +2,9 @@
 
 import sys
 
-from fedexp import listing
-from fedexp.conf_dir import conf_dir
-from fedexp.spec import ConfigError
+from fedexp.commands import listing
+from fedexp.config.location import conf_dir
+from fedexp.core.errors import ConfigError
 
 
 def act(words: list[str]) -> int:

@@ -1,17 +1,17 @@
-"""`fedexp plan [overrides] [-m] [--json]`: the words of `fedexp run`, the work left to `fedexp.planning`."""
+"""`fedexp plan [overrides] [-m] [--json]`: the words of `fedexp run`, the work left to `fedexp.plan`."""
 
 import sys
 import time
 
-from fedexp import logs
-from fedexp.endings import processes
-from fedexp.spec import ConfigError
+from fedexp.core import logs
+from fedexp.core.errors import ConfigError
+from fedexp.core.torchrun import processes
 
 
 def act(words: list[str]) -> int:
     """Says what a run will cost; leaves no folder."""
     begun = time.perf_counter()
-    from fedexp.flags import parse
+    from fedexp.commands.run_flags import parse
 
     as_json = "--json" in words
     flags = parse([word for word in words if word != "--json"])
@@ -21,8 +21,8 @@ def act(words: list[str]) -> int:
         raise ConfigError("plan tries rounds in one group of processes; run it without torchrun")
     with logs.kept():
         logs.silence()
-        from fedexp.planning import asked, table
-        from fedexp.planning.plan import plan
+        from fedexp.plan import asked, table
+        from fedexp.plan.plan import plan
 
         loaded_s = time.perf_counter() - begun
         wanted = asked.compose(flags)

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedexp.endings import shown
-from fedexp.folders import OUTPUTS, is_run
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import shown
+from fedexp.run.folders import OUTPUTS, is_run
 
 if TYPE_CHECKING:
     from fedexp.report.runs import Run

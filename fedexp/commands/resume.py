@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from fedexp import folders
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.run import folders
 
 
 def act(words: list[str]) -> int:
@@ -17,6 +17,6 @@ def act(words: list[str]) -> int:
         from fedexp.commands import search
 
         return search.resume(folder, more)
-    from fedexp.launch import resume
+    from fedexp.commands.launch import resume
 
     return resume(folder, more)

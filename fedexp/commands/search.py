@@ -1,12 +1,12 @@
-"""`fedexp search`: the words read, the work left to `fedexp.searching`."""
+"""`fedexp search`: the words read, the work left to `fedexp.search`."""
 
 import sys
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fedexp import folders
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.run import folders
 
 FLAGS = ("--trials", "--jobs", "--seed", "--out", "--config-dir", "--no-pruning")
 
@@ -14,8 +14,8 @@ FLAGS = ("--trials", "--jobs", "--seed", "--out", "--config-dir", "--no-pruning"
 def act(words: list[str]) -> int:
     """Begins a search and works on it to its end."""
     flags, overrides = read(words)
-    from fedexp.launchers.launcher import needed
-    from fedexp.searching.search import Search, conduct, save
+    from fedexp.search.search import Search, conduct, save
+    from fedexp.sweep.launchers.contract import needed
 
     needed("optuna", "sweep", "fedexp search")
     own = str(Path(flags["--config-dir"]).absolute()) if flags["--config-dir"] else None
@@ -35,7 +35,7 @@ def resume(folder: Path, words: list[str]) -> int:
     flags, overrides = read(words)
     if overrides or any(word.partition("=")[0] in FLAGS and not word.startswith("--jobs") for word in words):
         raise ConfigError("a search goes on as it began; only --jobs may be given anew")
-    from fedexp.searching.search import conduct
+    from fedexp.search.search import conduct
 
     sys.stdout.write(conduct(folder, flags["--jobs"]))
     return 0

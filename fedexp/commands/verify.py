@@ -1,11 +1,14 @@
-"""`fedexp verify DIR [--rounds K] [--seed S]`: the words read, the work left to `fedexp.verification`."""
+"""`fedexp verify DIR [--rounds K] [--seed S]`: the words read, the work left to `fedexp.verify`."""
 
 import sys
 from pathlib import Path
 
-from fedexp import folders, logs
-from fedexp.endings import FAILED, Stopped, processes, shown
-from fedexp.spec import ConfigError
+from fedexp.core import logs
+from fedexp.core.errors import ConfigError
+from fedexp.core.exits import FAILED, Stopped
+from fedexp.core.files import shown
+from fedexp.core.torchrun import processes
+from fedexp.run import folders
 
 ROUNDS = 3
 
@@ -17,7 +20,7 @@ def act(words: list[str]) -> int:
         raise ConfigError("verify starts its workers itself; run it without torchrun")
     with logs.kept():
         logs.silence()
-        from fedexp.verification.verify import verify
+        from fedexp.verify.verify import verify
 
         complaints = verify(folder, count, seed, _say)
     if complaints:

@@ -1,1 +1,1 @@
-"""Methods against one other: runs paired by seed, differences, tests, ranks. Reads run folders, nothing else."""
+"""`fedexp compare`: methods against one other. Runs paired by seed, differences, tests, ranks."""

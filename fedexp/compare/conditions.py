@@ -10,7 +10,7 @@ from fedexp.compare import quantities
 from fedexp.compare.pairing import Contest
 from fedexp.compare.statistics import Paired
 from fedexp.compare.study import missing, paired
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from fedexp.compare.statistics import LEVEL
-from fedexp.files import replacing
+from fedexp.core.files import replacing
 from fedexp.report import look
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ examples of each class every client holds) and by the config, and the output say
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fedexp.core.errors import ConfigError
 from fedexp.report.methods import value_text
 from fedexp.report.runs import Run, shown
-from fedexp.spec import ConfigError
 
 DATA = ("dataset", "federation")
 BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")

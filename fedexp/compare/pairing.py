@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.compare import equality
+from fedexp.core.errors import ConfigError
 from fedexp.report.methods import differing_keys, differing_options, frozen, labels, options, settings, value_text
 from fedexp.report.runs import Run, shown
-from fedexp.spec import ConfigError
 
 _NOT_THE_METHOD = (*equality.DATA, "partition", "setting", "experiment")  # data, and bundles that only name
 Block = tuple[str, int]  # data, seed

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.metrics import area_under, final, rounds_to, time_to
+from fedexp.core.errors import ConfigError, nearest
+from fedexp.maths.metrics import area_under, final, rounds_to, time_to
 from fedexp.report.runs import Run
-from fedexp.spec import ConfigError, nearest
 
 PLAIN = ("test_accuracy", "accuracy_auc", "loss_auc")
 REACHED = ("roa", "toa")

@@ -10,8 +10,8 @@ from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
 from fedexp.compare.quantities import Quantity
 from fedexp.compare.statistics import Paired
+from fedexp.core.errors import ConfigError
 from fedexp.report.runs import Run, shown
-from fedexp.spec import ConfigError
 
 _AREAS = ("accuracy_auc", "loss_auc")
 

@@ -1,1 +1,1 @@
-"""Datasets: where the examples come from, how they are checked and parsed."""
+"""Archives of examples: where they are, how they are fetched, checked and read. No options here."""

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import publish, replacing
 from fedexp.data.store import Known, digest
-from fedexp.files import publish, replacing
-from fedexp.spec import ConfigError
 
 Accept = Callable[[Path], None]
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
+from fedexp.core.errors import ConfigError
 from fedexp.data.members import members, present
 from fedexp.data.store import Arrays, cached, cure
 from fedexp.data.windows import cut_all
-from fedexp.spec import ConfigError
 
 FORMAT = 1  # goes up when the meaning of the cached arrays changes
 FOLDERS = ("HAPT", "HAPT Data Set")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
 
 UNSIGNED_BYTES = b"\0\0\x08"
 

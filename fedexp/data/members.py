@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from lzma import LZMAError
 from pathlib import Path
 
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
 
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, LZMAError, zlib.error, EOFError, OSError)
 

@@ -8,7 +8,7 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from fedexp.files import replacing
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import replacing
 
 Arrays = dict[str, np.ndarray]
 

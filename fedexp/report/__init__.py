@@ -1,1 +1,1 @@
-"""What people look at, made from the files of a run folder."""
+"""`fedexp report`: what people look at, made from the files of a run folder."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedexp.files import replacing
+from fedexp.core.files import replacing
 from fedexp.report import epsilon
 
 if TYPE_CHECKING:

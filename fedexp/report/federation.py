@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedexp.files import replacing
+from fedexp.core.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.metrics import final
+from fedexp.core.errors import ConfigError, nearest
+from fedexp.maths.metrics import final
 from fedexp.report.markup import Grid
 from fedexp.report.methods import differing_keys, differing_options, options, settings, value_text
 from fedexp.report.runs import Run
-from fedexp.spec import ConfigError, nearest
 
 
 @dataclass(frozen=True, eq=False)

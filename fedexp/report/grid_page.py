@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from fedexp.files import write_atomically
+from fedexp.core.files import write_atomically
 from fedexp.report import heat_map
 from fedexp.report.grid import panels
 from fedexp.report.runs import Run

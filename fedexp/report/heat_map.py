@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.files import replacing
+from fedexp.core.files import replacing
 from fedexp.report.grid import Panel
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fedexp.metrics import area_under, best, final, rounds_to, time_to
+from fedexp.maths.metrics import area_under, best, final, rounds_to, time_to
 from fedexp.report import epsilon
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run

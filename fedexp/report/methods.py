@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from fedexp.conf_dir import conf_dir
+from fedexp.config.location import conf_dir
 from fedexp.report.runs import Run
 
 BUNDLES = ("algorithm", "experiment")

@@ -6,7 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
-from fedexp.files import write_atomically
+from fedexp.core.files import write_atomically
 from fedexp.report import pictures, tables
 from fedexp.report.markup import Grid
 from fedexp.report.methods import Method, differing_keys, differing_options, options, settings, value_text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedexp.files import replacing
+from fedexp.core.files import replacing
 from fedexp.report import clusters, convergence, federation, learning, participants, privacy_curves, seconds, selections
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run, read_table

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedexp.files import replacing
-from fedexp.metrics import final
+from fedexp.core.files import replacing
+from fedexp.maths.metrics import final
 from fedexp.report import bands, epsilon, look
 from fedexp.report.measures import statistic
 from fedexp.report.methods import Method, group

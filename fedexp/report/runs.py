@@ -17,8 +17,8 @@ import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from fedexp.resolvers import register_resolvers
-from fedexp.spec import ConfigError
+from fedexp.config.resolvers import register_resolvers
+from fedexp.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.files import replacing
+from fedexp.core.files import replacing
 from fedexp.report import look
 
 

@@ -12,14 +12,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fedexp.files import write_atomically
-from fedexp.metrics import area_under, final
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import write_atomically
+from fedexp.maths.metrics import area_under, final
 from fedexp.report import sweep_bars
 from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
 from fedexp.report.methods import value_text
 from fedexp.report.runs import natural, read_table, read_yaml
-from fedexp.spec import ConfigError
 
 On = Literal["validation", "test"]
 SHOWN = 40  # rows on the terminal and bars in the picture

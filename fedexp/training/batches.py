@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.privacy.privacy import Sampling
-from fedexp.roles import LocalRule
+from fedexp.parts.local.contract import LocalRule
+from fedexp.parts.privacy.contract import Sampling
 
 
 @dataclass(frozen=True)

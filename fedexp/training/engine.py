@@ -13,17 +13,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.cores import usable_cores
+from fedexp.core.cpu_cores import usable_cores
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import write_atomically
+from fedexp.core.part import Part, Positive, Range
+from fedexp.core.values import Layout, Plan
 from fedexp.data.store import cache_dir
-from fedexp.examples import Examples
-from fedexp.files import write_atomically
-from fedexp.privacy.privacy import Privacy
-from fedexp.roles import LocalRule
-from fedexp.spec import ConfigError, Part, Positive, Range
+from fedexp.parts.local.contract import LocalRule
+from fedexp.parts.privacy.contract import Privacy
 from fedexp.training.batches import Batches, draw_batches
+from fedexp.training.examples import Examples
 from fedexp.training.loop import Loop, Task, Trainer
 from fedexp.training.stacked import Stacked
-from fedexp.values import Layout, Plan
 
 Network = Callable[[], nn.Module]
 

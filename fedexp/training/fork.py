@@ -14,7 +14,7 @@ from typing import NoReturn
 import torch
 import torch.distributed as dist
 
-from fedexp import logs
+from fedexp.core import logs
 from fedexp.training.workers import SharedCrew, join
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.examples import Examples
+from fedexp.core.values import Layout
+from fedexp.training.examples import Examples
 from fedexp.training.private import Clipped
-from fedexp.values import Layout
 
 FLOATS = 2**24  # of the gradients that are formed at once
 

@@ -14,14 +14,15 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedexp.examples import Examples
-from fedexp.models.layers import Dropout
-from fedexp.privacy.privacy import Privacy
-from fedexp.roles import LocalRule
-from fedexp.streams import stream
+from fedexp.core.random_streams import stream
+from fedexp.core.values import Layout, Plan
+from fedexp.parts.local.contract import LocalRule
+from fedexp.parts.model.layers import Dropout
+from fedexp.parts.privacy.contract import Privacy
 from fedexp.training.batches import Batches, running_losses
+from fedexp.training.binding import bind
+from fedexp.training.examples import Examples
 from fedexp.training.private import Clipped, Noise
-from fedexp.values import Layout, Plan
 
 CACHED_FLOATS = 2**26  # a client's normalised examples are kept for the round up to this size (256 MB)
 
@@ -56,13 +57,6 @@ class Trainer(Protocol):
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         """Trains these rows."""
         ...
-
-
-def bind(network: nn.Module, layout: Layout, row: torch.Tensor) -> None:
-    """Makes every entry of the network a view of the row: writing the row loads the network."""
-    entries = dict(network.named_parameters()) | dict(network.named_buffers())
-    for name, view in layout.views(row).items():
-        entries[name].data = view
 
 
 class Loop:

@@ -17,8 +17,8 @@ from torch import nn
 from torch.func import functional_call, grad, grad_and_value, vmap
 from torch.nn import functional as F
 
+from fedexp.core.values import Layout
 from fedexp.training.example_gradients import ExampleGradients, Formed, rule_for
-from fedexp.values import Layout
 
 Tensors = tuple[torch.Tensor, ...]
 

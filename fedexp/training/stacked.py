@@ -12,14 +12,14 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
 
-from fedexp.examples import Examples
-from fedexp.models.layers import BatchNorm, Dropout
-from fedexp.privacy.privacy import Privacy
-from fedexp.roles import LocalRule
+from fedexp.core.values import Layout
+from fedexp.parts.local.contract import LocalRule
+from fedexp.parts.model.layers import BatchNorm, Dropout
+from fedexp.parts.privacy.contract import Privacy
 from fedexp.training.batches import running_losses
+from fedexp.training.examples import Examples
 from fedexp.training.loop import Task
 from fedexp.training.private import Clipped, Noise
-from fedexp.values import Layout
 
 Tensors = tuple[torch.Tensor, ...]
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import close, whole, wild
 
-from fedexp.aggregators.bulyan import bulyan, chosen_by_krum, mean_around_median
-from fedexp.rows import squared_distances
+from fedexp.maths.rows import squared_distances
+from fedexp.parts.aggregator.bulyan import bulyan, chosen_by_krum, mean_around_median
 
 
 def slow_choice(square: list[list[float]], f: int, count: int) -> list[int]:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import close, equal_shares, normal, wild
 
-from fedexp.aggregators.centered_clipping import CenteredClipping, towards
-from fedexp.rows import distances_to
-from fedexp.values import Layout, Uploads, Weights
+from fedexp.core.values import Layout, Uploads, Weights
+from fedexp.maths.rows import distances_to
+from fedexp.parts.aggregator.centered_clipping import CenteredClipping, towards
 
 
 def slow(rows: torch.Tensor, centre: list[float], radius: float) -> list[float]:

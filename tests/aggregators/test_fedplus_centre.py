@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.aggregators.fedplus_centre import robust_centre
-from fedexp.proximal import Penalty, clipped
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import SERVER, Uploads
+from fedexp.maths.proximal import Penalty, clipped
+from fedexp.parts.aggregator.fedplus_centre import robust_centre
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import SERVER, Uploads
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 LIMITS = (1e-12, 5000)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import equal_shares, normal, whole, wild
 
-from fedexp.aggregators.geometric_median import GeometricMedian, decrease, rotated, weiszfeld
-from fedexp.rows import squared_distances
+from fedexp.maths.rows import squared_distances
+from fedexp.parts.aggregator.geometric_median import GeometricMedian, decrease, rotated, weiszfeld
 
 
 def objective(rows: torch.Tensor, weight: torch.Tensor, point: torch.Tensor) -> float:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import whole, wild
 
-from fedexp.aggregators.krum import krum, krum_scores
-from fedexp.rows import squared_distances
+from fedexp.maths.rows import squared_distances
+from fedexp.parts.aggregator.krum import krum, krum_scores
 
 
 def slow_scores(rows: list[list[float]], f: int) -> list[Fraction]:

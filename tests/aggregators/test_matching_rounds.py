@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp import checkpoint, spec
-from fedexp.execution import rounds, staffed
-from fedexp.records import TIMINGS
-from fedexp.round import Row, dispatch, fold, run_round
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import SERVER, State, Uploads
+from fedexp.run import checkpoint
+from fedexp.run.run import rounds, staffed
+from fedexp.run.tables import TIMINGS
+from fedexp.simulation.round import Row, dispatch, fold, run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import SERVER, State, Uploads
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 SKEWED = ("federation=dirichlet", "federation.alpha=0.3", "federation.min_size=4", "local=adam", "local.lr=0.05")

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from matrices import whole, wild
 
-from fedexp.aggregators.median import median
+from fedexp.parts.aggregator.median import median
 
 
 def test_by_hand():

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import close, equal_shares, normal, whole, wild
 
-from fedexp.aggregators.krum import krum, krum_scores
-from fedexp.aggregators.multi_krum import MultiKrum, multi_krum
-from fedexp.rows import squared_distances
+from fedexp.maths.rows import squared_distances
+from fedexp.parts.aggregator.krum import krum, krum_scores
+from fedexp.parts.aggregator.multi_krum import MultiKrum, multi_krum
 
 
 def slow(rows: torch.Tensor, share: list[float], f: int, m: int) -> list[float]:

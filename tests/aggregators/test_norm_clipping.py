@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import close, equal_shares, wild
 
-from fedexp.aggregators.norm_clipping import NormClipping, norm_clipping, radius_of
-from fedexp.rows import distances_to
+from fedexp.maths.rows import distances_to
+from fedexp.parts.aggregator.norm_clipping import NormClipping, norm_clipping, radius_of
 
 
 def slow(rows: torch.Tensor, share: list[float], radius: float) -> list[float]:

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import equal_shares, normal
 
-from fedexp.aggregators.bulyan import bulyan
-from fedexp.aggregators.centered_clipping import towards
-from fedexp.aggregators.geometric_median import GeometricMedian
-from fedexp.aggregators.krum import krum
-from fedexp.aggregators.median import median
-from fedexp.aggregators.multi_krum import multi_krum
-from fedexp.aggregators.norm_clipping import NormClipping
-from fedexp.aggregators.trimmed_mean import trimmed_mean
-from fedexp.pre_aggregation.nearest_neighbours import neighbour_means
-from fedexp.rows import distances_to
+from fedexp.maths.rows import distances_to
+from fedexp.parts.aggregator.bulyan import bulyan
+from fedexp.parts.aggregator.centered_clipping import towards
+from fedexp.parts.aggregator.geometric_median import GeometricMedian
+from fedexp.parts.aggregator.krum import krum
+from fedexp.parts.aggregator.median import median
+from fedexp.parts.aggregator.multi_krum import multi_krum
+from fedexp.parts.aggregator.norm_clipping import NormClipping
+from fedexp.parts.aggregator.trimmed_mean import trimmed_mean
+from fedexp.parts.pre_aggregation.nearest_neighbours import neighbour_means
 
 Rule = Callable[[torch.Tensor, int], torch.Tensor]
 

@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
-from fedexp import spec
-from fedexp.aggregators.fedavg import weighted_mean
-from fedexp.aggregators.secret_sharing import decode, encode, largest, opened_sum, secure_mean, share
-from fedexp.aggregators.secure_mean import SecureMean
-from fedexp.execution import rounds, staffed
-from fedexp.records import TIMINGS
-from fedexp.round import fold, run_round
-from fedexp.spec import ConfigError, RunError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError, RunError
+from fedexp.core.values import SERVER, Uploads
+from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.aggregator.secret_sharing import decode, encode, largest, opened_sum, secure_mean, share
+from fedexp.parts.aggregator.secure_mean import SecureMean
+from fedexp.run.run import rounds, staffed
+from fedexp.run.tables import TIMINGS
+from fedexp.simulation.round import fold, run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import SERVER, Uploads
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 WHOLE = 2**64
@@ -156,7 +156,7 @@ class TestMean:
     def test_blocks_of_columns_make_no_difference(self, monkeypatch: pytest.MonkeyPatch):
         delta, weight = torch.randn(3, 50), np.array([2.0, 1.0, 5.0])
         whole = secure_mean(delta, weight, everybody(3), 32)
-        monkeypatch.setattr("fedexp.aggregators.secret_sharing.WORDS", 63)
+        monkeypatch.setattr("fedexp.parts.aggregator.secret_sharing.WORDS", 63)
         assert torch.equal(secure_mean(delta, weight, everybody(3), 32), whole)
 
     @pytest.mark.parametrize("partners", [2, 3, 7])

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import close, whole, wild
 
-from fedexp.aggregators.trimmed_mean import TrimmedMean, share_trimmed, trimmed_mean
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.parts.aggregator.trimmed_mean import TrimmedMean, share_trimmed, trimmed_mean
 
 
 def slow(rows: torch.Tensor, trim: int) -> list[float]:

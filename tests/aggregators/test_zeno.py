@@ -10,12 +10,12 @@ import torch
 from matrices import normal
 from torch.nn import functional as F
 
-from fedexp import spec
-from fedexp.aggregators.zeno import Zeno, highest_scores
-from fedexp.streams import stream
+from fedexp.core import part as spec
+from fedexp.core.random_streams import stream
+from fedexp.core.values import Layout, Uploads, Weights
+from fedexp.parts.aggregator.zeno import Zeno, highest_scores
+from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Layout, Uploads, Weights
-from fedexp.world import build_world
 
 
 @dataclass

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.attacks.forging import Scene
-from fedexp.streams import stream
+from fedexp.core.random_streams import stream
+from fedexp.parts.attack.forging import Scene
 
 
 class Dice:

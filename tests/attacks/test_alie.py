@@ -1,8 +1,8 @@
 import pytest
 from scipy.stats import norm
 
-from fedexp.attacks.alie import ALIE, largest_z
-from fedexp.attacks.forging import Scene
+from fedexp.parts.attack.alie import ALIE, largest_z
+from fedexp.parts.attack.forging import Scene
 
 
 def test_the_papers_example():

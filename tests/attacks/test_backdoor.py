@@ -3,12 +3,12 @@ import pandas as pd
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.attacks.backdoor import Backdoor, stamped
-from fedexp.attacks.forging import Scene
-from fedexp.data.dataset import Split
-from fedexp.execution import run
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.parts.attack.backdoor import Backdoor, stamped
+from fedexp.parts.attack.forging import Scene
+from fedexp.parts.dataset.contract import Split
+from fedexp.run.run import run
 
 TRAIN = Split(torch.zeros(40, 1, 4, 4, dtype=torch.uint8), torch.arange(40) % 4)
 

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.execution import run
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import Uploads
+from fedexp.run.run import run
+from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Uploads
-from fedexp.world import build_world
 
 
 def world_of(config):
@@ -68,7 +68,7 @@ def test_more_malicious_than_clients_is_refused(tiny):
 
 
 def test_a_flipped_majority_leads_the_mean_backwards(tiny):
-    from fedexp.execution import rounds
+    from fedexp.run.run import rounds
 
     losses = {}
     for count in (0, 4):

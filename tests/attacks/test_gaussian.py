@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.attacks.forging import Scene
-from fedexp.attacks.gaussian import Gaussian
+from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.gaussian import Gaussian
 
 
 def test_moments_and_independence(scene: Scene):

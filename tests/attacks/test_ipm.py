@@ -1,7 +1,7 @@
 import pytest
 
-from fedexp.attacks.forging import Scene
-from fedexp.attacks.ipm import IPM
+from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.ipm import IPM
 
 
 def test_by_hand(scene: Scene):

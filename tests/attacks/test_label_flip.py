@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.attacks.label_flip import LabelFlip
-from fedexp.data.dataset import Split
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.parts.attack.label_flip import LabelFlip
+from fedexp.parts.dataset.contract import Split
 
 TRAIN = Split(torch.zeros(6, 2), torch.tensor([0, 1, 2, 3, 4, 0]))
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from fedexp.attacks.forging import Scene
-from fedexp.attacks.mimic import Mimic, follow
+from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.mimic import Mimic, follow
 
 
 def test_copies_one_honest_client(scene: Scene):

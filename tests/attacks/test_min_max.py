@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from fedexp.attacks.forging import Scene
-from fedexp.attacks.min_max import MinMax, largest_step
+from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.min_max import MinMax, largest_step
 
 
 @pytest.mark.parametrize("direction", ["std", "sign", "unit"])

@@ -1,5 +1,5 @@
-from fedexp.attacks.forging import Scene
-from fedexp.attacks.same_value import SameValue
+from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.same_value import SameValue
 
 
 def test_by_hand(scene: Scene):

@@ -1,5 +1,5 @@
-from fedexp.attacks.forging import Scene
-from fedexp.attacks.sign_flip import SignFlip
+from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.sign_flip import SignFlip
 
 
 def test_by_hand(scene: Scene):

@@ -1,5 +1,5 @@
-from fedexp.attacks.forging import Scene
-from fedexp.attacks.zero import Zero
+from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.zero import Zero
 
 
 def test_by_hand(scene: Scene):

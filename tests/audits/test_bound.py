@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fedexp.audits.bound import guessed, lower_bound, p_value
+from fedexp.parts.audit.bound import guessed, lower_bound, p_value
 
 
 def test_p_values_by_hand():

@@ -10,15 +10,16 @@ import pandas as pd
 import pytest
 import torch
 
-from fedexp import checkpoint, spec
-from fedexp.audits.bound import lower_bound
-from fedexp.audits.canaries import CanaryAudit
-from fedexp.execution import rounds, run, staffed
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import State
+from fedexp.parts.audit.bound import lower_bound
+from fedexp.parts.audit.canaries import CanaryAudit
+from fedexp.run import checkpoint
+from fedexp.run.run import rounds, run, staffed
+from fedexp.simulation.world import World, build_world
 from fedexp.training import private
 from fedexp.training.workers import Crew
-from fedexp.values import State
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 PRIVATE = ("privacy=dp_sgd", "privacy.clip=1", "privacy.delta=1e-5", "local.batch_size=full", "local.lr=0.5")

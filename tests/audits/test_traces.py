@@ -2,7 +2,7 @@
 
 import torch
 
-from fedexp.audits.traces import traces
+from fedexp.parts.audit.traces import traces
 
 
 def test_coefficients_come_back():

@@ -3,7 +3,7 @@
 import pytest
 from command_line import Recorder
 
-from fedexp import execution
+from fedexp.run import run as execution
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from command_line import python
 
 from fedexp import cli
-from fedexp.conf_dir import conf_dir
+from fedexp.config.location import conf_dir
 
 
 def test_the_installed_layout_finds_its_configs_from_anywhere(here):
@@ -19,7 +19,9 @@ def test_the_installed_layout_finds_its_configs_from_anywhere(here):
     shutil.copytree(package, here / "site" / "fedexp", ignore=shutil.ignore_patterns("__pycache__", "conf"))
     shutil.copytree(conf_dir(), here / "site" / "fedexp" / "conf")
     environment = {**os.environ, "PYTHONPATH": str(here / "site")}
-    asked = "from fedexp.cli import main; from fedexp.conf_dir import conf_dir; print(conf_dir()); main(['list'])"
+    asked = (
+        "from fedexp.cli import main; from fedexp.config.location import conf_dir; print(conf_dir()); main(['list'])"
+    )
     done = python("-c", asked, cwd=here, env=environment)
     assert done.stdout.startswith(str(here / "site" / "fedexp" / "conf"))
     assert "selector" in done.stdout

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from command_line import python
 
-from fedexp import __version__, catalog, cli
-from fedexp.conf_dir import conf_dir
+from fedexp import __version__, cli
+from fedexp.config import catalog
+from fedexp.config.location import conf_dir
 
 HEAVY = ("torch", "hydra", "omegaconf", "numpy", "pandas", "matplotlib")
 
@@ -100,7 +101,7 @@ def test_run_help_shows_groups_keys_and_flags(capsys):
 def test_cfg_shows_the_config_and_makes_no_folder(runs, capsys):
     assert cli.main(["run", "--cfg", "job", "--package", "selector", "selector.count=3"]) == 0
     assert capsys.readouterr().out == (
-        "# @package selector\n_target_: fedexp.selectors.random.Random\ncount: 3\nfraction: null\n"
+        "# @package selector\n_target_: fedexp.parts.selector.random.Random\ncount: 3\nfraction: null\n"
     )
     assert cli.main(["run", "--cfg", "hydra", "--resolve", "-p", "hydra.job.name"]) == 0
     assert capsys.readouterr().out == "fedexp\n"

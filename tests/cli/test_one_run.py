@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from command_line import complaint, ending_with
 
-from fedexp import cli, execution
-from fedexp.spec import ConfigError
+from fedexp import cli
+from fedexp.core.errors import ConfigError
+from fedexp.run import run as execution
 
 
 def test_a_run_gets_the_plain_config_and_a_folder_of_its_own(runs):
@@ -95,4 +96,4 @@ def test_the_users_own_experiments(runs):
     (own / "tiny.yaml").write_text("# @package _global_\n# Mine\ndefaults:\n  - override /model: keras_cnn\nseed: 5\n")
     assert cli.main(["run", "experiment=tiny", "--config-dir", "own"]) == 0
     ((config, _),) = runs.calls
-    assert (config["seed"], config["model"]["_target_"]) == (5, "fedexp.models.keras_cnn.KerasCNN")
+    assert (config["seed"], config["model"]["_target_"]) == (5, "fedexp.parts.model.keras_cnn.KerasCNN")

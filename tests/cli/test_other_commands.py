@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from command_line import complaint
 
-from fedexp import cli, execution
-from fedexp.spec import ConfigError
+from fedexp import cli
+from fedexp.core.errors import ConfigError
+from fedexp.run import run as execution
 
 
 @pytest.mark.usefixtures("runs")
@@ -61,7 +62,8 @@ def test_other_ranks_say_who_they_are(monkeypatch, capsys):
 
 
 def test_data_commands_get_names_and_folder(monkeypatch):
-    from fedexp.data import commands, store
+    from fedexp.commands import datasets as commands
+    from fedexp.data import store
 
     calls = []
     monkeypatch.setattr(commands, "check", lambda names, folder: calls.append((names, folder)) or 0)

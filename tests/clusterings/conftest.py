@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from groups import GROUPED
 
-from fedexp import spec
-from fedexp.execution import rounds
+from fedexp.core import part as spec
+from fedexp.core.values import State
+from fedexp.run.run import rounds
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import State
-from fedexp.world import World, build_world
 
 Lived = tuple[World, list[State], list[dict[str, Any]]]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedexp.clusterings.agreement import adjusted_rand
+from fedexp.parts.clustering.agreement import adjusted_rand
 
 
 def test_names_of_groups_do_not_matter():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fedexp.clusterings.arrivals import arrived_by, scheduled
-from fedexp.spec import ConfigError
-from fedexp.streams import stream
+from fedexp.core.errors import ConfigError
+from fedexp.core.random_streams import stream
+from fedexp.parts.clustering.arrivals import arrived_by, scheduled
 
 
 def test_a_schedule_is_a_list_of_rounds_and_counts():

@@ -8,8 +8,8 @@ import torch
 from groups import SIMILAR
 from torch.nn import functional as F
 
-from fedexp import cluster_models
-from fedexp.values import Weights
+from fedexp.core.values import Weights
+from fedexp.simulation.measures import clusters as cluster_models
 
 INSIDE = "evaluation.personal_fraction=0.2"
 

@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from fedexp.clusterings.clustering import mean_of_clusters
-from fedexp.values import Layout, Weights
+from fedexp.core.values import Layout, Weights
+from fedexp.parts.clustering.contract import mean_of_clusters
 
 LAYOUT = Layout(("w",), ((2,),), 1)
 MODELS = tuple(Weights(torch.tensor(row), LAYOUT) for row in ([7.0, 7.0], [1.0, 10.0], [4.0, -2.0]))

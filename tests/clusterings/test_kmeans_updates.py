@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.clusterings.kmeans_updates import grouped
+from fedexp.parts.clustering.kmeans_updates import grouped
 
 ROWS = torch.tensor([[0.0, 0.0], [9.0, 9.0], [0.0, 1.0], [9.0, 8.0], [-5.0, 5.0]])
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedexp.clusterings.membership import Membership
+from fedexp.parts.clustering.membership import Membership
 
 
 def queue() -> Membership:

@@ -7,11 +7,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fedexp import spec
-from fedexp.execution import rounds, run
-from fedexp.records import TIMINGS
+from fedexp.core import part as spec
+from fedexp.run.run import rounds, run
+from fedexp.run.tables import TIMINGS
+from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
-from fedexp.world import build_world
 
 Tiny = Callable[..., dict[str, Any]]
 PUBLIC = ("scenario.public_fraction=0.2", "rounds=4")

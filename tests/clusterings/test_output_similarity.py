@@ -7,7 +7,7 @@ import pytest
 import torch
 from groups import SIMILAR
 
-from fedexp.clusterings.output_similarity import OutputSimilarity, chosen, output_distances
+from fedexp.parts.clustering.output_similarity import OutputSimilarity, chosen, output_distances
 
 INSIDE = "evaluation.personal_fraction=0.2"
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from fedexp.clusterings import predictions
+from fedexp.parts.clustering import predictions
 
 
 def logp(*rows: list[float]) -> torch.Tensor:

@@ -10,11 +10,11 @@ import pytest
 import torch
 from groups import GROUPED, SIMILAR
 
-from fedexp import spec
-from fedexp.execution import rounds, run
+from fedexp.core import part as spec
+from fedexp.core.values import State
+from fedexp.run.run import rounds, run
+from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
-from fedexp.values import State
-from fedexp.world import build_world
 
 LATE = "clustering.arrivals=[1:2,3:1]"
 

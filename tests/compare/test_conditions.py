@@ -2,7 +2,7 @@ import pytest
 
 from fedexp.compare import conditions
 from fedexp.compare.pairing import contests
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from fedexp.compare.pairing import contests
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
 
 
 @pytest.fixture

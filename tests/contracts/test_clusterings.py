@@ -10,14 +10,15 @@ import pytest
 import torch
 from groups import GROUPED
 
-from fedexp import checkpoint, spec
-from fedexp.conf_dir import conf_dir
-from fedexp.context import Context
-from fedexp.round import run_round
-from fedexp.spec import ConfigError
+from fedexp.config.location import conf_dir
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import Memory, Plan, State
+from fedexp.run import checkpoint
+from fedexp.simulation.context import Context
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Memory, Plan, State
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 CLUSTERINGS = sorted(path.stem for path in (conf_dir() / "clustering").glob("*.yaml"))

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.conf_dir import conf_dir
-from fedexp.spec import ConfigError
+from fedexp.config.location import conf_dir
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 PUBLIC, EMPTY = "scenario.public_fraction=0.3", {"features": {}, "pretraining": {}}

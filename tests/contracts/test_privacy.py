@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.conf_dir import conf_dir
+from fedexp.config.location import conf_dir
+from fedexp.core import part as spec
+from fedexp.core.values import Uploads
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Uploads
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 SPENT = ("privacy.clip=0.5", "privacy.noise_multiplier=1", "privacy.delta=1e-3", "aggregator.weighting=uniform")

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.conf_dir import conf_dir
-from fedexp.data.dataset import Facts
-from fedexp.round import fold, run_round
-from fedexp.spec import ConfigError
+from fedexp.config.location import conf_dir
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import SERVER, Layout, Memory, Plan, Trained, Uploads, Weights
+from fedexp.parts.dataset.contract import Facts
+from fedexp.simulation.round import fold, run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import SERVER, Layout, Memory, Plan, Trained, Uploads, Weights
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 

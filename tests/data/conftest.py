@@ -1,6 +1,6 @@
 import pytest
 
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
 
 
 @pytest.fixture(scope="session")

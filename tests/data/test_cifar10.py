@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.data import cifar10
-from fedexp.data.cifar10 import Cifar10
+from fedexp.core.errors import ConfigError
 from fedexp.data.store import Known
-from fedexp.spec import ConfigError
+from fedexp.parts.dataset import cifar10
+from fedexp.parts.dataset.cifar10 import Cifar10
 
 
 def batch_bytes(first):

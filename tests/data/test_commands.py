@@ -3,8 +3,8 @@ import sys
 
 import pytest
 
-from fedexp.data import commands
-from fedexp.spec import ConfigError
+from fedexp.commands import datasets as commands
+from fedexp.core.errors import ConfigError
 
 
 def test_every_dataset_has_its_name():

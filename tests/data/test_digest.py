@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from fedexp.data.dataset import Data, Split
+from fedexp.parts.dataset.contract import Data, Split
 
 
 def data(size: int = 4000) -> Data:

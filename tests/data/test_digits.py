@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.data import digits
-from fedexp.data.digits import Digits, held_out_images
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.parts.dataset import digits
+from fedexp.parts.dataset.digits import Digits, held_out_images
 
 
 def test_published_images_in_a_fixed_split(tmp_path):

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
+from fedexp.core.errors import ConfigError
 from fedexp.data.download import fetch, has_md5
-from fedexp.spec import ConfigError
 
 BODY = bytes(range(256)) * 40_000  # more than one piece
 

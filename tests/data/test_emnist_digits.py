@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.data import emnist_digits
-from fedexp.data.emnist_digits import EmnistDigits
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.parts.dataset import emnist_digits
+from fedexp.parts.dataset.emnist_digits import EmnistDigits
 
 
 def idx_bytes(array):

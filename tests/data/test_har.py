@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.data import hapt, har
-from fedexp.data.har import Har
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.data import hapt
+from fedexp.parts.dataset import har
+from fedexp.parts.dataset.har import Har
 
 RNG = np.random.default_rng(0)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.data import mnist
-from fedexp.data.mnist import Mnist
+from fedexp.core.errors import ConfigError
 from fedexp.data.store import Known
-from fedexp.spec import ConfigError
+from fedexp.parts.dataset import mnist
+from fedexp.parts.dataset.mnist import Mnist
 
 
 def idx_bytes(array):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.data.npz import Npz, moments
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.parts.dataset.npz import Npz, moments
 
 RNG = np.random.default_rng(0)
 

@@ -3,8 +3,8 @@ import hashlib
 import numpy as np
 import pytest
 
+from fedexp.core.errors import ConfigError
 from fedexp.data.store import Known, cache_dir, cached, content, data_root, locate
-from fedexp.spec import ConfigError
 
 
 def test_folders_come_from_the_environment(monkeypatch, tmp_path):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.data import synthetic
-from fedexp.data.synthetic import Synthetic, balanced, clouds
-from fedexp.spec import ConfigError
-from fedexp.streams import stream
+from fedexp.core.errors import ConfigError
+from fedexp.core.random_streams import stream
+from fedexp.parts.dataset import synthetic
+from fedexp.parts.dataset.synthetic import Synthetic, balanced, clouds
 
 HERE = Path()
 

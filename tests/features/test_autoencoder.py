@@ -11,15 +11,15 @@ import pytest
 import torch
 from torch import nn
 
-from fedexp import spec
-from fedexp.data.dataset import Data, Facts, Split
-from fedexp.execution import run
-from fedexp.features.autoencoder import Autoencoder, Code, Scaling, coder, noised
-from fedexp.round import run_round
-from fedexp.spec import ConfigError
-from fedexp.streams import stream
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.random_streams import stream
+from fedexp.parts.dataset.contract import Data, Facts, Split
+from fedexp.parts.features.autoencoder import Autoencoder, Code, Scaling, coder, noised
+from fedexp.run.run import run
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 WORDS = ("features=autoencoder", "scenario.public_fraction=0.5", "features.epochs=2", "features.code=5")

@@ -1,6 +1,6 @@
 import numpy as np
 
-from fedexp.federations.central import Central
+from fedexp.parts.federation.central import Central
 
 
 def test_one_client_holds_everything():

@@ -8,8 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
-from fedexp.data.dataset import Facts
-from fedexp.spec import ConfigError, build
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import build
+from fedexp.parts.dataset.contract import Facts
 
 FOLDER = Path(__file__).parents[2] / "conf" / "federation"
 OPTIONS = sorted(path.stem for path in FOLDER.glob("*.yaml"))

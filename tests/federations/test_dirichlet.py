@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.data.dataset import Facts
-from fedexp.federations.dirichlet import Dirichlet, dirichlet_counts, dirichlet_shares
-from fedexp.federations.statistics import class_counts, label_skew, size_gini
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.federation.dirichlet import Dirichlet, dirichlet_counts, dirichlet_shares
+from fedexp.parts.federation.statistics import class_counts, label_skew, size_gini
 
 LABELS = np.arange(5000) % 10
 

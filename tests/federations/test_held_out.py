@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fedexp.federations.held_out import hold_out
-from fedexp.federations.partition import Partition
-from fedexp.streams import stream
+from fedexp.core.random_streams import stream
+from fedexp.parts.federation.held_out import hold_out
+from fedexp.parts.federation.partition import Partition
 
 
 def partition(*shards: list[int]) -> Partition:

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.federations.iid import IID, split_evenly
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.parts.federation.iid import IID, split_evenly
 
 
 @given(examples=st.integers(0, 300), clients=st.integers(1, 50))

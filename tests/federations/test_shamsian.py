@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedexp.data.dataset import Facts
-from fedexp.federations.shamsian import Shamsian, apportion, draw_classes, shamsian_counts
-from fedexp.federations.statistics import class_counts, label_skew
-from fedexp.spec import ConfigError, build
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import build
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.federation.shamsian import Shamsian, apportion, draw_classes, shamsian_counts
+from fedexp.parts.federation.statistics import class_counts, label_skew
 
 
 def draw_one_by_one(clients, held, classes, rng):
@@ -108,7 +109,7 @@ def test_impossible_numbers_of_classes_are_refused_before_loading():
 
 
 def test_wrong_values_are_refused():
-    node = {"_target_": "fedexp.federations.shamsian.Shamsian", "clients": 3, "classes_per_client": "most"}
+    node = {"_target_": "fedexp.parts.federation.shamsian.Shamsian", "clients": 3, "classes_per_client": "most"}
     with pytest.raises(ConfigError, match=r"federation.classes_per_client must be an integer >= 1 or one of all"):
         build(node, "federation")
     with pytest.raises(ConfigError, match=r"low must be at most high=0.3, got 0.4"):

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.federations.iid import split_evenly
-from fedexp.federations.partition import Partition
-from fedexp.federations.statistics import class_counts, label_skew, size_gini
+from fedexp.parts.federation.iid import split_evenly
+from fedexp.parts.federation.partition import Partition
+from fedexp.parts.federation.statistics import class_counts, label_skew, size_gini
 
 
 def test_class_counts_by_hand():

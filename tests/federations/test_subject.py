@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from fedexp.data.dataset import Facts
-from fedexp.federations.partition import Partition
-from fedexp.federations.subject import Subject
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.federation.partition import Partition
+from fedexp.parts.federation.subject import Subject
 
 SIX = np.array([30, 4, 30, 12, 4, 7, 8, 9, 12])  # people 4 7 8 9 12 30
 FACTS = Facts(shape=(1,), classes=1, train_size=9, subjects=6)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.fleets.simulated import play, truncated_normal
-from fedexp.resources import Resources
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.client_resources import Resources
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import SERVER, Plan, Uploads
+from fedexp.parts.fleet.simulated import play, truncated_normal
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import SERVER, Plan, Uploads
-from fedexp.world import World, build_world
 
 LINK = 101_770 * 32 / 1.4e6  # seconds to send the 784-128-10 network at 1.4 Mbit/s: 2.33
 

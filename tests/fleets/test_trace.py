@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedexp import spec
-from fedexp.execution import run
-from fedexp.fleets.trace import read_trace
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.parts.fleet.trace import read_trace
+from fedexp.run.run import run
+from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
-from fedexp.world import build_world
 
 HEAD = "client,round,bandwidth_mbit,compute_samples_per_s\n"
 

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 from conftest import config
 
-from fedexp import execution
-from fedexp.records import TIMINGS
+from fedexp.run import run as execution
+from fedexp.run.tables import TIMINGS
 
 MADE = (
     *("dataset=synthetic", "dataset.train_size=300", "dataset.test_size=60", "scenario.clients=6"),

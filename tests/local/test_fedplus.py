@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.round import run_round
+from fedexp.core import part as spec
+from fedexp.core.values import SERVER, ClientRows, State, Trained, Uploads
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.batches import Batches, draw_batches
 from fedexp.training.loop import Task
 from fedexp.training.workers import Crew
-from fedexp.values import SERVER, ClientRows, State, Trained, Uploads
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 ALL = ("selector=all", "federation=dirichlet", "federation.alpha=1", "local.batch_size=7")

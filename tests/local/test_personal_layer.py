@@ -10,15 +10,18 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fedexp import checkpoint, local_models, personal, spec
-from fedexp.execution import rounds
-from fedexp.kept import kept_columns
-from fedexp.local.personal_layer import last_linear
-from fedexp.round import run_round
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import Layout, State, Uploads
+from fedexp.parts.local.personal_layer import last_linear
+from fedexp.run import checkpoint
+from fedexp.run.run import rounds
+from fedexp.simulation.kept_columns import kept_columns
+from fedexp.simulation.measures import own_models as personal
+from fedexp.simulation.measures import participants as local_models
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Layout, State, Uploads
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 SMALL = ("local=personal_layer", "model.hidden=[5]")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.execution import rounds
-from fedexp.round import run_round
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import State, Trained
+from fedexp.run.run import rounds
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import State, Trained
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from fedexp.matching.networks import Network
+from fedexp.maths.matching.networks import Network
 
 
 @pytest.fixture

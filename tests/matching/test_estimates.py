@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fedexp.matching.estimates import Hyper, estimated, match_estimated
-from fedexp.matching.gains import Buffet
+from fedexp.maths.matching.estimates import Hyper, estimated, match_estimated
+from fedexp.maths.matching.gains import Buffet
 
 
 def problem(atoms: np.ndarray, clients: int, units: int, noise: float, seed: int):

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from fedexp.matching.atoms import Group, Matched, Prior
-from fedexp.matching.gains import (
+from fedexp.maths.matching.atoms import Group, Matched, Prior
+from fedexp.maths.matching.gains import (
     Buffet,
     gains_of_existing,
     gains_of_new,

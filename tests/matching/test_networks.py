@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import nn
 
-from fedexp.matching.chain import obstacle
-from fedexp.matching.networks import as_weights, hidden_widths, networks, subnetworks
-from fedexp.models.layers import BatchNorm
-from fedexp.values import Layout, Weights
+from fedexp.core.values import Layout, Weights
+from fedexp.maths.matching.chain import obstacle
+from fedexp.maths.matching.networks import as_weights, hidden_widths, networks, subnetworks
+from fedexp.parts.model.layers import BatchNorm
 
 
 def chain(*widths: int) -> nn.Sequential:

@@ -5,10 +5,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from fedexp.matching.atoms import Group, Matched, Prior, gathered
-from fedexp.matching.gains import Buffet, gains_of_existing, gains_of_new, places_for_new
-from fedexp.matching.layers import match_given
-from fedexp.matching.passes import Gain, assign, first_pass, sweep
+from fedexp.maths.matching.atoms import Group, Matched, Prior, gathered
+from fedexp.maths.matching.gains import Buffet, gains_of_existing, gains_of_new, places_for_new
+from fedexp.maths.matching.layers import match_given
+from fedexp.maths.matching.passes import Gain, assign, first_pass, sweep
 
 PRIOR = Prior(np.zeros(2), np.ones(2))
 

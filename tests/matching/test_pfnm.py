@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fedexp.matching import pfnm
-from fedexp.matching.gains import Buffet
-from fedexp.matching.networks import Network
-from fedexp.matching.pfnm import Variances, match_networks, output_bias
+from fedexp.maths.matching import pfnm
+from fedexp.maths.matching.gains import Buffet
+from fedexp.maths.matching.networks import Network
+from fedexp.maths.matching.pfnm import Variances, match_networks, output_bias
 
 Drawn = Callable[..., Network]
 DEEP = [(7, 5, 3), (7, 5, 6, 3), (6, 5, 4, 6, 3)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedexp.matching.seats import GONE, Seats, filled, followed
+from fedexp.maths.matching.seats import GONE, Seats, filled, followed
 
 
 def test_what_is_gone_is_replaced_by_the_most_popular():

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fedexp.matching import spahm
-from fedexp.matching.gains import Buffet
-from fedexp.matching.networks import Network
-from fedexp.matching.spahm import match_one_layer
+from fedexp.maths.matching import spahm
+from fedexp.maths.matching.gains import Buffet
+from fedexp.maths.matching.networks import Network
+from fedexp.maths.matching.spahm import match_one_layer
 
 Drawn = Callable[..., Network]
 SHARE = np.array([0.5, 0.25, 0.125, 0.125])

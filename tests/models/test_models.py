@@ -7,17 +7,18 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedexp.data.dataset import Facts
-from fedexp.models.complex_cnn import ComplexCNN
-from fedexp.models.har_cnn import HARCNN
-from fedexp.models.keras_cnn import KerasCNN
-from fedexp.models.layers import BatchNorm, Dropout, initialise
-from fedexp.models.mlp import MLP
-from fedexp.models.simple_cnn import SimpleCNN
-from fedexp.roles import Model
-from fedexp.spec import ConfigError
-from fedexp.streams import stream
-from fedexp.values import Layout
+from fedexp.core.errors import ConfigError
+from fedexp.core.initialise import initialise
+from fedexp.core.random_streams import stream
+from fedexp.core.values import Layout
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.model.complex_cnn import ComplexCNN
+from fedexp.parts.model.contract import Model
+from fedexp.parts.model.har_cnn import HARCNN
+from fedexp.parts.model.keras_cnn import KerasCNN
+from fedexp.parts.model.layers import BatchNorm, Dropout
+from fedexp.parts.model.mlp import MLP
+from fedexp.parts.model.simple_cnn import SimpleCNN
 
 MNIST, CIFAR, HAR, TABLE = (1, 28, 28), (3, 32, 32), (6, 128), (561,)
 

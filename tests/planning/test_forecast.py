@@ -2,8 +2,8 @@
 
 import pytest
 
-from fedexp.planning.forecast import Course, disk_mb, growth_mb, memory_mb, saves, seconds
-from fedexp.planning.probe import Findings, Tried
+from fedexp.plan.forecast import Course, disk_mb, growth_mb, memory_mb, saves, seconds
+from fedexp.plan.probe import Findings, Tried
 
 
 def tried(work: float, seconds: float | None, training: float, evaluation: float = 0.5) -> Tried:

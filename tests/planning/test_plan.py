@@ -31,7 +31,7 @@ FLEET = ("fleet=simulated", "fleet.dropout=0.3")
 @pytest.fixture(autouse=True)
 def _short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rounds tried and no more, in an empty folder; temporary files in one of the test's own."""
-    monkeypatch.setattr("fedexp.planning.probe.PATIENCE_S", 0.0)
+    monkeypatch.setattr("fedexp.plan.probe.PATIENCE_S", 0.0)
     temporary, here = tmp_path / "temporary", tmp_path / "here"
     temporary.mkdir()
     here.mkdir()
@@ -136,8 +136,8 @@ def test_workers_and_one_round(planned: Callable[..., dict[str, Any]]):
 
 
 def test_short_rounds_are_tried_longer(planned: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("fedexp.planning.probe.PATIENCE_S", 1e9)
-    monkeypatch.setattr("fedexp.planning.probe.MOST", 5)
+    monkeypatch.setattr("fedexp.plan.probe.PATIENCE_S", 1e9)
+    monkeypatch.setattr("fedexp.plan.probe.MOST", 5)
     assert planned("evaluation.every=4")["tried"] == 7
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import normal
 
-from fedexp.aggregators.fedavg import FedAvg
-from fedexp.pre_aggregation.bucketing import Bucketing, buckets, merged
-from fedexp.streams import stream
-from fedexp.values import Uploads
+from fedexp.core.random_streams import stream
+from fedexp.core.values import Uploads
+from fedexp.parts.aggregator.fedavg import FedAvg
+from fedexp.parts.pre_aggregation.bucketing import Bucketing, buckets, merged
 
 
 def uploads_of(delta: torch.Tensor, examples: list[int], importance: list[float] | None = None) -> Uploads:

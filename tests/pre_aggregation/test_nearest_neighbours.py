@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matrices import close, whole, wild
 
-from fedexp.pre_aggregation.nearest_neighbours import neighbour_means
+from fedexp.parts.pre_aggregation.nearest_neighbours import neighbour_means
 
 
 def slow(rows: torch.Tensor, f: int) -> list[list[float]]:

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fedexp import spec
-from fedexp.execution import run
-from fedexp.spec import ConfigError, RunError
-from fedexp.summary import read_metrics
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError, RunError
+from fedexp.run.run import run
+from fedexp.run.summary import read_metrics
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 PUBLIC = ("scenario.public_fraction=0.5", "pretraining=public")

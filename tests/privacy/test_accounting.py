@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from opacus.accountants import PRVAccountant, RDPAccountant
 from scipy.stats import norm
 
-from fedexp.privacy.accounting import Accountant, epsilons, frontier, largest_epsilon, noise_multiplier_for
-from fedexp.privacy.sampled_gaussian import ORDERS, interval, pld_epsilon, rdp_epsilon
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.parts.privacy.accounting import Accountant, epsilons, frontier, largest_epsilon, noise_multiplier_for
+from fedexp.parts.privacy.sampled_gaussian import ORDERS, interval, pld_epsilon, rdp_epsilon
 
 GRID = [
     (0.001, 0.6, 2000, 1e-5),
@@ -192,7 +192,7 @@ def test_the_largest_of_many_is_found_by_computing_few(accountant: Accountant, m
         asked.append(args)
         return account(*args, **kwargs)
 
-    monkeypatch.setitem(sys.modules["fedexp.privacy.accounting"].ACCOUNTANTS, accountant, counted)
+    monkeypatch.setitem(sys.modules["fedexp.parts.privacy.accounting"].ACCOUNTANTS, accountant, counted)
     assert largest_epsilon(rate, 2.0, steps, 1e-5, accountant) == expected
     assert len(asked) < len(q) < len(rate)
     assert largest_epsilon(rate, 0.0, steps, 1e-5, accountant) == math.inf
@@ -206,5 +206,5 @@ def test_orders_left_out_are_not_a_warning(caplog: pytest.LogCaptureFixture, cap
 
 
 def test_the_accountants_are_imported_when_they_are_asked():
-    check = "import sys, fedexp.privacy.accounting; sys.exit('dp_accounting' in sys.modules)"
+    check = "import sys, fedexp.parts.privacy.accounting; sys.exit('dp_accounting' in sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True)

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp import spec
-from fedexp.privacy.accounting import epsilons
-from fedexp.privacy.client_central import ClientCentral
-from fedexp.privacy.client_local import ClientLocal
-from fedexp.privacy.clipping import clipped
-from fedexp.round import run_round
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import Uploads
+from fedexp.parts.privacy.accounting import epsilons
+from fedexp.parts.privacy.client_central import ClientCentral
+from fedexp.parts.privacy.client_local import ClientLocal
+from fedexp.parts.privacy.clipping import clipped
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import Uploads
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 LOCAL = ("privacy=client_local", "privacy.clip=0.5", "privacy.noise_multiplier=2", "privacy.delta=1e-3")

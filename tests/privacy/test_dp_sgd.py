@@ -9,17 +9,17 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fedexp import spec
-from fedexp.execution import rounds, staffed
-from fedexp.local.sgd import SGD
-from fedexp.privacy.accounting import epsilons
-from fedexp.privacy.dp_sgd import rates
-from fedexp.round import run_round
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import State
+from fedexp.parts.local.sgd import SGD
+from fedexp.parts.privacy.accounting import epsilons
+from fedexp.parts.privacy.dp_sgd import rates
+from fedexp.run.run import rounds, staffed
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.batches import draw_batches, running_losses
 from fedexp.training.workers import Crew
-from fedexp.values import State
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from fedexp.execution import run
+from fedexp.run.run import run
 
 
 def summary(folder: Path) -> dict[str, Any]:

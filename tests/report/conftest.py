@@ -11,12 +11,12 @@ import yaml
 
 CHOICES = {"experiment": None, "algorithm": None, "fleet": "none", "selector": "random", "hydra/output": "default"}
 CONFIG = {
-    "_target_": "fedexp.experiment.Experiment",
+    "_target_": "fedexp.simulation.experiment.Experiment",
     "rounds": 4,
     "data_dir": "${data_root:}",
     "scenario": {"clients": 4, "participants": 2},
     "evaluation": {"roa": [0.5, 0.8, 0.99], "toa": "${evaluation.roa}"},
-    "selector": {"_target_": "fedexp.selectors.random.Random", "count": "${scenario.participants}"},
+    "selector": {"_target_": "fedexp.parts.selector.random.Random", "count": "${scenario.participants}"},
     "engine": {"workers": 1},
 }
 SUMMARY = {

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedexp.client_accuracy import COLUMNS
-from fedexp.execution import run
 from fedexp.report import client_accuracy, clusters, membership, methods, pictures, runs
+from fedexp.run.run import run
+from fedexp.simulation.measures.client_accuracy import COLUMNS
 
 # Client 0 joins at once, 1 arrives in round 1 and waits two rounds, 2 changes its cluster (IFCA), 3 never comes.
 EVENTS = pd.DataFrame(

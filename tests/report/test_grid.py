@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fedexp import cli
+from fedexp.core.errors import ConfigError
 from fedexp.report.grid import panels
 from fedexp.report.runs import collect
-from fedexp.spec import ConfigError
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ def test_a_group_that_did_not_exist_did_nothing(make_run, tmp_path: Path):
         seed=1,
         accuracy=(0.6,),
         choices={"selector": "random", "privacy": "none"},
-        keys={"privacy._target_": "fedexp.privacy.privacy.Privacy"},
+        keys={"privacy._target_": "fedexp.parts.privacy.contract.Privacy"},
     )
     make_run("private", seed=0, accuracy=(0.4,), choices={"selector": "random", "privacy": "dp_sgd"}, keys={})
     runs = collect([tmp_path])[0]

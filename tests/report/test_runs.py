@@ -3,8 +3,8 @@ import shutil
 
 import pytest
 
+from fedexp.core.errors import ConfigError
 from fedexp.report import runs
-from fedexp.spec import ConfigError
 
 
 def names(folders):

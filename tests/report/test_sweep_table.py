@@ -1,8 +1,8 @@
 import pandas as pd
 import pytest
 
+from fedexp.core.errors import ConfigError
 from fedexp.report import sweep_table
-from fedexp.spec import ConfigError
 
 FIXED = ("rounds=4", "dataset=digits")
 

@@ -8,7 +8,8 @@ import pytest
 from command_line import complaint
 from processes import Command
 
-from fedexp import cli, execution
+from fedexp import cli
+from fedexp.run import run as execution
 
 pytest.importorskip("optuna")
 WORDS = (

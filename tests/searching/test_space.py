@@ -2,8 +2,8 @@
 
 import pytest
 
-from fedexp.searching.space import Dimension, read
-from fedexp.spec import ConfigError
+from fedexp.core.errors import ConfigError
+from fedexp.search.space import Dimension, read
 
 
 def test_words_sorted_by_what_they_ask():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from stages import Stage, play
 
-from fedexp.selectors.afl import AFL, draw
+from fedexp.parts.selector.afl import AFL, draw
 
 LOSS = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 

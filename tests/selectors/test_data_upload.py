@@ -1,6 +1,6 @@
 import numpy as np
 
-from fedexp.selectors.data_upload import upload_order, uploaded
+from fedexp.parts.selector.data_upload import upload_order, uploaded
 
 SHARDS = [np.array([10, 11, 12]), np.array([20, 21]), np.array([30, 31, 32])]
 LABELS = [np.array([0, 0, 1]), np.array([1, 1]), np.array([0, 2, 2])]

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.resources import Resources, arrivals
-from fedexp.selectors.deadline import Dispersion, fill_round, increments, std_over_mean, variance_over_mean
+from fedexp.core.client_resources import Resources, arrivals
+from fedexp.parts.selector.deadline import Dispersion, fill_round, increments, std_over_mean, variance_over_mean
 
 
 def machines(update: list[float], upload: list[float], overhead: float = 0.0) -> Resources:

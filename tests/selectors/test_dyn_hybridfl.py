@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from stages import Stage, play
 
-from fedexp import spec
-from fedexp.resources import Resources
-from fedexp.selectors.dyn_hybridfl import DynHybridFL, slowness
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.client_resources import Resources
+from fedexp.core.errors import ConfigError
+from fedexp.parts.selector.dyn_hybridfl import DynHybridFL, slowness
+from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
-from fedexp.world import build_world
 
 
 def stage_of(update: list[float], upload: list[float]) -> Stage:
@@ -63,7 +63,7 @@ def test_telescopes_to_the_first_rounds_draw_in_a_run(tiny):
 
 
 def phi_of(ctx, world) -> float:
-    from fedexp.selectors.random import sample_clients
+    from fedexp.parts.selector.random import sample_clients
 
     return slowness(ctx.resources(sample_clients(ctx.clients, world.exp.selector.candidates, ctx.rng("selector"))))
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 from stages import Stage, play
 
-from fedexp.resources import Resources
-from fedexp.selectors.fedcs import FedCS
+from fedexp.core.client_resources import Resources
+from fedexp.parts.selector.fedcs import FedCS
 
 
 def machines(update: list[float], upload: list[float]) -> Resources:

@@ -7,11 +7,11 @@ import pytest
 import torch
 from stages import Stage, play
 
-from fedexp import spec
-from fedexp.selectors.contributions import coalition_mix, round_values, running_mean
-from fedexp.selectors.greedyfed import GreedyFed, opening_rounds
-from fedexp.shapley.estimate import Shapley
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.maths.shapley.estimate import Shapley
+from fedexp.parts.selector.contributions import coalition_mix, round_values, running_mean
+from fedexp.parts.selector.greedyfed import GreedyFed, opening_rounds
 
 WORTH = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from stages import Stage, play
 
-from fedexp import spec
-from fedexp.execution import run
-from fedexp.resources import Resources
-from fedexp.selectors.hybridfl import HybridFL
-from fedexp.values import SERVER
+from fedexp.core import part as spec
+from fedexp.core.client_resources import Resources
+from fedexp.core.values import SERVER
+from fedexp.parts.selector.hybridfl import HybridFL
+from fedexp.run.run import run
 
 
 def machines(update: list[float], upload: list[float]) -> Resources:
@@ -101,8 +101,8 @@ def test_the_server_counts_as_one_more_participant(tiny, tmp_path):
 def test_as_many_participants_as_published(dataset: str, expected: float, within: float, real_data):
     from conftest import config
 
+    from fedexp.simulation.world import build_world
     from fedexp.training.workers import Crew
-    from fedexp.world import build_world
 
     words = (f"experiment=resources_{dataset}", "selector=hybridfl", "partition=thesis", f"data_dir={real_data}")
     exp = spec.build(config(*words, "engine=loop", "engine.workers=1"))

@@ -5,8 +5,8 @@ import pytest
 import torch
 from stages import Stage, play
 
-from fedexp.resources import Resources
-from fedexp.selectors.oort import Oort, exploit, utilities
+from fedexp.core.client_resources import Resources
+from fedexp.parts.selector.oort import Oort, exploit, utilities
 
 
 def test_utilities_by_hand():

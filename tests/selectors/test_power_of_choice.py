@@ -5,9 +5,9 @@ import pytest
 import torch
 from stages import Stage, play
 
-from fedexp import spec
-from fedexp.selectors.power_of_choice import PowerOfChoice
-from fedexp.spec import ConfigError
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.parts.selector.power_of_choice import PowerOfChoice
 
 
 def test_three_rounds_by_hand(equal_sizes: Stage):

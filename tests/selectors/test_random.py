@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from stages import Stage, play
 
-from fedexp.selectors.random import Random, sample_clients
+from fedexp.parts.selector.random import Random, sample_clients
 
 
 def test_a_share_is_rounded_up_and_is_at_least_one():

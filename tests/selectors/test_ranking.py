@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.selectors.ranking import highest, lowest, weighted_draw
+from fedexp.parts.selector.ranking import highest, lowest, weighted_draw
 
 VALUES = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0, np.inf, -np.inf]), max_size=12).map(np.array)
 

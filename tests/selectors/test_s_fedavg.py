@@ -5,8 +5,8 @@ import pytest
 import torch
 from stages import Stage, play
 
-from fedexp.selectors.s_fedavg import SFedAvg, inverse_softmax
-from fedexp.shapley.estimate import Shapley
+from fedexp.maths.shapley.estimate import Shapley
+from fedexp.parts.selector.s_fedavg import SFedAvg, inverse_softmax
 
 WORTH = np.array([50.0, 10.0, 40.0, 0.0])
 

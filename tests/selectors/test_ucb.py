@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from stages import Stage, play
 
-from fedexp.selectors.ucb import UCB, upper_bounds
-from fedexp.shapley.estimate import Shapley
+from fedexp.maths.shapley.estimate import Shapley
+from fedexp.parts.selector.ucb import UCB, upper_bounds
 
 WORTH = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
 
@@ -31,7 +31,7 @@ def test_five_rounds_by_hand(equal_sizes: Stage):
 
 
 def test_without_width_it_is_greedyfed(equal_sizes: Stage):
-    from fedexp.selectors.greedyfed import GreedyFed
+    from fedexp.parts.selector.greedyfed import GreedyFed
 
     game = replace(equal_sizes, utility=lambda coalition: float(WORTH[list(coalition)].sum()))
     greedy, _ = play(GreedyFed(count=2, shapley=Shapley()), [game] * 6)

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-from fedexp import checkpoint, spec
-from fedexp.conf_dir import conf_dir
-from fedexp.execution import rounds, staffed
-from fedexp.records import TIMINGS
-from fedexp.round import Row
+from fedexp.config.location import conf_dir
+from fedexp.core import part as spec
+from fedexp.core.values import State
+from fedexp.run import checkpoint
+from fedexp.run.run import rounds, staffed
+from fedexp.run.tables import TIMINGS
+from fedexp.simulation.round import Row
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.values import State
-from fedexp.world import World, build_world
 
 SELECTORS = sorted(path.stem for path in (conf_dir() / "selector").glob("*.yaml"))
 LEARNING = ("afl", "dyn_hybridfl", "greedyfed", "oort", "s_fedavg", "ucb")

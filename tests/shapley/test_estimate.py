@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from fedexp.shapley import permutations
-from fedexp.shapley.convergence import flexcs, gtg_authors, per_client
-from fedexp.shapley.estimate import Shapley
-from fedexp.shapley.exact import exact
-from fedexp.shapley.utilities import WORST, Utilities
+from fedexp.maths.shapley import permutations
+from fedexp.maths.shapley.convergence import flexcs, gtg_authors, per_client
+from fedexp.maths.shapley.estimate import Shapley
+from fedexp.maths.shapley.exact import exact
+from fedexp.maths.shapley.utilities import WORST, Utilities
 
 
 def game(players: int, seed: int = 0):
@@ -33,7 +33,7 @@ def test_gtg_without_truncation_is_permutation_sampling_with_the_same_permutatio
     evaluate, _ = game(5)
     plain = Shapley(method="permutations", permutations_per_client=7)
     untruncated = Shapley(method="gtg", permutations_per_client=7, truncation=0, truncation_between=0)
-    monkeypatch.setattr("fedexp.shapley.estimate.shuffled", permutations.guided)
+    monkeypatch.setattr("fedexp.maths.shapley.estimate.shuffled", permutations.guided)
     first, second = (way.estimate(5, evaluate, np.random.default_rng(3)) for way in (plain, untruncated))
     assert first.values.tolist() == second.values.tolist()
     assert first.coalitions == second.coalitions

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedexp.shapley.exact import exact
-from fedexp.shapley.utilities import all_coalitions
+from fedexp.maths.shapley.exact import exact
+from fedexp.maths.shapley.utilities import all_coalitions
 
 TABLES = st.integers(1, 8).flatmap(
     lambda players: st.lists(st.floats(-10, 10), min_size=2**players, max_size=2**players).map(np.array)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fedexp.shapley.permutations import guided, shuffled, walk
-from fedexp.shapley.utilities import Utilities
+from fedexp.maths.shapley.permutations import guided, shuffled, walk
+from fedexp.maths.shapley.utilities import Utilities
 
 
 def table(utility: list[float]) -> Utilities:

@@ -23,7 +23,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if find_spec("mlflow") is None:
         pytest.skip("mlflow is not installed")
     path = tmp_path_factory.mktemp("empty") / "mlflow.db"
-    words = "from pathlib import Path; from fedexp.trackers import mlflow; mlflow._calm(10); "
+    words = "from pathlib import Path; from fedexp.parts.tracker import mlflow; mlflow._calm(10); "
     code = f"{words} mlflow.provide(Path({str(path)!r}), 10)"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=120)
     return path

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.trackers import lines
-from fedexp.trackers.lines import Line
+from fedexp.parts.tracker import lines
+from fedexp.parts.tracker.lines import Line
 
 TABLE = b"round,test_loss,note,host_s\n1,0.5,a,1.0\n2,,b,2.0\n3,0.25,c,3.0\n"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.trackers import memo
+from fedexp.parts.tracker import memo
 
 
 def test_a_memo_comes_back_as_it_was(tmp_path: Path):

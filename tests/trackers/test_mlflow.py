@@ -11,11 +11,11 @@ from processes import Command
 from tracking import FAST, PATIENT, Server, ask, rounds_of, run, said, start_and_kill, wait_until
 
 from fedexp.cli import main
-from fedexp.logbook import Logbook
-from fedexp.round import Row
-from fedexp.trackers import memo
-from fedexp.trackers.mlflow import place
-from fedexp.values import State, Uploads
+from fedexp.core.values import State, Uploads
+from fedexp.parts.tracker import memo
+from fedexp.parts.tracker.mlflow import place
+from fedexp.run.logbook import Logbook
+from fedexp.simulation.round import Row
 
 pytest.importorskip("mlflow")
 

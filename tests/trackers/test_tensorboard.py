@@ -12,8 +12,8 @@ from command_line import python
 from tracking import FAST, PATIENT, run, said
 
 from fedexp.cli import main
-from fedexp.trackers import memo
-from fedexp.trackers.tensorboard import size
+from fedexp.parts.tracker import memo
+from fedexp.parts.tracker.tensorboard import size
 
 pytest.importorskip("tensorboard")
 

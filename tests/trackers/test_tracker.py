@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 from conftest import experiment
 
-from fedexp import checkpoint
-from fedexp.spec import ConfigError
-from fedexp.trackers import courier
-from fedexp.trackers.mlflow import beside, place, title
-from fedexp.trackers.sender import without_password
+from fedexp.core.errors import ConfigError
+from fedexp.parts.tracker import courier
+from fedexp.parts.tracker.mlflow import beside, place, title
+from fedexp.parts.tracker.sender import without_password
+from fedexp.run import checkpoint
 
 
 @pytest.mark.parametrize("name", ["mlflow", "tensorboard"])
 def test_a_missing_package_is_told_before_data_is_loaded(name: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("fedexp.trackers.tracker.find_spec", lambda package: None)
+    monkeypatch.setattr("fedexp.parts.tracker.contract.find_spec", lambda package: None)
     with pytest.raises(ConfigError) as told:
         experiment(f"tracker={name}").refuse()
     assert str(told.value) == f"tracker={name} needs {name}; pip install 'fedexp[{name}]'"

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.local.sgd import SGD
+from fedexp.parts.local.sgd import SGD
 from fedexp.training.batches import Batches, draw_batches, running_losses
 
 

@@ -8,15 +8,15 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fedexp import spec
-from fedexp.execution import rounds, staffed
-from fedexp.round import run_round
+from fedexp.core import part as spec
+from fedexp.core.values import Layout, Plan
+from fedexp.run.run import rounds, staffed
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import World, build_world
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Loop, Task
 from fedexp.training.stacked import Stacked
 from fedexp.training.workers import Crew
-from fedexp.values import Layout, Plan
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 

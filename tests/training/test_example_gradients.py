@@ -9,15 +9,15 @@ from torch import nn
 from torch.func import vmap
 from torch.nn import functional as F
 
-from fedexp.data.dataset import Facts
-from fedexp.models.complex_cnn import ComplexCNN
-from fedexp.models.har_cnn import HARCNN
-from fedexp.models.keras_cnn import KerasCNN
-from fedexp.models.mlp import MLP
-from fedexp.models.simple_cnn import SimpleCNN
+from fedexp.core.values import Layout
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.model.complex_cnn import ComplexCNN
+from fedexp.parts.model.har_cnn import HARCNN
+from fedexp.parts.model.keras_cnn import KerasCNN
+from fedexp.parts.model.mlp import MLP
+from fedexp.parts.model.simple_cnn import SimpleCNN
 from fedexp.training.example_gradients import Outer, of_linear, rule_for
 from fedexp.training.private import Clipped, Noise
-from fedexp.values import Layout
 
 CASES = {
     "mlp": (MLP(hidden=(9, 7)), (12,)),

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fedexp import spec
+from fedexp.core import part as spec
+from fedexp.simulation.world import World, build_world
 from fedexp.training import gradients
 from fedexp.training.workers import Crew
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 PRIVATE = ("privacy=dp_sgd", "privacy.clip=0.3", "privacy.noise_multiplier=1", "privacy.delta=1e-3")

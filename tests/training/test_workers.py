@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from fedexp import logs, spec
-from fedexp.execution import RunError, rounds, run, staffed
+from fedexp.core import logs
+from fedexp.core import part as spec
+from fedexp.run.run import RunError, rounds, run, staffed
+from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
-from fedexp.world import World, build_world
 
 Tiny = Callable[..., dict[str, Any]]
 

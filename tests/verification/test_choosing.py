@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.verification.choosing import Stretch, choose
+from fedexp.verify.choosing import Stretch, choose
 
 
 def test_round_1_and_those_behind_a_state():

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from fedexp.digests import digest
-from fedexp.values import Layout, Weights
-from fedexp.verification.comparing import alike, first_difference, other_surroundings
+from fedexp.core.values import Layout, Weights
+from fedexp.run.digests import digest
+from fedexp.verify.comparing import alike, first_difference, other_surroundings
 
 
 @pytest.mark.parametrize(

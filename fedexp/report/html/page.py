@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from fedexp.files import write_atomically
+from fedexp.core.files import write_atomically
 from fedexp.report import page as paper
 from fedexp.report import tables
 from fedexp.report.grid import panels as grid_panels

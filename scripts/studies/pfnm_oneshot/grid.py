@@ -15,13 +15,13 @@ from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 
-from fedexp import spec
-from fedexp.compose import plain, register_resolvers
-from fedexp.conf_dir import conf_dir
-from fedexp.experiment import Experiment
-from fedexp.round import fold, run_round
+from fedexp.config.compose import plain, register_resolvers
+from fedexp.config.location import conf_dir
+from fedexp.core import part as spec
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.round import fold, run_round
+from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
-from fedexp.world import build_world
 
 SEEDS = (0, 1, 2)
 GAMMA, S, S0, FACTOR = (1.0, 1e-3, 50.0), (1.0, 0.5, 0.1), (1.0, 10.0), (2, 1)

@@ -1,0 +1,152 @@
+"""`from fedexp import run`: one run from a script, the same as `fedexp run` with the same words."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch.distributed as dist
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from fedexp.commands.launch import single
+from fedexp.config.compose import Composer, Request, start
+from fedexp.config.location import conf_dir
+from fedexp.core.errors import ConfigError, RunError
+from fedexp.core.exits import Stopped
+from fedexp.core.torchrun import processes
+from fedexp.run.isolation import isolated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ConfigError", "Finished", "RunError", "run"]
+
+_LENT = threading.RLock()
+_PLAIN = re.compile(r"[\w./@:+-]+")
+_SWEEPS = "sweeps are for the command line (fedexp run -m ...), or call run once for each value"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that has ended: its folder and what `summary.json` says; the tables are read when they are asked for."""
+
+    folder: Path
+    summary: dict[str, Any]
+
+    @cached_property
+    def metrics(self) -> "pd.DataFrame":
+        """metrics.csv, a line a round."""
+        return self._table("metrics.csv")
+
+    @cached_property
+    def clients(self) -> "pd.DataFrame":
+        """clients.csv, a line for each client of each round."""
+        return self._table("clients.csv")
+
+    def _table(self, name: str) -> "pd.DataFrame":
+        import pandas as pd
+
+        return pd.read_csv(self.folder / name)
+
+
+def run(
+    *overrides: str,
+    folder: str | PathLike[str] | None = None,
+    config_dir: str | PathLike[str] | None = None,
+    quiet: bool = False,
+    **keys: Any,
+) -> Finished:
+    """Runs one experiment to its end, as `fedexp run` does, and leaves the process as it was.
+
+    Args:
+        overrides: words as on the command line: `"selector=greedyfed"`, `"local.lr=0.05"`.
+        folder: where the run writes; by default a new folder under `outputs/` of the working directory.
+        config_dir: a folder with options and experiments of your own, as `--config-dir`.
+        quiet: whether nothing is printed; `fedexp.log` in the run's folder has it all the same.
+        keys: the same as words, for names that Python can write: `seed=1`, `**{"local.lr": 0.05}`.
+
+    Raises:
+        ConfigError: the experiment cannot work; nothing was written unless its data had to be read to know.
+        RunError: the run had to end; `fedexp resume` goes on from the last good state.
+    """
+    words = [*overrides, *(_word(key, value) for key, value in keys.items())]
+    if folder is not None:
+        words.append(_word("hydra.run.dir", fspath(folder)))
+    own = Path(config_dir) if config_dir is not None else None
+    with _alone(), isolated(), _plain_errors():
+        _refuse_company()
+        _refuse_flags(words)
+        composer = start(Request(conf_dir(), words, config_dir=own))
+        _refuse_sweeps(composer, words)
+        place = single(composer, Request(conf_dir(), words, config_dir=own), console=not quiet)
+    return Finished(place, json.loads((place / "summary.json").read_text(encoding="utf-8")))
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """What is lent to a run is the process's, so that threads would take it from each other."""
+    if not _LENT.acquire(blocking=False):
+        raise ConfigError("run makes one run at a time in a process, but another thread is at it; start processes")
+    try:
+        yield
+    finally:
+        _LENT.release()
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    """What ends the command ends the script's call as what it was."""
+    try:
+        yield
+    except Stopped as stop:
+        if stop.__cause__ is None:
+            raise
+        raise stop.__cause__ from None
+
+
+def _refuse_company() -> None:
+    if processes() > 1:
+        raise ConfigError("run in a script must be the only process, got torchrun; use torchrun -m fedexp.cli run ...")
+    if dist.is_initialized():
+        raise ConfigError("run makes its own process group; end yours with torch.distributed.destroy_process_group()")
+
+
+def _refuse_flags(words: list[str]) -> None:
+    for word in words:
+        if not isinstance(word, str):
+            raise ConfigError(f"run takes words such as 'selector=random', got {word!r}; name values: seed=1")
+        if word in ("-m", "--multirun", "hydra.mode=MULTIRUN"):
+            raise ConfigError(f"run makes one run, got {word}; {_SWEEPS}")
+        if word.startswith("-"):
+            raise ConfigError(f"run takes key=value and group=option, got the flag {word}; leave it out")
+
+
+def _refuse_sweeps(composer: Composer, words: list[str]) -> None:
+    with composer.readable(None, words):
+        for override in OverridesParser.create().parse_overrides(words):
+            if override.is_sweep_override():
+                raise ConfigError(f"run makes one run, but {override.input_line} gives several values; {_SWEEPS}")
+
+
+def _word(key: str, value: Any) -> str:
+    return f"{key}={_written(value)}"
+
+
+def _written(value: Any) -> str:
+    """A value as the command line wants it; a text with special signs is quoted."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{name}:{_written(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_written, value)) + "]"
+    text = fspath(value) if isinstance(value, PathLike) else str(value)
+    if _PLAIN.fullmatch(text):
+        return text
+    return "'" + text.replace("\\'", "\\\\'").replace("'", "\\'") + "'"

@@ -1,0 +1,67 @@
+"""`fedexp data check|download NAME...`: are the files there and right, and fetching them."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from fedexp.config.location import conf_dir
+from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.part import build
+from fedexp.parts.dataset.contract import Dataset
+
+Say = Callable[[str], object]
+
+
+def _write_line(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def check(names: list[str], directory: Path, say: Say = _write_line) -> int:
+    """Compares the files of the named datasets with their checksums; exit code 0, or 2 where one is not right."""
+
+    def lines(dataset: Dataset) -> list[str]:
+        dataset.require(directory)
+        return dataset.verify(directory) or ["needs no files"]
+
+    return _each(names, lines, say)
+
+
+def download(names: list[str], directory: Path, say: Say = _write_line) -> int:
+    """Fetches what is absent or damaged of the named datasets; exit code 0, or 2 where that failed."""
+
+    def lines(dataset: Dataset) -> list[str]:
+        dataset.download(directory)
+        return dataset.verify(directory) or ["needs no files"]
+
+    return _each(names, lines, say)
+
+
+def _each(names: list[str], lines: Callable[[Dataset], list[str]], say: Say) -> int:
+    datasets = {name: find(name) for name in names}
+    code = 0
+    for name, dataset in datasets.items():
+        try:
+            for line in lines(dataset):
+                say(f"{name}: {line}")
+        except (ConfigError, OSError) as error:
+            say(f"{name}: {error}")
+            code = 2
+    return code
+
+
+def known() -> list[str]:
+    """The names of the datasets, as `dataset=` spells them."""
+    return sorted(path.stem for path in (conf_dir() / "dataset").glob("*.yaml"))
+
+
+def find(name: str) -> Dataset:
+    """The dataset of that name with its default options."""
+    from omegaconf import OmegaConf
+
+    if name not in known():
+        raise ConfigError(f"there is no dataset {name}; {nearest(name, known())}")
+    node = OmegaConf.to_container(OmegaConf.load(conf_dir() / "dataset" / f"{name}.yaml"))
+    if not isinstance(node, dict):
+        raise ConfigError(f"conf/dataset/{name}.yaml must be a mapping")
+    return build({str(key): value for key, value in node.items()}, "dataset")

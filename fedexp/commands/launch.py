@@ -1,0 +1,135 @@
+"""`fedexp run` and `fedexp resume`: checked first, then handed to Hydra, in a folder of its own."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+from fedexp.config.compose import Composer, Request, checked, dotted, plain, read_config, start, unresolved
+from fedexp.config.hydra_errors import unknown_key
+from fedexp.config.location import conf_dir
+from fedexp.core import logs
+from fedexp.core.errors import ConfigError
+from fedexp.core.exits import ending
+from fedexp.core.files import shown
+from fedexp.core.torchrun import rank
+from fedexp.run import folders, retrack
+from fedexp.sweep import multirun
+from fedexp.sweep import points as sweep
+
+
+def launch(flags: Namespace) -> int:
+    """Does what the words behind `fedexp run` ask."""
+    own = Path(flags.config_dir) if flags.config_dir else None
+    request = Request(conf_dir(), flags.overrides, flags.config_name, own)
+    try:
+        with logs.kept():
+            composer = start(request)
+            if flags.cfg is not None:
+                _show(composer, request, flags)
+            elif flags.info is not None:
+                with composer.readable(request.config_name, request.overrides):
+                    composer.show_info(flags.info, request.config_name, request.overrides)
+            elif flags.multirun or "hydra.mode=MULTIRUN" in flags.overrides:
+                multirun.run(composer, request, job)
+            else:
+                _single(composer, request)
+    finally:
+        GlobalHydra.instance().clear()
+    return 0
+
+
+def resume(folder: Path, words: Sequence[str] = ()) -> int:
+    """Continues the run of a folder, or the sweep."""
+    try:
+        node = retrack.chosen([word for word in words if word.startswith(retrack.WORDS)])
+        more = [word for word in words if not word.startswith(retrack.WORDS)]
+        if folders.is_sweep(folder):
+            with logs.kept():
+                multirun.resume(folder, more, node)
+            return 0
+    finally:
+        GlobalHydra.instance().clear()
+    if more:
+        raise ConfigError(f"a run goes on as it began, but for tracker=...; start a new one to change {more[0]}")
+    config = read_config(folder)
+    retrack.put(folder, node)
+    from fedexp.run import run as execution
+
+    with logs.kept():
+        if rank():
+            _follow(config)
+            return 0
+        logs.log_to(folder)
+        with ending(folder):
+            execution.resume(folder)
+    return 0
+
+
+def job(config: DictConfig) -> None:
+    """What Hydra calls for a run and for each point of a sweep."""
+    hydra = HydraConfig.get()
+    folder = Path(shown(Path(hydra.runtime.output_dir)))
+    with ending(folder, _point(hydra)):
+        from fedexp.run import run as execution
+
+        execution.run(plain(config), folder)
+
+
+def single(composer: Composer, request: Request, console: bool) -> Path:
+    """Executes one run for a script, whose logging Hydra must not replace, and returns its folder."""
+    config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+    if config.hydra.mode == RunMode.MULTIRUN:
+        raise ConfigError("a sweep is for the command line, but the config sets hydra.mode=MULTIRUN; use fedexp run -m")
+    checked(composer, config, request.overrides)
+    folder = folders.claimed(config.hydra.run)
+    config.hydra.run.dir = str(folder)
+    logs.log_to(folder, console)
+    composer.run(request.config_name, job, request.overrides, with_log_configuration=False)
+    return folder.absolute()
+
+
+def _single(composer: Composer, request: Request) -> None:
+    config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+    if config.hydra.mode == RunMode.MULTIRUN:
+        composer.composed = None
+        multirun.run(composer, request, job)
+        return
+    found = checked(composer, config, request.overrides)
+    if rank():
+        _follow(found)
+        return
+    config.hydra.run.dir = str(folders.claimed(config.hydra.run))
+    composer.run(request.config_name, job, request.overrides)
+
+
+def _follow(config: dict[str, Any]) -> None:
+    from fedexp.run import run as execution
+
+    logs.silence()
+    with ending(None):
+        execution.follow(config)
+
+
+def _point(hydra: Any) -> str:
+    if hydra.mode != RunMode.MULTIRUN:
+        return ""
+    return str(sweep.Point(hydra.job.num, list(hydra.overrides.task)))
+
+
+def _show(composer: Composer, request: Request, flags: Namespace) -> None:
+    config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+    shown_keys = dotted(unresolved(config))
+    if flags.package not in (None, "_global_", *shown_keys):
+        raise ConfigError(unknown_key(flags.package, [key for key in shown_keys if key.partition(".")[0] != "hydra"]))
+    if flags.package and shown_keys.get(flags.package, "") is None:
+        sys.stdout.write("null\n")
+        return
+    with composer.readable(request.config_name, request.overrides):
+        composer.show_cfg(request.config_name, request.overrides, flags.cfg, flags.package, flags.resolve)

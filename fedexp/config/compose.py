@@ -1,0 +1,198 @@
+"""Composing: from the words behind `fedexp run` to plain, checked configs, before anything is loaded or made."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from hydra import version
+from hydra._internal.callbacks import Callbacks
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path
+from hydra.core.config_search_path import SearchPathQuery
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.object_type import ObjectType
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.core.utils import configure_log
+from hydra.types import HydraContext, RunMode, TaskFunction
+from omegaconf import DictConfig, OmegaConf
+
+from fedexp.config import launchers as known
+from fedexp.config import one_at_a_time
+from fedexp.config.hydra_errors import COMPOSING, explain
+from fedexp.config.one_at_a_time import OneAtATime
+from fedexp.config.resolvers import register_resolvers
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import shown
+from fedexp.core.part import build
+
+
+@dataclass
+class Request:
+    """What was asked on the command line: the overrides, and where configs come from."""
+
+    conf: Path
+    overrides: list[str]
+    config_name: str = "config"
+    config_dir: Path | None = None
+
+
+class Composer(Hydra):
+    """Hydra that composes once, complains readably, and lets the composed config be corrected before its use."""
+
+    composed: DictConfig | None = None
+
+    def compose_config(
+        self,
+        config_name: str | None,
+        overrides: list[str],
+        run_mode: RunMode,
+        with_log_configuration: bool = False,
+        from_shell: bool = True,
+        validate_sweep_overrides: bool = True,
+    ) -> DictConfig:
+        if self.composed is None:
+            with self.readable(config_name, overrides):
+                self.composed = super().compose_config(
+                    config_name, overrides, run_mode, False, from_shell, validate_sweep_overrides
+                )
+        if with_log_configuration:
+            configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
+        return self.composed
+
+    def multirun(
+        self,
+        config_name: str | None,
+        task_function: TaskFunction,
+        overrides: list[str],
+        with_log_configuration: bool = True,
+    ) -> Any:
+        """Hydra's own finds sweepers among its plugins only, which ours is not."""
+        config = self.compose_config(config_name, overrides, RunMode.MULTIRUN, with_log_configuration)
+        if config.hydra.sweeper.get("_target_") != one_at_a_time.NAME:
+            return super().multirun(config_name, task_function, overrides, with_log_configuration)
+        callbacks = Callbacks(config)
+        callbacks.on_multirun_start(config=config, config_name=config_name)
+        sweeper = OneAtATime()
+        context = HydraContext(config_loader=self.config_loader, callbacks=callbacks)
+        sweeper.setup(hydra_context=context, task_function=task_function, config=config)
+        done = sweeper.sweep(list(config.hydra.overrides.task))
+        callbacks.on_multirun_end(config=config, config_name=config_name)
+        return done
+
+    @contextmanager
+    def readable(self, config_name: str | None, overrides: Sequence[str]) -> Iterator[None]:
+        """Turns Hydra's exceptions into a ConfigError of one line."""
+        try:
+            yield
+        except ConfigError:
+            raise
+        except COMPOSING as error:
+            raise explain(error, overrides, lambda: self.known(config_name, overrides)) from error
+
+    def known(self, config_name: str | None, overrides: Sequence[str]) -> list[str]:
+        """Every key and group there is, with the groups chosen as asked; the keys of Hydra itself only if one is."""
+        groups = self.config_loader.list_groups("")
+        parsed = OverridesParser.create().parse_overrides(list(overrides))
+        choices = [cast(str, one.input_line) for one in parsed if is_choice(one, groups) or "/" in one.key_or_group]
+        try:
+            config = self.config_loader.load_configuration(config_name, choices, RunMode.MULTIRUN)
+        except COMPOSING:  # a choice is what was wrong
+            config = self.config_loader.load_configuration(config_name, [], RunMode.MULTIRUN)
+        plain = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
+        if not any(one.key_or_group.startswith("hydra.") for one in parsed):
+            del plain["hydra"]
+        return sorted({*dotted(plain), *(group for group in groups if group != "hydra")})
+
+    def options(self, group: str) -> list[str]:
+        """The names to put after `group=`."""
+        return self.config_loader.get_group_options(group, ObjectType.CONFIG)
+
+
+def is_choice(override: Override, groups: Sequence[str]) -> bool:
+    """Whether an override chooses an option of a group."""
+    return override.key_or_group in groups and override.package is None
+
+
+def start(request: Request) -> Composer:
+    """Makes the composer, with the user's own config folder in front of ours."""
+    GlobalHydra.instance().clear()
+    version.setbase("1.3")
+    register_resolvers()
+    one_at_a_time.register()
+    path = create_config_search_path(str(request.conf))
+    if request.config_dir is not None:
+        if not request.config_dir.is_dir():
+            raise ConfigError(f"--config-dir must be a folder, got {request.config_dir}")
+        own = f"file://{request.config_dir.resolve()}"
+        path.prepend(provider="command-line", path=own, anchor=SearchPathQuery(provider="schema"))
+    composer = cast(Composer, Composer.create_main_hydra2(task_name="fedexp", config_search_path=path))
+    known.register()
+    with composer.readable(request.config_name, request.overrides):
+        _refuse_odd_choices(composer, request.overrides)
+    return composer
+
+
+def _refuse_odd_choices(composer: Composer, overrides: list[str]) -> None:
+    """Hydra's own message does not say which group was given a number, a list or nothing."""
+    groups = composer.config_loader.list_groups("")
+    for override in OverridesParser.create().parse_overrides(overrides):
+        if not override.key_or_group:
+            raise ConfigError(f"cannot read {override.input_line!r}; write key=value or group=option")
+        plain_choice = is_choice(override, groups) and not (override.is_delete() or override.is_sweep_override())
+        if plain_choice and not isinstance(override.value(), str):
+            wanted, given = ", ".join(composer.options(override.key_or_group)), override.get_value_element_as_str()
+            raise ConfigError(f"{override.key_or_group} must be one of {wanted}, got {given}")
+
+
+def plain(config: DictConfig) -> dict[str, Any]:
+    """The config without Hydra's node, interpolations resolved: what runs, and what is saved with the state."""
+    container = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    return cast(dict[str, Any], OmegaConf.to_container(container, resolve=True))
+
+
+def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) -> dict[str, Any]:
+    """The plain config of one run, after every refusal that is possible without loading data."""
+    HydraConfig.instance().set_config(deepcopy(config))  # it freezes what it is given
+    name = config.hydra.job.config_name
+    with composer.readable(name, overrides):
+        found = plain(config)
+    for key, value in dotted(found).items():
+        if value == "???":
+            raise ConfigError(f"{key} must be given; set {key}=...")
+    build(found).refuse()
+    return found
+
+
+def unresolved(config: DictConfig) -> dict[str, Any]:
+    """A config by its top-level names, as it is written."""
+    container = cast(dict[Any, Any], OmegaConf.to_container(config, resolve=False))
+    return {str(key): value for key, value in container.items()}
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The plain config that Hydra left in a run folder."""
+    path = folder / ".hydra" / "config.yaml"
+    if not path.is_file():
+        raise ConfigError(f"{shown(folder)} is no run folder: it has no .hydra/config.yaml")
+    register_resolvers()
+    try:
+        return plain(cast(DictConfig, OmegaConf.load(path)))
+    except COMPOSING as error:
+        raise ConfigError(f"{shown(path)} cannot be read: {error}") from error
+
+
+def dotted(node: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Every key of a nested mapping by its dotted name, inner nodes too, `_target_` left out."""
+    found: dict[str, Any] = {}
+    for name, value in node.items():
+        if name == "_target_":
+            continue
+        found[f"{prefix}{name}"] = value
+        if isinstance(value, Mapping):
+            found.update(dotted(value, f"{prefix}{name}."))
+    return found

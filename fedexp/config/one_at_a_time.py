@@ -1,0 +1,77 @@
+"""A sweep that varies one key at a time: `fedexp run -m hydra/sweeper=one_at_a_time local.lr=0.1,1 local.epochs=1,5`.
+
+The first point is the centre, where every key has the value of the config; each further point gives one key one of the
+values that are listed for it. Values are listed besides the centre's own, which would be run twice. Seeds are no key to
+vary but repetitions: `seed=0,1,2` runs each of these points three times.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.config_store import ConfigStore
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig, OmegaConf
+
+NAME = "fedexp.config.one_at_a_time.OneAtATime"
+
+
+@dataclass
+class Settings:
+    """What `hydra/sweeper=one_at_a_time` puts under `hydra.sweeper`."""
+
+    _target_: str = NAME
+    params: dict[str, str] | None = field(default=None)
+
+
+class OneAtATime(Sweeper):
+    """Hydra reloads the module of its own sweeper, so that this one cannot inherit from it."""
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        self.hydra_context, self.config = hydra_context, config
+        self.launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
+
+    def sweep(self, arguments: list[str]) -> Any:
+        assert self.config is not None
+        assert self.launcher is not None
+        overrides = OverridesParser.create().parse_overrides(words(self.config.hydra.sweeper.params, arguments))
+        folder = Path(self.config.hydra.sweep.dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        OmegaConf.save(self.config, folder / "multirun.yaml")
+        ended = self.launcher.launch(split(overrides), initial_job_idx=0)
+        return [one.return_value for one in ended]  # raises what ended a point
+
+
+def words(params: Mapping[str, str] | None, arguments: Sequence[str]) -> list[str]:
+    """What an experiment sweeps, then what the command line gives, which replaces it."""
+    return [*(f"{key}={value}" for key, value in (params or {}).items()), *arguments]
+
+
+def split(overrides: Sequence[Override]) -> list[list[str]]:
+    """The overrides of every point, the centre first; a later word for a key replaces an earlier one."""
+    last = {one.get_key_element(): one for one in overrides}.values()
+    crossed = combinations([one for one in last if not _varied(one)])
+    deviations = [word for one in last if _varied(one) for word in combinations([one])]
+    return [[*fixed, *deviation] for deviation in ([], *deviations) for fixed in crossed]
+
+
+def combinations(overrides: Sequence[Override]) -> list[list[str]]:
+    """The overrides of every point of Hydra's own sweeper."""
+    return BasicSweeper.split_arguments(list(overrides), None)[0]
+
+
+def register() -> None:
+    """Makes the sweeper known by its name."""
+    ConfigStore.instance().store(group="hydra/sweeper", name="one_at_a_time", node=Settings, provider="fedexp")
+
+
+def _varied(override: Override) -> bool:
+    return override.is_sweep_override() and override.key_or_group != "seed"

@@ -1,0 +1,22 @@
+"""What ends a command, by exit code, and the hint that goes with a mistyped name."""
+
+import difflib
+from collections.abc import Sequence
+
+
+class ConfigError(ValueError):
+    """What was asked cannot be done; the message is one readable line and the exit code is 2."""
+
+
+class RunError(RuntimeError):
+    """A run that had to end; the message says why in words that help, and the exit code is 1."""
+
+
+def nearest(name: str, known: Sequence[str]) -> str:
+    """A hint for a mistyped name: the closest known ones, or all of them when nothing is close."""
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if close:
+        best = difflib.SequenceMatcher(None, close[0], name).ratio()
+        close = difflib.get_close_matches(name, close, n=3, cutoff=0.7 * best)  # beside a typo nothing else is meant
+        return "did you mean " + " or ".join(close) + "?"
+    return "known: " + ", ".join(sorted(known))

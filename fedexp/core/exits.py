@@ -1,0 +1,86 @@
+"""How a command ends when it cannot go on: one readable line on stderr, and an exit code."""
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from fedexp.core.errors import ConfigError, RunError
+from fedexp.core.files import shown
+from fedexp.core.torchrun import rank
+
+ASKED_WRONGLY, FAILED, INTERRUPTED = 2, 1, 130
+
+
+class Stopped(BaseException):
+    """Ends the command at once; no Exception, because Hydra's launcher would go on with the next point."""
+
+    def __init__(self, code: int, message: str, unexpected: bool = False) -> None:
+        super().__init__(message)
+        self.code, self.message, self.unexpected = code, message, unexpected
+
+    def report(self) -> int:
+        """Says why on stderr and returns the exit code; a traceback only where the cause is a defect."""
+        if self.__cause__ is not None and (self.unexpected or full_error()):
+            traceback.print_exception(self.__cause__)
+        complain(self.message)
+        return self.code
+
+
+@contextmanager
+def ending(folder: Path | None, point: str = "") -> Iterator[None]:
+    """Turns whatever ends a run into Stopped; `point` names the point of a sweep."""
+    try:
+        yield
+    except (ConfigError, RunError) as error:
+        code = ASKED_WRONGLY if isinstance(error, ConfigError) else FAILED
+        raise _logged(Stopped(code, f"{point}{error}"), error) from error
+    except KeyboardInterrupt as interrupt:
+        raise _logged(Stopped(INTERRUPTED, f"{point}{_interrupted(folder)}"), interrupt) from interrupt
+    except Exception as error:
+        what = f"{point}{type(error).__name__}: {error}"
+        raise _logged(Stopped(FAILED, what, unexpected=True), error) from error
+
+
+@contextmanager
+def resumable(folder: Path) -> Iterator[None]:
+    """Says of an interrupted sweep or search that the whole of it can go on, not only the run that was cut."""
+    try:
+        yield
+    except (KeyboardInterrupt, Stopped) as error:
+        if isinstance(error, Stopped) and error.code != INTERRUPTED:
+            raise
+        told = f"interrupted; continue with: fedexp resume {shown(folder)}"
+        raise Stopped(INTERRUPTED, told) from error
+
+
+def complain(message: str) -> None:
+    """Writes one line on stderr; under torchrun it says which process speaks."""
+    speaker = f"fedexp (rank {rank()})" if rank() else "fedexp"
+    sys.stderr.write(f"{speaker}: {' '.join(message.split())}\n")
+
+
+def full_error() -> bool:
+    """Whether the user asked for tracebacks."""
+    return os.environ.get("HYDRA_FULL_ERROR") == "1"
+
+
+def _interrupted(folder: Path | None) -> str:
+    if folder is None:
+        return "interrupted"
+    if (folder / "state.pt").exists():
+        return f"interrupted; continue with: fedexp resume {shown(folder)}"
+    return "interrupted before the first state was saved; start again"
+
+
+def _logged(stop: Stopped, error: BaseException) -> Stopped:
+    """Leaves the reason in the run's log file; the console gets it from `report`."""
+    trace = (type(error), error, error.__traceback__) if stop.unexpected else None
+    record = logging.LogRecord("fedexp", logging.ERROR, __file__, 0, stop.message, None, trace)
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, logging.FileHandler):
+            handler.handle(record)
+    return stop

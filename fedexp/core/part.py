@@ -1,0 +1,174 @@
+"""Checked parts: dataclass fields that know their type and range, and the builder that names the key at fault.
+
+A part is a frozen dataclass whose constructor only remembers and checks. `build` turns a composed
+config node into a part through its `_target_`; every complaint names the config key, what it must be,
+what came, and the nearest names.
+"""
+
+import math
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from fedexp.core.errors import ConfigError, nearest
+
+
+@dataclass(frozen=True)
+class Range:
+    """Bounds of a number: closed by default, open where said."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = False
+    high_open: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        above = value > self.low if self.low_open else value >= self.low
+        below = value < self.high if self.high_open else value <= self.high
+        return above and below
+
+    def __str__(self) -> str:
+        if self.high == math.inf:
+            return f"{'>' if self.low_open else '>='} {self.low:g}"
+        left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
+        return f"in {left}{self.low:g}, {self.high:g}{right}"
+
+
+Positive = Range(0, low_open=True)
+Fraction = Range(0, 1)
+
+_NAMES = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
+
+
+def describe(kind: Any) -> str:
+    """Says in words what a field's annotation allows."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return " ".join([describe(args[0]), *(str(rule) for rule in args[1:])])
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, args))
+    if origin in (Union, types.UnionType):
+        return " or ".join(describe(arg) for arg in args)
+    if origin is tuple:
+        return "a list, each " + describe(args[0])
+    if kind is type(None):
+        return "null"
+    if kind is Path:
+        return "a path"
+    return _NAMES.get(kind, f"a {getattr(kind, '__name__', kind)}")
+
+
+def convert(kind: Any, value: Any) -> Any:
+    """Returns the value as the annotation wants it, or raises TypeError."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        value = convert(args[0], value)
+        if isinstance(value, int | float) and any(value not in rule for rule in args[1:]):
+            raise TypeError
+        return value
+    if origin in (Union, types.UnionType):
+        return _first_that_fits(args, value)
+    if origin is Literal:
+        if value in args and type(value) in {type(arg) for arg in args}:
+            return value
+        raise TypeError
+    if origin is tuple:
+        if isinstance(value, str) or not isinstance(value, Sequence):
+            raise TypeError
+        return tuple(convert(args[0], entry) for entry in value)
+    return _plain(kind, value)
+
+
+def _first_that_fits(kinds: tuple[Any, ...], value: Any) -> Any:
+    for kind in kinds:
+        try:
+            return convert(kind, value)
+        except TypeError:
+            continue
+    raise TypeError
+
+
+def _plain(kind: Any, value: Any) -> Any:
+    if kind is Any:
+        return value
+    if kind is type(None) and value is None:
+        return None
+    if kind is Path and isinstance(value, str | Path):
+        return Path(value)
+    if kind is float and type(value) in (int, float) and not math.isnan(value):
+        return float(value)
+    if isinstance(kind, type) and isinstance(value, kind) and (kind is not int or type(value) is int):
+        return value
+    raise TypeError
+
+
+class Part:
+    """Base of everything that is configured: subclasses are frozen, keyword-only dataclasses."""
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self), include_extras=True)
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            try:
+                object.__setattr__(self, field.name, convert(hints[field.name], value))
+            except TypeError:
+                wanted = describe(hints[field.name])
+                raise ConfigError(f"{type(self).__name__}.{field.name} must be {wanted}, got {value!r}") from None
+        self.check()
+
+    def check(self) -> None:
+        """Refuses combinations of this part's own fields that cannot work, by ConfigError."""
+
+
+def option(part: Part) -> str:
+    """The word that chose a part on the command line: its file is named like its YAML."""
+    return type(part).__module__.rpartition(".")[2]
+
+
+def find(target: str, key: str) -> type[Part]:
+    """The part class that `_target_` names, ours or a user's; nothing but parts can be named."""
+    module, _, name = target.rpartition(".")
+    try:
+        found = getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if not error.name or not f"{module}.".startswith(f"{error.name}."):
+            raise ConfigError(f"{key}._target_={target} cannot be imported: {error}") from error
+        cure = "" if module.startswith("fedexp.") else "; put its folder on PYTHONPATH or install it"
+        raise ConfigError(f"{key}._target_ must name a part, but there is no module {error.name}{cure}") from None
+    except ImportError as error:
+        raise ConfigError(f"{key}._target_={target} cannot be imported: {error}") from error
+    except (AttributeError, ValueError):
+        raise ConfigError(f"{key}._target_ must name a part, but {target} does not exist") from None
+    if not (isinstance(found, type) and issubclass(found, Part)):
+        raise ConfigError(f"{key}._target_ must name a part, but {target} is none")
+    return found
+
+
+def build(node: Mapping[str, Any], key: str = "") -> Any:
+    """Builds the part that a plain (resolved) config node describes, nested parts first.
+
+    Raises:
+        ConfigError: unknown or missing key, wrong value; names the full key.
+    """
+    target = find(node["_target_"], key)
+    known = [field.name for field in fields(target)]  # type: ignore[arg-type]
+    given = {name: value for name, value in node.items() if name != "_target_"}
+    dot = f"{key}." if key else ""
+    for name, value in given.items():
+        if name not in known:
+            raise ConfigError(f"unknown key {dot}{name}; {nearest(name, known)}")
+        if value == "???":
+            raise ConfigError(f"{dot}{name} must be given; set {dot}{name}=...")
+        if isinstance(value, Mapping) and "_target_" in value:
+            given[name] = build(value, f"{dot}{name}")
+    for field in fields(target):  # type: ignore[arg-type]
+        has_default = field.default is not MISSING or field.default_factory is not MISSING
+        if field.name not in given and not has_default:
+            raise ConfigError(f"{dot}{field.name} must be given; set {dot}{field.name}=...")
+    try:
+        return target(**given)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace(f"{target.__name__}.", dot, 1)) from None

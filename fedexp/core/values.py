@@ -1,0 +1,264 @@
+"""The values that travel through a round.
+
+Legend: C participants of the round, N clients, M models, D entries of a model, P trainable entries, B batch,
+S examples, K classes. A client's model is a row; what travels is the delta against what was dispatched.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+SERVER = -1
+
+Memory = dict[str, Any]
+Columns = dict[str, float | None]  # what a part reports of a round, by name; None where there is nothing
+
+
+def finite(rows: torch.Tensor) -> np.ndarray:
+    """Which rows `[C, D]` hold finite numbers alone, bool [C]."""
+    return rows.isfinite().all(dim=1).cpu().numpy()
+
+
+def looked_up(owner: np.ndarray, known: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The value of each `owner [n]`, given those of `known [m]`, ascending; 0 for whom there is none."""
+    if not len(known):
+        return np.zeros(len(owner), dtype=values.dtype)
+    place = np.searchsorted(known, owner).clip(max=len(known) - 1)
+    return np.where(known[place] == owner, values[place], 0)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Names and shapes of one network's entries in a flat row: trainable first, float buffers after them."""
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    trainable: int  # how many of the names are trainable
+
+    @staticmethod
+    def of(network: nn.Module) -> "Layout":
+        """The layout of a network. Integer buffers are no part of a row; a mean of them means nothing."""
+        entries = [*network.named_parameters()]
+        trainable = len(entries)
+        entries += [(name, buffer) for name, buffer in network.named_buffers() if buffer.is_floating_point()]
+        return Layout(tuple(name for name, _ in entries), tuple(tuple(entry.shape) for _, entry in entries), trainable)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of elements of each entry."""
+        return tuple(math.prod(shape) for shape in self.shapes)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of entries D of a row."""
+        return sum(self.sizes)
+
+    @cached_property
+    def parameters(self) -> int:
+        """Number of trainable entries P of a row."""
+        return sum(self.sizes[: self.trainable])
+
+    def columns(self, names: Collection[str]) -> np.ndarray:
+        """The columns of a row, ascending, that the entries of these names take."""
+        return np.flatnonzero(np.repeat([name in names for name in self.names], self.sizes))
+
+    def views(self, row: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Named views into a row `[D]` (or into its trainable beginning `[P]`)."""
+        pieces = row.split(self.sizes if len(row) == self.size else self.sizes[: self.trainable])
+        return {name: piece.view(shape) for name, piece, shape in zip(self.names, pieces, self.shapes, strict=False)}
+
+    def flatten(self, network: nn.Module) -> torch.Tensor:
+        """The row `[D]` that a network's present entries make."""
+        entries = dict(network.named_parameters()) | dict(network.named_buffers())
+        return torch.cat([entries[name].detach().reshape(-1) for name in self.names])
+
+
+@dataclass(frozen=True)
+class Weights:
+    """One model: a flat row `[D]` and its layout."""
+
+    flat: torch.Tensor
+    layout: Layout
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Rows `[C, D]` of one layout: what each participant starts from."""
+
+    rows: torch.Tensor
+    layout: Layout
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who trains on what: `owner [C]` (a client number, or SERVER) and one array of example indices a row.
+
+    The order of the rows is the order of upload. `importance [C]` multiplies what a row counts in a weighted mean
+    (None: 1); `deadline_s` is how many simulated seconds the round may take (None: as many as it takes).
+    """
+
+    owner: np.ndarray
+    shards: tuple[np.ndarray, ...]
+    importance: np.ndarray | None = None
+    deadline_s: float | None = None
+
+    def where(self, places: np.ndarray) -> "Plan":
+        """The rows at these positions, in this order."""
+        shards = tuple(self.shards[place] for place in places.tolist())
+        importance = None if self.importance is None else self.importance[places]
+        return Plan(self.owner[places], shards, importance, self.deadline_s)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Number of examples of each row, int64 [C]."""
+        return np.array([len(shard) for shard in self.shards], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came out of a round's training, one row a participant.
+
+    `owner [C]`, `steps [C]` (how many it took), `received [C, D]` (what the server sent it), `start [C, D]` (what it
+    began from), `rows [C, D]` (what it ended with).
+    """
+
+    owner: np.ndarray
+    steps: np.ndarray
+    received: torch.Tensor
+    start: torch.Tensor
+    rows: torch.Tensor
+
+    def delta(self) -> torch.Tensor:
+        """The rows against what was received, `[C, D]`. Uses up `rows`: a round's largest matrix is not copied."""
+        return self.rows.sub_(self.received)
+
+    def kept(self) -> np.ndarray:
+        """Whose results may be remembered, bool [C]: clients that took a step and ended with a finite row."""
+        return finite(self.rows) & (self.steps > 0) & (self.owner != SERVER)
+
+
+@dataclass(frozen=True)
+class Uploads:
+    """What reached the server, one row a participant.
+
+    `owner [C]`, `model [C]` (which of the M models it was given), `examples [C]` (what it trained on),
+    `importance [C]` (see `Plan`), `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's running loss
+    in the first and the last local epoch), `exact [C, 2]` (those of the received and the trained model, if asked for).
+    """
+
+    owner: np.ndarray
+    model: np.ndarray
+    examples: np.ndarray
+    importance: np.ndarray
+    delta: torch.Tensor
+    loss_before: np.ndarray
+    loss_after: np.ndarray
+    exact: np.ndarray | None = None
+
+    def where(self, keep: np.ndarray) -> "Uploads":
+        """The rows that `keep` (a mask or positions) names."""
+        if keep.dtype == bool:
+            if keep.all():
+                return self
+            keep = np.flatnonzero(keep)
+        rows = torch.from_numpy(keep).to(self.delta.device)
+        return Uploads(
+            self.owner[keep],
+            self.model[keep],
+            self.examples[keep],
+            self.importance[keep],
+            self.delta[rows],
+            self.loss_before[keep],
+            self.loss_after[keep],
+            None if self.exact is None else self.exact[keep],
+        )
+
+    def with_delta(self, delta: torch.Tensor) -> "Uploads":
+        """The same uploads with other rows `[C, D]`."""
+        return replace(self, delta=delta)
+
+    def sorted(self) -> "Uploads":
+        """The same rows by owner, so that sums do not depend on the order of arrival."""
+        order = np.argsort(self.owner, kind="stable")
+        return self if (order == np.arange(len(order))).all() else self.where(order)
+
+
+@dataclass(frozen=True)
+class ClientRows:
+    """Rows that clients keep between rounds, made on first use: `owner [n]` ascending, `rows [n, W]`."""
+
+    owner: torch.Tensor
+    rows: torch.Tensor
+
+    @staticmethod
+    def load(memory: Memory, width: int, like: torch.Tensor) -> "ClientRows":
+        """What a memory holds under `owner` and `rows`; nothing at the start."""
+        empty = {"owner": torch.zeros(0, dtype=torch.int64), "rows": like.new_zeros((0, width))}
+        held = {**empty, **memory}
+        return ClientRows(held["owner"], held["rows"])
+
+    def save(self) -> Memory:
+        """The plain form that a checkpoint takes."""
+        return {"owner": self.owner, "rows": self.rows}
+
+    def restore(self, owner: np.ndarray, start: torch.Tensor, columns: np.ndarray | slice) -> torch.Tensor:
+        """`start [C, D]` with these columns replaced for the clients that have kept theirs."""
+        held = self.owner.numpy()
+        place = np.searchsorted(held, owner)
+        known = np.flatnonzero(np.isin(owner, held))
+        if len(known) == 0 or self.rows.shape[1] == 0:
+            return start
+        result, device = start.clone(), self.rows.device
+        rows, kept = torch.from_numpy(known).to(device), self.rows[torch.from_numpy(place[known]).to(device)]
+        if isinstance(columns, slice):
+            result[rows, columns] = kept
+        else:
+            result[rows[:, None], torch.from_numpy(columns).to(device)] = kept
+        return result
+
+    def put(self, owner: np.ndarray, rows: torch.Tensor) -> "ClientRows":
+        """With the rows of these clients replaced; nothing is kept of rows without columns."""
+        if rows.shape[1] == 0:
+            return self
+        stay = np.flatnonzero(~np.isin(self.owner.numpy(), owner))
+        merged = np.concatenate([self.owner.numpy()[stay], owner])
+        order = torch.from_numpy(np.argsort(merged, kind="stable"))
+        together = torch.cat([self.rows[torch.from_numpy(stay).to(rows.device)], rows])
+        return ClientRows(torch.from_numpy(merged)[order], together[order.to(rows.device)])
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything that changes from round to round; saving it is the checkpoint, loading it the resume."""
+
+    round: int
+    models: tuple[Weights, ...]
+    memory: dict[str, Memory] = field(default_factory=dict)
+    sim_s: float = 0.0  # simulated seconds so far
+    host_s: float = 0.0  # seconds of the host so far
+    updates: int = 0  # selections so far
+
+    def after(self, **changes: Any) -> "State":
+        """The state with some fields replaced."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """Examples of which a coin decided whether their client trains on them: `x [m, ...]`, `y [m]`.
+
+    They get the numbers `index [m]`, behind those of all other training examples. `owner [m]` is the client that trains
+    on them if `included [m]`; nobody trains on the others.
+    """
+
+    index: np.ndarray
+    x: torch.Tensor
+    y: torch.Tensor
+    owner: np.ndarray
+    included: np.ndarray

@@ -1,0 +1,1 @@
+"""Pure functions of arrays: no files, no config, no clock."""

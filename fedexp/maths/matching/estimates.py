@@ -1,0 +1,86 @@
+"""SPAHM: a layer is matched while its hyperparameters are estimated (Yurochkin et al. 2019, arXiv 1911.00218).
+
+The start is variances of 1 and the mean of all local atoms. After pass 0 and after every sweep (empirical Bayes, by
+coordinate; S_i is the sum and Q_i the sum of squares of the m_i local atoms in the global atom i):
+
+    mean                    mean_i S_i / m_i
+    variance of local       sum_i (Q_i - S_i^2 / m_i) / (local atoms - L)
+    variance of global      mean_i (S_i / m_i - mean)^2 - variance of local * mean_i 1 / m_i
+
+Both variances are at least 1e-10. Where nothing was merged (L equals the number of local atoms) there is nothing to
+learn from, and all three stay. In algorithm 6 of the aggregation thesis a step draws one random client; here, as in the
+authors' code, a sweep visits all of them in a random order.
+
+Legend: n local atoms of all clients, L global atoms, P coordinates.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.maths.matching.atoms import Group, Matched, Prior, gathered
+from fedexp.maths.matching.gains import Buffet, gains_of_existing, gains_of_new, volume_of_new, volumes_of_existing
+from fedexp.maths.matching.layers import Layer
+from fedexp.maths.matching.passes import Assigned, Gain, first_pass, sweep
+
+LEAST_VARIANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class Hyper:
+    """The mean `[P]` and variance `[P]` of global atoms, and the variance `[P]` of local ones around them."""
+
+    mean: np.ndarray
+    variance: np.ndarray
+    local_variance: np.ndarray
+
+    @property
+    def prior(self) -> Prior:
+        """What is said of the global atoms."""
+        return Prior(self.mean, 1 / self.variance)
+
+    def groups(self, atoms: Sequence[np.ndarray]) -> list[Group]:
+        """The clients' atoms with what is said of them."""
+        return [Group(each, 1 / self.local_variance) for each in atoms]
+
+    @property
+    def gain(self) -> Gain:
+        """What an assignment gains; with variances that change, determinants count as well."""
+        prior = self.prior
+
+        def gain(matched: Matched, group: Group) -> tuple[np.ndarray, np.ndarray]:
+            existing = gains_of_existing(matched, group, prior) + volumes_of_existing(matched, group, prior)
+            return existing, gains_of_new(group, prior) + volume_of_new(group, prior)
+
+        return gain
+
+
+def match_estimated(
+    atoms: Sequence[np.ndarray], buffet: Buffet, sweeps: int, rng: np.random.Generator
+) -> tuple[Layer, Hyper]:
+    """Pass 0 and so many sweeps; the global atoms are posterior means under the last estimates."""
+    together = np.concatenate(atoms)
+    ones = np.ones(together.shape[1])
+    hyper = Hyper(together.mean(axis=0), ones, ones)
+    assigned: Assigned = first_pass(hyper.groups(atoms), hyper.gain, buffet)
+    hyper = estimated(hyper, together, np.concatenate(assigned))
+    for _ in range(sweeps):
+        assigned = sweep(hyper.groups(atoms), assigned, hyper.gain, buffet, rng.permutation(len(atoms)))
+        hyper = estimated(hyper, together, np.concatenate(assigned))
+    matched = gathered(hyper.groups(atoms), assigned)
+    return Layer(matched.mean(hyper.prior), matched.popularity, assigned), hyper
+
+
+def estimated(hyper: Hyper, atoms: np.ndarray, places: np.ndarray) -> Hyper:
+    """The hyperparameters that local atoms `[n, P]` at these places `[n]` suggest."""
+    popularity = np.bincount(places)[:, None]
+    if len(popularity) == len(atoms):
+        return hyper
+    center = np.zeros((len(popularity), atoms.shape[1]))
+    np.add.at(center, places, atoms)
+    center /= popularity
+    local = ((atoms - center[places]) ** 2).sum(axis=0) / (len(atoms) - len(popularity))
+    mean = center.mean(axis=0)
+    spread = ((center - mean) ** 2).mean(axis=0) - local * (1 / popularity).mean()
+    return Hyper(mean, np.maximum(spread, LEAST_VARIANCE), np.maximum(local, LEAST_VARIANCE))

@@ -1,0 +1,35 @@
+"""One matched layer, and PFNM's way to it: variances are given.
+
+Legend: J clients, l atoms of a client, L global atoms, P coordinates.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.maths.matching.atoms import Group, Matched, Prior, gathered
+from fedexp.maths.matching.gains import Buffet, gains_of_existing, gains_of_new
+from fedexp.maths.matching.passes import Assigned, first_pass, sweep
+
+
+@dataclass(frozen=True)
+class Layer:
+    """`atoms [L, P]`, `popularity [L]` (how many local atoms are in each) and the places of each client's atoms."""
+
+    atoms: np.ndarray
+    popularity: np.ndarray
+    assigned: Assigned
+
+
+def match_given(groups: Sequence[Group], prior: Prior, buffet: Buffet, sweeps: int, rng: np.random.Generator) -> Layer:
+    """Pass 0 and so many sweeps; the global atoms are posterior means."""
+
+    def gain(matched: Matched, group: Group) -> tuple[np.ndarray, np.ndarray]:
+        return gains_of_existing(matched, group, prior), gains_of_new(group, prior)
+
+    assigned = first_pass(groups, gain, buffet)
+    for _ in range(sweeps):
+        assigned = sweep(groups, assigned, gain, buffet, rng.permutation(len(groups)))
+    matched = gathered(groups, assigned)
+    return Layer(matched.mean(prior), matched.popularity, assigned)

@@ -1,0 +1,56 @@
+"""Centered clipping (Karimireddy, He & Jaggi 2021, arXiv 2012.10333), without the clients' momentum.
+
+v <- v + mean_k (u_k - v) min(1, tau / ||u_k - v||), `iterations` times (the paper: once). v starts at the last round's
+result, which stands in for the history that the clients' momentum gives in the paper, or at zero. The radius tau is
+fixed, or a quantile of the distances to v (0.5: their median).
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import torch
+
+from fedexp.core.part import Fraction, Positive, Range
+from fedexp.core.values import Memory, Uploads, Weights
+from fedexp.maths.rows import distances_to
+from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.aggregator.norm_clipping import clipping, radius_of
+
+if TYPE_CHECKING:
+    from fedexp.simulation.context import Context
+
+
+def towards(
+    delta: torch.Tensor, share: torch.Tensor, centre: torch.Tensor, distance: torch.Tensor, radius: float
+) -> torch.Tensor:
+    """The centre `[D]` moved by the mean of the clipped differences to the rows `delta [C, D]`, float64."""
+    weight = share * clipping(distance, radius)
+    return (1 - weight.sum()) * centre + weighted_mean(delta, weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CenteredClipping(Aggregator):
+    """Remembers `centre [D]`, its last result; reports the last radius and how many rows it cut."""
+
+    weighting: Literal["num_samples", "uniform"] = "uniform"
+    radius: Annotated[float, Positive] | None = None
+    quantile: Annotated[float, Fraction] = 0.5
+    iterations: Annotated[int, Range(1)] = 1
+    start: Literal["last", "zero"] = "last"
+
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+        share = self.shares(uploads)
+        if not share.any():
+            return weights, {**memory, "columns": {"radius": None, "clipped": 0}}
+        held = memory.get("centre") if self.start == "last" else None
+        centre = torch.zeros_like(weights.flat, dtype=torch.float64) if held is None else held.double()
+        radius, clipped = 0.0, 0
+        for _ in range(self.iterations):
+            distance = distances_to(uploads.delta, centre)
+            radius = radius_of(distance, self.radius, self.quantile)
+            clipped = int((distance > radius).sum())
+            centre = towards(uploads.delta, share, centre, distance, radius)
+        row = centre.to(weights.flat.dtype)
+        kept = {"centre": row} if self.start == "last" else {}
+        return Weights(weights.flat + row, weights.layout), {**kept, "columns": {"radius": radius, "clipped": clipped}}

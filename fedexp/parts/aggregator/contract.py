@@ -1,0 +1,64 @@
+"""The contract of aggregators: how the uploads of a round become a proposal for the next model.
+
+Legend: C participants, D entries of a model.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import torch
+
+from fedexp.core.part import Part
+from fedexp.core.values import Memory, Uploads, Weights
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.model.contract import Model
+
+if TYPE_CHECKING:
+    from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregator(Part):
+    """How the uploads of the participants become a proposal for the next model."""
+
+    needs_validation = False
+    keeps_layout = True  # whether the proposal has the shape of the clients' networks
+    keeps_rows = False  # whether it remembers what each client sent
+    averages = False  # whether its proposal is the mean of the rows by their shares
+    reveals = ""  # what it learns of single clients beside what they upload, in words
+    hides_rows = False  # whether nobody sees the row of a single client
+    weighting: Literal["num_samples", "uniform"] = "num_samples"
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        """Raises ConfigError where it cannot combine such networks, and says why."""
+
+    def upload_bytes(self, entries: int) -> int:
+        """What a client sends for a row of so many entries: each as a float32."""
+        return 4 * entries
+
+    def counts(self, uploads: Uploads) -> np.ndarray:
+        """What each row counts beside the others, float64 [C]."""
+        examples = uploads.examples if self.weighting == "num_samples" else uploads.examples > 0
+        return examples * uploads.importance
+
+    def shares(self, uploads: Uploads) -> torch.Tensor:
+        """Weights of the rows, float64 [C], summing to one (all zero where there is nothing to weigh)."""
+        weight = self.counts(uploads)
+        total = weight.sum()
+        return torch.from_numpy(weight / total if total > 0 else weight).to(uploads.delta.device)
+
+    def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+        """One row `[D]` of the rows `delta [C, D]`, given their shares `[C]`."""
+        raise NotImplementedError
+
+    def dispatch(self, weights: Weights, owner: np.ndarray, memory: Memory) -> torch.Tensor:
+        """What each participant starts from, a row of the clients' network each: `[C, D]`, the global model for all."""
+        return weights.flat.expand(len(owner), -1)
+
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+        """The proposal: the model plus the reduced delta, or the model itself when nothing usable came."""
+        share = self.shares(uploads)
+        if not share.any():
+            return weights, memory
+        return Weights(weights.flat + self.reduce(uploads.delta, share), weights.layout), memory

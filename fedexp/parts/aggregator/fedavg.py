@@ -1,0 +1,27 @@
+"""FedAvg: the mean of the deltas (McMahan et al. 2017, algorithm 1).
+
+Weighted by the examples of those who took part, w + sum_k n_k / (sum_j n_j) * delta_k, or `weighting=uniform`, which is
+what the runs of the selection thesis did. The paper's divisor n (all data) is right only when everybody takes part.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from fedexp.maths.rows import mixed
+from fedexp.parts.aggregator.contract import Aggregator
+
+
+def weighted_mean(delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+    """sum_k share_k delta_k for `delta [C, D]`, accumulated in float64; `[D]`."""
+    return mixed(share[None], delta)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedAvg(Aggregator):
+    """Weighted mean of the deltas."""
+
+    averages = True
+
+    def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+        return weighted_mean(delta, share)

@@ -1,0 +1,129 @@
+"""Geometric median: the point x with the smallest sum_k a_k ||u_k - x|| (RFA: Pillutla et al. 2022, arXiv 1912.13445).
+
+Weiszfeld's iteration: from the weighted mean, x becomes the mean of the rows weighted by a_k / max(eps, ||u_k - x||),
+until the objective falls by no more than the part `ftol` or `iterations` are over. Settings as in the package
+geom_median (eps 1e-6, 100 iterations, ftol 1e-20), not RFA's own 4 iterations.
+
+The rows span at most C dimensions, so they are rotated into those once and an iteration costs C^2 instead of C D.
+Deviations, for rows so far away that 100 iterations from the mean do not lead back, or that drown the objective: the
+iteration is run again from Vardi and Zhang's step (2000) out of the most central row, and the lower end counts; the
+decrease is summed from differences, which keep their digits beside huge sums, and is measured by the distance within
+which most weight lies; a step that is no decrease is not taken. A row that is the minimum itself, as one with more than
+half of the weight is, is returned as it came.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import torch
+
+from fedexp.core.part import Positive, Range
+from fedexp.core.values import Columns
+from fedexp.maths.rows import blocks, squared_distances, typical
+from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.aggregator.reporting import ReportingRule
+
+ROUNDING = 1e-12  # of a row's norm: what the rotation may move it by
+MARGIN = 1e-9  # of a number: what rounding may not decide
+
+
+def rotated(rows: torch.Tensor) -> torch.Tensor:
+    """The rows `[C, D]` in the coordinates of their own span, float64 [C, at most C].
+
+    The triangular factor of a QR decomposition, a block of columns at a time. Householder's method moves each row by
+    a rounding of its own norm, however large the others are.
+    """
+    factor = torch.zeros((0, len(rows)), dtype=torch.float64, device=rows.device)
+    for _, block in blocks(rows):
+        factor = torch.linalg.qr(torch.cat([factor, block.T.double()]), mode="r").R
+    return factor.T.contiguous()
+
+
+def distances(rows: torch.Tensor, point: torch.Tensor) -> torch.Tensor:
+    """||u_k - x||, `[C]`."""
+    return torch.linalg.vector_norm(rows - point, dim=1)
+
+
+def decrease(rows: torch.Tensor, weight: torch.Tensor, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+    """How much the objective falls from `old` to `new`: ||u - x|| - ||u - y|| = (y - x)(2u - x - y) / (sum of both)."""
+    both = distances(rows, old) + distances(rows, new)
+    fall = ((rows - old) + (rows - new)) @ (new - old)
+    return (weight * torch.where(both > 0, fall / both, 0.0)).sum()
+
+
+def most_central(rows: torch.Tensor, weight: torch.Tensor) -> int:
+    """The row with most of the weight in the smallest ball around it, so that some right row is in it too.
+
+    Two rows that are each other's farthest in the ball tie; then the smaller sum of all distances decides.
+    """
+    distance, order = squared_distances(rows).sqrt().sort(dim=1, stable=True)
+    within = weight[order].cumsum(dim=1) <= (0.5 + MARGIN) * weight.sum()
+    radius = distance.gather(1, within.sum(dim=1, keepdim=True))[:, 0]
+    apart = (distance * weight[order]).sum(dim=1)
+    return int(apart.masked_fill(radius > radius.min() * (1 + MARGIN), torch.inf).argmin())
+
+
+def held_and_pulled(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Which rows lie where this one does, `[C]`, and with what force per distance each of the others pulls, `[C]`."""
+    norm = torch.linalg.vector_norm(rows, dim=1)
+    distance = distances(rows, rows[row])
+    here = distance <= ROUNDING * (norm + norm[row])
+    return here, torch.where(here, 0.0, weight / distance)
+
+
+def out_of(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, bool]:
+    """Weights `[C]` after Vardi and Zhang's step out of a row, and whether the row is the only minimum (no step)."""
+    here, force = held_and_pulled(rows, weight, row)
+    held, pulled = weight[here].sum(), torch.linalg.vector_norm(force @ (rows - rows[row]))
+    stay = torch.zeros_like(weight)
+    stay[row] = 1
+    if pulled <= held:
+        return stay, bool(pulled < held * (1 - MARGIN))
+    return (held * stay + (pulled - held) * force / force.sum()) / pulled, False
+
+
+def attraction(rows: torch.Tensor, weight: torch.Tensor, point: torch.Tensor, eps: float) -> torch.Tensor:
+    """The weights `[C]` of Weiszfeld's step from a point."""
+    force = weight / distances(rows, point).clamp(min=eps)
+    return force / force.sum()
+
+
+def weiszfeld(
+    rows: torch.Tensor, weight: torch.Tensor, mix: torch.Tensor, eps: float, iterations: int, ftol: float
+) -> tuple[torch.Tensor, int]:
+    """Weights `[C]` of the rows' mean to which the iteration leads from the mean by `mix [C]`; the steps it took."""
+    for taken in range(1, iterations + 1):
+        point = mix @ rows
+        closer = attraction(rows, weight, point, eps)
+        fall = decrease(rows, weight, point, closer @ rows)
+        mix = closer if fall > 0 else mix
+        if fall <= ftol * typical(distances(rows, point), weight):
+            return mix, taken
+    return mix, iterations
+
+
+def geometric_median(
+    rows: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6, iterations: int = 100, ftol: float = 1e-20
+) -> tuple[torch.Tensor, int]:
+    """Weights `[C]` whose mean of the rows `[C, K]` is their geometric median, and the steps that it took."""
+    mix, taken = weiszfeld(rows, weight, weight, eps, iterations, ftol)
+    start, _ = out_of(rows, weight, most_central(rows, weight))
+    other, more = weiszfeld(rows, weight, start, eps, iterations, ftol)
+    if decrease(rows, weight, mix @ rows, other @ rows) > MARGIN * typical(distances(rows, other @ rows), weight):
+        mix, taken = other, more
+    nearest, minimal = out_of(rows, weight, int(distances(rows, mix @ rows).argmin()))
+    return (nearest if minimal else mix), taken
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeometricMedian(ReportingRule):
+    """Bears any values of rows with less than half of the weight."""
+
+    idle: ClassVar[Columns] = {"iterations": 0}
+    eps: Annotated[float, Positive] = 1e-6
+    iterations: Annotated[int, Range(1)] = 100
+    ftol: Annotated[float, Range(0)] = 1e-20
+
+    def centre(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
+        mix, taken = geometric_median(rotated(delta), share, self.eps, self.iterations, self.ftol)
+        return weighted_mean(delta, mix), {"iterations": taken}

@@ -1,0 +1,93 @@
+"""What PFNM and SPAHM share: hidden units are matched over clients, so the global model is wider than a client's.
+
+In a round each participant gets the global units that its own were matched to (`dispatch`) and trains; then the
+participants' networks are matched anew from nothing (`combine`). `fedexp.maths.matching.seats` tells how clients keep
+their units from round to round. A network that is not finite, though what the client sent is, is left out. The model
+that is evaluated is the whole one; clients receive and send networks of their own size. The network of a single
+participant becomes the global model unchanged.
+
+Legend: C participants, l units of a client's layer, L units of a global layer.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Range, option
+from fedexp.core.values import Memory, Uploads, Weights, finite
+from fedexp.maths.matching.chain import obstacle
+from fedexp.maths.matching.layers import Layer
+from fedexp.maths.matching.networks import Network, as_weights, hidden_widths, networks, subnetworks
+from fedexp.maths.matching.seats import Seats
+from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.model.contract import Model
+from fedexp.simulation.context import Context
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matching(Aggregator):
+    """Remembers who holds which global units; a column for the width of every hidden layer."""
+
+    sweeps: Annotated[int, Range(0)]
+
+    keeps_layout = False
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        network = model.network(facts)
+        found = obstacle(network)
+        if found is not None:
+            raise ConfigError(
+                f"aggregator={option(self)} matches hidden units of plain multilayer perceptrons, but "
+                f"model={option(model)} {found}; use model=mlp with hidden layers, or another aggregator"
+            )
+        self.refuse_depth(sum(isinstance(layer, nn.Linear) for layer in network.modules()) - 1)
+
+    def refuse_depth(self, layers: int) -> None:
+        """Raises ConfigError where so many hidden layers cannot be matched."""
+
+    def match(self, nets: Sequence[Network], uploads: Uploads, ctx: Context) -> tuple[Network, Sequence[Layer]]:
+        """The global network of at least two participants', and its matched layers."""
+        raise NotImplementedError
+
+    def dispatch(self, weights: Weights, owner: np.ndarray, memory: Memory) -> torch.Tensor:
+        return subnetworks(weights, Seats.load(memory, hidden_widths(weights.layout)).units(owner))
+
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
+        seats = Seats.load(memory, hidden_widths(weights.layout))
+        rows = subnetworks(weights, seats.units(uploads.owner)) + uploads.delta
+        uploads, rows = without_infinite(uploads, rows)
+        if len(uploads.owner) == 0:
+            return weights, {**memory, "columns": widths(weights)}
+        given, nets = seats.units(uploads.owner), networks(ctx.layout, rows)
+        net, layers = self.match(nets, uploads, ctx) if len(nets) > 1 else unmatched(nets[0])
+        units = tuple(np.stack(layer.assigned) for layer in layers)
+        following = seats.after(uploads.owner, given, units, tuple(layer.popularity for layer in layers))
+        proposal = as_weights(net, weights)
+        return proposal, {**following.save(), "columns": widths(proposal)}
+
+
+def without_infinite(uploads: Uploads, rows: torch.Tensor) -> tuple[Uploads, torch.Tensor]:
+    """The uploads whose networks `rows [C, D]` are finite, and these: two finite numbers may add up to infinity."""
+    whole = finite(rows)
+    if not whole.all():
+        log.warning("%d of %d clients' networks are not finite and were left out", (~whole).sum(), len(whole))
+    return uploads.where(whole), rows[torch.from_numpy(whole).to(rows.device)]
+
+
+def unmatched(net: Network) -> tuple[Network, list[Layer]]:
+    """A single participant's network, its units in their own places."""
+    return net, [Layer(np.zeros((width, 0)), np.ones(width, np.int64), (np.arange(width),)) for width in net.hidden]
+
+
+def widths(weights: Weights) -> dict[str, int]:
+    """The columns: the width of every hidden layer, the first one is `width_1`."""
+    return {f"width_{number}": width for number, width in enumerate(hidden_widths(weights.layout), start=1)}

@@ -1,0 +1,42 @@
+"""Multi-Krum: the mean of the m updates with the smallest Krum scores (Blanchard et al. 2017, arXiv 1703.02757).
+
+All rows are scored once. The mean is the plain one, as in the paper, because a Byzantine client can lie about its
+number of examples; `weighting=num_samples` trusts it. `m` is n - f if not given, and no more than that where it is.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import torch
+
+from fedexp.core.part import Range
+from fedexp.core.values import Columns
+from fedexp.maths.rows import squared_distances
+from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.aggregator.krum import krum_scores
+from fedexp.parts.aggregator.reporting import BoundedRule
+
+
+def multi_krum(delta: torch.Tensor, share: torch.Tensor, byzantine: int, m: int) -> torch.Tensor:
+    """The mean, by `share [C]`, of the m rows of `delta [C, D]` with the smallest scores."""
+    scores = krum_scores(squared_distances(delta), byzantine)
+    kept = torch.zeros_like(share).index_fill(0, scores.argsort(stable=True)[:m], 1.0) * share
+    return weighted_mean(delta, kept / kept.sum())
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiKrum(BoundedRule):
+    """Averages the clients that Krum trusts most."""
+
+    bound = "2f + 2 < n"
+    idle: ClassVar[Columns] = {"kept": 0}
+    weighting: Literal["num_samples", "uniform"] = "uniform"
+    m: Annotated[int, Range(1)] | None = None
+
+    def most(self, rows: int) -> int:
+        return (rows - 3) // 2
+
+    def centre(self, delta: torch.Tensor, share: torch.Tensor, byzantine: int) -> tuple[torch.Tensor, Columns]:
+        trusted = len(delta) - byzantine
+        kept = min(self.m or trusted, trusted)
+        return multi_krum(delta, share, byzantine, kept), {"kept": kept}

@@ -1,0 +1,45 @@
+"""Norm clipping: the mean of updates cut to a largest norm (Sun et al. 2019, arXiv 1911.07963).
+
+u_k min(1, r / ||u_k||), averaged. The radius r is fixed, or a quantile of the round's norms (0.5: their median), so
+that it needs no tuning and shrinks with the updates; then fewer than that share of the rows cannot move it far.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import torch
+
+from fedexp.core.part import Fraction, Positive
+from fedexp.core.values import Columns
+from fedexp.maths.rows import distances_to
+from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.aggregator.reporting import ReportingRule
+
+
+def clipping(norm: torch.Tensor, radius: float) -> torch.Tensor:
+    """Factors `[C]`, at most 1, that cut these norms to the radius."""
+    return torch.where(norm > radius, radius / norm, 1.0)
+
+
+def radius_of(norm: torch.Tensor, fixed: float | None, quantile: float) -> float:
+    """The fixed radius, or the quantile of the norms `[C]`, linear between two of them."""
+    return fixed if fixed is not None else float(torch.quantile(norm, quantile))
+
+
+def norm_clipping(delta: torch.Tensor, share: torch.Tensor, norm: torch.Tensor, radius: float) -> torch.Tensor:
+    """The mean by `share [C]` of the rows of `delta [C, D]`, whose norms `[C]` are cut to the radius."""
+    return weighted_mean(delta, share * clipping(norm, radius))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NormClipping(ReportingRule):
+    """Reports the radius and how many rows were cut."""
+
+    idle: ClassVar[Columns] = {"radius": None, "clipped": 0}
+    radius: Annotated[float, Positive] | None = None
+    quantile: Annotated[float, Fraction] = 0.5
+
+    def centre(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
+        norm = distances_to(delta)
+        radius = radius_of(norm, self.radius, self.quantile)
+        return norm_clipping(delta, share, norm, radius), {"radius": radius, "clipped": int((norm > radius).sum())}

@@ -1,0 +1,52 @@
+"""The frames of rules over rows that report columns; every column exists in every round.
+
+`ReportingRule` is for rules without a bound, `BoundedRule` for those that bear at most f Byzantine rows.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import torch
+
+from fedexp.core.values import Columns, Memory, Uploads, Weights
+from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts.byzantine import Tolerant
+
+if TYPE_CHECKING:
+    from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportingRule(Aggregator):
+    """A rule that says more than where to go."""
+
+    idle: ClassVar[Columns] = {}  # its columns in a round that brought nothing
+
+    def centre(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
+        """One row `[D]` of the rows `delta [C, D]` given their shares `[C]`, and what to report of it."""
+        raise NotImplementedError
+
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+        share = self.shares(uploads)
+        if not share.any():
+            return weights, {"columns": self.idle}
+        row, columns = self.centre(uploads.delta, share)
+        return Weights(weights.flat + row, weights.layout), {"columns": columns}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundedRule(Tolerant, Aggregator):
+    """A rule that needs to know how many rows may be anything."""
+
+    idle: ClassVar[Columns] = {}  # its own columns in a round in which the model stays
+
+    def centre(self, delta: torch.Tensor, share: torch.Tensor, byzantine: int) -> tuple[torch.Tensor, Columns]:
+        """One row `[D]` of the rows `delta [C, D]`, at most `byzantine` of which are wrong, and what to report."""
+        raise NotImplementedError
+
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+        byzantine, columns = self.tolerated(len(uploads.owner), ctx.round)
+        if byzantine is None:
+            return weights, {"columns": columns | self.idle}
+        row, own = self.centre(uploads.delta, self.shares(uploads), byzantine)
+        return Weights(weights.flat + row, weights.layout), {"columns": columns | own}

@@ -1,0 +1,98 @@
+"""The mean without the rows: clients send additive secret shares to partners, who open nothing but the sums.
+
+Partners are honest but curious: any P - 1 of them together see uniform noise, all P together see everything. That a
+mean over few clients tells much of each (over one: all), is not for the shares to change: where fewer than `least`
+contribute to a model, as in a small cluster, nothing is shared, the server sees their rows and takes the plain mean,
+and the column `plain` counts it (`mb_up` counts shares all the same). The result is the weighted
+mean of `aggregator=fedavg` to half a step of 2^-fractional_bits; `fedexp.parts.aggregator.secret_sharing` has the
+arithmetic and the proof. A row of the server's own (`selector=hybridfl`) is shared out like a client's.
+
+A client that vanishes has sent to some partners and not to others. Partners tell each other of whom they heard and add
+up only those that all of them heard of. What crosses the network is counted: to each partner 8 bytes an entry and the
+weight (a vanished client's upload in full), and between partners their sums and lists, at 8 bytes a number.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+
+from fedexp.core.errors import RunError
+from fedexp.core.part import Range
+from fedexp.core.values import SERVER, Memory, Uploads, Weights
+from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.aggregator.secret_sharing import largest, secure_mean
+
+if TYPE_CHECKING:
+    from fedexp.simulation.context import Context
+
+log = logging.getLogger(__name__)
+BYTES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class SecureMean(Aggregator):
+    """Reports how many clients vanished, what the partners sent to each other, and how many means were plain."""
+
+    hides_rows = True
+
+    partners: Annotated[int, Range(2)] = 3
+    fractional_bits: Annotated[int, Range(1, 52)] = 32
+    dropout: Annotated[float, Range(0, 1, high_open=True)] = 0.0
+    least: Annotated[int, Range(1)] = 1  # runs of before it was there are resumed without
+
+    @property
+    def averages(self) -> bool:  # who vanishes takes a share of the noise along
+        return self.dropout == 0
+
+    def upload_bytes(self, entries: int) -> int:
+        return BYTES * self.partners * (entries + 1)
+
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+        weight = self.counts(uploads)
+        if not weight.any():
+            return weights, self.reported()
+        if (weight > 0).sum() < self.least:
+            row = weighted_mean(uploads.delta, self.shares(uploads))
+            return Weights(weights.flat + row, weights.layout), self.reported(plain=1)
+        weight = weight / uploads.importance[weight > 0].min()  # the server's own, so known; now all are at least 1
+        self.refuse_overflow(uploads, weight, ctx.round)
+        heard = self.heard(uploads.owner, ctx)
+        complete = heard.all(axis=0)
+        lists = BYTES * int(heard.sum())
+        if not weight[complete].any():
+            log.warning("round %d: no client reached every partner; the model stays as it is", ctx.round)
+            return weights, self.reported(int((~complete).sum()), lists)
+        row = secure_mean(uploads.delta, weight, heard, self.fractional_bits).to(weights.flat.dtype)
+        sums = BYTES * self.partners * (len(row) - len(ctx.unsent) + 1)
+        return Weights(weights.flat + row, weights.layout), self.reported(int((~complete).sum()), lists + sums)
+
+    def reported(self, vanished: int = 0, partner_bytes: int = 0, plain: int = 0) -> Memory:
+        """What is told of one model's mean; nobody can be too few where one is enough."""
+        columns = {"vanished": vanished, "partner_bytes": partner_bytes}
+        return {"columns": columns | ({"plain": plain} if self.least > 1 else {})}
+
+    def heard(self, owner: np.ndarray, ctx: "Context") -> np.ndarray:
+        """Which partner hears of which client, bool [P, C]; who vanishes reaches one of them at least, but not all."""
+        heard = np.ones((self.partners, len(owner)), dtype=bool)
+        if self.dropout == 0:
+            return heard
+        for place in np.flatnonzero(owner != SERVER):
+            rng = ctx.rng("secure_mean", int(owner[place]))
+            if rng.random() < self.dropout:
+                heard[:, place] = rng.permutation(self.partners) < rng.integers(1, self.partners)
+        return heard
+
+    def refuse_overflow(self, uploads: Uploads, weight: np.ndarray, number: int) -> None:
+        """Raises RunError where the sum of such uploads might leave the ring."""
+        low, high = uploads.delta.aminmax(dim=1)
+        size = weight * np.maximum(high.double().cpu().numpy(), -low.double().cpu().numpy()).clip(min=1)
+        bound, place = largest(len(size), self.fractional_bits), int(size.argmax())
+        if size[place] > bound:
+            raise RunError(
+                f"round {number}: SecureMean needs weights and |weight * update| of at most {bound:.6g} (2^62 / "
+                f"2^fractional_bits / {len(size)} clients), but those of client {uploads.owner[place]} reach "
+                f"{size[place]:.6g}; lower aggregator.fractional_bits or clip the updates"
+            )

@@ -1,0 +1,39 @@
+"""SPAHM: matching of hidden units with estimated variances (Yurochkin et al., NeurIPS 2019, arXiv 1911.00218).
+
+`fedexp.maths.matching.estimates` tells the equations. For networks it is defined on one hidden layer; an atom is the
+incoming weights, the bias and the outgoing weights of a unit, and all classes count alike. The output bias belongs to
+no unit and is the clients' mean, by examples or uniformly (`weighting`). The authors' default is 10 sweeps.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Positive, Range
+from fedexp.core.values import Uploads
+from fedexp.maths.matching.layers import Layer
+from fedexp.maths.matching.networks import Network
+from fedexp.maths.matching.spahm import match_one_layer
+from fedexp.parts.aggregator.matching import Matching
+from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class SPAHM(Matching):
+    """Matching that learns its variances."""
+
+    sweeps: Annotated[int, Range(0)] = 10
+    gamma: Annotated[float, Positive] = 1.0
+
+    def refuse_depth(self, layers: int) -> None:
+        if layers != 1:
+            raise ConfigError(
+                f"aggregator=spahm matches networks of one hidden layer, but model.hidden has {layers}; use "
+                "aggregator=pfnm, or one hidden layer"
+            )
+
+    def match(self, nets: Sequence[Network], uploads: Uploads, ctx: Context) -> tuple[Network, Sequence[Layer]]:
+        share = self.shares(uploads).cpu().numpy()
+        net, layer = match_one_layer(nets, share, self.gamma, self.sweeps, ctx.rng("aggregator"))
+        return net, [layer]

@@ -1,0 +1,58 @@
+"""Coordinate-wise trimmed mean (Yin et al. 2018, arXiv 1803.01498).
+
+Every column loses its c largest and its c smallest values; the mean of the other n - 2c remains. c is `byzantine`, or
+floor(beta n) where `beta` is given (the paper's parameter, below 1/2). The divisor is the number kept, not
+(1 - 2 beta) n, which is the same only where beta n is whole. Rows count alike. Needs 2c < n.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import torch
+
+from fedexp.core.part import Range
+from fedexp.core.values import Columns
+from fedexp.maths.rows import blocks, sorted_columns
+from fedexp.parts.aggregator.reporting import BoundedRule
+
+
+def trimmed_mean(delta: torch.Tensor, trim: int) -> torch.Tensor:
+    """The mean `[D]` of every column of `delta [C, D]` without its `trim` largest and smallest values.
+
+    Raises:
+        ValueError: nothing would be left.
+    """
+    if 2 * trim >= len(delta):
+        raise ValueError(f"trimming {trim} at each end leaves nothing of {len(delta)} rows")
+    result = delta.new_empty(delta.shape[1])
+    for place, block in blocks(delta):
+        kept = sorted_columns(block)[:, trim : len(delta) - trim]
+        result[place] = kept.mean(dim=1, dtype=torch.float64)
+    return result
+
+
+def share_trimmed(beta: float, rows: int) -> int:
+    """floor(beta n), guarded against products that rounding puts on the wrong side of a whole number."""
+    return min(math.floor(beta * rows + 1e-9), (rows - 1) // 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrimmedMean(BoundedRule):
+    """Reports as `byzantine` how many values it dropped at each end."""
+
+    bound = "2f < n"
+    weighting: Literal["uniform"] = "uniform"
+    beta: Annotated[float, Range(0, 0.5, high_open=True)] | None = None
+
+    def most(self, rows: int) -> int:
+        return (rows - 1) // 2
+
+    def tolerated(self, rows: int, number: int) -> tuple[int | None, Columns]:
+        if self.beta is None or rows == 0:
+            return super().tolerated(rows, number)
+        trim = share_trimmed(self.beta, rows)
+        return trim, {"byzantine": trim, "violated": 0}
+
+    def centre(self, delta: torch.Tensor, share: torch.Tensor, byzantine: int) -> tuple[torch.Tensor, Columns]:
+        return trimmed_mean(delta, byzantine), {}

@@ -1,0 +1,67 @@
+"""Zeno: the updates that lower the server's own loss most (Xie, Koyejo & Gupta 2019, arXiv 1805.10032).
+
+s(u) = f(x) - f(x + u) - rho ||u||^2, where f is the mean loss on `batch_size` of the server's validation examples,
+drawn anew each round. The n - b highest scores are averaged, b being `byzantine`. A client sends its whole step, the
+paper's -gamma times gradient with gamma = 1. f(x) is the same for all and changes no order, so it is not asked for.
+`penalty=text` is the paper's squared norm; the authors' code takes `mean_square`, the mean over the D coordinates,
+with rho = lr / 200. A loss that is not a number ranks last; ties go to the smallest client number. Needs f < n.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+import numpy as np
+import torch
+
+from fedexp.core.part import Range
+from fedexp.core.values import Columns, Memory, Uploads, Weights
+from fedexp.maths.rows import distances_to
+from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.byzantine import Tolerant
+
+if TYPE_CHECKING:
+    from fedexp.simulation.context import Context
+
+
+def highest_scores(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarray:
+    """The positions of the `keep` highest scores -loss - penalty, ascending; `loss [C]` may hold what is not finite."""
+    with np.errstate(invalid="ignore"):
+        score = -loss - penalty
+    score[~np.isfinite(score)] = -np.inf
+    return np.sort(np.argsort(-score, kind="stable")[:keep])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zeno(Tolerant, Aggregator):
+    """Reports how many rows it kept."""
+
+    needs_validation = True
+    idle: ClassVar[Columns] = {"kept": 0}
+    weighting: Literal["uniform"] = "uniform"
+    batch_size: Annotated[int, Range(1)] | Literal["full"] = 4
+    rho: Annotated[float, Range(0)] = 5e-4
+    penalty: Literal["text", "mean_square"] = "text"
+
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+        rows = len(uploads.owner)
+        byzantine, columns = self.tolerated(rows, ctx.round)
+        if byzantine is None:
+            return weights, {"columns": columns | self.idle}
+        loss = ctx.model_losses(weights.flat + uploads.delta, self.examples(ctx))
+        kept = torch.from_numpy(highest_scores(loss, self.fines(uploads.delta), rows - byzantine))
+        share = torch.zeros(rows, dtype=torch.float64).index_fill(0, kept, 1 / len(kept)).to(uploads.delta.device)
+        row = weighted_mean(uploads.delta, share)
+        return Weights(weights.flat + row, weights.layout), {"columns": columns | {"kept": len(kept)}}
+
+    def examples(self, ctx: "Context") -> np.ndarray | None:
+        """The validation examples of this round; None for all of them."""
+        size = ctx.validation_size
+        if self.batch_size == "full" or self.batch_size >= size:
+            return None
+        return np.sort(ctx.rng("aggregator", "examples").choice(size, self.batch_size, replace=False))
+
+    def fines(self, delta: torch.Tensor) -> np.ndarray:
+        """What is taken off each row's score for its length, float64 [C]."""
+        square = distances_to(delta).square().cpu().numpy()
+        return self.rho * (square if self.penalty == "text" else square / delta.shape[1])

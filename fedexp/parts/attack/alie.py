@@ -1,0 +1,40 @@
+"""A little is enough (Baruch, Baruch & Goldberg 2019, arXiv 1902.06156): small shifts that hide in the spread.
+
+All malicious clients send mean - z std of the updates they know, coordinate by coordinate, with
+z = Phi^-1((n - f - s) / (n - f)), s = floor(n / 2 + 1) - f: as far from the mean as still has a majority's support.
+`knows=own` takes mean and standard deviation from the attackers' own honest updates (the paper), `honest` from those
+of the honest participants (the usual, stronger reading). Deviations: z below 0 counts as 0; a fixed `z` may be given.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from fedexp.core.values import Memory
+from fedexp.parts.attack.forging import Forging, Scene
+
+
+def largest_z(clients: int, malicious: int) -> float:
+    """The z for `malicious` of `clients` participants; 0 where no majority can be gathered or none is needed."""
+    from scipy.special import ndtri
+
+    honest = clients - malicious
+    supporters = clients // 2 + 1 - malicious
+    if honest <= 0 or supporters <= 0:
+        return 0.0
+    return max(0.0, float(ndtri((honest - supporters) / honest)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ALIE(Forging):
+    """Mean minus `z` standard deviations (null: by the paper's formula)."""
+
+    z: float | None = None
+    knows: Literal["honest", "own"] = "honest"
+
+    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
+        known = (scene.honest if self.knows == "honest" else scene.own).double()
+        z = largest_z(scene.clients, len(scene.own)) if self.z is None else self.z
+        forged = known.mean(dim=0) - z * known.std(dim=0, correction=0)
+        return forged.to(scene.own.dtype).expand_as(scene.own), scene.memory

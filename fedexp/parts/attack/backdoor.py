@@ -1,0 +1,61 @@
+"""Backdoor by a pixel trigger (Gu et al. 2017, BadNets; Bagdasaryan et al. 2020, arXiv 1807.00459).
+
+A `fraction` of each malicious client's images gets a bright square of `size` pixels in the lower right corner and the
+label `target`; `scale` multiplies what the clients then send (model replacement). The column `success_rate` is the
+share of the test images of other classes that the global model calls `target` once they bear the trigger.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Fraction, Range
+from fedexp.core.values import Memory
+from fedexp.parts.attack.forging import Forging, Scene
+from fedexp.parts.dataset.contract import Facts, Split
+
+
+def stamped(x: torch.Tensor, size: int) -> torch.Tensor:
+    """Copies of the images `[B, C, H, W]` with the trigger, as bright as an image of this type can be."""
+    bright = 255 if x.dtype == torch.uint8 else float(x.max()) if len(x) else 1.0
+    marked = x.clone()
+    marked[..., -size:, -size:] = bright
+    return marked
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backdoor(Forging):
+    """A square that means `target`."""
+
+    target: Annotated[int, Range(0)] = 0
+    fraction: Annotated[float, Fraction] = 0.5
+    size: Annotated[int, Range(1)] = 3
+    scale: Annotated[float, Range(0)] = 1.0
+
+    def refuse(self, facts: Facts) -> None:
+        if len(facts.shape) != 3:
+            raise ConfigError(
+                f"attack=backdoor needs images (channels, height, width), but the examples have shape {facts.shape}; "
+                "use attack=label_flip or an image dataset"
+            )
+        if self.size >= min(facts.shape[1:]):
+            raise ConfigError(f"attack.size must be below the {min(facts.shape[1:])} pixels of an image's side")
+        if self.target >= facts.classes:
+            raise ConfigError(f"attack.target must be a class below {facts.classes}, got {self.target}")
+
+    def poison(self, train: Split, owned: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
+        marked = torch.from_numpy(owned[rng.random(len(owned)) < self.fraction])
+        x, y = train.x.clone(), train.y.clone()
+        x[marked], y[marked] = stamped(x[marked], self.size), self.target
+        return replace(train, x=x, y=y)
+
+    def probes(self, test: Split) -> dict[str, Split]:
+        others = test.y != self.target
+        x = stamped(test.x[others], self.size)
+        return {"attack.success_rate": replace(test, x=x, y=torch.full_like(test.y[others], self.target), subject=None)}
+
+    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
+        return self.scale * scene.own, scene.memory

@@ -1,0 +1,33 @@
+"""The contract of attacks: what malicious clients do to their data, once, and to what they send, every round."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedexp.core.part import Part
+from fedexp.core.values import Memory, Uploads
+from fedexp.parts.dataset.contract import Facts, Split
+
+if TYPE_CHECKING:
+    from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack(Part):
+    """What the malicious clients do to their data and to what they send. The base does nothing."""
+
+    def refuse(self, facts: Facts) -> None:
+        """Raises ConfigError where such examples cannot be attacked so, and says why."""
+
+    def poison(self, train: Split, owned: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
+        """The training data, once, with the malicious clients' examples (numbers `owned`) changed in a copy."""
+        return train
+
+    def probes(self, test: Split) -> dict[str, Split]:
+        """Examples on which the global model's accuracy is a column of its own, by the name of the column."""
+        return {}
+
+    def tamper(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+        """What the server receives instead."""
+        return uploads, memory

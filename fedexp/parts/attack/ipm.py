@@ -1,0 +1,25 @@
+"""Inner product manipulation (Xie, Koyejo & Gupta 2019, "Fall of empires", arXiv 1903.03936).
+
+All malicious clients send -epsilon times the mean of the honest updates: the mean of all then points backwards (a large
+epsilon), or a robust rule is led the wrong way by rows that lie close to the others (a small one).
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+
+from fedexp.core.part import Range
+from fedexp.core.values import Memory
+from fedexp.parts.attack.forging import Forging, Scene
+
+
+@dataclass(frozen=True, kw_only=True)
+class IPM(Forging):
+    """-`epsilon` times the honest mean."""
+
+    epsilon: Annotated[float, Range(0)] = 0.5
+
+    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
+        forged = -self.epsilon * scene.honest.double().mean(dim=0)
+        return forged.to(scene.own.dtype).expand_as(scene.own), scene.memory

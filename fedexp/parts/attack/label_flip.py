@@ -1,0 +1,45 @@
+"""Label flipping (Tolpegin et al. 2020, arXiv 2007.08432): malicious clients train on wrong labels.
+
+Without `source` and `target` class y becomes K - 1 - y; with both, examples of class `source` are called `target`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Range
+from fedexp.parts.attack.poisoning import Poisoning
+from fedexp.parts.dataset.contract import Facts, Split
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelFlip(Poisoning):
+    """All labels mirrored, or those of `source` turned into `target`."""
+
+    source: Annotated[int, Range(0)] | None = None
+    target: Annotated[int, Range(0)] | None = None
+
+    def check(self) -> None:
+        if (self.source is None) != (self.target is None):
+            raise ConfigError(
+                "LabelFlip.source and target: both must be given, or none of them (then y becomes K - 1 - y), got "
+                + ("target" if self.source is None else "source")
+                + " alone"
+            )
+
+    def refuse(self, facts: Facts) -> None:
+        for name, label in (("source", self.source), ("target", self.target)):
+            if label is not None and label >= facts.classes:
+                raise ConfigError(f"attack.{name} must be a class below {facts.classes}, got {label}")
+
+    def poison(self, train: Split, owned: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
+        labels, mine = train.y.clone(), torch.from_numpy(owned)
+        held = labels[mine]
+        if self.source is None or self.target is None:
+            labels[mine] = classes - 1 - held
+        else:
+            labels[mine[held == self.source]] = self.target
+        return replace(train, y=labels)

@@ -1,0 +1,46 @@
+"""Min-max (Shejwalkar & Houmansadr 2021, NDSS): as far away as two honest clients are from each other.
+
+All malicious clients send mean + gamma p with the largest gamma for which no honest update is farther away than the two
+most distant honest ones are from one another. The direction p is the negated standard deviation (`std`), sign of the
+mean (`sign`), or mean of unit length (`unit`).
+Deviation: gamma is not searched by halving steps; the distances are quadratic in it, and the smallest positive root is
+the answer.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from fedexp.core.values import Memory
+from fedexp.maths.rows import squared_distances
+from fedexp.parts.attack.forging import Forging, Scene
+
+
+def largest_step(mean: torch.Tensor, direction: torch.Tensor, rows: torch.Tensor) -> float:
+    """The largest gamma with max_i ||mean + gamma direction - rows_i|| <= max_ij ||rows_i - rows_j||."""
+    square = float(direction @ direction)
+    if square == 0:
+        return 0.0
+    apart = mean - rows
+    along, own = apart @ direction, (apart * apart).sum(dim=1)
+    slack = (squared_distances(rows).max() - own).clamp(min=0)
+    return float(((along * along + square * slack).sqrt() - along).min()) / square
+
+
+@dataclass(frozen=True, kw_only=True)
+class MinMax(Forging):
+    """The honest mean, moved along `direction` as far as the honest clients' own spread allows."""
+
+    direction: Literal["std", "sign", "unit"] = "std"
+
+    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
+        rows = scene.honest.double()
+        mean = rows.mean(dim=0)
+        direction = {
+            "std": lambda: -rows.std(dim=0, correction=0),
+            "sign": lambda: -mean.sign(),
+            "unit": lambda: -mean / mean.norm().clamp(min=1e-300),
+        }[self.direction]()
+        forged = mean + largest_step(mean, direction, rows) * direction
+        return forged.to(scene.own.dtype).expand_as(scene.own), scene.memory

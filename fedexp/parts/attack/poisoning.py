@@ -1,0 +1,15 @@
+"""Data poisoning: malicious clients train honestly on data that they have changed once, before the run."""
+
+from dataclasses import dataclass
+
+from fedexp.core.values import Memory, Uploads
+from fedexp.parts.attack.contract import Attack
+from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Poisoning(Attack):
+    """An attack on the clients' own data; each round counts the malicious participants."""
+
+    def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
+        return uploads, {**memory, "columns": {"malicious": int(ctx.malicious(uploads.owner).sum())}}

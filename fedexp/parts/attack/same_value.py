@@ -1,0 +1,21 @@
+"""Same value (Li et al. 2019, RSA, arXiv 1811.03761): every entry of what malicious clients send is one number.
+
+Deviation: the paper sends it as the model's weights, here it is the change of the weights.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from fedexp.core.values import Memory
+from fedexp.parts.attack.forging import Forging, Scene
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameValue(Forging):
+    """A delta of `value` in every entry."""
+
+    value: float = 1.0
+
+    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
+        return torch.full_like(scene.own, self.value), scene.memory

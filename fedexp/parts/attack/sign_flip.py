@@ -1,0 +1,20 @@
+"""Sign flipping (Li et al. 2019, RSA, arXiv 1811.03761): the honest update negated and scaled, -scale * delta."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+
+from fedexp.core.part import Range
+from fedexp.core.values import Memory
+from fedexp.parts.attack.forging import Forging, Scene
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignFlip(Forging):
+    """Each malicious client sends `-scale` times what it has trained."""
+
+    scale: Annotated[float, Range(0)] = 10.0
+
+    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
+        return -self.scale * scene.own, scene.memory

@@ -1,0 +1,141 @@
+"""A canary audit in one run (Steinke, Nasr, Jagielski 2023, arXiv 2305.08846): how much privacy was there really?
+
+Canaries are spread over the honest clients; a coin decides for each whether its client trains on it. Whoever sees the
+training then guesses of the clearest which were: the tenth of all canaries with the highest scores in, the tenth with
+the lowest out (half of `guesses` each, fixed beforehand, so that nothing is chosen by its result). What is guessed
+better than an epsilon allows refutes this epsilon: `bound`.
+
+Scores: `uploads` adds up over the rounds how much of each canary's gradient at the received model lies in what its
+client sent (`traces`), as a server can do that knows all other examples, which is whom DP-SGD promises to withstand;
+`loss` is how much lower the canary's loss became than under the first model (what anybody can do who gets the model).
+
+As the ledger does, this takes the numbers of the clients' examples as known to all. The bound holds for the line of
+one round; reading many lines and quoting the largest would be choosing by the result.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Range
+from fedexp.core.values import Canaries, Columns, Memory, Uploads, finite
+from fedexp.parts.audit.bound import guessed, lower_bound
+from fedexp.parts.audit.contract import Audit
+from fedexp.parts.audit.traces import traces
+from fedexp.parts.dataset.contract import Facts, Split
+from fedexp.simulation.context import Context
+
+COLUMNS = ("advantage", "epsilon_lower", "correct", "guesses")
+LEAST = 3  # guesses of each kind: five right ones of five are the fewest that refute anything at 95 %
+
+
+@dataclass(frozen=True, kw_only=True)
+class CanaryAudit(Audit):
+    """`count` canaries; `guesses` is the share of them that is guessed, half of it each way."""
+
+    count: Annotated[int, Range(1)] = 1000
+    example: Literal["noise", "mislabelled"] = "noise"
+    score: Literal["uploads", "loss"] = "uploads"
+    guesses: Annotated[float, Range(0, 1, low_open=True)] = 0.2
+
+    @property
+    def needs_uploads(self) -> bool:
+        return self.score == "uploads"
+
+    @property
+    def each(self) -> int:
+        """How many are guessed in, and how many out."""
+        return int(self.guesses * self.count / 2 + 1e-9)
+
+    def check(self) -> None:
+        if self.each < LEAST:
+            raise ConfigError(
+                f"CanaryAudit.count must leave at least {LEAST} guesses of each kind, but guesses={self.guesses:g} of "
+                f"{self.count} canaries are {self.each}; raise it"
+            )
+
+    def refuse(self, facts: Facts) -> None:
+        if self.example == "mislabelled" and self.count > facts.train_size:
+            raise ConfigError(
+                f"audit.count must be at most the {facts.train_size} training examples that can be mislabelled, got "
+                f"{self.count}; lower it or use audit.example=noise"
+            )
+
+    def plant(self, train: Split, clients: np.ndarray, classes: int, rng: np.random.Generator) -> Canaries:
+        if not len(clients):
+            raise ConfigError("audit=canaries needs an honest client with examples; lower scenario.malicious")
+        make = noise if self.example == "noise" else mislabelled
+        x, y = make(train, self.count, classes, rng)
+        owner = np.sort(clients[np.arange(self.count) % len(clients)])
+        return Canaries(len(train.y) + np.arange(self.count), x, y, owner, rng.random(self.count) < 0.5)
+
+    def observe(self, sent: Uploads, memory: Memory, ctx: Context) -> Memory:
+        if not self.needs_uploads:
+            return memory
+        planted, jobs = ctx.canaries, []
+        seen = finite(sent.delta)
+        for row, owner in enumerate(sent.owner.tolist()):
+            mine = np.flatnonzero(planted.owner == owner)
+            if len(mine) and seen[row]:
+                jobs.append((mine, lambda mine=mine, row=row: self._traces(mine, sent, row, ctx)))
+        found = torch.zeros((self.count, 1), dtype=torch.float64, device=sent.delta.device)
+        ctx.share_out(found, jobs)
+        return {"score": memory.get("score", torch.zeros_like(found)) + found}
+
+    def _traces(self, mine: np.ndarray, sent: Uploads, row: int, ctx: Context) -> torch.Tensor:
+        index, shard = ctx.canaries.index, ctx.plan(sent.owner[row : row + 1]).shards[0]
+        known = ctx.gradient_sum(shard[shard < index[0]])
+        return traces(ctx.gradients(index[mine]), known, -sent.delta[row, : ctx.parameters])[:, None]
+
+    def blank(self) -> Columns:
+        return dict.fromkeys(COLUMNS)
+
+    def report(self, memory: Memory, ctx: Context) -> Columns:
+        planted = ctx.canaries
+        if self.needs_uploads:
+            score = memory["score"][:, 0].cpu().numpy()
+        else:
+            score = ctx.example_losses(ctx.first, planted.index) - ctx.example_losses(ctx.models[0], planted.index)
+        inside, outside = (planted.included[place] for place in guessed(score, self.each))
+        hits, alarms = int(inside.sum()), int((~inside).sum())
+        right = hits + int((~outside).sum())
+        members, others = hits + int(outside.sum()), alarms + int((~outside).sum())
+        advantage = hits / members - alarms / others if members and others else None
+        lower = lower_bound(self.count, 2 * self.each, right, ctx.delta)
+        return dict(zip(COLUMNS, (advantage, lower, right, 2 * self.each), strict=True))
+
+    def verdict(self, row: Columns) -> dict[str, Any]:
+        lower, upper = row["audit.epsilon_lower"], row.get("privacy.epsilon_pld")
+        assert lower is not None
+        upper = float("inf") if upper is None else float(upper)
+        violated = lower > upper
+        ledger = f"ledger's upper bound {upper:.3g}" if np.isfinite(upper) else "the ledger promises nothing"
+        words = f"lower bound {lower:.3g} (95 %), {ledger}; {row['audit.correct']:.0f} of {row['audit.guesses']:.0f} "
+        words += "guesses right"
+        return {
+            "epsilon_lower": float(lower),
+            "epsilon_upper": upper,
+            "advantage": row["audit.advantage"],
+            "violated": bool(violated),
+            "statement": f"audit: {'VIOLATION: ' if violated else ''}{words}",
+        }
+
+
+def noise(train: Split, count: int, classes: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Examples whose every entry is one of all the entries of all examples, and labels, drawn at random.
+
+    Their gradients have next to nothing in common with each other's and with other examples'.
+    """
+    source = rng.integers(train.x.numel(), size=(count, *train.x.shape[1:]))
+    x = train.x.reshape(-1)[torch.from_numpy(source)]
+    return x, torch.from_numpy(rng.integers(classes, size=count))
+
+
+def mislabelled(train: Split, count: int, classes: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+    """Copies of examples, drawn at random, each with a label that is wrong."""
+    source = torch.from_numpy(rng.permutation(len(train.y))[:count])
+    wrong = torch.from_numpy(rng.integers(1, classes, size=count))
+    return train.x[source], (train.y[source] + wrong) % classes

@@ -1,0 +1,60 @@
+"""Clients grouped by k-means on their first updates, for comparison (Briggs et al. 2020 join them step by step).
+
+The clients that are there before the first round are divided in `count` groups by their fine-tuned models less the
+server's (scikit-learn's k-means, ten starts); a later one goes to the group whose centre is nearest. The centres stay.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Range
+from fedexp.maths.rows import distances_to
+from fedexp.parts.clustering.queued import Placed, Queued
+from fedexp.simulation.context import Context
+
+
+def grouped(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torch.Tensor]:
+    """Groups `[n]`, numbered from 0 by their first member, and their centres `[count, D]`.
+
+    Equal rows are never divided, so there may be fewer groups.
+    """
+    from sklearn.cluster import KMeans  # here, because it takes a second to import
+
+    count = min(count, len(torch.unique(rows, dim=0)))
+    found = KMeans(count, n_init=10, random_state=seed)  # pyright: ignore[reportArgumentType] - a number is fine
+    label = found.fit_predict(rows.double().cpu().numpy())
+    order = list(dict.fromkeys(label.tolist()))
+    centres = torch.from_numpy(found.cluster_centers_[order]).to(rows)
+    return np.array([order.index(one) for one in label.tolist()], dtype=np.int64), centres
+
+
+@dataclass(frozen=True, kw_only=True)
+class KMeansUpdates(Queued):
+    """`count` groups of the first clients."""
+
+    reveals = "the first update of each client"
+
+    count: Annotated[int, Range(1)]
+
+    def check(self) -> None:
+        super().check()
+        if self.rate:
+            raise ConfigError(
+                f"KMeansUpdates.rate must be 0, because groups are made of those who are there at first, got "
+                f"{self.rate:g}; use clustering.arrivals"
+            )
+
+    def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
+        if len(references) == 0:
+            seed = int(ctx.run_rng("kmeans").integers(2**31))
+            group, references = grouped(rows, self.count, seed)
+            distance = [
+                float(distances_to(row[None], references[own])[0]) for row, own in zip(rows, group, strict=True)
+            ]
+            return Placed(group + 1, np.array(distance), references)
+        apart = np.stack([distances_to(references, row).cpu().numpy() for row in rows])
+        return Placed(apart.argmin(axis=1) + 1, apart.min(axis=1), references)

@@ -1,0 +1,63 @@
+"""Who is in which cluster and who waits: plain arrays that a checkpoint can hold. Clusters count from 1."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from fedexp.core.values import Memory, looked_up
+
+NAMES = ("owner", "cluster", "waiting", "waits_for", "since")
+
+
+@dataclass(frozen=True)
+class Membership:
+    """`owner [n]` ascending with `cluster [n]`; `waiting [q]`, first come first, for `waits_for [q]` since a round."""
+
+    owner: np.ndarray
+    cluster: np.ndarray
+    waiting: np.ndarray
+    waits_for: np.ndarray
+    since: np.ndarray
+
+    @staticmethod
+    def load(memory: Memory) -> "Membership":
+        """What a memory holds; nobody at first."""
+        nobody = torch.zeros(0, dtype=torch.int64)
+        return Membership(*(memory.get(name, nobody).numpy() for name in NAMES))
+
+    def save(self) -> Memory:
+        """As a memory."""
+        return {name: torch.from_numpy(getattr(self, name)) for name in NAMES}
+
+    def of(self, owner: np.ndarray) -> np.ndarray:
+        """The cluster of each of these clients; 0 for those in none."""
+        return looked_up(owner, self.owner, self.cluster)
+
+    def queued(self, client: int, cluster: int, number: int) -> "Membership":
+        """With one more at the end of the queue."""
+        return replace(
+            self,
+            waiting=np.append(self.waiting, client),
+            waits_for=np.append(self.waits_for, cluster),
+            since=np.append(self.since, number),
+        )
+
+    def admitted(self, places: np.ndarray) -> "Membership":
+        """With those at these places of the queue in their clusters."""
+        owner = np.concatenate([self.owner, self.waiting[places]])
+        cluster = np.concatenate([self.cluster, self.waits_for[places]])
+        order, stay = np.argsort(owner, kind="stable"), np.ones(len(self.waiting), dtype=bool)
+        stay[places] = False
+        return Membership(owner[order], cluster[order], self.waiting[stay], self.waits_for[stay], self.since[stay])
+
+    def sizes(self, clusters: int) -> np.ndarray:
+        """Members of each cluster, int64 [clusters]."""
+        return np.bincount(self.cluster, minlength=clusters + 1)[1:]
+
+    def ready(self, most: int | None) -> np.ndarray:
+        """The places of the queue whose turn it is: the first so many of each cluster (None: all)."""
+        turn = np.array(
+            [int((self.waits_for[:place] == self.waits_for[place]).sum()) for place in range(len(self.waiting))]
+        )
+        return np.arange(len(self.waiting)) if most is None else np.flatnonzero(turn < most)

@@ -1,0 +1,118 @@
+"""CIFAR-10: 50,000 + 10,000 colour images of 32x32 pixels in ten classes.
+
+Krizhevsky, "Learning multiple layers of features from tiny images", technical report, University of Toronto,
+2009. The python version (pickles) in `cifar-10-batches-py/`; the unpickler can make arrays and nothing else.
+"""
+
+import io
+import pickle
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import making
+from fedexp.data.download import fetch, has_md5, install
+from fedexp.data.store import Known, content, cure, locate
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+
+FOLDER = "cifar-10-batches-py"
+ARCHIVE = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
+ARCHIVE_MD5 = "c58f30108f718f92721af3b95e74349a"
+BATCH = 10_000
+CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
+
+TRAIN = (
+    Known(f"{FOLDER}/data_batch_1", 31_035_704, "c99cafc152244af753f735de768cd75f"),
+    Known(f"{FOLDER}/data_batch_2", 31_035_320, "d4bba439e000b95fd0a9bffe97cbabec"),
+    Known(f"{FOLDER}/data_batch_3", 31_035_999, "54ebc095f3ab1f0389bbae665268c751"),
+    Known(f"{FOLDER}/data_batch_4", 31_035_696, "634d18415352ddfa80567beed471001a"),
+    Known(f"{FOLDER}/data_batch_5", 31_035_623, "482c414d41f54cd18b22e5b47cb7c3cb"),
+)
+TEST = (Known(f"{FOLDER}/test_batch", 31_035_526, "40351d587109b95175f43aff81a1287e"),)
+CURE = cure("cifar10", FOLDER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cifar10(Dataset):
+    """Has no options: the published files are the dataset."""
+
+    def facts(self, directory: Path) -> Facts:
+        return Facts(shape=(3, 32, 32), classes=10, train_size=len(TRAIN) * BATCH)
+
+    def require(self, directory: Path) -> None:
+        for known in TRAIN + TEST:
+            locate(directory, [known], CURE)
+
+    def verify(self, directory: Path) -> list[str]:
+        for known in TRAIN + TEST:
+            content(directory, locate(directory, [known], CURE), CURE)
+        return [f"{known} is right" for known in TRAIN + TEST]
+
+    def download(self, directory: Path) -> None:
+        try:
+            self.verify(directory)
+        except ConfigError:
+            _fetch_archive(directory)
+
+    def load(self, directory: Path, seed: int) -> Data:
+        self.require(directory)
+        return Data(_split(directory, TRAIN), _split(directory, TEST), CLASSES, scale=255.0, mean=MEAN, std=STD)
+
+
+def _split(directory: Path, files: tuple[Known, ...]) -> Split:
+    x = torch.empty(len(files) * BATCH, 3, 32, 32, dtype=torch.uint8)
+    y = torch.empty(len(files) * BATCH, dtype=torch.int64)
+    for place, known in enumerate(files):
+        part = slice(place * BATCH, (place + 1) * BATCH)
+        images, labels = _read(directory, known)
+        x[part], y[part] = torch.from_numpy(images).view(-1, 3, 32, 32), torch.from_numpy(labels)
+    return Split(x, y)
+
+
+def _read(directory: Path, known: Known) -> tuple[np.ndarray, np.ndarray]:
+    """Images `[10000, 3072]` (red, green, blue planes) and labels `[10000]` of one file."""
+    raw = content(directory, known, CURE)
+    try:
+        batch = ArraysOnly(io.BytesIO(raw), encoding="bytes").load()
+        images, labels = batch[b"data"], np.asarray(batch[b"labels"], np.int64)
+        if images.shape != (BATCH, 3072) or images.dtype != np.uint8 or labels.shape != (BATCH,):
+            raise ValueError(f"{images.dtype} images {images.shape} and labels {labels.shape}")
+    except (pickle.UnpicklingError, EOFError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{directory / known.path} is no batch of CIFAR-10: {error}; {CURE}") from None
+    return images, labels
+
+
+class ArraysOnly(pickle.Unpickler):
+    """An unpickler that knows NumPy arrays and plain containers; a pickle can otherwise run any program."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        if module_name in ("numpy.core.multiarray", "numpy._core.multiarray") and global_name == "_reconstruct":
+            return np.empty(0).__reduce__()[0]
+        if (module_name, global_name) == ("numpy", "ndarray"):
+            return np.ndarray
+        if (module_name, global_name) == ("numpy", "dtype"):
+            return _dtype
+        raise pickle.UnpicklingError(f"{module_name}.{global_name} is not allowed")
+
+
+def _dtype(text: Any, *_: Any) -> np.dtype:
+    # The old pickles say 0 and 1 for align and copy, of which newer NumPy versions complain.
+    return np.dtype(text.decode() if isinstance(text, bytes) else text, copy=True)
+
+
+def _fetch_archive(directory: Path) -> None:
+    """Unpacks the archive in a temporary folder, then moves the files that proved right; the archive is not kept."""
+    with making(directory / FOLDER) as workshop:
+        workshop.mkdir()
+        archive = workshop / "cifar-10-python.tar.gz"
+        fetch([ARCHIVE], archive, has_md5(ARCHIVE_MD5))
+        with tarfile.open(archive) as source:
+            source.extractall(workshop, filter="data")
+        for known in TRAIN + TEST:
+            install(workshop / known.path, known, directory)

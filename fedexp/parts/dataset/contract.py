@@ -1,0 +1,97 @@
+"""What a dataset is to the rest of the program: facts known before loading, and tensors after it.
+
+Legend: S examples, K classes.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from fedexp.core.part import Part
+
+_SAMPLED = 512  # examples of a split that its digest reads
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What can be said of a dataset before it is loaded.
+
+    `shape` is the shape of one example: `(channels, height, width)` for images, `(channels, length)` for
+    windows of a signal, `(features,)` for tables.
+    """
+
+    shape: tuple[int, ...]
+    classes: int
+    train_size: int
+    subjects: int | None = None  # people (or devices) in the training split; None: not a natural federation
+
+
+@dataclass(frozen=True)
+class Split:
+    """Examples on one device: `x [S, *shape]` uint8 (images) or float32, `y [S]` int64, `subject [S]` int64 or None."""
+
+    x: torch.Tensor
+    y: torch.Tensor
+    subject: torch.Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Data:
+    """A loaded dataset. A batch is `(x.float() / scale - mean) / std`, per channel (dimension 1)."""
+
+    train: Split
+    test: Split
+    class_names: tuple[str, ...]
+    scale: float = 1.0  # 255 for uint8 images
+    mean: tuple[float, ...] = (0.0,)  # one number, or one a channel
+    std: tuple[float, ...] = (1.0,)
+    groups: np.ndarray | None = None  # int64 [S], which training examples follow one rule, where that is known
+
+    def sha256(self) -> str:
+        """Digest of all labels, of evenly spaced examples and of how they are normalised.
+
+        Not all examples are read: hashing those of CIFAR-10 would take longer than a round of training.
+        """
+        numbers = " ".join(f"{number:.6g}" for number in (self.scale, *self.mean, *self.std))
+        digest = hashlib.sha256(f"{' '.join(self.class_names)} {numbers}".encode())
+        for split in (self.train, self.test):
+            step = max(1, len(split.x) // _SAMPLED)
+            for part in (split.y, split.x[::step]):
+                values = part.numpy()
+                digest.update(f"{values.dtype} {tuple(split.x.shape)}".encode())
+                digest.update(values.astype(values.dtype.newbyteorder("<")).tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset(Part):
+    """Where examples come from. `directory` is the data root (`data_dir`); files lie in a folder below it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the dataset as `dataset=` spells it."""
+        return type(self).__name__.lower()
+
+    def facts(self, directory: Path) -> Facts:
+        """Shape, classes and sizes, without reading the examples. Raises ConfigError like `check`."""
+        raise NotImplementedError
+
+    def require(self, directory: Path) -> None:
+        """Raises ConfigError when a needed file is absent or has the wrong size: names it, its checksum and the cure.
+
+        Cheap: looks at names and sizes only. `verify` reads the files.
+        """
+
+    def verify(self, directory: Path) -> list[str]:
+        """Checks every file against its checksum; returns one line a file that is right, raises ConfigError else."""
+        return []
+
+    def download(self, directory: Path) -> None:
+        """Fetches the files: to a temporary name, verified, then renamed. ConfigError where there is no source."""
+
+    def load(self, directory: Path, seed: int) -> Data:
+        """Reads the examples (CPU tensors). `seed` matters only to made data."""
+        raise NotImplementedError

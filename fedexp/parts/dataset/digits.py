@@ -1,0 +1,62 @@
+"""The 8x8 handwritten digits that come with scikit-learn: 1,797 images with 17 grey levels.
+
+The test set of Alpaydin and Kaynak, "Optical recognition of handwritten digits", UCI repository, 1998. It has no
+published split, so one is fixed here, the same in every experiment: the images are put in the order
+of the raw output of NumPy's Philox generator with key 1797 (raw output does not change between NumPy versions),
+sorted by class without disturbing that order, and every fifth one is a test image: 1,437 + 360, stratified.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.data.store import Arrays, cached
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+
+SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
+SPLIT_KEY = 1797
+
+
+@dataclass(frozen=True, kw_only=True)
+class Digits(Dataset):
+    """Has no options and needs no files; mean and deviation are those of the training pixels."""
+
+    def facts(self, directory: Path) -> Facts:
+        return Facts(shape=(1, 8, 8), classes=10, train_size=1_437)
+
+    def verify(self, directory: Path) -> list[str]:
+        arrays = _read()
+        found = hashlib.sha256(arrays["x"].tobytes() + arrays["y"].astype(np.uint8).tobytes()).hexdigest()
+        if found != SHA256:
+            raise ConfigError(f"the digits of this scikit-learn have SHA-256 {found}, must have {SHA256}; reinstall it")
+        return [f"the digits of scikit-learn ({len(arrays['y']):,} images, SHA-256 {SHA256}) are right"]
+
+    def load(self, directory: Path, seed: int) -> Data:
+        arrays = cached("digits-1", _read)  # importing scikit-learn takes a second
+        images, labels = arrays["x"], arrays["y"]
+        held_out = held_out_images(labels)
+        train, test = (
+            Split(torch.from_numpy(images[chosen][:, None]), torch.from_numpy(labels[chosen]))
+            for chosen in (~held_out, held_out)
+        )
+        return Data(train, test, tuple("0123456789"), scale=16.0, mean=(0.3049,), std=(0.3757,))
+
+
+def held_out_images(labels: np.ndarray) -> np.ndarray:
+    """Which images `[S]` are test images: a fifth of every class."""
+    order = np.argsort(np.random.Philox(key=SPLIT_KEY).random_raw(len(labels)), kind="stable")
+    by_class = order[np.argsort(labels[order], kind="stable")]
+    held_out = np.zeros(len(labels), bool)
+    held_out[by_class[::5]] = True
+    return held_out
+
+
+def _read() -> Arrays:
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    return {"x": np.asarray(images).astype(np.uint8).reshape(-1, 8, 8), "y": np.asarray(labels).astype(np.int64)}

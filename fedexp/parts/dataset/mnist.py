@@ -1,0 +1,91 @@
+"""MNIST: 60,000 + 10,000 handwritten digits of 28x28 grey pixels.
+
+LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document recognition", Proc. IEEE 86(11),
+1998. The four original archives, or the same files decompressed, below `MNIST/raw/` (torchvision's layout).
+Pixels go to [-1, 1] (mean 0.5, std 0.5).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.data import idx
+from fedexp.data.download import fetch, has_md5
+from fedexp.data.store import Known, content, cure, locate
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+
+RAW = "MNIST/raw"
+MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/",)
+TRAIN_SIZE = 60_000
+
+# Each row: the file as published, and decompressed. The first that is there is read, so a download cures.
+FILES = {
+    "train_x": (
+        Known(f"{RAW}/train-images-idx3-ubyte.gz", 9_912_422, "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        Known(f"{RAW}/train-images-idx3-ubyte", 47_040_016, "6bbc9ace898e44ae57da46a324031adb"),
+    ),
+    "train_y": (
+        Known(f"{RAW}/train-labels-idx1-ubyte.gz", 28_881, "d53e105ee54ea40749a09fcbcd1e9432"),
+        Known(f"{RAW}/train-labels-idx1-ubyte", 60_008, "a25bea736e30d166cdddb491f175f624"),
+    ),
+    "test_x": (
+        Known(f"{RAW}/t10k-images-idx3-ubyte.gz", 1_648_877, "9fb629c4189551a2d022fa330f9573f3"),
+        Known(f"{RAW}/t10k-images-idx3-ubyte", 7_840_016, "2646ac647ad5339dbf082846283269ad"),
+    ),
+    "test_y": (
+        Known(f"{RAW}/t10k-labels-idx1-ubyte.gz", 4_542, "ec29112dd5afa0611ce80d1b7f02629c"),
+        Known(f"{RAW}/t10k-labels-idx1-ubyte", 10_008, "27ae3e4e09519cfbb04c329615203637"),
+    ),
+}
+CURE = cure("mnist", "MNIST")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mnist(Dataset):
+    """Has no options: the published files are the dataset."""
+
+    def facts(self, directory: Path) -> Facts:
+        return Facts(shape=(1, 28, 28), classes=10, train_size=TRAIN_SIZE)
+
+    def require(self, directory: Path) -> None:
+        for alternatives in FILES.values():
+            locate(directory, alternatives, CURE)
+
+    def verify(self, directory: Path) -> list[str]:
+        files = [locate(directory, alternatives, CURE) for alternatives in FILES.values()]
+        for known in files:
+            content(directory, known, CURE)
+        return [f"{known} is right" for known in files]
+
+    def download(self, directory: Path) -> None:
+        for alternatives in FILES.values():
+            try:
+                content(directory, locate(directory, alternatives, CURE), CURE)
+            except ConfigError:
+                archive = alternatives[0]
+                urls = [mirror + Path(archive.path).name for mirror in MIRRORS]
+                fetch(urls, directory / archive.path, has_md5(archive.md5))
+
+    def load(self, directory: Path, seed: int) -> Data:
+        array = {role: _read(directory, alternatives) for role, alternatives in FILES.items()}
+        return Data(
+            train=split_of(array["train_x"], array["train_y"]),
+            test=split_of(array["test_x"], array["test_y"]),
+            class_names=tuple("0123456789"),
+            scale=255.0,
+            mean=(0.5,),
+            std=(0.5,),
+        )
+
+
+def _read(directory: Path, alternatives: tuple[Known, ...]) -> np.ndarray:
+    known = locate(directory, alternatives, CURE)
+    return idx.parse(content(directory, known, CURE), directory / known.path, CURE)
+
+
+def split_of(images: np.ndarray, labels: np.ndarray) -> Split:
+    """Images `[S, 28, 28]` and labels `[S]` as one split with a channel."""
+    return Split(torch.from_numpy(images[:, None].copy()), torch.from_numpy(labels.astype(np.int64)))

@@ -1,0 +1,166 @@
+"""The code of a denoising autoencoder, learnt on the server's public data, instead of the examples.
+
+Source: a text on clustered federated learning with UCI HAPT, after Vincent et al., "Extracting and Composing Robust
+Features with Denoising Autoencoders" (ICML 2008): six linear layers with ReLU between them, three to the code and three
+back; sigmoid at the end for data in [0, 1], tanh for data in [-1, 1]; noise is added to the inputs and the clean ones
+are to come out, with the least mean squared error. Everybody then adds such noise to its examples, once, and encodes.
+
+Readings: the text gives no widths, rates or noise: they are options. Each number of the flattened example is scaled by
+its range over the public data, those of others that lie outside are cut off, and a number that never changes there says
+nothing. The noise is Gaussian, its deviation in units of the scaled data. The code itself is linear: a ReLU at the
+bottleneck would cut off part of what little is kept.
+"""
+
+import time
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from fedexp.core.errors import ConfigError, RunError
+from fedexp.core.initialise import initialise
+from fedexp.core.part import Positive, Range
+from fedexp.core.values import Layout
+from fedexp.maths.optimizer_steps import adam_step
+from fedexp.parts.dataset.contract import Data, Facts, Split
+from fedexp.parts.features.contract import Encoding, Features, Streams
+
+CHUNK = 4096  # examples encoded at once
+
+Width = Annotated[int, Range(1)]
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Each number of an example from its range to [0, 1], or to [-1, 1]: `low [d]`, `factor [d]`."""
+
+    low: torch.Tensor
+    factor: torch.Tensor
+    symmetric: bool
+
+    @staticmethod
+    def of(x: torch.Tensor, symmetric: bool) -> "Scaling":
+        """The scaling of these examples, `[S, *shape]`."""
+        low, high = (bound.values.double() for bound in (x.flatten(1).min(dim=0), x.flatten(1).max(dim=0)))
+        span = high - low
+        return Scaling(low, torch.where(span > 0, 1 / span, 0.0), symmetric)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """Examples `[n, *shape]` scaled and flattened, float32 `[n, d]`; what lies outside the range is cut off."""
+        scaled = ((x.flatten(1) - self.low) * self.factor).clamp(0, 1).float()
+        return 2 * scaled - 1 if self.symmetric else scaled
+
+
+def coder(widths: list[int], last: nn.Module | None = None) -> nn.Sequential:
+    """Linear layers of these widths with ReLU between them; `last` is applied to what they give."""
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(widths):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    return nn.Sequential(*layers[:-1], *([] if last is None else [last]))
+
+
+def as_one_row(network: nn.Module) -> torch.Tensor:
+    """A row `[P]` of all weights of a network; moving it moves the network."""
+    layout = Layout.of(network)
+    row = layout.flatten(network)
+    for entry, view in zip(network.parameters(), layout.views(row).values(), strict=True):
+        entry.data = view
+    return row
+
+
+def noised(x: torch.Tensor, noise: float, rng: np.random.Generator) -> torch.Tensor:
+    """The examples with Gaussian noise of this deviation."""
+    draw = rng.standard_normal(tuple(x.shape), dtype=np.float32)
+    return x + noise * torch.from_numpy(draw).to(x.device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Code(Encoding):
+    """Scales, adds noise, encodes."""
+
+    scaling: Scaling
+    encoder: nn.Module
+    noise: float
+
+    def split(self, split: Split, rng: np.random.Generator) -> Split:
+        with torch.no_grad():
+            codes = [self.encoder(noised(self.scaling(x), self.noise, rng)) for x in split.x.split(CHUNK)]
+        return replace(split, x=torch.cat(codes))
+
+    def data(self, data: Data, rng: Streams) -> Data:
+        return super().data(replace(data, scale=1.0, mean=(0.0,), std=(1.0,)), rng)  # codes need no normalisation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Autoencoder(Features):
+    """`hidden`: the widths between example and code; the decoder mirrors them."""
+
+    needs_public = True
+
+    code: Width = 64
+    hidden: tuple[Width, ...] = (256, 128)
+    output: Literal["sigmoid", "tanh"] = "tanh"
+    noise: Annotated[float, Range(0)] = 0.05
+    epochs: Annotated[int, Range(1)] = 20
+    batch_size: Width = 64
+    lr: Annotated[float, Positive] = 0.001
+    held_out: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
+
+    def check(self) -> None:
+        if len(self.hidden) != 2:
+            raise ConfigError(
+                f"Autoencoder.hidden must be the widths of the two layers before the code, got {list(self.hidden)}; "
+                "give two, for example [256,128]"
+            )
+
+    def facts(self, facts: Facts) -> Facts:
+        return replace(facts, shape=(self.code,))
+
+    def learn(self, public: torch.Tensor, rng: Streams, device: torch.device) -> Encoding:
+        begin, least = time.perf_counter(), 2
+        if len(public) < least:
+            raise ConfigError(
+                f"features=autoencoder needs {least} public examples, to learn and to measure, got {len(public)}; "
+                "raise scenario.public_fraction or federation.server_persons"
+            )
+        scaling = Scaling.of(public, self.output == "tanh")
+        order = torch.from_numpy(rng("held_out").permutation(len(public)))
+        scaled = torch.cat([scaling(x) for x in public.split(CHUNK)])[order].to(device)
+        count = int(np.clip(self.held_out * len(public), 1, len(public) - 1))
+        held, seen = scaled[:count], scaled[count:]
+        both = self.trained(seen, rng)
+        with torch.no_grad():
+            error = float(F.mse_loss(both(noised(held, self.noise, rng("measured"))), held))
+        if not np.isfinite(error):
+            raise RunError("features=autoencoder is not finite after its training; lower features.lr")
+        mean_error = float((held - seen.mean(dim=0)).square().mean())
+        figures = {"reconstruction_error": error, "error_of_the_mean": mean_error}
+        figures["seconds"] = time.perf_counter() - begin
+        return Code(figures=figures, scaling=scaling, encoder=both[0].cpu(), noise=self.noise)
+
+    def network(self, numbers: int) -> nn.Sequential:
+        """Encoder and decoder of examples of so many numbers, their weights not yet drawn."""
+        widths = [numbers, *self.hidden, self.code]
+        last = nn.Sigmoid() if self.output == "sigmoid" else nn.Tanh()
+        return nn.Sequential(coder(widths), coder(widths[::-1], last))
+
+    def trained(self, x: torch.Tensor, rng: Streams) -> nn.Sequential:
+        """Encoder and decoder after their training on scaled examples `[n, d]`."""
+        both = self.network(x.shape[1])
+        initialise(both, rng("model"))
+        w = as_one_row(both.to(x.device))
+        slots, step = w.new_zeros((2, len(w))), w.new_zeros(())
+        draws, noise, adam = rng("batches"), rng("noise"), (self.lr, 0.9, 0.999, 1e-8)
+        for _ in range(self.epochs):
+            order = torch.from_numpy(draws.permutation(len(x))).to(x.device)
+            for part in order.split(self.batch_size):
+                clean = x[part]
+                loss = F.mse_loss(both(noised(clean, self.noise, noise)), clean)
+                grads = torch.autograd.grad(loss, list(both.parameters()))
+                step += 1
+                adam_step(w, torch.cat([grad.flatten() for grad in grads]), slots, step, adam, None)
+        return both

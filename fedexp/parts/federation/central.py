@@ -1,0 +1,18 @@
+"""Central training: one client that holds everything, the baseline of every federation."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.parts.federation.contract import Federation
+from fedexp.parts.federation.partition import Partition
+
+
+@dataclass(frozen=True, kw_only=True)
+class Central(Federation):
+    """One client with all training examples; draws nothing."""
+
+    def split(
+        self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
+    ) -> Partition:
+        return Partition(np.array([0, len(labels)], dtype=np.int64), np.arange(len(labels), dtype=np.int64))

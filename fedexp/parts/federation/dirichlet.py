@@ -1,0 +1,88 @@
+"""Label skew by a Dirichlet draw for each class.
+
+Source: the distribution-based label imbalance of Yurochkin et al., "Bayesian Nonparametric Federated Learning of Neural
+Networks" (ICML 2019, arXiv 1905.12022), as in Li et al., "Federated Learning on Non-IID Data Silos" (ICDE 2022, arXiv
+2102.02079): for each class c draw p_c ~ Dir(alpha, ..., alpha) over the clients and give client k the share p_ck of the
+examples of class c.
+
+Counts: the boundaries between clients are the cumulative shares times the size of the class, rounded to the nearest
+integer, so every example has an owner and each client is within one example of its share.
+
+Deviations: the usual code rounds the boundaries down, which costs the first client and favours the last. It also gives
+nothing more to a client that already holds S / N examples, which is not in the equation and not here. It draws until
+every client holds 10 examples; here `min_size` says how many (0: clients may be empty) and `retries` bounds the draws.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Range
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.federation.contract import Federation
+from fedexp.parts.federation.owners import deal
+from fedexp.parts.federation.partition import Partition
+
+
+def dirichlet_shares(clients: int, alpha: float, rng: np.random.Generator) -> np.ndarray:
+    """One draw of Dir(alpha, ..., alpha), [N]; defined for every alpha > 0, however small.
+
+    Below one, a gamma variable is Gamma(alpha + 1) U^(1 / alpha): its logarithm never underflows. Everything is kept
+    multiplied by alpha until the maximum has been subtracted, so that even the logarithms stay finite.
+    """
+    if alpha >= 1:
+        gamma = rng.standard_gamma(alpha, clients)
+        return gamma / gamma.sum()
+    scaled = alpha * np.log(rng.standard_gamma(alpha + 1, clients)) - rng.standard_exponential(clients)
+    with np.errstate(over="ignore"):
+        weight = np.exp((scaled - scaled.max()) / alpha)
+    return weight / weight.sum()
+
+
+def dirichlet_counts(totals: np.ndarray, clients: int, alpha: float, rng: np.random.Generator) -> np.ndarray:
+    """How many examples of each class each client gets, int32 [K, N]; row c sums to `totals[c]`."""
+    counts = np.empty((len(totals), clients), dtype=np.int32)
+    for row, total in zip(counts, totals, strict=True):
+        reached = np.cumsum(dirichlet_shares(clients, alpha, rng))
+        row[:] = np.diff(np.rint(reached / reached[-1] * total), prepend=0)
+    return counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dirichlet(Federation):
+    """The smaller `alpha`, the fewer classes a client sees and the more sizes differ."""
+
+    clients: Annotated[int, Range(1)]
+    alpha: Annotated[float, Range(0, 1e9, low_open=True)] = 0.5
+    min_size: Annotated[int, Range(0)] = 0
+    retries: Annotated[int, Range(0)] = 100
+
+    def refuse(self, facts: Facts) -> None:
+        self._require(facts.train_size)
+
+    def split(
+        self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
+    ) -> Partition:
+        self._require(len(labels))
+        totals = np.bincount(labels, minlength=classes)
+        reached = 0
+        for _ in range(1 + self.retries):
+            counts = dirichlet_counts(totals, self.clients, self.alpha, rng)
+            smallest = int(counts.sum(axis=0).min())
+            if smallest >= self.min_size:
+                return deal(labels, counts, rng)
+            reached = max(reached, smallest)
+        raise ConfigError(
+            f"federation.min_size={self.min_size} was not reached with alpha={self.alpha:g}, {self.clients} clients: "
+            f"the best of {1 + self.retries} draws left its smallest client with {reached}; "
+            "raise alpha or retries, or lower min_size or scenario.clients"
+        )
+
+    def _require(self, examples: int) -> None:
+        if self.min_size * self.clients > examples:
+            raise ConfigError(
+                f"federation.min_size={self.min_size} for {self.clients} clients needs {self.min_size * self.clients} "
+                f"examples, but there are {examples}; lower min_size or scenario.clients"
+            )

@@ -1,0 +1,28 @@
+"""What clients keep from training, to measure their own models on."""
+
+import numpy as np
+
+from fedexp.parts.federation.partition import Partition
+
+
+def hold_out(partition: Partition, fraction: float, rng: np.random.Generator) -> tuple[Partition, Partition]:
+    """What is left to train on, and what every client keeps to measure its own model.
+
+    Every example draws a number and a client's lowest are held out: it does not matter what other clients hold.
+    """
+    if not fraction:
+        return partition, Partition(np.zeros_like(partition.offsets), partition.indices[:0])
+    draws = rng.random(int(partition.indices.max(initial=-1)) + 1)[partition.indices]
+    sizes, client = partition.sizes, np.repeat(np.arange(partition.clients), partition.sizes)
+    count = np.where(sizes > 1, np.maximum(1, np.floor(fraction * sizes + 1e-9)), 0)
+    count = np.minimum(count, np.maximum(sizes - 1, 0))
+    rank = np.empty(len(client), np.int64)
+    rank[np.lexsort((draws, client))] = np.arange(len(client)) - np.repeat(partition.offsets[:-1], sizes)
+    held = rank < count[client]
+    return part_of(partition, ~held, sizes - count), part_of(partition, held, count)
+
+
+def part_of(partition: Partition, mask: np.ndarray, sizes: np.ndarray) -> Partition:
+    """The partition with only some of its examples, so many of each client."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Partition(offsets, partition.indices[mask])

@@ -1,0 +1,31 @@
+"""From the owner of each example to a partition.
+
+Within a client the indices ascend, so a partition depends on who holds what and on nothing else. Legend: S examples,
+N clients, K classes.
+"""
+
+import numpy as np
+
+from fedexp.parts.federation.partition import Partition
+
+
+def gather(owner: np.ndarray, clients: int) -> Partition:
+    """Lists the examples of each client, ascending; `owner` [S] is below `clients`, or equal to it: nobody's."""
+    offsets = np.zeros(clients + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owner, minlength=clients)[:clients], out=offsets[1:])
+    return Partition(offsets, np.argsort(owner, kind="stable")[: offsets[-1]])
+
+
+def deal(labels: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Partition:
+    """Hands `counts[c, k]` examples of class c, chosen at random, to client k.
+
+    `counts` is [K, N]; row c sums to the number of examples of class c, or to fewer: the rest is nobody's.
+    """
+    classes, clients = counts.shape
+    by_class = np.argsort(labels.astype(np.min_scalar_type(classes)), kind="stable")  # narrow integers: radix sort
+    ends = np.cumsum(np.bincount(labels, minlength=classes))
+    owner = np.full(len(labels), clients, dtype=np.int32)
+    numbers = np.arange(clients, dtype=np.int32)
+    for members, shares in zip(np.split(by_class, ends[:-1]), counts, strict=True):
+        owner[rng.permutation(members)[: shares.sum()]] = np.repeat(numbers, shares)
+    return gather(owner, clients)

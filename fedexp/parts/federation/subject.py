@@ -1,0 +1,92 @@
+"""The natural federation: a client is a person (or device) that the data came from, or several of them.
+
+By default each person is a client, numbered in ascending order of the subject identifiers that occur in the training
+data, and nothing is drawn. As soon as `persons_per_client`, `clients` or `server_persons` says otherwise, the people
+are shuffled and dealt: the first `persons_per_client` of them are client 0, the next client 1, and so on;
+`server_persons` of those left over give the server its public data, and what is left then belongs to nobody.
+
+The text on clustered learning with UCI HAPT gives 10 of its 30 people to five clients and 15 to the server, which
+leaves five out; `server_persons=rest` gives the server all 20.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Range
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.federation.contract import Federation
+from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.partition import Partition
+
+_NO_SUBJECTS = (
+    "federation=subject needs a dataset that knows whom each example comes from, but this one has no subjects; "
+    "use dataset=har, give dataset=npz a subject array, or choose another federation"
+)
+
+
+def split_by_subject(subjects: np.ndarray) -> Partition:
+    """One client for each distinct entry of `subjects` [S]."""
+    people, owner = np.unique(subjects, return_inverse=True)
+    return gather(owner, len(people))
+
+
+def deal_people(subjects: np.ndarray, clients: int, each: int, server: int, rng: np.random.Generator) -> Partition:
+    """Shuffles the people of `subjects` [S]; every client gets `each` of them, then the server `server`."""
+    people, person = np.unique(subjects, return_inverse=True)
+    owner = np.full(len(people), clients, dtype=np.int64)  # at first nobody's
+    order = rng.permutation(len(people))
+    owner[order[: clients * each]] = np.repeat(np.arange(clients), each)
+    kept = np.isin(person, order[clients * each :][:server])
+    dealt = gather(owner[person], clients)
+    return Partition(dealt.offsets, dealt.indices, np.flatnonzero(kept))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject(Federation):
+    """Each person is a client, or several are; some may be the server's."""
+
+    persons_per_client: Annotated[int, Range(1)] = 1
+    clients: Annotated[int, Range(1)] | None = None
+    server_persons: Annotated[int, Range(0)] | Literal["rest"] = 0
+
+    def check(self) -> None:
+        if self.server_persons == "rest" and self.clients is None:
+            raise ConfigError(
+                "Subject.clients must be given where server_persons=rest, which is whom the clients leave over, got "
+                "null; set federation.clients"
+            )
+
+    @property
+    def feeds_server(self) -> bool:
+        return self.server_persons != 0
+
+    def refuse(self, facts: Facts) -> None:
+        if facts.subjects is None:
+            raise ConfigError(_NO_SUBJECTS)
+        self._numbers(facts.subjects)
+
+    def split(
+        self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
+    ) -> Partition:
+        if subjects is None:
+            raise ConfigError(_NO_SUBJECTS)
+        if (self.persons_per_client, self.clients, self.server_persons) == (1, None, 0):
+            return split_by_subject(subjects)
+        clients, server = self._numbers(len(np.unique(subjects)))
+        return deal_people(subjects, clients, self.persons_per_client, server, rng)
+
+    def _numbers(self, people: int) -> tuple[int, int]:
+        """How many clients so many people make, and how many of them are the server's; ConfigError if too few."""
+        least = 1 if self.server_persons == "rest" else self.server_persons
+        clients = self.clients or max(1, (people - least) // self.persons_per_client)
+        taken = clients * self.persons_per_client
+        if taken + least > people:
+            raise ConfigError(
+                f"federation=subject needs {taken + least} people for {clients} client(s) with persons_per_client="
+                f"{self.persons_per_client} and server_persons={self.server_persons}, but the training data has "
+                f"{people}; lower federation.clients, persons_per_client or server_persons"
+            )
+        return clients, people - taken if self.server_persons == "rest" else least

@@ -1,0 +1,119 @@
+"""A simulated fleet and its virtual clock (FedCS, Nishio & Yonetani 2019, with the selection thesis' numbers).
+
+Once a client: mean bandwidth (the same for all) and mean speed ~ U(low, high) examples a second. Each round both jitter
+by a normal law of std `jitter_std` times the mean, cut at +- `jitter_range` times the mean; or both are read from a
+trace. A round lasts `overhead_s`, the distribution of the model at the slowest participant's bandwidth, then training
+in parallel and uploads one after another. Only trainable entries are sent, 4 bytes each (twice as many where the local
+rule sends two rows; uploads take what the aggregator says of them). Nothing sleeps.
+
+A client drops out of a round with probability `dropout`: it gets the model, its upload never comes, and the next in the
+queue takes its turn. With a deadline (the round's own, or `deadline_s`) uploads that would end after it are lost and
+the round ends there. A round without a participant, or of which nothing arrives, lasts until its deadline; without one
+the server waits for `idle_s`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+
+from fedexp.core.client_resources import Resources, arrivals
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Fraction, Positive, Range
+from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.parts.fleet.contract import Fleet
+from fedexp.parts.fleet.trace import Trace, read_trace
+from fedexp.simulation.context import Context
+
+
+def truncated_normal(uniform: np.ndarray, mean: np.ndarray, std: float, half_width: float) -> np.ndarray:
+    """Normal draws of std `std * mean`, cut at +- `half_width * mean`, from uniform draws by the inverse law."""
+    from scipy.special import ndtr, ndtri
+
+    if std == 0 or half_width == 0:
+        return mean
+    edge = ndtr(-half_width / std)
+    return mean * (1 + std * ndtri(edge + uniform * (1 - 2 * edge)))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Which of a round's clients `[n]` delivered, which were too late, and how many seconds the round took."""
+
+    arrived: np.ndarray
+    late: np.ndarray
+    seconds: float
+
+
+def play(resources: Resources, present: np.ndarray, deadline_s: float | None, idle_s: float) -> Outcome:
+    """Runs the clock of one round over clients in the order of their uploads; `present [n]` did not drop out."""
+    start = resources.overhead_s + resources.distribution_s
+    limit = np.inf if deadline_s is None else deadline_s
+    times = np.full(len(present), np.inf)
+    times[present] = start + arrivals(resources.update_s[present], resources.upload_s[present])
+    late = present & (times > limit)
+    arrived = present & ~late
+    if late.any() or not arrived.any():
+        return Outcome(arrived, late, start + idle_s if deadline_s is None else deadline_s)
+    return Outcome(arrived, late, float(times[arrived].max()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulated(Fleet):
+    """Bandwidths in Mbit/s, speeds in examples/s, times in simulated seconds."""
+
+    bandwidth_mbit: Annotated[float, Positive] = 1.4
+    speed_low: Annotated[float, Positive] = 10.0
+    speed_high: Annotated[float, Positive] = 100.0
+    jitter_std: Annotated[float, Range(0)] = 0.1
+    jitter_range: Annotated[float, Range(0, 1, high_open=True)] = 0.2
+    dropout: Annotated[float, Fraction] = 0.0
+    deadline_s: Annotated[float, Positive] | None = None
+    overhead_s: Annotated[float, Range(0)] = 0.0
+    idle_s: Annotated[float, Positive] = 180.0
+    trace: Path | None = None
+
+    simulates = True
+
+    def check(self) -> None:
+        if self.speed_high < self.speed_low:
+            raise ConfigError(
+                f"Simulated.speed_high must be at least speed_low={self.speed_low:g}, got {self.speed_high:g}"
+            )
+
+    def refuse(self, clients: int | None) -> None:
+        if self.trace is not None and clients is not None:
+            self._trace.require(clients)
+
+    def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
+        sizes = ctx.sizes[owner]
+        bandwidth, speed = self._rates(owner, ctx) if self.trace is None else self._trace.at(owner, ctx.round)
+        work = ctx.epochs(sizes) * sizes
+        return Resources(bandwidth, speed, work, ctx.bits_sent, self.overhead_s, ctx.upload_ratio)
+
+    def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
+        """What arrives in time; a row of the server itself always does."""
+        clients = np.flatnonzero(uploads.owner >= 0)
+        deadlines = [limit for limit in (plan.deadline_s, self.deadline_s) if limit is not None]
+        owner = uploads.owner[clients]
+        present = ctx.client_draws("fleet", owner=owner)[:, 2] >= self.dropout
+        outcome = play(self.resources(owner, ctx), present, min(deadlines, default=None), self.idle_s)
+        keep = np.ones(len(uploads.owner), dtype=bool)
+        keep[clients] = outcome.arrived
+        late, lost = int(outcome.late.sum()), int((~outcome.arrived).sum())
+        columns = {"seconds": outcome.seconds, "late": late, "dropped_out": lost - late}
+        return uploads.where(keep), outcome.seconds, {**memory, "columns": columns}
+
+    def _rates(self, owner: np.ndarray, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
+        mean = self.speed_low + (self.speed_high - self.speed_low) * ctx.client_run_draws("fleet", owner=owner)[:, 0]
+        draws = ctx.client_draws("fleet", owner=owner)
+        link = np.full(len(owner), self.bandwidth_mbit)
+        bandwidth = truncated_normal(draws[:, 1], link, self.jitter_std, self.jitter_range)
+        return bandwidth, truncated_normal(draws[:, 0], mean, self.jitter_std, self.jitter_range)
+
+    @cached_property
+    def _trace(self) -> Trace:
+        assert self.trace is not None
+        return read_trace(self.trace)

@@ -1,0 +1,82 @@
+"""Traces of a fleet: a CSV with the header `client,round,bandwidth_mbit,compute_samples_per_s`.
+
+A line holds from its round on until the client's next line; before its first line a client is as on that line. Rounds
+count from 1, clients from 0.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from fedexp.core.errors import ConfigError
+
+COLUMNS = ("client", "round", "bandwidth_mbit", "compute_samples_per_s")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Lines sorted by client and round: `client`, `round`, `bandwidth` (Mbit/s) and `speed` (examples/s), each [L]."""
+
+    path: Path
+    client: np.ndarray
+    round: np.ndarray
+    bandwidth: np.ndarray
+    speed: np.ndarray
+
+    def at(self, owner: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Bandwidth and speed of these clients in a round, each [n]."""
+        first = np.searchsorted(self.client, owner)
+        span = int(max(self.round.max(), number)) + 2
+        last = np.searchsorted(self.client * span + self.round, owner * span + number, side="right") - 1
+        line = np.maximum(first, last)
+        unknown = owner[self.client[np.minimum(line, len(self.client) - 1)] != owner]
+        if len(unknown):
+            self._complain(unknown)
+        return self.bandwidth[line], self.speed[line]
+
+    def require(self, clients: int) -> None:
+        """Raises ConfigError unless every client has a line."""
+        unknown = np.setdiff1d(np.arange(clients), self.client)
+        if len(unknown):
+            self._complain(unknown)
+
+    def _complain(self, unknown: np.ndarray) -> None:
+        raise ConfigError(
+            f"fleet.trace={self.path} must have a line for every client, but {len(unknown)} have none, the first is "
+            f"client {unknown[0]}; add lines or lower scenario.clients"
+        )
+
+
+def read_trace(path: Path) -> Trace:
+    """Reads and checks a trace.
+
+    Raises:
+        ConfigError: the file is missing, has other columns, or holds a value that cannot be.
+    """
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(path, skip_blank_lines=False).dropna(how="all")  # the line numbers stay
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"fleet.trace={path} must be a CSV file, but it cannot be read: {error}") from error
+    if set(COLUMNS) - set(table.columns):
+        raise ConfigError(
+            f"fleet.trace={path} must have the columns {','.join(COLUMNS)}, got {','.join(table.columns)}"
+        )
+    table = table.loc[:, list(COLUMNS)].apply(pd.to_numeric, errors="coerce").astype(float)
+    whole = (table["client"] >= 0) & (table["round"] >= 1) & (table[["client", "round"]] % 1 == 0).all(axis=1)
+    rates = table[["bandwidth_mbit", "compute_samples_per_s"]]
+    bad = table.index[~(whole & (rates > 0).all(axis=1) & np.isfinite(rates).all(axis=1))]
+    if len(bad) or not len(table):
+        line = int(bad[0]) + 2 if len(bad) else 2
+        raise ConfigError(
+            f"fleet.trace={path} line {line} must hold a client >= 0, a round >= 1 and two positive rates; mend it"
+        )
+    if (twice := table.duplicated(["client", "round"])).any():
+        line = int(table.index[twice][0]) + 2
+        raise ConfigError(f"fleet.trace={path} line {line} must be the only one of its client and round; mend it")
+    table = table.sort_values(["client", "round"], kind="stable")
+    columns = (table[name].to_numpy() for name in COLUMNS)
+    client, number, bandwidth, speed = columns
+    return Trace(path, client.astype(np.int64), number.astype(np.int64), bandwidth.astype(float), speed.astype(float))

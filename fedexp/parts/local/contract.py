@@ -1,0 +1,77 @@
+"""The contract of local rules: how a client's gradients become steps, and what it sends and keeps.
+
+Legend: C participants, n clients, D entries of a model, P trainable entries.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import torch
+
+from fedexp.core.part import Positive
+from fedexp.core.values import Layout, Memory, Trained
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.model.contract import Model
+from fedexp.parts.workload import Schedule
+
+if TYPE_CHECKING:
+    from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalRule(Schedule):
+    """What a client does with its data: how long, in which batches, and how a gradient becomes a step.
+
+    `begin` says what each participant starts from and gives it an anchor, one row of its own that the steps refer to;
+    `direction`, `update` and `pull` make the steps, on the trainable part `[..., P]` of one row or of a stack of rows
+    alike; `finish` says what is sent. The memory holds what clients keep between rounds.
+    """
+
+    rows_sent = 1  # how many rows of a model's size travel each way
+    keeps_rows = False  # whether clients keep rows between rounds, entry by entry those of the global model
+
+    lr: Annotated[float, Positive] = 0.1
+
+    @property
+    def slots(self) -> int:
+        """How many rows of optimizer state a client's training needs; fresh zeros each round."""
+        return 0
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        """Raises ConfigError where it cannot train such networks, and says why."""
+
+    def keeps(self, layout: Layout) -> np.ndarray:
+        """The columns of a row, ascending, that each client keeps to itself and never sends: none."""
+        return np.zeros(0, dtype=np.int64)
+
+    def begin(
+        self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: "Context"
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """What each participant trains from, `[C, D]`, and its anchor, `[C, P]`: both the received model."""
+        return received, received[:, : ctx.parameters]
+
+    def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
+        """What is descended at `w`: the gradient, and whatever the rule adds to it."""
+        return grad
+
+    def update(
+        self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
+    ) -> None:
+        """Moves `w` in place. `slots [slots, ..., P]`, `step` counts from 1, `active [C, 1]` freezes rows by 0."""
+        raise NotImplementedError
+
+    def pulls(self, steps: int, epoch: int) -> np.ndarray:
+        """After which of a client's steps it is pulled, bool [steps]; `epoch` is the number of steps of an epoch."""
+        return np.zeros(steps, dtype=bool)
+
+    def pull(self, w: torch.Tensor, anchor: torch.Tensor, due: torch.Tensor | None) -> None:
+        """Moves `w` in place once a step is done; `due [C, 1]` leaves rows where it is 0 (None: all are due)."""
+
+    def finish(self, trained: Trained, memory: Memory, ctx: "Context") -> tuple[torch.Tensor, Memory]:
+        """What is sent, as deltas `[C, D]` against the received model, and what the clients remember."""
+        return trained.delta(), memory
+
+    def serve(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
+        """The models that these clients use, `[n, D]`, given the global one's `rows`: the global one."""
+        return rows

@@ -1,0 +1,65 @@
+"""Fed+'s clients (Yu et al. 2020, arXiv 2009.06303, algorithm 1): models of their own, tied to a centre.
+
+Client k keeps w_k, which begins as the first model. Asked in a round with centre c, it fixes z = c + prox(w_k - c) with
+rho = mu / alpha, starts from (1 - mixing) w_k + mixing c and takes steps w <- theta (w - lr grad) + (1 - theta) z with
+theta = 1 / (1 + alpha lr), unless theta is given. Who is not asked keeps w_k.
+
+`mix=step` mixes after each mini-batch step, as in the paper; `epoch` after each whole epoch, as in published code. z
+ties the trainable entries alone. mu = 0 is no federation at all, theta = 1 training alone, theta = mixing = 1 FedAvg's
+training. The simulation keeps a row of every client that was ever asked. A row of the server starts from the centre.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+
+from fedexp.core.part import Fraction, Positive, Range
+from fedexp.core.values import SERVER, ClientRows, Memory, Trained
+from fedexp.maths.proximal import Penalty, clipped
+from fedexp.parts.local.sgd import SGD
+from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedPlus(SGD):
+    """SGD of a client's own model, mixed with a point between it and the received centre."""
+
+    keeps_rows = True
+
+    penalty: Penalty = "l2"
+    mu: Annotated[float, Range(0)] = 0.3
+    alpha: Annotated[float, Positive] = 0.3
+    theta: Annotated[float, Fraction] | None = None
+    mixing: Annotated[float, Fraction] = 0.0
+    mix: Literal["step", "epoch"] = "step"
+
+    @property
+    def stay(self) -> float:
+        """Theta: the weight of the step against z."""
+        return 1 / (1 + self.alpha * self.lr) if self.theta is None else self.theta
+
+    def begin(
+        self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        client = torch.from_numpy(owner != SERVER).to(received.device)
+        own = self.serve(owner, torch.where(client[:, None], ctx.first.flat, received), memory)
+        w, centre = own[:, : ctx.parameters], received[:, : ctx.parameters]
+        return torch.lerp(own, received, self.mixing), w - clipped(w - centre, self.penalty, self.mu / self.alpha)
+
+    def pulls(self, steps: int, epoch: int) -> np.ndarray:
+        every = 1 if self.mix == "step" else max(1, epoch)
+        return np.arange(1, steps + 1) % every == 0
+
+    def pull(self, w: torch.Tensor, anchor: torch.Tensor, due: torch.Tensor | None) -> None:
+        w.lerp_(anchor, 1 - self.stay if due is None else due * (1 - self.stay))
+
+    def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
+        kept = np.flatnonzero(trained.kept())
+        rows = trained.rows[torch.from_numpy(kept).to(trained.rows.device)]
+        held = ClientRows.load(memory, rows.shape[1], rows).put(trained.owner[kept], rows)
+        return trained.delta(), held.save()
+
+    def serve(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
+        return ClientRows.load(memory, rows.shape[1], rows).restore(owner, rows, slice(0, rows.shape[1]))

@@ -1,0 +1,81 @@
+"""Layers that stay with their client: FedPer (Arivazhagan et al. 2019, arXiv 1912.00818).
+
+Clients train the whole network and share all of it but `layers`, by default the last linear layer: its entries are
+neither sent nor averaged, and no byte is counted for them. Whoever is asked for the first time has the first model's,
+which everybody draws from the seed; later it goes on with those that it trained last, over what the server sends of the
+rest. A training that is not finite leaves them as they were. The simulation keeps these entries of every client that
+was ever asked; the server's own row (`selector=hybridfl`) has its own, too.
+
+In the paper clients hold their layers from the start and all take part in every round.
+
+The global model has these entries' first values for good. Its accuracy on test data, and whatever else the server
+evaluates (validation data, Shapley values, Zeno's scores), therefore says little: `evaluation.personal_fraction`
+measures the clients' own models, and `evaluation.local_models` those of a round's participants on the test data.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import option
+from fedexp.core.values import Layout
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.local.sgd import SGD
+from fedexp.parts.model.contract import Model
+
+
+def last_linear(layout: Layout) -> tuple[str, ...]:
+    """The names of the last weight matrix and its bias; none where there is no matrix."""
+    trainable = layout.names[: layout.trainable]
+    matrices = [name for name, shape in zip(trainable, layout.shapes, strict=False) if len(shape) == 2]
+    layer = matrices[-1].removesuffix("weight") if matrices else None
+    return tuple(name for name in trainable if layer is not None and name in (layer + "weight", layer + "bias"))
+
+
+def matched(names: Collection[str], patterns: Collection[str]) -> tuple[str, ...]:
+    """Those of the names that a shell pattern matches."""
+    return tuple(name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PersonalLayer(SGD):
+    """SGD on the whole network. `layers` are shell patterns of names of entries, such as `3.*` or `3.weight`."""
+
+    keeps_rows = True
+
+    layers: tuple[str, ...] | None = None
+
+    def check(self) -> None:
+        super().check()
+        if self.layers == ():
+            raise ConfigError(
+                "PersonalLayer.layers must name what stays with the clients, got []; use null for the last linear "
+                "layer, or local=sgd"
+            )
+
+    def keeps(self, layout: Layout) -> np.ndarray:
+        return layout.columns(last_linear(layout) if self.layers is None else matched(layout.names, self.layers))
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        layout = Layout.of(model.network(facts))
+        there = ", ".join(dict.fromkeys(name.rpartition(".")[0] + ".*" for name in layout.names))
+        for pattern in self.layers or ():
+            if not matched(layout.names, [pattern]):
+                raise ConfigError(
+                    f"local.layers must match entries of model={option(model)}, but {pattern} matches none; the "
+                    f"layers are {there}"
+                )
+        columns = self.keeps(layout)
+        if len(columns) == 0:
+            raise ConfigError(
+                f"local.layers must be given for model={option(model)}, which has no linear layer; its layers are "
+                f"{there}"
+            )
+        if (columns < layout.parameters).sum() == layout.parameters:
+            raise ConfigError(
+                f"local={option(self)} must leave something to share, but all layers of model={option(model)} would "
+                f"stay with the clients: {there}; set local.layers to some of them or give the model more"
+            )

@@ -1,0 +1,67 @@
+"""SCAFFOLD (Karimireddy et al. 2020, arXiv 1910.06378, algorithm 1 with option II): SGD without client drift.
+
+Every client has a variate c_i and the server c, all zero at first. A client that received x takes K steps
+y <- y - lr (grad - c_i + c), and then c_i+ = c_i - c + (x - y) / (K lr), the mean of the gradients that it met. The
+server adds the differences c_i+ - c_i, divided by the number N of clients that hold examples, to c.
+
+Deviations: c moves by what the clients made, so a fleet that loses uploads or an attack on them is not seen in it; a
+training that is not finite changes no variate. The paper's mean of the models is `aggregator.weighting=uniform`, its
+server step size that of `server_optimizer`. Steps are plain SGD, for which alone option II holds. The model and a
+variate travel both ways: twice the bytes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fedexp.core.values import ClientRows, Memory, Trained
+from fedexp.maths.optimizer_steps import sgd_step
+from fedexp.parts.local.contract import LocalRule
+from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scaffold(LocalRule):
+    """SGD steps along the gradient less the client's variate plus the server's."""
+
+    rows_sent = 2
+    keeps_rows = True
+
+    def begin(
+        self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        like = received[:, : ctx.parameters]
+        return received, server_variate(memory, like) - variates(owner, memory, like)
+
+    def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
+        return grad + anchor
+
+    def update(
+        self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
+    ) -> None:
+        sgd_step(w, grad, None, self.lr, 0.0, active)
+
+    def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
+        kept = np.flatnonzero(trained.kept())
+        kept = kept[np.argsort(trained.owner[kept], kind="stable")]  # the sum must not depend on the order
+        owner, place = trained.owner[kept], torch.from_numpy(kept).to(trained.rows.device)
+        path = torch.from_numpy(trained.steps[kept, None] * -self.lr).to(trained.rows)
+        sent = trained.delta()
+        gone = sent[place, : ctx.parameters]
+        old, server = variates(owner, memory, gone), server_variate(memory, gone)
+        new = old - server + gone / path
+        held = ClientRows.load(memory, gone.shape[1], gone).put(owner, new).save()
+        moved = server + ((new - old).double().sum(dim=0) / ctx.holders).to(server.dtype)
+        return sent, held | {"server": moved}
+
+
+def variates(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
+    """The clients' c_i, `[n, P]`; 0 for those that have none yet."""
+    zeros = torch.zeros(like.shape, dtype=like.dtype, device=like.device)
+    return ClientRows.load(memory, like.shape[1], like).restore(owner, zeros, slice(0, like.shape[1]))
+
+
+def server_variate(memory: Memory, like: torch.Tensor) -> torch.Tensor:
+    """The server's c, `[P]`."""
+    return memory.get("server", like.new_zeros(like.shape[1]))

@@ -1,0 +1,32 @@
+"""The contract of models: a network for examples of a given shape.
+
+Legend: B batch, K classes, D entries of a model.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from torch import nn
+
+from fedexp.core.part import Part
+from fedexp.core.values import Layout
+from fedexp.parts.dataset.contract import Facts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model(Part):
+    """A network for examples of a given shape."""
+
+    buffers: Literal["average", "local"] = "average"
+
+    def refuse(self, facts: Facts) -> None:
+        """Raises ConfigError where the network cannot take such examples, and says why."""
+
+    def network(self, facts: Facts) -> nn.Module:
+        """The network, its entries not yet drawn: `[B, *shape]` to logits `[B, K]`."""
+        raise NotImplementedError
+
+    def personal(self, layout: Layout) -> np.ndarray:
+        """The columns of a row, ascending, that each client goes on with next time, though it sends them too."""
+        return np.arange(layout.parameters if self.buffers == "local" else layout.size, layout.size)

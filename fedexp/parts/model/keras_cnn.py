@@ -1,0 +1,38 @@
+"""The network of the Keras notebook: two 3x3 'same' convolutions of 32 and 64 channels, dropout 0.4, one linear layer.
+
+Logits go into the cross entropy; the notebook feeds soft-max outputs into a loss that expects logits.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from torch import nn
+
+from fedexp.core.part import Range
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.model.contract import Model
+from fedexp.parts.model.layers import Dropout, images
+
+
+@dataclass(frozen=True, kw_only=True)
+class KerasCNN(Model):
+    """Convolution 32, ReLU, pooling, convolution 64, ReLU, dropout, pooling, linear."""
+
+    dropout: Annotated[float, Range(0, 1, high_open=True)] = 0.4
+
+    def refuse(self, facts: Facts) -> None:
+        images(facts.shape, "keras_cnn", 4)
+
+    def network(self, facts: Facts) -> nn.Module:
+        channels, height, width = images(facts.shape, "keras_cnn", 4)
+        return nn.Sequential(
+            nn.Conv2d(channels, 32, 3, padding=1),
+            nn.MaxPool2d(2),
+            nn.ReLU(),
+            nn.Conv2d(32, 64, 3, padding=1),
+            nn.ReLU(),
+            Dropout(self.dropout),
+            nn.MaxPool2d(2),
+            nn.Flatten(),
+            nn.Linear(64 * (height // 4) * (width // 4), facts.classes),
+        )

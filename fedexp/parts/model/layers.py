@@ -1,0 +1,78 @@
+"""Layers that know about stacked training: masked batch statistics and dropout from a named stream."""
+
+import torch
+from torch import nn
+
+from fedexp.core.errors import ConfigError
+
+
+class BatchNorm(nn.BatchNorm2d):
+    """Batch normalisation whose statistics ignore padded examples.
+
+    With `mask [B]` set (by the stacked engine) the batch statistics are those of the unmasked examples, and the new
+    running statistics are left in `updated` instead of being written in place; a batch with no example at all leaves
+    them as they were. Without a mask this is PyTorch's layer, less its integer counter, which no row can hold.
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(channels, momentum=0.1)
+        self.num_batches_tracked = None
+        self.mask: torch.Tensor | None = None
+        self.updated: tuple[torch.Tensor, torch.Tensor] | None = None
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        if self.mask is None or not self.training:
+            return super().forward(input)
+        mean, var, count = self._statistics(input, self.mask)
+        self.updated = self._moved(mean, var, count)
+        scale = self.weight * torch.rsqrt(var + self.eps)
+        return (input - mean[:, None, None]) * scale[:, None, None] + self.bias[:, None, None]
+
+    def _statistics(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        weight = mask.to(x.dtype)[:, None, None, None]
+        count = weight.sum() * (x.shape[2] * x.shape[3])
+        total = count.clamp(min=1)
+        mean = (x * weight).sum(dim=(0, 2, 3)) / total
+        var = ((x - mean[:, None, None]).square() * weight).sum(dim=(0, 2, 3)) / total
+        return mean, var, count
+
+    def _moved(self, mean: torch.Tensor, var: torch.Tensor, count: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        step = 0.1 * (count > 0)
+        unbiased = var * count / (count - 1).clamp(min=1)
+        new_mean = self.running_mean + step * (mean - self.running_mean)
+        new_var = self.running_var + step * (unbiased - self.running_var)
+        return new_mean.detach(), new_var.detach()
+
+
+class Dropout(nn.Module):
+    """Dropout whose draws come from the generator that the engine sets for the client and the round."""
+
+    def __init__(self, p: float) -> None:
+        super().__init__()
+        self.p = p
+        self.generator: torch.Generator | None = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not self.training or self.p == 0:
+            return x
+        draw = torch.empty_like(x).uniform_(generator=self.generator)
+        return x * (draw >= self.p).to(x.dtype).mul_(1 / (1 - self.p))
+
+
+def images(shape: tuple[int, ...], who: str, least: int) -> tuple[int, int, int]:
+    """The (channels, height, width) of image examples of at least `least` pixels a side; ConfigError otherwise."""
+    if len(shape) != 3 or min(shape[1:]) < least:
+        raise ConfigError(
+            f"model={who} needs images (channels, height, width) of at least {least} x {least} pixels, but the "
+            f"dataset's examples have shape {shape}; use model=mlp, which takes any shape"
+        )
+    return shape[0], shape[1], shape[2]
+
+
+class OneChannel(nn.Module):
+    """Gives a table's features `[B, F]` the channel that a convolution expects, `[B, 1, F]`."""
+
+    def forward(self, x):
+        return x.unsqueeze(1)

@@ -1,0 +1,68 @@
+"""Bucketing (Karimireddy, He & Jaggi 2022, arXiv 2006.09365).
+
+The rows are shuffled and cut in buckets of `size`, the last of which may be smaller; each bucket's plain mean is one
+row for the rule, which then has fewer and more alike rows. f Byzantine clients may spoil f buckets, so a rule's bound
+on f is asked of the number of buckets.
+
+A bucket counts what its members count: its examples are their sum, and its importance is such that the product is the
+sum of theirs. It carries the smallest of their client numbers. `weighting=num_samples` averages inside the buckets by
+those counts too: then a weighted mean of buckets is the weighted mean of the clients.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+import torch
+
+from fedexp.core.part import Range
+from fedexp.core.values import Memory, Uploads
+from fedexp.maths.rows import mixed
+from fedexp.parts.pre_aggregation.contract import PreAggregation
+
+if TYPE_CHECKING:
+    from fedexp.simulation.context import Context
+
+
+def buckets(rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Which bucket each row is in, `[C]`; buckets are numbered by the first row that each of them holds."""
+    bucket = np.empty(rows, dtype=np.int64)
+    bucket[rng.permutation(rows)] = np.arange(rows) // size
+    _, first = np.unique(bucket, return_index=True)
+    return np.argsort(np.argsort(first))[bucket]
+
+
+def merged(uploads: Uploads, bucket: np.ndarray, weight: np.ndarray) -> Uploads:
+    """One row a bucket: the mean by `weight [C]` of its rows, and of what is known of them."""
+    count, first = np.unique(bucket, return_index=True)
+    part = weight / np.bincount(bucket, weight)[bucket]
+    mix = np.where(bucket == count[:, None], part, 0.0)
+    examples = np.bincount(bucket, uploads.examples)
+    return Uploads(
+        uploads.owner[first],
+        uploads.model[first],
+        examples.astype(np.int64),
+        np.bincount(bucket, uploads.examples * uploads.importance) / examples,
+        mixed(torch.from_numpy(mix).to(uploads.delta.device), uploads.delta),
+        np.bincount(bucket, part * uploads.loss_before),
+        np.bincount(bucket, part * uploads.loss_after),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucketing(PreAggregation):
+    """Reports how many buckets the rule got."""
+
+    averages_rows = True
+
+    size: Annotated[int, Range(1)] = 2
+    weighting: Literal["num_samples", "uniform"] = "uniform"
+
+    def mix(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+        rows = len(uploads.owner)
+        if rows == 0:
+            return uploads, {"columns": {"buckets": 0}}
+        bucket = buckets(rows, self.size, ctx.rng("pre_aggregation"))
+        counted = uploads.examples * uploads.importance
+        weight = counted if self.weighting == "num_samples" else np.ones(rows)
+        return merged(uploads, bucket, weight), {"columns": {"buckets": int(bucket.max()) + 1}}

@@ -1,0 +1,51 @@
+"""Nearest-neighbour mixing (Allouah et al. 2023, arXiv 2302.01772).
+
+Every row becomes the plain mean of the n - f rows nearest to it, itself among them; ties go to the smallest client
+number. Whose row it is, its examples and its importance stay. Needs 2f < n.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from fedexp.core.values import Memory, Uploads
+from fedexp.maths.rows import mixed, squared_distances
+from fedexp.parts.byzantine import Tolerant
+from fedexp.parts.pre_aggregation.contract import PreAggregation
+
+if TYPE_CHECKING:
+    from fedexp.simulation.context import Context
+
+
+def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
+    """The mean of the n - f nearest rows of each row of `delta [C, D]`, `[C, D]`.
+
+    Raises:
+        ValueError: 2f < n does not hold.
+    """
+    if 2 * byzantine >= len(delta):
+        raise ValueError(f"nearest-neighbour mixing needs 2f < n, got f = {byzantine} and n = {len(delta)}")
+    kept = len(delta) - byzantine
+    nearest = squared_distances(delta).sort(dim=1, stable=True).indices[:, :kept]
+    mix = torch.zeros((len(delta), len(delta)), dtype=torch.float64, device=delta.device)
+    return mixed(mix.scatter(1, nearest, 1 / kept), delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestNeighbours(Tolerant, PreAggregation):
+    """Where the model is to stay as it is, nothing is passed on."""
+
+    averages_rows = True
+    bound = "2f < n"
+
+    def most(self, rows: int) -> int:
+        return (rows - 1) // 2
+
+    def mix(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+        rows = len(uploads.owner)
+        byzantine, columns = self.tolerated(rows, ctx.round)
+        if byzantine is None:
+            return uploads.where(np.zeros(rows, dtype=bool)), {"columns": columns}
+        return replace(uploads, delta=neighbour_means(uploads.delta, byzantine)), {"columns": columns}

@@ -1,0 +1,104 @@
+"""Client-level privacy with a trusted server: updates are clipped, their mean is noised (McMahan et al. 2018).
+
+Every row is divided by max(1, norm / C), the mean of the m rows that arrived gets N(0, (sigma C / m)^2) on every entry,
+and what the server publishes is private to a client more or less. The noise is put on the rows, N(0, (sigma C)^2 / m)
+each: their mean is the same. Uniform draws of clients amplify; the accountants assume Poisson sampling with the rate of
+the draw, where it is of a fixed number of clients: customary, and no proof.
+
+With `quantile` the clip follows that quantile of the norms (Andrew et al. 2021, arXiv 1905.03871, algorithm 1): with b~
+the noised share of rows that needed no clipping, C <- C exp(-clip_lr (b~ - quantile)). The count gets N(0,
+count_noise^2) (the paper: a twentieth of the participants; here sigma unless said otherwise) and the rows z =
+(sigma^-2 - (2 count_noise)^-2)^(-1/2) instead of sigma, so that both together cost what sigma does.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+import numpy as np
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Positive, Range
+from fedexp.core.values import Columns, Memory, Uploads, finite
+from fedexp.maths.rows import distances_to
+from fedexp.parts.local.contract import LocalRule
+from fedexp.parts.privacy.accounting import noise_multiplier_for
+from fedexp.parts.privacy.clipping import clipped, noised
+from fedexp.parts.privacy.ledger import Ledger
+from fedexp.parts.privacy.settings import NOT_COVERED, Settings
+from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientCentral(Settings):
+    """Clipping at `clip`, which `quantile` lets adapt; noise of `noise_multiplier * clip` on the sum of the rows."""
+
+    noises_mean = True
+
+    quantile: Annotated[float, Range(0, 1, low_open=True, high_open=True)] | None = None
+    clip_lr: Annotated[float, Positive] = 0.2
+    count_noise: Annotated[float, Positive] | None = None
+    rate: Annotated[float, Range(0, 1, low_open=True)] = 1.0  # of the draw of clients; the selector says it
+
+    def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "ClientCentral":
+        part = replace(self, rate=rate)
+        if self.epsilon is not None:
+            rounds = np.array([self.rounds])
+            sigma = noise_multiplier_for(self.epsilon, self.bound, np.array([rate]), rounds, self.accountant)
+            part = replace(part, noise_multiplier=sigma, epsilon=None)
+        part.refuse_quiet_count()
+        return part
+
+    def refuse_quiet_count(self) -> None:
+        """Raises ConfigError where the count is noised so little that no noise of the rows could make up for it."""
+        if self.quantile is not None and self.noise and 2 * self.count_std <= self.noise:
+            raise ConfigError(
+                f"privacy.count_noise must be above half the noise multiplier, {self.noise / 2:.4g}, got "
+                f"{self.count_std:g}; raise it"
+            )
+
+    @property
+    def row_noise(self) -> float:
+        """The noise multiplier that is left for the rows once the count has had its share."""
+        if self.quantile is None or self.noise == 0:
+            return self.noise
+        return (self.noise**-2 - (2 * self.count_std) ** -2) ** -0.5
+
+    @property
+    def count_std(self) -> float:
+        """Standard deviation of the noise on the count of rows that needed no clipping."""
+        return self.noise if self.count_noise is None else self.count_noise
+
+    def promise(self) -> str:
+        amplified = (
+            f"Poisson sampling with q = {self.rate:.4g} is assumed where so many are drawn: customary, and no proof"
+            if self.rate < 1
+            else "every round is charged to every client"
+        )
+        clip = f"clip {self.norm:g}" if self.quantile is None else f"clip from {self.norm:g} on"
+        return (
+            f"{clip}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for one client more or less, "
+            f"against all who see the global models, the server being trusted; {amplified}. {NOT_COVERED}"
+        )
+
+    def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
+        uploads = uploads.where(finite(uploads.delta) & (uploads.examples > 0))
+        clip, present, rounds = memory.get("clip", self.norm), len(uploads.owner), memory.get("rounds", 0) + 1
+        std = self.row_noise * clip / max(1, present) ** 0.5
+        delta = noised(clipped(uploads.delta, clip), uploads.owner, std, ctx)
+        columns = self.charges(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
+        kept = {"rounds": rounds, "clip": self._next_clip(clip, uploads, ctx), "columns": columns | {"clip": clip}}
+        return uploads.with_delta(delta), kept
+
+    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+        return self.charges(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
+
+    def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
+        everyone = np.ones(len(owner), dtype=np.int64)
+        return self.spent(self.rate * everyone, self.noise, memory.get("rounds", 0) * everyone)
+
+    def _next_clip(self, clip: float, uploads: Uploads, ctx: Context) -> float:
+        if self.quantile is None or not len(uploads.owner):
+            return clip
+        short = int((distances_to(uploads.delta) <= clip).sum())
+        noise = self.count_std * float(ctx.rng("privacy", "count").standard_normal())
+        return clip * float(np.exp(-self.clip_lr * ((short + noise) / len(uploads.owner) - self.quantile)))

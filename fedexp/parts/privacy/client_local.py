@@ -1,0 +1,57 @@
+"""Client-level privacy without trust: every client clips its update and noises it before it leaves.
+
+The row is divided by max(1, norm / C) and gets N(0, (sigma C)^2) on every entry. What is hidden is all that a client
+holds: any two updates differ by at most 2C, so that the mechanism is a Gaussian one of noise multiplier sigma / 2 for
+each participation, without amplification, since the server sees who sent what (Dwork & Roth 2014, appendix A).
+
+Malicious clients do as they please: their rows are left as the attack made them, and nothing is promised to them.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from fedexp.core.values import Columns, Memory, Uploads
+from fedexp.parts.local.contract import LocalRule
+from fedexp.parts.privacy.accounting import noise_multiplier_for
+from fedexp.parts.privacy.clipping import clipped, noised
+from fedexp.parts.privacy.ledger import Ledger
+from fedexp.parts.privacy.settings import NOT_COVERED, Settings
+from fedexp.simulation.context import Context
+
+ONE = np.ones(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientLocal(Settings):
+    """Clipping at `clip` and noise of `noise_multiplier * clip`, or as much as `epsilon` over `rounds` rounds needs."""
+
+    def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "ClientLocal":
+        if self.epsilon is None:
+            return self
+        rounds = np.array([self.rounds])
+        half = noise_multiplier_for(self.epsilon, self.bound, ONE, rounds, self.accountant)
+        return replace(self, noise_multiplier=2 * half, epsilon=None)
+
+    def promise(self) -> str:
+        return (
+            f"clip {self.norm:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for all that a "
+            f"client holds, against all who see its uploads, by every participation. {NOT_COVERED}"
+        )
+
+    def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
+        honest = np.flatnonzero(~ctx.malicious(uploads.owner))
+        place = torch.from_numpy(honest).to(uploads.delta.device)
+        own = noised(clipped(uploads.delta[place], self.norm), uploads.owner[honest], self.noise * self.norm, ctx)
+        ledger = Ledger.load(memory).add(uploads.owner[honest], np.ones(len(honest), dtype=np.int64))
+        most = np.array([ledger.count.max(initial=0)])
+        memory = ledger.save() | {"columns": self.charges(ONE, self.noise / 2, most, most + 1)}
+        return uploads.with_delta(uploads.delta.index_copy(0, place, own)), memory
+
+    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+        most = delivered.count[~ctx.malicious(delivered.owner)].max(initial=0, keepdims=True)
+        return self.charges(ONE, self.noise / 2, most, most + 1)
+
+    def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
+        return self.spent(np.ones(len(owner)), self.noise / 2, Ledger.load(memory).of(owner))

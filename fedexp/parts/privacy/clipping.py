@@ -1,0 +1,22 @@
+"""Rows made short enough to hide, and the noise that hides them. Legend: C rows, D entries of a row."""
+
+import numpy as np
+import torch
+
+from fedexp.maths.rows import distances_to
+from fedexp.simulation.context import Context
+
+
+def clipped(rows: torch.Tensor, clip: float) -> torch.Tensor:
+    """Every row `[C, D]` divided by max(1, norm / clip); the norm is that of all its entries, buffers included."""
+    factor = 1 / (distances_to(rows) / clip).clamp(min=1)
+    return rows * factor.to(rows.dtype)[:, None]
+
+
+def noised(rows: torch.Tensor, owner: np.ndarray, std: float, ctx: Context) -> torch.Tensor:
+    """The rows with Gaussian noise, each client's from a stream of its own."""
+    out = rows.clone()
+    for position, client in enumerate(owner.tolist()):
+        noise = ctx.rng("privacy", client).standard_normal(rows.shape[1], dtype=np.float32)
+        out[position] += std * torch.from_numpy(noise).to(out)
+    return out

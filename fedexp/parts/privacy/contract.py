@@ -1,0 +1,90 @@
+"""The contract of privacy: what engines do with single examples, what is done to uploads, and the ledger.
+
+Legend: C participants, N clients, D entries of a model.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+
+from fedexp.core.part import Part
+from fedexp.core.values import Columns, Memory, Uploads
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.local.contract import LocalRule
+from fedexp.parts.model.contract import Model
+
+if TYPE_CHECKING:
+    from fedexp.parts.privacy.ledger import Ledger
+    from fedexp.simulation.context import Context
+
+Sampling = Literal["rule", "poisson", "shuffled"]  # how a client's batches are drawn: as its rule says, or for privacy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Privacy(Part):
+    """What protects the clients' examples, and the ledger of what was guaranteed to whom. The base protects nothing.
+
+    Protection of examples happens while a client trains: `sampling`, `example_clip` and `example_noise` tell the
+    engines. Protection of clients happens to what they send: `protect`.
+    """
+
+    guarantees: ClassVar[bool] = False  # whether it promises anything that other parts may not undo
+    noises_mean: ClassVar[bool] = False  # whether its noise is right for a mean of the rows with equal shares alone
+
+    @property
+    def bound(self) -> float:
+        """Delta, the chance that the promise fails; 0 where nothing is promised."""
+        return 0.0
+
+    @property
+    def sampling(self) -> Sampling:
+        """How a client's batches are drawn."""
+        return "rule"
+
+    @property
+    def example_clip(self) -> float | None:
+        """The norm at which the engines clip each example's gradient; None: they need no gradient of single ones."""
+        return None
+
+    @property
+    def example_noise(self) -> float:
+        """Standard deviation of the noise on every coordinate of a batch's sum of clipped gradients."""
+        return 0.0
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        """Raises ConfigError where it cannot protect the training of such networks, and says why."""
+
+    def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "Privacy":
+        """The part with its noise worked out, once it is known how many examples each client holds, `sizes [N]`.
+
+        `rate` is the chance of a client to be asked in a round: 1 where the selector does not draw uniformly.
+
+        Raises:
+            ConfigError: there is no such noise, or nobody could train.
+        """
+        return self
+
+    def promise(self) -> str | None:
+        """What is guaranteed, to whom, and on which assumption, in one sentence; None where nothing is."""
+        return None
+
+    def terms(self) -> dict[str, float]:
+        """The numbers of the promise: `delta` and `noise_multiplier`; nothing where nothing is promised."""
+        return {}
+
+    def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: "Context") -> Memory:
+        """Enters in the ledger that these participants took so many steps."""
+        return memory
+
+    def foresee(self, asked: "Ledger", delivered: "Ledger", rounds: int, ctx: "Context") -> Columns:
+        """What its columns will say after so many rounds, in which clients were asked and delivered so often."""
+        return {}
+
+    def protect(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+        """What the aggregator may see of what arrived."""
+        return uploads, memory
+
+    def statement(self, owner: np.ndarray, memory: Memory, ctx: "Context") -> dict[str, np.ndarray]:
+        """What each of these clients has been charged so far, `[n]` by the name of a column of clients.csv."""
+        return {}

@@ -1,0 +1,101 @@
+"""DP-SGD (Abadi et al. 2016): each example's gradient clipped, their sum noised, before anything leaves a client.
+
+A client that takes part makes epochs * floor(n / B) steps (`local.steps` of them where that is set; none with n < B);
+each keeps its examples (epsilon, delta)-private against anyone who sees its uploads, the server included: one example
+more or less. Clients hold disjoint data, so that the federation's epsilon is its largest client's, not a sum.
+
+Batches are drawn by Poisson sampling with q = B / n, which is what the accountants assume, or `shuffled` into
+floor(n / B) of exactly B, where the same figures are the customary approximation.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from torch import nn
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import option
+from fedexp.core.values import Columns, Memory
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.local.contract import LocalRule
+from fedexp.parts.model.contract import Model
+from fedexp.parts.privacy.accounting import noise_multiplier_for
+from fedexp.parts.privacy.contract import Sampling
+from fedexp.parts.privacy.ledger import Ledger
+from fedexp.parts.privacy.settings import NOT_COVERED, Settings
+from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPSGD(Settings):
+    """Per-example clipping at `clip` and Gaussian noise of `noise_multiplier * clip` on every batch's sum.
+
+    Instead of the noise multiplier one may give `epsilon`: what nobody's may exceed who takes part in `rounds` rounds.
+    """
+
+    hides = "each example's gradient"
+
+    batches: Literal["poisson", "shuffled"] = "poisson"
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.batches
+
+    @property
+    def example_clip(self) -> float:
+        return self.norm
+
+    @property
+    def example_noise(self) -> float:
+        return self.noise * self.norm if self.noise else 0.0
+
+    def refuse(self, model: Model, facts: Facts) -> None:
+        for layer in model.network(facts).modules():
+            if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+                raise ConfigError(
+                    f"privacy=dp_sgd clips the gradient of each example, but model={option(model)} has batch "
+                    "normalisation, which mixes the examples of a batch; use model.norm=group"
+                )
+
+    def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "DPSGD":
+        steps = rule.whole_steps(sizes)
+        if not steps.any():
+            raise ConfigError(
+                f"privacy=dp_sgd drops partial batches, but no client has local.batch_size={rule.batch_size} examples "
+                f"(the largest has {sizes.max(initial=0)}); lower it or set it to full"
+            )
+        if self.epsilon is None:
+            return self
+        sigma = noise_multiplier_for(self.epsilon, self.bound, rates(rule, sizes), steps * self.rounds, self.accountant)
+        return replace(self, noise_multiplier=sigma, epsilon=None)
+
+    def promise(self) -> str:
+        assumption = (
+            "each example enters each batch by a coin of its own (Poisson sampling)"
+            if self.batches == "poisson"
+            else "Poisson sampling is assumed where batches are shuffled: customary, and no proof"
+        )
+        return (
+            f"clip {self.norm:g}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for one "
+            f"example more or less of a client, against all who see its uploads; {assumption}. {NOT_COVERED}"
+        )
+
+    def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:
+        ledger = Ledger.load(memory).add(owner, steps)
+        rate, now = rates(ctx.rule, ctx.sizes), ledger.of(np.arange(ctx.clients))
+        coming = now + ctx.rule.whole_steps(ctx.sizes)
+        return ledger.save() | {"columns": self.charges(rate, self.noise, now, coming)}
+
+    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+        steps = asked.count * ctx.rule.whole_steps(ctx.sizes[asked.owner])
+        return self.spend(asked.owner, steps, {}, ctx)["columns"]
+
+    def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
+        return self.spent(rates(ctx.rule, ctx.sizes[owner]), self.noise, Ledger.load(memory).of(owner))
+
+
+def rates(rule: LocalRule, sizes: np.ndarray) -> np.ndarray:
+    """The sampling rate q = B / n of clients with so many examples, 1 for full batches, 0 where no batch is whole."""
+    size = sizes if rule.batch_size == "full" else np.full(len(sizes), rule.batch_size)
+    return np.divide(size, sizes, out=np.zeros(len(sizes)), where=(sizes >= size) & (sizes > 0))

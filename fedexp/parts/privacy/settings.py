@@ -1,0 +1,77 @@
+"""What every promise needs to be told: there are no defaults for how private is private enough."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Positive, Range
+from fedexp.core.values import Columns
+from fedexp.parts.privacy.accounting import Accountant, epsilons, largest_epsilon
+from fedexp.parts.privacy.contract import Privacy
+
+NOT_COVERED = "Losses and test figures in this folder are the experimenter's and not covered"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Privacy):
+    """A clip, a delta, and a noise multiplier or the epsilon from which it is worked out for so many rounds."""
+
+    guarantees = True
+    hides: ClassVar[str] = "each update"  # what the clip bounds
+
+    clip: Annotated[float, Positive] | None = None
+    noise_multiplier: Annotated[float, Range(0)] | None = None
+    epsilon: Annotated[float, Positive] | None = None
+    delta: Annotated[float, Range(0, 1, low_open=True, high_open=True)] | None = None
+    rounds: Annotated[int, Range(1)] = 1
+    accountant: Accountant = "pld"
+
+    def check(self) -> None:
+        if self.clip is None:
+            raise ConfigError(
+                f"privacy.clip must be given, the norm at which {self.hides} is clipped, such as privacy.clip=1"
+            )
+        if self.delta is None:
+            raise ConfigError(
+                "privacy.delta must be given, well below 1 / number of those protected, such as privacy.delta=1e-5"
+            )
+        if (self.noise_multiplier is None) == (self.epsilon is None):
+            raise ConfigError(
+                "privacy.noise_multiplier (noise / clip) or privacy.epsilon (from which it is worked out): one must be "
+                f"given and the other null, got {'neither' if self.epsilon is None else 'both'}"
+            )
+
+    def terms(self) -> dict[str, float]:
+        return {"delta": self.bound, "noise_multiplier": self.noise}
+
+    def charges(self, rate: np.ndarray, noise: float, now: np.ndarray, coming: np.ndarray) -> Columns:
+        """The ledger's line of a round: the largest epsilon after `now [n]` releases, and after `coming [n]`."""
+        rdp, pld = (largest_epsilon(rate, noise, now, self.bound, accountant) for accountant in ("rdp", "pld"))
+        following = largest_epsilon(rate, noise, coming, self.bound, self.accountant)
+        epsilon: Columns = {"epsilon_rdp": rdp, "epsilon_pld": pld, "epsilon_next": following}
+        return epsilon | {"noise_multiplier": self.noise}
+
+    def spent(self, rate: np.ndarray, noise: float, count: np.ndarray) -> dict[str, np.ndarray]:
+        """What so many releases of each client have cost it, by the columns of clients.csv."""
+        rdp, pld = epsilons(rate, noise, count, self.bound)
+        return {"epsilon_rdp": rdp, "epsilon_pld": pld}
+
+    @property
+    def norm(self) -> float:
+        """The clip, given."""
+        assert self.clip is not None
+        return self.clip
+
+    @property
+    def bound(self) -> float:
+        """Delta, given."""
+        assert self.delta is not None
+        return self.delta
+
+    @property
+    def noise(self) -> float:
+        """The noise multiplier, given or worked out."""
+        assert self.noise_multiplier is not None
+        return self.noise_multiplier

@@ -1,0 +1,81 @@
+"""Active federated learning (Goetz et al. 2019, arXiv 1909.12641): clients with high valuations take part more often.
+
+The floor(alpha1 N) lowest valuations are left out; of the rest floor((1 - alpha3) M) clients are drawn one after
+another, without replacement, with p_k ~ exp(alpha2 v_k); the others come uniformly from all that are not drawn yet.
+v_k = l_k / sqrt(n_k), with l_k the client's loss: its mean (the selection thesis' text, small clients come first) or
+its sum (the paper: v_k = sqrt(n_k) times the mean loss, large ones do).
+
+Decisions and deviations: alpha2 multiplies (an inverse temperature). The losses are those of the received model, as
+the formula says; `last_epoch` takes the running loss of the last local epoch, as the thesis' text does. `pick=highest`
+draws nothing and takes the highest p, as the thesis' code does (ties: smallest ids). In the first round the initial
+model is evaluated on all clients; later only those who took part are refreshed. A loss that is not finite tells
+nothing: the valuation stays; a client that never had a finite one is left out first.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+
+from fedexp.core.part import Fraction, Range
+from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.parts.selector.contract import Selector
+from fedexp.parts.selector.ranking import highest, lowest, weighted_draw
+from fedexp.simulation.context import Context
+
+
+def draw(
+    valuation: np.ndarray, count: int, alphas: tuple[float, float, float], rng: np.random.Generator, pick: str = "drawn"
+) -> np.ndarray:
+    """Up to `count` clients, ascending, by the rule above; `valuation` is [N], NaN or -inf where nothing is known."""
+    clients, (alpha1, alpha2, alpha3) = len(valuation), alphas
+    count = min(count, clients)
+    known = np.where(np.isnan(valuation), -np.inf, valuation)
+    log_weight = alpha2 * np.where(np.isinf(known), 0.0, known) + np.where(np.isinf(known), -np.inf, 0.0)
+    log_weight[lowest(known, int(alpha1 * clients + 1e-9))] = -np.inf
+    wanted = int((1 - alpha3) * count + 1e-9)
+    if pick == "highest":
+        by_valuation = highest(log_weight, min(wanted, int((log_weight > -np.inf).sum())))
+    else:
+        by_valuation = weighted_draw(log_weight, wanted, rng)
+    rest = np.setdiff1d(np.arange(clients), by_valuation, assume_unique=True)
+    uniformly = rng.choice(rest, count - len(by_valuation), replace=False)
+    return np.sort(np.concatenate([by_valuation, uniformly]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AFL(Selector):
+    """`count` clients a round; remembers `valuation [N]`."""
+
+    reveals = "the losses of clients"
+    needs_one_model = "compares the clients' losses under one global model"
+
+    count: Annotated[int, Range(1)]
+    alpha1: Annotated[float, Fraction] = 0.75
+    alpha2: Annotated[float, Range(0)] = 0.01
+    alpha3: Annotated[float, Fraction] = 0.1
+    loss: Literal["mean", "sum"] = "mean"
+    valuation_at: Literal["received_model", "last_epoch"] = "received_model"
+    pick: Literal["drawn", "highest"] = "drawn"
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        if "valuation" not in memory:
+            everyone = np.arange(ctx.clients)
+            memory = {**memory, "valuation": torch.from_numpy(self._valued(ctx.losses(everyone), ctx.sizes))}
+        alphas = (self.alpha1, self.alpha2, self.alpha3)
+        return ctx.plan(draw(memory["valuation"].numpy(), self.count, alphas, ctx.rng("selector"), self.pick)), memory
+
+    def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
+        clients = uploads.where(uploads.owner >= 0)
+        losses = ctx.losses(clients.owner) if self.valuation_at == "received_model" else clients.loss_after
+        fresh = self._valued(losses, clients.examples)
+        known = np.isfinite(fresh)
+        valuation = memory["valuation"].clone()
+        valuation[clients.owner[known]] = torch.from_numpy(fresh[known])
+        return {**memory, "valuation": valuation}
+
+    def _valued(self, losses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        root = np.sqrt(np.maximum(sizes, 1))
+        valued = losses / root if self.loss == "mean" else losses * root
+        return np.where(np.isfinite(valued), valued, np.nan)

@@ -1,0 +1,34 @@
+"""The contract of selectors: who takes part in a round, and what is learnt from what came back."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fedexp.core.part import Part
+from fedexp.core.values import Memory, Plan, Uploads
+
+if TYPE_CHECKING:
+    from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selector(Part):
+    """Who takes part in a round."""
+
+    needs_validation = False
+    needs_fleet = False
+    foreseeable = False  # whether the seed alone, the fleet's machines included, tells who is asked in which round
+    reveals = ""  # what it learns of single clients beside what they upload, in words
+    averages_models = False  # whether it looks at averages of the global and the clients' models
+    needs_one_model = ""  # what it does that asks for one model of all clients, in words
+
+    def rate(self, clients: int) -> float:
+        """The chance of each of so many clients to be asked in a round, if that is one number; 1 where it is not."""
+        return 1.0
+
+    def choose(self, memory: Memory, ctx: "Context") -> tuple[Plan, Memory]:
+        """The participants of this round, in the order of their uploads, and what each trains on."""
+        raise NotImplementedError
+
+    def observe(self, uploads: Uploads, memory: Memory, ctx: "Context") -> Memory:
+        """Learns from what came back. The uploads may hold rows that are not finite."""
+        return memory

@@ -1,0 +1,74 @@
+"""The greedy that fills a round before its deadline: FedCS and HybridFL differ in what they minimise alone.
+
+Source: FedCS (Nishio & Yonetani 2019, arXiv 1804.08333, algorithm 2), with the corrections of the selection thesis'
+text: T_inc is an increment, every candidate is tried (a rejected one does not end the loop), the limit is strict, and
+Theta, the time of the uploads, excludes distribution (`counting_distribution`: what a candidate would still have to
+wait is reckoned from a Theta with it, as in the thesis' code).
+Legend: n candidates, K classes.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fedexp.core.client_resources import Resources
+
+Dispersion = Callable[[np.ndarray], np.ndarray]  # class counts [n, K] to how uneven each row is [n]
+
+
+def increments(resources: Resources, distribution_s: float, elapsed_s: float) -> np.ndarray:
+    """T_inc(S, k) = T_d(S + k) - T_d(S) + t_UL_k + max(0, t_UD_k - Theta), of every candidate [n]."""
+    waiting = np.maximum(0.0, resources.update_s - elapsed_s)
+    return np.maximum(resources.download_s - distribution_s, 0.0) + resources.upload_s + waiting
+
+
+def fill_round(
+    resources: Resources,
+    round_s: float,
+    counts: np.ndarray | None = None,
+    dispersion: Dispersion | None = None,
+    *,
+    counting_distribution: bool = False,
+) -> np.ndarray:
+    """Positions of the accepted candidates in the order of acceptance, which is the order of upload.
+
+    In turn the candidate with the smallest T_inc, times `dispersion(counts[chosen].sum() + counts[k])` where one is
+    given, is tried; ties go to the smaller T_inc, then to the smaller position. It is accepted if the round then still
+    ends before `round_s`. Who does not fit once never fits again, because both times only grow.
+    """
+    left, chosen = np.arange(len(resources.bandwidth)), []
+    distribution_s, elapsed_s = 0.0, 0.0
+    held = 0 if counts is None else np.zeros(counts.shape[1], dtype=np.int64)
+    while True:
+        now = resources.where(left)
+        arrival = np.maximum(elapsed_s, now.update_s) + now.upload_s
+        fits = resources.overhead_s + np.maximum(distribution_s, now.download_s) + arrival < round_s
+        left, now, arrival = left[fits], now.where(fits), arrival[fits]
+        if not len(left):
+            return np.array(chosen, dtype=np.int64)
+        begun = elapsed_s + distribution_s if counting_distribution else elapsed_s
+        cost = increment = increments(now, distribution_s, begun)
+        if counts is not None and dispersion is not None:
+            cost = increment * dispersion(held + counts[left])
+        best = _smallest(cost, increment)
+        chosen.append(int(left[best]))
+        held = held if counts is None else held + counts[left[best]]
+        distribution_s, elapsed_s = max(distribution_s, float(now.download_s[best])), float(arrival[best])
+        left = np.delete(left, best)
+
+
+def _smallest(cost: np.ndarray, increment: np.ndarray) -> int:
+    ties = np.flatnonzero(cost == cost.min())
+    return int(ties[np.argmin(increment[ties])])
+
+
+def variance_over_mean(counts: np.ndarray) -> np.ndarray:
+    """Variance over mean of each row of class counts `[n, K]`, 0 for a row of zeros; small clients are favoured."""
+    mean = counts.mean(axis=1)
+    return np.divide(counts.var(axis=1), mean, out=np.zeros_like(mean), where=mean > 0)
+
+
+def std_over_mean(counts: np.ndarray) -> np.ndarray:
+    """Standard deviation over mean of each row, the coefficient of variation, 0 for a row of zeros."""
+    mean = counts.mean(axis=1)
+    return np.divide(counts.std(axis=1), mean, out=np.zeros_like(mean), where=mean > 0)

@@ -1,0 +1,52 @@
+"""FedCS (Nishio & Yonetani 2019, arXiv 1804.08333): as many clients as can upload before the deadline.
+
+Some random candidates report their resources of the round; the greedy of `deadline.py` picks among them. T_cs and
+T_agg are the fleet's `overhead_s`, 0 by default as in the paper's experiments.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from fedexp.core.client_resources import Resources
+from fedexp.core.part import Positive, Range
+from fedexp.core.values import Memory, Plan
+from fedexp.parts.selector.contract import Selector
+from fedexp.parts.selector.deadline import fill_round
+from fedexp.parts.selector.random import sample_clients
+from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class FedCS(Selector):
+    """`candidates` are asked; the round may take `round_s` simulated seconds."""
+
+    candidates: Annotated[int, Range(1)]
+    round_s: Annotated[float, Positive] = 180.0
+
+    needs_fleet = True
+    foreseeable = True
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        candidates = sample_clients(ctx.clients, self.candidates, ctx.rng("selector"))
+        resources = ctx.resources(candidates)
+        round_s, memory = self.deadline(resources, memory)
+        chosen = self.fill(candidates, resources, round_s, ctx)
+        plan, columns = self.complete(candidates, resources, chosen, ctx)
+        columns = {"deadline_s": round_s, "candidates": len(candidates), **columns}
+        return Plan(plan.owner, plan.shards, None, round_s), {**memory, "columns": columns}
+
+    def deadline(self, resources: Resources, memory: Memory) -> tuple[float, Memory]:
+        """How many simulated seconds this round may take."""
+        return self.round_s, memory
+
+    def fill(self, candidates: np.ndarray, resources: Resources, round_s: float, ctx: Context) -> np.ndarray:
+        """Positions of the candidates that take part, in the order of their uploads."""
+        return fill_round(resources, round_s)
+
+    def complete(
+        self, candidates: np.ndarray, resources: Resources, chosen: np.ndarray, ctx: Context
+    ) -> tuple[Plan, dict[str, float]]:
+        """The plan of the chosen ones, and what else there is to record."""
+        return ctx.plan(candidates[chosen]), {}

@@ -1,0 +1,54 @@
+"""GreedyFed (Singhal, Pandey & Popovski 2023, arXiv 2312.09108, algorithm 4): the largest mean Shapley values.
+
+First every client takes part once: ceil(N / M) rounds of M clients in one random order, the last block completed with
+random earlier clients. Then the M clients with the largest mean Shapley value so far take part (the mean over a
+client's own participations, algorithm 4 line 14, not equation 4.6 of the selection thesis).
+A client whose first upload was lost has no mean yet and comes before all others.
+Deviations: ties go to the smallest id, not to a random client. `opening=published` is what the published code does
+instead: blocks in the order of the client numbers, floor(N / M) of them and one more round, the leftover clients
+completed with random earlier ones (all random when M divides N).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fedexp.core.values import Memory, Plan
+from fedexp.parts.selector.contributions import ShapleySelector, means_and_counts
+from fedexp.parts.selector.ranking import highest
+from fedexp.simulation.context import Context
+
+
+def opening_rounds(clients: int, count: int) -> int:
+    """How many rounds it takes until every client took part once."""
+    return -(-clients // count)
+
+
+def opening_order(ctx: Context) -> np.ndarray:
+    """The random order `[N]` in which clients have their first turn."""
+    return ctx.run_rng("selector", "order").permutation(ctx.clients)
+
+
+def complete(turn: np.ndarray, earlier: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """The clients of a turn, ascending, made up to `count` with random earlier ones."""
+    missing = min(count - len(turn), len(earlier))
+    return np.sort(np.concatenate([turn, rng.choice(earlier, missing, replace=False)]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GreedyFed(ShapleySelector):
+    """`count` clients a round."""
+
+    opening: Literal["shuffled", "published"] = "shuffled"
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        clients, begun = ctx.clients, (ctx.round - 1) * self.count
+        shuffled = self.opening == "shuffled"
+        last = opening_rounds(clients, self.count) if shuffled else clients // self.count + 1
+        if ctx.round > last:
+            mean, count = means_and_counts(memory, clients)
+            return ctx.plan(highest(np.where(count > 0, mean, np.inf), self.count)), memory
+        order = opening_order(ctx) if shuffled else np.arange(clients)
+        turn, rng = order[begun : begun + self.count], ctx.rng("selector", "completion")
+        return ctx.plan(complete(turn, order[:begun], self.count, rng)), memory

@@ -1,0 +1,71 @@
+"""HybridFL (Yoshida et al. 2020, arXiv 1905.07210): FedCS, balanced classes and some data on the server.
+
+As in algorithms 7 and 8 of the selection thesis: the greedy minimises T_inc times the unevenness of the class counts of
+the chosen and the candidate together. While the chosen train, candidates that permit it (each with probability
+`upload_permission`) and are not chosen send examples, class by class, until the first chosen client has trained; the
+server trains on them like one more participant of |D_UL| examples, in no time. With nobody chosen, or nothing sent,
+there is no such row.
+
+Decisions: `variance_over_mean` has no square root in text and code of the thesis; an example is as large as it is
+stored, plus 8 bytes for its label. Two readings of the thesis' code are options: `upload_until=first_candidate` (the
+first of all candidates to have trained, chosen or not) and `waiting=after_distribution` (see `deadline.py`).
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+
+from fedexp.core.client_resources import Resources
+from fedexp.core.part import Fraction
+from fedexp.core.values import SERVER, Plan
+from fedexp.parts.selector.data_upload import uploaded
+from fedexp.parts.selector.deadline import fill_round, std_over_mean, variance_over_mean
+from fedexp.parts.selector.fedcs import FedCS
+from fedexp.simulation.context import Context
+
+DISPERSIONS = {"variance_over_mean": variance_over_mean, "std_over_mean": std_over_mean}
+LABEL_BYTES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridFL(FedCS):
+    """FedCS with class balance and data upload; `permission` says how often the uploaders are drawn."""
+
+    reveals = "how many examples of each class a client holds, and examples themselves"
+    needs_one_model = "has the server train the global model on examples of all clients"
+
+    cv: Literal["variance_over_mean", "std_over_mean"] = "variance_over_mean"
+    upload_permission: Annotated[float, Fraction] = 0.01
+    permission: Literal["once", "each_round"] = "once"
+    upload_until: Literal["first_chosen", "first_candidate"] = "first_chosen"
+    waiting: Literal["uploads", "after_distribution"] = "uploads"
+
+    def fill(self, candidates: np.ndarray, resources: Resources, round_s: float, ctx: Context) -> np.ndarray:
+        counting = self.waiting == "after_distribution"
+        counts = ctx.class_counts(candidates)
+        return fill_round(resources, round_s, counts, DISPERSIONS[self.cv], counting_distribution=counting)
+
+    def complete(
+        self, candidates: np.ndarray, resources: Resources, chosen: np.ndarray, ctx: Context
+    ) -> tuple[Plan, dict[str, float]]:
+        plan = ctx.plan(candidates[chosen])
+        sent = self._sent(candidates, resources, chosen, ctx)
+        if len(sent):
+            plan = Plan(np.append(plan.owner, SERVER), (*plan.shards, sent))
+        megabytes = len(sent) * (ctx.example_bytes + LABEL_BYTES) / 1e6
+        return plan, {"uploaded_examples": len(sent), "uploaded_mb": megabytes}
+
+    def _sent(self, candidates: np.ndarray, resources: Resources, chosen: np.ndarray, ctx: Context) -> np.ndarray:
+        draws = ctx.client_run_draws if self.permission == "once" else ctx.client_draws
+        permits = draws("upload_permission", owner=candidates)[:, 0] < self.upload_permission
+        permits[chosen] = False
+        if not len(chosen) or not permits.any():
+            return np.zeros(0, dtype=np.int64)
+        shards = list(ctx.plan(candidates[permits]).shards)
+        deadline_s = float(
+            (resources.update_s[chosen] if self.upload_until == "first_chosen" else resources.update_s).min()
+        )
+        bits = 8.0 * (ctx.example_bytes + LABEL_BYTES)
+        labels = [ctx.labels(shard) for shard in shards]
+        return uploaded(shards, labels, resources.bandwidth[permits], bits, deadline_s)

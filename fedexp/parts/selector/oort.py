@@ -1,0 +1,116 @@
+"""Oort (Lai et al. 2021, OSDI, arXiv 2010.06081, algorithm 1): utility of a client's data times its speed.
+
+Statistical utility of a client that took part: n_k sqrt(mean squared loss), capped at its `cap` quantile, plus
+sqrt(0.1 ln R / L_k) for a last participation in round L_k; times (T / t_k)^alpha where its round takes t_k > T seconds.
+Most places go to clients drawn in proportion to utility among those above `cutoff` times the last place's utility; a
+share, which starts at `exploration` and decays, goes to clients never seen, in proportion to their speed.
+
+Deviations: the losses are the received model's on the client's data, not those of its training steps; T is a quantile
+of the known durations, as in the authors' code, and the pacer raises it by `pacer_step` when the utility of the last
+`window` rounds is below that of the `window` before, and then waits for a new window; nobody is blacklisted for having
+taken part often; of more than 50,000 unseen clients a uniform draw of so many is looked at. Without a simulated fleet
+there are no durations and speeds.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+import torch
+
+from fedexp.core.part import Fraction, Positive, Range
+from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.parts.selector.contract import Selector
+from fedexp.parts.selector.ranking import weighted_draw
+from fedexp.simulation.context import Context
+
+ASKED_AT_MOST = 50_000  # clients never seen whose speed is looked up in a round
+
+
+def utilities(statistical: np.ndarray, last: np.ndarray, number: int, slowdown: np.ndarray, cap: float) -> np.ndarray:
+    """Utilities [n] of clients last seen in rounds `last`, in round `number`; `slowdown` is (T / t)^alpha or 1."""
+    capped = np.minimum(statistical, np.quantile(statistical, cap))
+    return (capped + np.sqrt(0.1 * np.log(number) / last)) * slowdown
+
+
+def exploit(utility: np.ndarray, count: int, cutoff: float, rng: np.random.Generator) -> np.ndarray:
+    """Positions drawn in proportion to utility, among those of at least `cutoff` times the count-th best."""
+    if count >= len(utility) or count == 0:
+        return np.arange(min(count, len(utility)))
+    edge = cutoff * np.partition(utility, -count)[-count]
+    with np.errstate(divide="ignore"):
+        return weighted_draw(np.where(utility >= edge, np.log(utility), -np.inf), count, rng)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Oort(Selector):
+    """`count` clients a round; remembers `statistical`, `last` and `duration` [N], the pacer's history and quantile."""
+
+    reveals = "the losses of clients"
+    needs_one_model = "compares the clients' losses under one global model"
+
+    count: Annotated[int, Range(1)]
+    exploration: Annotated[float, Fraction] = 0.9
+    exploration_decay: Annotated[float, Fraction] = 0.98
+    exploration_least: Annotated[float, Fraction] = 0.2
+    alpha: Annotated[float, Range(0)] = 2.0
+    cap: Annotated[float, Fraction] = 0.95
+    cutoff: Annotated[float, Fraction] = 0.95
+    preferred: Annotated[float, Fraction] = 0.3
+    pacer_step: Annotated[float, Fraction] = 0.05
+    window: Annotated[int, Positive] = 20
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        memory = memory or self._beginning(ctx)
+        rng, count = ctx.rng("selector"), min(self.count, ctx.clients)
+        seen = memory["last"].numpy() > 0
+        explored, fresh = np.flatnonzero(seen), np.flatnonzero(~seen)
+        share = max(self.exploration * self.exploration_decay ** (ctx.round - 1), self.exploration_least)
+        exploring = min(len(fresh), max(int(share * count + 0.5), count - len(explored)))
+        chosen = explored[exploit(self._utility(memory, explored, ctx), count - exploring, self.cutoff, rng)]
+        if len(fresh) > ASKED_AT_MOST:
+            fresh = np.sort(rng.choice(fresh, ASKED_AT_MOST, replace=False, shuffle=False))
+        chosen = np.concatenate([chosen, fresh[weighted_draw(self._log_speed(fresh, ctx), exploring, rng)]])
+        rest = np.setdiff1d(np.arange(ctx.clients), chosen, assume_unique=True) if len(chosen) < count else chosen[:0]
+        filling = rng.choice(rest, count - len(chosen), replace=False)
+        return ctx.plan(np.sort(np.concatenate([chosen, filling]))), memory
+
+    def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
+        clients = uploads.where(uploads.owner >= 0)
+        held = {name: memory[name].clone() for name in ("statistical", "last", "duration")}
+        fresh = clients.examples * np.sqrt(ctx.losses(clients.owner, power=2))
+        known = np.isfinite(fresh)
+        held["statistical"][clients.owner[known]] = torch.from_numpy(fresh[known])
+        held["last"][clients.owner] = ctx.round
+        if ctx.simulates:
+            now = ctx.resources(clients.owner)
+            held["duration"][clients.owner] = torch.from_numpy(now.update_s + now.upload_s)
+        return {**memory, **held, **self._paced(memory, float(fresh[known].sum()))}
+
+    def _paced(self, memory: Memory, gained: float) -> Memory:
+        """The history of utilities, at most two windows long, and the quantile of durations that is preferred."""
+        history, preferred = (*memory["history"], gained)[-2 * self.window :], memory["preferred"]
+        if len(history) == 2 * self.window and sum(history[: self.window]) > sum(history[self.window :]):
+            history, preferred = history[self.window :], min(1.0, preferred + self.pacer_step)
+        return {"history": history, "preferred": preferred}
+
+    def _beginning(self, ctx: Context) -> Memory:
+        zeros = torch.zeros(ctx.clients, dtype=torch.float64)
+        last = torch.zeros(ctx.clients, dtype=torch.int64)
+        return {"statistical": zeros, "last": last, "duration": zeros, "history": (), "preferred": self.preferred}
+
+    def _utility(self, memory: Memory, explored: np.ndarray, ctx: Context) -> np.ndarray:
+        if not len(explored):
+            return np.zeros(0)
+        slowdown = np.ones(len(explored))
+        if ctx.simulates:
+            duration = memory["duration"].numpy()[explored]
+            slowdown = np.minimum(1.0, np.quantile(duration, memory["preferred"]) / duration) ** self.alpha
+        statistical, last = (memory[name].numpy()[explored] for name in ("statistical", "last"))
+        return utilities(statistical, last, ctx.round, slowdown, self.cap)
+
+    def _log_speed(self, fresh: np.ndarray, ctx: Context) -> np.ndarray:
+        if not ctx.simulates:
+            return np.zeros(len(fresh))
+        now = ctx.resources(fresh)
+        return -np.log(now.update_s + now.upload_s)

@@ -1,0 +1,59 @@
+"""Power-of-choice (Cho, Wang & Joshi 2020, arXiv 2010.01243): the highest losses among some candidates.
+
+d candidates are drawn one after another, without replacement, in proportion to their examples; of these the M with the
+highest loss take part. `losses=current` evaluates the global model on the candidates' data (the paper's pow-d),
+`losses=last_seen` uses what each client last reported, infinite at first (rpow-d). Deviation: the paper's rpow-d
+averages the losses of a client's last local steps; here it is the received model's running loss of its first local
+epoch. A loss that is not finite counts as the lowest.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Range
+from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.parts.selector.contract import Selector
+from fedexp.parts.selector.ranking import highest, weighted_draw
+from fedexp.simulation.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerOfChoice(Selector):
+    """`count` of `candidates` clients (null: twice as many) a round; with `last_seen` remembers `loss [N]`."""
+
+    reveals = "the losses of clients"
+    needs_one_model = "compares the clients' losses under one global model"
+
+    count: Annotated[int, Range(1)]
+    candidates: Annotated[int, Range(1)] | None = None
+    losses: Literal["current", "last_seen"] = "current"
+
+    def check(self) -> None:
+        if self.candidates is not None and self.candidates < self.count:
+            raise ConfigError(
+                f"PowerOfChoice.candidates must be at least count={self.count}, got {self.candidates}; with fewer "
+                "there is no choice"
+            )
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        with np.errstate(divide="ignore"):
+            candidates = weighted_draw(np.log(ctx.sizes), self.candidates or 2 * self.count, ctx.rng("selector"))
+        if self.losses == "current":
+            losses = np.nan_to_num(ctx.losses(candidates), nan=-np.inf, posinf=-np.inf)
+        else:
+            losses = self._seen(memory, ctx)[candidates]
+        return ctx.plan(candidates[highest(losses, self.count)]), memory
+
+    def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
+        if self.losses == "current":
+            return memory
+        clients, seen = uploads.where(uploads.owner >= 0), self._seen(memory, ctx).copy()
+        seen[clients.owner] = np.nan_to_num(clients.loss_before, nan=-np.inf, posinf=-np.inf)
+        return {**memory, "loss": torch.from_numpy(seen)}
+
+    def _seen(self, memory: Memory, ctx: Context) -> np.ndarray:
+        return memory["loss"].numpy() if "loss" in memory else np.full(ctx.clients, np.inf)

@@ -1,0 +1,53 @@
+"""Uniform random selection without replacement (McMahan et al. 2017, algorithm 1): m = max(C*K, 1) clients a round.
+
+C*K is rounded up, as the selection thesis' code does; with more places than clients all take part.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Range
+from fedexp.core.values import Memory, Plan
+from fedexp.parts.selector.contract import Selector
+from fedexp.simulation.context import Context
+
+
+def sample_clients(clients: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """`count` distinct clients of `clients`, ascending; all of them where there are no more. O(count) work."""
+    if count >= clients:
+        return np.arange(clients)
+    return np.sort(rng.choice(clients, count, replace=False, shuffle=False))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Random(Selector):
+    """A new uniform draw each round, of a `count` of clients or of a `fraction` of them."""
+
+    foreseeable = True
+
+    count: Annotated[int, Range(1)] | None = None
+    fraction: Annotated[float, Range(0, 1, low_open=True)] | None = None
+
+    def check(self) -> None:
+        if (self.count is None) == (self.fraction is None):
+            raise ConfigError(
+                "Random.count and fraction: one must be given and the other null, got "
+                + ("neither" if self.count is None else f"count={self.count} and fraction={self.fraction:g}")
+            )
+
+    def asked(self, clients: int) -> int:
+        """How many of so many clients are asked."""
+        if self.count is not None:
+            return min(self.count, clients)
+        assert self.fraction is not None
+        return max(1, math.ceil(self.fraction * clients - 1e-9))
+
+    def rate(self, clients: int) -> float:
+        return self.asked(clients) / clients
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        return ctx.plan(sample_clients(ctx.clients, self.asked(ctx.clients), ctx.rng("selector"))), memory

@@ -1,0 +1,43 @@
+"""Upper confidence bounds on Shapley values (as in the code of GreedyFed): SV_k + beta sqrt(ln(t + 1) / N_k).
+
+t counts rounds from 0, N_k the client's participations; a client that never took part comes first (N_k = 0 gives
+infinity), in the random order in which GreedyFed opens; places that are left go to the highest bounds. The selection
+thesis drops beta (beta = 1) and writes ln t (`logarithm=t`); beta = 0 is GreedyFed after the opening.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+
+from fedexp.core.part import Range
+from fedexp.core.values import Memory, Plan
+from fedexp.parts.selector.contributions import ShapleySelector, means_and_counts
+from fedexp.parts.selector.greedyfed import opening_order
+from fedexp.parts.selector.ranking import highest
+from fedexp.simulation.context import Context
+
+
+def upper_bounds(mean: np.ndarray, count: np.ndarray, logarithm: float, beta: float) -> np.ndarray:
+    """The scores [N]; infinite where `count` is 0."""
+    width = np.full(len(mean), np.inf)
+    np.divide(logarithm, count, out=width, where=count > 0)
+    return mean + beta * np.sqrt(width) if beta else np.where(count > 0, mean, np.inf)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UCB(ShapleySelector):
+    """`count` clients a round, `beta` wide."""
+
+    beta: Annotated[float, Range(0)] = 0.01
+    logarithm: Literal["t_plus_1", "t"] = "t_plus_1"
+
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
+        elapsed, begun = ctx.round - 1, (ctx.round - 1) * self.count
+        mean, count = means_and_counts(memory, ctx.clients)
+        number = max(elapsed + (self.logarithm == "t_plus_1"), 1)  # a logarithm of 0 would outbid everything
+        bounds = upper_bounds(mean, count, float(np.log(number)), self.beta)
+        turn = opening_order(ctx)[begun : begun + self.count] if begun < ctx.clients else np.zeros(0, np.int64)
+        bounds[turn] = -np.inf
+        others = highest(bounds, min(self.count, ctx.clients) - len(turn))
+        return ctx.plan(np.sort(np.concatenate([turn, others]))), memory

@@ -1,0 +1,40 @@
+"""FedAdam (Reddi et al. 2021, algorithm 2): Adam on the server's pseudo-gradient.
+
+m <- b1 m + (1 - b1) d, v <- b2 v + (1 - b2) d^2, w <- w + lr m / (sqrt(v) + tau); no bias correction and
+v_0 = tau^2, as in the paper. Buffers take the proposal's values.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+
+from fedexp.core.part import Positive, Range
+from fedexp.core.values import Memory, Weights
+from fedexp.parts.server_optimizer.contract import ServerOptimizer
+from fedexp.parts.server_optimizer.momentum import moved, pseudo_gradient
+
+Beta = Annotated[float, Range(0, 1, high_open=True)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adam(ServerOptimizer):
+    """Adaptive server steps."""
+
+    needs_layout = True
+
+    lr: Annotated[float, Positive] = 0.1
+    beta1: Beta = 0.9
+    beta2: Beta = 0.99
+    tau: Annotated[float, Positive] = 1e-3
+
+    def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
+        delta = pseudo_gradient(weights, proposal)
+        mean = memory.get("mean", torch.zeros_like(delta)).lerp(delta, 1 - self.beta1)
+        square = self.second_moment(memory.get("square", torch.full_like(delta, self.tau**2)), delta.square())
+        step = self.lr * mean / (square.sqrt() + self.tau)
+        return moved(weights, proposal, step), {"mean": mean, "square": square}
+
+    def second_moment(self, square: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+        """Exponential moving average of the squares."""
+        return square.lerp(new, 1 - self.beta2)

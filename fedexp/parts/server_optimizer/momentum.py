@@ -1,0 +1,40 @@
+"""FedAvgM (Hsu, Qi & Brown 2019): heavy-ball momentum on the server's pseudo-gradient.
+
+v <- beta v + (proposal - w), w <- w + lr v, on the trainable entries; buffers take the proposal's values.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+
+from fedexp.core.part import Positive, Range
+from fedexp.core.values import Memory, Weights
+from fedexp.parts.server_optimizer.contract import ServerOptimizer
+
+
+def moved(weights: Weights, proposal: Weights, step: torch.Tensor) -> Weights:
+    """The model after a step `[P]` of its trainable entries, with the proposal's buffers."""
+    parameters = weights.layout.parameters
+    flat = torch.cat([weights.flat[:parameters] + step, proposal.flat[parameters:]])
+    return Weights(flat, weights.layout)
+
+
+def pseudo_gradient(weights: Weights, proposal: Weights) -> torch.Tensor:
+    """What the round asks of the trainable entries: proposal - w, `[P]`."""
+    return (proposal.flat - weights.flat)[: weights.layout.parameters]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Momentum(ServerOptimizer):
+    """Server momentum."""
+
+    needs_layout = True
+
+    lr: Annotated[float, Positive] = 1.0
+    beta: Annotated[float, Range(0, 1, high_open=True)] = 0.9
+
+    def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
+        delta = pseudo_gradient(weights, proposal)
+        velocity = self.beta * memory.get("velocity", torch.zeros_like(delta)) + delta
+        return moved(weights, proposal, self.lr * velocity), {"velocity": velocity}

@@ -1,0 +1,19 @@
+"""The contract of stops: when a run ends before its last round."""
+
+from dataclasses import dataclass
+
+from fedexp.core.part import Part
+from fedexp.core.values import Columns, Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop(Part):
+    """When a run ends before its last round. The base never says so."""
+
+    needs_validation = False
+    needs_clock = False
+    needs_privacy = False
+
+    def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
+        """A reason to stop after this round, or None, given the round's line of metrics.csv less the test data."""
+        return None, memory

@@ -1,0 +1,30 @@
+"""Ends a run while the privacy budget still holds: before the round that could overdraw somebody's."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Positive
+from fedexp.core.values import Columns, Memory
+from fedexp.parts.stop.contract import Stop
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacyBudget(Stop):
+    """A largest epsilon, by the accountant that the privacy names, whoever takes part in the next round."""
+
+    epsilon: Annotated[float, Positive] | None = None
+
+    needs_privacy = True
+
+    def check(self) -> None:
+        if self.epsilon is None:
+            raise ConfigError("stop.epsilon must be given where privacy.epsilon is not, such as stop.epsilon=3")
+
+    def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
+        following = row["privacy.epsilon_next"]
+        assert following is not None
+        assert self.epsilon is not None
+        if following <= self.epsilon:
+            return None, memory
+        return f"one more round could cost epsilon {following:.4g}, more than the budget of {self.epsilon:g}", memory

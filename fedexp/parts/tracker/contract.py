@@ -1,0 +1,83 @@
+"""The contract of trackers: a run's parameters, metrics and files, sent elsewhere while it lasts.
+
+`metrics.csv` is what is sent, by a process of its own (`sender`), which may fail, hang or die without harm.
+`tracker.json` remembers what has arrived; whatever is missing at the end goes when the run is resumed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Part, Positive
+from fedexp.parts.tracker.courier import Courier, Messenger
+from fedexp.parts.tracker.lines import Line, flat, parameters, text
+from fedexp.parts.tracker.memo import Memo
+
+LONGEST_TAG = 5000
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the sender must know of a run beside its folder: parameters by dotted name, and tags."""
+
+    folder: Path
+    parameters: dict[str, Any] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+class Receiver:
+    """The open connection to wherever a tracker sends. Whatever it raises is tried again on a new one."""
+
+    def begin(self) -> Memo:
+        """Finds the run or makes it; the memo says which it is, and the last round that has certainly arrived."""
+        raise NotImplementedError
+
+    def send(self, lines: Sequence[Line]) -> None:
+        """Sends some rounds; on return they have arrived."""
+        raise NotImplementedError
+
+    def finish(self, status: str, summary: Line | None, files: Sequence[Path]) -> None:
+        """Sends what a run leaves at its end; `summary` and `files` only if they have not arrived before."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tracker(Part):
+    """Sends nothing."""
+
+    def refuse(self) -> None:
+        """Raises ConfigError where the tracker's package is not installed."""
+
+    def follow(self, folder: Path, config: dict[str, Any], facts: Callable[[], dict[str, Any]]) -> Courier:
+        """Begins to send what the run leaves in its folder; asks for the `facts` only if they are sent, as tags."""
+        return Courier()
+
+    def open(self, order: Order, known: Memo) -> Receiver:
+        """The connection, for what is known of the run; called in the sender, whose environment is its own."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sending(Tracker):
+    """What all trackers have in common that send something."""
+
+    package = ""
+
+    patience_s: Annotated[float, Positive] = 10.0
+
+    def refuse(self) -> None:
+        if find_spec(self.package) is None:
+            raise ConfigError(f"tracker={self.package} needs {self.package}; pip install 'fedexp[{self.package}]'")
+
+    def follow(self, folder: Path, config: dict[str, Any], facts: Callable[[], dict[str, Any]]) -> Courier:
+        target = f"{type(self).__module__}.{type(self).__qualname__}"
+        order = {
+            "tracker": {"_target_": target, **asdict(self)},
+            "folder": str(folder.absolute()),
+            "parameters": parameters(config),
+            "tags": {name: text(value, LONGEST_TAG) for name, value in flat(facts()).items()},
+        }
+        return Messenger(self.package, folder, order, self.patience_s)

@@ -1,0 +1,123 @@
+"""The run's side of a tracker: it starts the sender, hears what it says, and says at the end what is missing."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fedexp.core.exits import full_error
+from fedexp.core.files import shown
+from fedexp.parts.tracker import lines, memo
+
+log = logging.getLogger(__name__)
+
+
+class Courier:
+    """Nobody: where nothing is sent."""
+
+    def listen(self) -> None:
+        """Logs what the sender has said since; never waits."""
+
+    def close(self, error: type[BaseException] | None) -> None:
+        """Tells the sender by what the run ended, if not well, and gives it a while to finish."""
+
+
+class Messenger(Courier):
+    """A sender at work on a folder. No fault of it is an error of the run."""
+
+    def __init__(self, name: str, folder: Path, order: dict[str, Any], patience_s: float) -> None:
+        self.name, self.folder, self.patience_s = name, folder, patience_s
+        self.heard = b""
+        self.process: subprocess.Popen[bytes] | None = None
+        try:
+            self.process = _start(json.dumps(order, default=str))
+        except OSError as error:
+            log.warning("%s: cannot be started: %s", name, error)
+
+    def listen(self) -> None:
+        if self.process is None:
+            return
+        assert self.process.stdout is not None
+        while piece := self.process.stdout.read(65536):
+            self.heard += piece
+        *said, self.heard = self.heard.split(b"\n")
+        for line in said:
+            log.info("%s: %s", self.name, line.decode(errors="replace"))
+
+    def close(self, error: type[BaseException] | None) -> None:
+        try:
+            self._dismiss(status(error))
+        finally:
+            self._end()
+        self._account()
+
+    def _dismiss(self, word: str) -> None:
+        """Waits until all is sent or patience is over, whichever comes first."""
+        if self.process is None:
+            return
+        assert self.process.stdin is not None
+        with suppress(OSError):
+            self.process.stdin.write(f"{word}\n".encode())
+        deadline = time.monotonic() + self.patience_s
+        while self.process.poll() is None:
+            if time.monotonic() > deadline:
+                log.info("%s: no answer within tracker.patience_s=%g", self.name, self.patience_s)
+                break
+            time.sleep(0.02)
+        self.listen()
+
+    def _end(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            for pipe in (self.process.stdin, self.process.stdout):
+                assert pipe is not None
+                with suppress(OSError):
+                    pipe.close()
+
+    def _account(self) -> None:
+        """Says what has not arrived."""
+        known = memo.load(self.folder, self.name)
+        left = [line.round for line in lines.after(self.folder / "metrics.csv", known.round)[0]]
+        missing = [f"rounds {left[0]} to {left[-1]}"] if left else []
+        if (self.folder / "summary.json").exists() and not known.files:
+            missing.append("the files")
+        if missing:
+            log.warning(
+                "%s: %s did not arrive; fedexp resume %s sends what is missing",
+                self.name,
+                " and ".join(missing),
+                shown(self.folder),
+            )
+
+
+def status(error: type[BaseException] | None) -> str:
+    """How a run ended, in MLflow's words."""
+    if error is None:
+        return "FINISHED"
+    return "KILLED" if issubclass(error, KeyboardInterrupt) else "FAILED"
+
+
+def _start(order: str) -> subprocess.Popen[bytes]:
+    """The sender, in a process group of its own: Ctrl-C is for the run, which tells it."""
+    root = str(Path(__file__).parents[3])
+    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "fedexp.parts.tracker.sender"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=None if full_error() else subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path},
+        bufsize=0,
+        process_group=0,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    process.stdin.write(f"{order}\n".encode())
+    return process

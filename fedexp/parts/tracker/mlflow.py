@@ -1,0 +1,184 @@
+"""MLflow: a server, or an SQLite file that needs none. A sweep is a parent run, its points are the children.
+
+MLflow keeps what is logged twice at one step. A round's last number is therefore `round`, and a new connection asks
+for its history: what it does not hold is sent. A replay after a crash has the same numbers (timings aside), so rounds
+that had arrived before it stay as they are. The parent's end is that of the point that ended last.
+"""
+
+import getpass
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fedexp.core.files import replacing
+from fedexp.parts.tracker import memo
+from fedexp.parts.tracker.contract import Order, Receiver, Sending
+from fedexp.parts.tracker.lines import Line, permitted, text
+from fedexp.parts.tracker.memo import Memo
+
+TOKEN = "fedexp.token"
+METRICS, PARAMETERS, LONGEST_PARAMETER = 1000, 100, 6000  # of one request; characters
+SQLITE = "sqlite:///"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MLflow(Sending):
+    """A tracking server, or a file."""
+
+    package = "mlflow"
+
+    uri: str | None = None
+    experiment: str = "fedexp"
+
+    def open(self, order: Order, known: Memo) -> "Run":
+        _calm(self.patience_s)
+        return Run(self, order, known)
+
+
+def _calm(patience_s: float) -> None:
+    """MLflow waits for minutes, draws bars and counts its users, unless the user wants that."""
+    wishes = {
+        "MLFLOW_HTTP_REQUEST_TIMEOUT": str(max(1, round(patience_s / 2))),
+        "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "DO_NOT_TRACK": "true",
+        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+        "GIT_PYTHON_REFRESH": "quiet",
+    }
+    for name, value in wishes.items():
+        os.environ.setdefault(name, value)
+
+
+def place(uri: str | None, folder: Path) -> str:
+    """The URI in full; without one, mlflow.db in the `outputs` that hold the run, else in its search or beside it."""
+    if uri is None:
+        outputs = [parent for parent in folder.parents if parent.name == "outputs"]
+        searches = [parent for parent in folder.parents if (parent / "search.yaml").exists()]
+        return f"{SQLITE}{[*outputs, *searches, folder.parent][0] / 'mlflow.db'}"
+    if uri.startswith(SQLITE):
+        return f"{SQLITE}{Path(uri.removeprefix(SQLITE)).absolute()}"
+    return uri
+
+
+def beside(uri: str) -> str | None:
+    """Where the files of runs go whose numbers are in an SQLite file; a server decides for itself."""
+    if not uri.startswith(SQLITE):
+        return None
+    return (Path(uri.removeprefix(SQLITE)).parent / "mlartifacts").as_uri()
+
+
+def provide(database: Path, patience_s: float) -> None:
+    """Makes the database if it is not there; whole or not at all, because MLflow refuses one that is half made."""
+    from mlflow.tracking import MlflowClient
+
+    database.parent.mkdir(parents=True, exist_ok=True)
+    with memo.alone(database.parent, patience_s):
+        if not database.exists():
+            with replacing(database) as part:
+                MlflowClient(tracking_uri=f"{SQLITE}{part}").search_experiments(max_results=1)
+
+
+def title(folder: Path) -> str:
+    """A run's name: its folder below `outputs`, else the folder's own."""
+    words = folder.parts
+    return "/".join(words[len(words) - words[::-1].index("outputs") :]) if "outputs" in words else folder.name
+
+
+class Run(Receiver):
+    """A run of a tracking server."""
+
+    def __init__(self, tracker: MLflow, order: Order, known: Memo) -> None:
+        from mlflow.tracking import MlflowClient  # takes a second
+
+        self.tracker, self.order = tracker, order
+        self.uri = place(tracker.uri or known.place or None, order.folder)
+        if self.uri.startswith(SQLITE):
+            provide(Path(self.uri.removeprefix(SQLITE)), tracker.patience_s)
+        self.client = MlflowClient(tracking_uri=self.uri)
+        self.memo, self.parent = known, Memo()
+
+    def begin(self) -> Memo:
+        experiment, sweep = self._experiment(), self.order.folder.parent
+        if (sweep / "multirun.yaml").exists():
+            self.parent = self._parent(experiment, sweep)
+        tags = {**self.order.tags, **({"mlflow.parentRunId": self.parent.run} if self.parent.run else {})}
+        self.memo = self._found(experiment, self.memo, title(self.order.folder), tags)
+        self.client.update_run(self.memo.run, status="RUNNING")
+        self._tell_parameters()
+        steps = [entry.step for entry in self.client.get_metric_history(self.memo.run, "round")]
+        self.memo = replace(self.memo, round=max(steps, default=0))
+        return self.memo
+
+    def send(self, lines: Sequence[Line]) -> None:
+        metrics = [metric for line in lines for metric in self._metrics(line)]
+        for start in range(0, len(metrics), METRICS):
+            self.client.log_batch(self.memo.run, metrics=metrics[start : start + METRICS])
+
+    def finish(self, status: str, summary: Line | None, files: Sequence[Path]) -> None:
+        if summary is not None:
+            self.send([summary])
+        for path in files:
+            inner = path.parent.relative_to(self.order.folder).as_posix()
+            self.client.log_artifact(self.memo.run, str(path), None if inner == "." else inner.lstrip("."))
+        self.client.set_terminated(self.memo.run, status)
+        if self.parent.run:
+            self.client.set_terminated(self.parent.run, "FINISHED")
+
+    def _metrics(self, line: Line) -> list[Any]:
+        from mlflow.entities import Metric
+
+        seconds = line.cells.get("host_s", line.cells.get("summary/host_s", 0.0))
+        moment = self.memo.began_ms + round(1000 * seconds)  # the same whenever it is sent
+        names = sorted(line.cells, key=lambda name: name == "round")  # the last one vouches for the others
+        return [Metric(permitted(name), line.cells[name], moment, line.round) for name in names]
+
+    def _experiment(self) -> str:
+        from mlflow.exceptions import MlflowException
+
+        name = self.tracker.experiment
+        if (known := self.client.get_experiment_by_name(name)) is not None:
+            return known.experiment_id
+        try:
+            return self.client.create_experiment(name, artifact_location=beside(self.uri))
+        except MlflowException:  # somebody else was faster
+            known = self.client.get_experiment_by_name(name)
+            if known is None:
+                raise
+            return known.experiment_id
+
+    def _parent(self, experiment: str, sweep: Path) -> Memo:
+        """The sweep's run, which the first of its points makes."""
+        with memo.alone(sweep, self.tracker.patience_s):
+            known = memo.load(sweep, self.tracker.package)
+            memo.save(sweep, known)
+            found = self._found(experiment, known, title(sweep), self.order.tags)
+            memo.save(sweep, found)
+        return found
+
+    def _found(self, experiment: str, known: Memo, name: str, tags: dict[str, str]) -> Memo:
+        """The run of the memo, or the one with its token; made where there is none."""
+        runs = self.client.search_runs([experiment], f"tags.`{TOKEN}` = '{known.token}'", max_results=1)
+        if runs:
+            return replace(known, run=runs[0].info.run_id, place=self.uri)
+        own = {TOKEN: known.token, "mlflow.user": _user(), "mlflow.source.name": "fedexp", **tags}
+        made = self.client.create_run(experiment, start_time=known.began_ms, tags=own, run_name=name)
+        return replace(known, run=made.info.run_id, place=self.uri, round=0, files=False)
+
+    def _tell_parameters(self) -> None:
+        """Those that are not known yet: MLflow refuses to change one, and some keys may differ in a resumed run."""
+        from mlflow.entities import Param
+
+        told = self.client.get_run(self.memo.run).data.params
+        wanted = {permitted(name): text(value, LONGEST_PARAMETER) for name, value in self.order.parameters.items()}
+        left = [Param(name, value) for name, value in wanted.items() if name not in told]
+        for start in range(0, len(left), PARAMETERS):
+            self.client.log_batch(self.memo.run, params=left[start : start + PARAMETERS])
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container without names
+        return "unknown"

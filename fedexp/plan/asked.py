@@ -1,0 +1,51 @@
+"""What is to be planned: the words of `fedexp run`, refused as a run would be, of a sweep its first point."""
+
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
+
+from fedexp.config.compose import Composer, Request, checked, start
+from fedexp.config.location import conf_dir
+from fedexp.core.errors import ConfigError
+from fedexp.sweep import points as sweep
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The config of a run, and of how many it is the first: `point` names it by what varies."""
+
+    config: dict[str, Any]
+    points: int = 1
+    point: str = ""
+
+
+def compose(flags: Namespace) -> Asked:
+    """Composes and checks what the words ask for; makes no folder."""
+    own = Path(flags.config_dir) if flags.config_dir else None
+    request = Request(conf_dir(), flags.overrides, flags.config_name, own)
+    try:
+        composer = start(request)
+        if not flags.multirun and "hydra.mode=MULTIRUN" not in flags.overrides:
+            config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+            if config.hydra.mode != RunMode.MULTIRUN:
+                return Asked(checked(composer, config, request.overrides))
+            composer.composed = None
+        return _first_point(composer, request)
+    finally:
+        GlobalHydra.instance().clear()
+
+
+def _first_point(composer: Composer, request: Request) -> Asked:
+    config = sweep.compose(composer, request)
+    points = sweep.check(composer, config)
+    if not points:
+        raise ConfigError(
+            "a sweep is planned by its first point, but hydra/sweeper decides on points as it goes; plan one point"
+        )
+    first = points[0]
+    varied = [word for word in first.overrides if any(word not in point.overrides for point in points)]
+    return Asked(sweep.configured(composer, config, first), len(points), " ".join(varied))

@@ -1,0 +1,124 @@
+"""The whole of `fedexp plan`: tries some rounds, rehearses all, and says what the run will cost."""
+
+import time
+from dataclasses import dataclass
+from statistics import mean
+from typing import Any
+
+import numpy as np
+
+from fedexp.core import part as spec
+from fedexp.parts.privacy.ledger import Ledger
+from fedexp.plan import forecast
+from fedexp.plan.forecast import Course, Seconds
+from fedexp.plan.probe import Findings, probe
+from fedexp.plan.rehearsal import Rehearsal, rehearse
+from fedexp.run.environment import device_name
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.world import World, build_world
+from fedexp.training.engine import Choice
+from fedexp.training.workers import Crew
+
+LEAVING = 0.35  # the interpreter frees what it has loaded
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What all rounds send, how long the fleet takes, and whether that is known or guessed from the tried rounds."""
+
+    mb_down: float
+    mb_up: float
+    sim_s: float | None
+    known: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run will cost; `at_most` where a stop rule may end it earlier. What is sent is `known`, or guessed."""
+
+    choice: Choice
+    device: str
+    workers: int
+    rounds: int
+    at_most: bool
+    reason: str | None
+    tried: int
+    seconds: Seconds
+    memory_mb: float
+    gpu_mb: float | None
+    sent: Sent
+    epsilon: dict[str, float] | None
+    delta: float
+    disk_mb: float
+
+
+def plan(config: dict[str, Any], begun: float, loaded_s: float) -> Plan:
+    """The cost of one run; `begun` is when its command was given, by the clock of `time.perf_counter`.
+
+    `loaded_s` is what the program took to load, of which it takes LEAVING to end.
+    """
+    exp: Experiment = spec.build(config)
+    exp.refuse()
+    world = build_world(exp, None, Crew())
+    exp = world.exp
+    start_s = time.perf_counter() - begun
+    found = probe(exp, world, config)
+    found.closing_s += LEAVING * loaded_s
+    rehearsal = rehearse(exp, world)
+    course = course_of(exp, world, found, rehearsal)
+    spent = forecast.seconds(found, course, start_s)
+    memory, gpu = forecast.memory_mb(found, course)
+    return Plan(
+        choice=world.choice,
+        device=device_name(exp),
+        workers=found.workers,
+        rounds=course.rounds,
+        at_most=exp.stop.needs_validation and found.reason is None,
+        reason=found.reason or (rehearsal.reason if rehearsal else None),
+        tried=len(found.tried),
+        seconds=spent,
+        memory_mb=memory,
+        gpu_mb=gpu,
+        sent=sent(exp, found, rehearsal, course.rounds),
+        epsilon=epsilon(exp, world, rehearsal, course.rounds),
+        delta=exp.privacy.bound,
+        disk_mb=forecast.disk_mb(found, course, spent.rounds),
+    )
+
+
+def course_of(exp: Experiment, world: World, found: Findings, rehearsal: Rehearsal | None) -> Course:
+    """How many rounds there will be, and their work."""
+    rounds = len(found.tried) if found.reason else rehearsal.rounds if rehearsal else exp.rounds
+    acts = rehearsal.acts[:rounds] if rehearsal else ()
+    everyone = world.partition.clients
+    clients = (
+        len(rehearsal.ledgers(rounds)[0].owner) if rehearsal else min(everyone, exp.scenario.participants * rounds)
+    )
+    work = tuple(act.work for act in acts) or None
+    return Course(rounds, work, clients, exp.evaluation.every, exp.checkpoint_s, exp.keep_states)
+
+
+def sent(exp: Experiment, found: Findings, rehearsal: Rehearsal | None, rounds: int) -> Sent:
+    """The megabytes and simulated seconds of all rounds; by the means of those tried where that is all there is."""
+    if rehearsal is not None:
+        acts = rehearsal.acts[:rounds]
+        clock = acts[-1].sim_s if exp.fleet.simulates else None
+        return Sent(sum(act.mb_down for act in acts), sum(act.mb_up for act in acts), clock, True)
+    rows = [each.row for each in found.tried]
+    clock = rows[-1]["sim_s"] / len(rows) * rounds if exp.fleet.simulates else None
+    return Sent(
+        mean(row["mb_down"] for row in rows) * rounds, mean(row["mb_up"] for row in rows) * rounds, clock, False
+    )
+
+
+def epsilon(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: int) -> dict[str, float] | None:
+    """The ledger's last line by accountant; where nobody knows who takes part, as if everybody did each time."""
+    if not exp.privacy.guarantees:
+        return None
+    if rehearsal is not None:
+        asked, delivered = rehearsal.ledgers(rounds)
+    else:
+        everyone = np.arange(world.partition.clients)
+        asked = delivered = Ledger(everyone, np.full(len(everyone), rounds))
+    told = exp.privacy.foresee(asked, delivered, rounds, world.at(rounds))
+    return {name: float(told[f"epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}

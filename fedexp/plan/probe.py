@@ -1,0 +1,149 @@
+"""Rounds tried out: a run as it will be, in a folder that is gone afterwards, two rounds long or a little longer."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import torch
+
+from fedexp.core.values import State, Uploads
+from fedexp.parts.tracker.contract import Tracker
+from fedexp.plan.footprint import gpu_mb, peak_mb, workers_mb
+from fedexp.plan.rehearsal import trains_together, work
+from fedexp.run import checkpoint
+from fedexp.run.logbook import Logbook
+from fedexp.run.progress import Silent
+from fedexp.run.run import reason_to_stop, rounds, staffed
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.round import Row
+from fedexp.simulation.world import World
+
+PATIENCE_S = 2.0  # for rounds beyond the second, which make the estimate better
+MOST = 50
+TABLES = ("metrics.csv", "clients.csv", "digests.csv", "clusters.csv")  # they grow with the rounds
+STATES = (checkpoint.NAME, checkpoint.PREVIOUS)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One round: its megabytes, its work, its seconds (None: not alone), those of training and of the evaluation."""
+
+    work: float
+    row: Row
+    seconds: float | None
+    evaluation_s: float
+
+    @property
+    def training_s(self) -> float:
+        return self.row["train_s"]
+
+
+@dataclass
+class Findings:
+    """What the tried rounds have shown."""
+
+    tried: list[Tried] = field(default_factory=list)
+    first_s: float = 0.0
+    staff_s: float = 0.0  # until all workers were there
+    closing_s: float = 0.0
+    save_s: float = 0.0
+    workers: int = 1
+    memory_mb: float = 0.0
+    gpu_mb: float | None = None
+    state_mb: float = 0.0  # of the file, after the last tried round
+    known: set[int] = field(default_factory=set)  # clients that have taken part
+    held: list[tuple[int, float]] = field(
+        default_factory=list
+    )  # how many those were after each round, and the state's MB
+    table_mb: float = 0.0  # a round
+    other_mb: float = 0.0
+    reason: str | None = None  # why the run was over already
+
+
+def probe(exp: Experiment, world: World, config: dict[str, Any]) -> Findings:
+    """Tries two rounds, and more while they are short; leaves nothing behind."""
+    evaluation = replace(exp.evaluation, every=1)
+    exp = replace(exp, evaluation=evaluation, checkpoint_s=float("inf"), keep_states=0, tracker=Tracker())
+    with TemporaryDirectory(prefix="fedexp-plan-") as name:
+        folder, found = Path(name), Findings()
+        with Logbook(folder, exp, world, config, world.beginning(), Silent()) as logbook:
+            _try(replace(exp, rounds=min(2, exp.rounds)), world, logbook, found)
+            more = _affordable(found, exp.rounds - 2)
+            if more and found.reason is None:
+                _try(replace(exp, rounds=2 + more), world, logbook, found)
+            _close(config, logbook, found)
+        _weigh(folder, found)
+    return found
+
+
+def _affordable(found: Findings, left: int) -> int:
+    """How many more rounds are worth while; the first of them is not measured alone, so one would be for nothing."""
+    seconds = found.tried[-1].seconds
+    more = 0 if not seconds else min(left, MOST, int(PATIENCE_S / seconds))
+    return more if more > 1 else 0
+
+
+def _try(exp: Experiment, world: World, logbook: Logbook, found: Findings) -> None:
+    state, before = logbook.state, None
+    with _staffed(exp, world, state, found) as crew:
+        for after, row, sent in rounds(exp, crew, state):
+            _note(crew, row, sent, before, found)
+            before = row["host_s"]
+            logbook.record(after, row, sent)
+            _measure_memory(crew, found)
+            found.known.update(sent.owner.tolist())
+            found.held.append((len(found.known), megabytes((after.memory, [each.flat for each in after.models]))))
+    found.reason = reason_to_stop(logbook.state)
+
+
+@contextmanager
+def _staffed(exp: Experiment, world: World, state: State, found: Findings) -> Iterator[World]:
+    begun = time.perf_counter()
+    with staffed(exp, world, state) as crew:
+        found.staff_s, found.workers = time.perf_counter() - begun, crew.crew.size
+        yield crew
+
+
+def _note(world: World, row: Row, sent: Uploads, before: float | None, found: Findings) -> None:
+    if not found.tried:
+        found.first_s = row["host_s"]
+    done = work(world.at(row["round"]), sent.examples, trains_together(world))
+    seconds = None if before is None else row["host_s"] - before
+    found.tried.append(Tried(done, row, seconds, row.get("evaluate_s", 0.0) / found.workers))
+
+
+def megabytes(node: Any) -> float:
+    """What the tensors of a nest take."""
+    if isinstance(node, torch.Tensor):
+        return node.numel() * node.element_size() / 1e6
+    if isinstance(node, dict):
+        return sum(map(megabytes, node.values()))
+    return sum(map(megabytes, node)) if isinstance(node, tuple | list) else 0.0
+
+
+def _measure_memory(world: World, found: Findings) -> None:
+    """The workers are still there when a round but the last is told."""
+    found.memory_mb = max(found.memory_mb, peak_mb() + workers_mb(os.getpid()))
+    found.gpu_mb = gpu_mb(world.first.flat.device)
+
+
+def _close(config: dict[str, Any], logbook: Logbook, found: Findings) -> None:
+    begun = time.perf_counter()
+    checkpoint.save(logbook.folder, logbook.state, config, {})
+    found.save_s = time.perf_counter() - begun
+    begun = time.perf_counter()
+    logbook.conclude()
+    found.closing_s = time.perf_counter() - begun
+    found.memory_mb = max(found.memory_mb, peak_mb())
+
+
+def _weigh(folder: Path, found: Findings) -> None:
+    sizes = {path.name: path.stat().st_size / 1e6 for path in folder.rglob("*") if path.is_file()}
+    found.state_mb = sizes[checkpoint.NAME]
+    found.table_mb = sum(sizes.get(name, 0.0) for name in TABLES) / len(found.tried)
+    found.other_mb = sum(size for name, size in sizes.items() if name not in (*TABLES, *STATES))

@@ -1,0 +1,130 @@
+"""Every round of a run without its training: who is asked, what is sent, how long the fleet takes.
+
+Where the seed alone tells who takes part, this is no estimate: the same streams are drawn from as in the run. The one
+thing that is left out is an upload that is not finite.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.parts.privacy.ledger import Ledger
+from fedexp.simulation.context import Context
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.round import clients, traffic, without_columns
+from fedexp.simulation.world import World
+
+PATIENCE_S = 20.0  # for runs of very many rounds
+
+
+@dataclass(frozen=True)
+class Act:
+    """One round: who was asked and who delivered, the work, the megabytes and the simulated time at its end."""
+
+    asked: np.ndarray
+    delivered: np.ndarray
+    work: float
+    mb_down: float
+    mb_up: float
+    sim_s: float
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """All rounds up to the last, or to the one after which the stop rule is known to end the run."""
+
+    acts: tuple[Act, ...]
+    reason: str | None
+
+    @property
+    def rounds(self) -> int:
+        return len(self.acts)
+
+    @property
+    def updates(self) -> int:
+        """How many times a client is asked."""
+        return sum(clients(act.asked) for act in self.acts)
+
+    def ledgers(self, rounds: int) -> tuple[Ledger, Ledger]:
+        """How often each client has been asked, and has delivered, after so many rounds."""
+        acts = self.acts[:rounds]
+        return _counted([act.asked for act in acts]), _counted([act.delivered for act in acts])
+
+
+def rehearse(exp: Experiment, world: World) -> Rehearsal | None:
+    """Plays all rounds; None where who takes part depends on what is learnt, or where there are too many."""
+    if exp.clustering.divides or not exp.selector.foreseeable:
+        return None
+    begun, acts = time.perf_counter(), []
+    for act in _acts(exp, world):
+        acts.append(act)
+        if time.perf_counter() - begun > PATIENCE_S:
+            return None
+    whole = Rehearsal(tuple(acts), None)
+    last = _last_round(exp, world, whole)
+    return Rehearsal(whole.acts[:last], reason_to_stop(exp, world, whole, last))
+
+
+def reason_to_stop(exp: Experiment, world: World, rehearsal: Rehearsal, rounds: int) -> str | None:
+    """What the stop rule will say after so many rounds; None of a rule that looks at validation data."""
+    if not (exp.stop.needs_clock or exp.stop.needs_privacy):
+        return None
+    ctx = world.at(rounds)
+    charged = exp.privacy.foresee(*rehearsal.ledgers(rounds), rounds, ctx) if exp.stop.needs_privacy else {}
+    row = {"sim_s": rehearsal.acts[rounds - 1].sim_s} | {f"privacy.{name}": cell for name, cell in charged.items()}
+    return exp.stop.judge(row, {})[0]
+
+
+def work(ctx: Context, sizes: np.ndarray, together: bool) -> float:
+    """Examples that pass through the model in a round, given those of its participants `[C]`.
+
+    Of rows that a GPU trains `together` the one with the most counts: the others are done when it is.
+    """
+    each = ctx.epochs(sizes) * sizes
+    return float(each.max(initial=0.0) if together else each.sum())
+
+
+def trains_together(world: World) -> bool:
+    """Whether all rows of a round take as long as the one with the most work."""
+    return world.choice.name == "stacked" and world.first.flat.device.type == "cuda"
+
+
+def _acts(exp: Experiment, world: World) -> Iterator[Act]:
+    memory: dict[str, Memory] = {"selector": {}, "fleet": {}}
+    sim_s, together = 0.0, trains_together(world)
+    for number in range(1, exp.rounds + 1):
+        ctx = world.at(number)
+        plan, memory["selector"] = exp.selector.choose(without_columns(memory["selector"]), ctx)
+        uploads, seconds, memory["fleet"] = exp.fleet.deliver(_empty(plan), plan, without_columns(memory["fleet"]), ctx)
+        sim_s += seconds
+        sent = traffic(exp, ctx, plan.owner, uploads.owner)
+        done = work(ctx, plan.sizes, together)
+        yield Act(plan.owner, uploads.owner, done, sent["mb_down"], sent["mb_up"], sim_s)
+
+
+def _empty(plan: Plan) -> Uploads:
+    """Uploads that hold nothing."""
+    count = len(plan.owner)
+    nothing = np.zeros(count)
+    return Uploads(plan.owner, nothing.astype(int), plan.sizes, nothing, torch.zeros((count, 1)), nothing, nothing)
+
+
+def _counted(owners: list[np.ndarray]) -> Ledger:
+    owner = np.concatenate([*owners, np.zeros(0, np.int64)])
+    return Ledger.load({}).add(owner, np.ones(len(owner), dtype=np.int64))
+
+
+def _last_round(exp: Experiment, world: World, whole: Rehearsal) -> int:
+    """The first round after which the run ends; clocks and ledgers only grow, so that halving finds it."""
+    low, high = 1, whole.rounds
+    while low < high:
+        middle = (low + high) // 2
+        if reason_to_stop(exp, world, whole, middle) is None:
+            low = middle + 1
+        else:
+            high = middle
+    return high

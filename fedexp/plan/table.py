@@ -1,0 +1,82 @@
+"""A plan as people read it, and as programs do."""
+
+import json
+import math
+from dataclasses import asdict
+from typing import Any
+
+from fedexp.plan.asked import Asked
+from fedexp.plan.plan import Plan
+
+
+def table(plan: Plan, asked: Asked) -> str:
+    """Plain text, one thing a line, aligned; what does not exist is left out."""
+    rows = [
+        ("sweep", f"{asked.points} points, each as costly as the first: {asked.point}" if asked.points > 1 else None),
+        ("engine", f"{plan.choice.name}: {plan.choice.reason}"),
+        ("device", f"{plan.device}, {plan.workers} worker{'s' * (plan.workers > 1)}"),
+        ("rounds", _rounds(plan)),
+        *_times(plan, asked),
+        ("peak memory", _size(plan.memory_mb) + (f", of the GPU {_size(plan.gpu_mb)}" if plan.gpu_mb else "")),
+        ("sent down, up", f"{_size(plan.sent.mb_down)}, {_size(plan.sent.mb_up)} ({_sure(plan)})"),
+        ("simulated time", None if plan.sent.sim_s is None else f"{plan.sent.sim_s:,.2f} s ({_sure(plan)})"),
+        ("epsilon", _epsilon(plan)),
+        ("disk", _size(plan.disk_mb * asked.points)),
+    ]
+    shown = [(name, value) for name, value in rows if value is not None]
+    width = max(len(name) for name, _ in shown)
+    return "".join(f"{name:<{width}}  {value}\n" for name, value in shown)
+
+
+def as_json(plan: Plan, asked: Asked) -> str:
+    """Every number in full; those of one point where a sweep is planned, and how many points there are."""
+    told: dict[str, Any] = asdict(plan) | {"points": asked.points}
+    told["engine"] = told.pop("choice") | {"workers": told.pop("workers")}
+    told["seconds"]["total"] = plan.seconds.total
+    if plan.epsilon is not None:
+        told["epsilon"] = {name: value if math.isfinite(value) else None for name, value in plan.epsilon.items()}
+    return json.dumps(told, indent=2, allow_nan=False) + "\n"
+
+
+def _rounds(plan: Plan) -> str:
+    tried = f"{plan.tried} of them tried"
+    if plan.reason is not None:
+        return f"{plan.rounds:,}, {tried}; then {plan.reason}"
+    return f"{plan.rounds:,}{' at most' * plan.at_most}, {tried}"
+
+
+def _times(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
+    spent = plan.seconds
+    parts = f"start {_time(spent.start)}, first round {_time(spent.first)}, then {_time(spent.round)} a round"
+    limit = " at most" * plan.at_most
+    one = ("host time", f"{_time(spent.total)}{limit} ({parts}, end {_time(spent.closing)})")
+    if asked.points == 1:
+        return [one]
+    return [one, ("all points", f"{_time(spent.total * asked.points)}{limit}")]
+
+
+def _epsilon(plan: Plan) -> str | None:
+    if plan.epsilon is None:
+        return None
+    sure = "exact" if plan.sent.known else "at most: as if everybody took part in every round"
+    pld, rdp = plan.epsilon["pld"], plan.epsilon["rdp"]
+    return f"{pld:.4g} (PLD), {rdp:.4g} (RDP) at delta {plan.delta:g} ({sure})"
+
+
+def _sure(plan: Plan) -> str:
+    return "exact" if plan.sent.known else f"estimate from {plan.tried} rounds"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 1:
+        return f"{seconds * 1e3:.0f} ms"
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _size(megabytes: float) -> str:
+    if megabytes < 1:
+        return f"{megabytes * 1e3:,.0f} kB"
+    return f"{megabytes:,.1f} MB" if megabytes < 1e4 else f"{megabytes / 1e3:,.1f} GB"

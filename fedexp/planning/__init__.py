@@ -1,1 +1,0 @@
-"""What a run will cost, told before it is run: a few rounds tried, all rounds counted."""

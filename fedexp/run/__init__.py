@@ -1,0 +1,1 @@
+"""`fedexp run` and `fedexp resume`: one run and its folder."""

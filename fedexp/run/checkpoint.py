@@ -1,0 +1,189 @@
+"""The saved state: a plain nest of tensors, texts and numbers with the config that made it.
+
+Written to a temporary name, synced and renamed; the state before it is kept, so that a damaged file costs some rounds
+and not the run.
+"""
+
+import logging
+import pickle
+import shutil
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import replacing
+from fedexp.core.values import Layout, State, Weights
+
+log = logging.getLogger(__name__)
+
+FORMAT = 1
+NAME, PREVIOUS, KEPT = "state.pt", "state.previous.pt", "states"
+ON_THE_HOST = ("selector", "fleet", "stop", "privacy")  # roles that think in numpy
+FREE = ("engine", "data_dir", "checkpoint_s", "keep_states", "pictures", "tracker", "hydra")  # they change no result
+DAMAGED = (
+    OSError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    KeyError,
+    zipfile.BadZipFile,
+    zlib.error,
+    pickle.UnpicklingError,
+)
+
+
+def save(
+    folder: Path,
+    state: State,
+    config: dict[str, Any],
+    engine: dict[str, str],
+    surroundings: dict[str, str] | None = None,
+) -> None:
+    """Writes the state; what was the newest becomes the previous one."""
+    models = [(weights.flat.cpu(), _layout(weights.layout)) for weights in state.models]
+    content = {
+        "format": FORMAT,
+        "config": config,
+        "engine": engine,
+        "surroundings": surroundings or {},
+        "round": state.round,
+        "models": models,
+        "memory": _on(state.memory, torch.device("cpu")),
+        "sim_s": state.sim_s,
+        "host_s": state.host_s,
+        "updates": state.updates,
+    }
+    newest, previous = folder / NAME, folder / PREVIOUS
+    with replacing(newest) as temporary:
+        torch.save(content, temporary)
+        if newest.exists():
+            newest.replace(previous)
+
+
+def keep(folder: Path, number: int) -> None:
+    """Lays a copy of the newest state, which is of this round, among those that stay."""
+    with replacing(folder / KEPT / f"{number:06d}.pt") as copy:
+        shutil.copyfile(folder / NAME, copy)
+
+
+def saved(folder: Path) -> list[Path]:
+    """All states of a folder, the newest last."""
+    found = [*sorted((folder / KEPT).glob("*.pt")), folder / PREVIOUS, folder / NAME]
+    return [path for path in found if path.exists()]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A state as it lies in a file, with what made it."""
+
+    state: State
+    engine: dict[str, str]
+    surroundings: dict[str, str]
+
+
+def read(path: Path, config: dict[str, Any], device: torch.device) -> Saved | None:
+    """The state of a file; None where the file is damaged.
+
+    Raises:
+        ConfigError: the state belongs to another config; names the keys that differ.
+    """
+    content = _read(path)
+    if content is None:
+        return None
+    _refuse_other(content["config"], config, path)
+    return Saved(_state(content, device), content["engine"], content.get("surroundings", {}))
+
+
+def load(folder: Path, config: dict[str, Any], device: torch.device) -> tuple[State, dict[str, str]] | None:
+    """The newest readable state and the engine that made it; None where there is none.
+
+    Raises:
+        ConfigError: the state belongs to another config; names the keys that differ.
+    """
+    for name in (NAME, PREVIOUS):
+        path = folder / name
+        if not path.exists():
+            continue
+        found = read(path, config, device)
+        if found is not None:
+            return found.state, found.engine
+        older = name == NAME and (folder / PREVIOUS).exists()
+        log.warning("%s is damaged; %s", path, "falling back to the state before it" if older else "starting over")
+    return None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        if not _whole(path):
+            return None
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except DAMAGED:
+        return None
+    if content.get("format") != FORMAT:
+        raise ConfigError(
+            f"{path} has format {content.get('format')}, but this version reads {FORMAT}; resume with the fedexp that "
+            "wrote it"
+        )
+    return content
+
+
+def _whole(path: Path) -> bool:
+    """Whether every record has its checksum: torch.load compares none, and skips what is marked as a folder."""
+    with zipfile.ZipFile(path) as archive:
+        return archive.testzip() is None and not any(record.external_attr & 0x10 for record in archive.infolist())
+
+
+def _refuse_other(saved: dict[str, Any], config: dict[str, Any], path: Path) -> None:
+    if changed := differing(saved, config):
+        raise ConfigError(f"{path} belongs to another config: {changed}; restore these keys or start a new run")
+
+
+def differing(saved: dict[str, Any], config: dict[str, Any]) -> str:
+    """The keys whose values are no longer those that were saved, less those that change no result; empty if none."""
+    old, new = flatten_keys(saved), flatten_keys(config)
+    changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
+    binding = [key for key in changed if key.split(".")[0] not in FREE]
+    return ", ".join(f"{key} (then {old.get(key)!r}, now {new.get(key)!r})" for key in binding[:8])
+
+
+def flatten_keys(node: Any, prefix: str = "") -> dict[str, Any]:
+    """Dotted keys of a nested config."""
+    if not isinstance(node, dict):
+        return {prefix: node}
+    return {
+        key: value
+        for name, child in node.items()
+        for key, value in flatten_keys(child, f"{prefix}.{name}" if prefix else str(name)).items()
+    }
+
+
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {"names": list(layout.names), "shapes": [list(s) for s in layout.shapes], "trainable": layout.trainable}
+
+
+def _state(content: dict[str, Any], device: torch.device) -> State:
+    models = tuple(
+        Weights(
+            flat.to(device),
+            Layout(tuple(layout["names"]), tuple(tuple(s) for s in layout["shapes"]), layout["trainable"]),
+        )
+        for flat, layout in content["models"]
+    )
+    memory = {role: held if role in ON_THE_HOST else _on(held, device) for role, held in content["memory"].items()}
+    return State(content["round"], models, memory, content["sim_s"], content["host_s"], content["updates"])
+
+
+def _on(node: Any, device: torch.device) -> Any:
+    """The nest with its float tensors on the device; whole numbers (client lists) stay on the host."""
+    if isinstance(node, torch.Tensor):
+        return node.to(device) if node.is_floating_point() else node
+    if isinstance(node, dict):
+        return {name: _on(child, device) for name, child in node.items()}
+    if isinstance(node, tuple | list):
+        return tuple(_on(child, device) for child in node)
+    return node

@@ -1,0 +1,120 @@
+"""Run folders: claimed once, never shared, and the link `outputs/latest` to the newest."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import locked, shown
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+OUTPUTS = Path("outputs")
+PATIENCE_S = 3.0
+
+
+def claim(folder: Path, *, dated: bool) -> Path:
+    """Makes the folder of a run or a sweep and returns it.
+
+    A name made of the time is numbered when it is taken (TIME, TIME-2, ...); a name given by hand must be free.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not dated:
+        refuse_used(folder)
+        folder.mkdir(exist_ok=True)
+        return folder
+    for attempt in count(1):
+        candidate = folder if attempt == 1 else folder.with_name(f"{folder.name}-{attempt}")
+        try:
+            candidate.mkdir()
+        except FileExistsError:
+            continue
+        return candidate
+    raise AssertionError
+
+
+@contextmanager
+def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
+    """Keeps every other process out of a run folder, on this machine and on others that share it.
+
+    The lock ends with the last process of the run, however it ends; a little patience is had with one that is ending.
+
+    Raises:
+        ConfigError: another process has the folder.
+    """
+    lock = folder / ".lock"
+    try:
+        with locked(lock, patience_s) as file:
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}")
+            file.flush()
+            yield
+    except TimeoutError as error:
+        owner = lock.read_text(encoding="utf-8") or "another process"
+        raise ConfigError(f"{shown(folder)} is being run by {owner}; wait for it, or end it") from error
+
+
+def refuse_used(folder: Path) -> None:
+    """Refuses a folder that already holds a run or a sweep."""
+    if is_run(folder):
+        raise ConfigError(f"{shown(folder)} already holds a run; use fedexp resume {shown(folder)} or another folder")
+    if is_sweep(folder) or is_search(folder):
+        kind = "sweep" if is_sweep(folder) else "search"
+        raise ConfigError(
+            f"{shown(folder)} already holds a {kind}; use fedexp resume {shown(folder)} or another folder"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise ConfigError(f"{shown(folder)} must be a folder, but it is a file")
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a run has written here."""
+    return any((folder / name).exists() for name in ("metrics.csv", "state.pt"))
+
+
+def claimed(place: "DictConfig") -> Path:
+    """The folder that a config asks for, claimed; the newest under `outputs/` is linked."""
+    from omegaconf import OmegaConf
+
+    dated = "${now:" in str(OmegaConf.to_container(place, resolve=False))
+    try:
+        folder = claim(Path(place.dir), dated=dated)
+    except OSError as error:
+        raise ConfigError(f"cannot make the folder {place.dir}: {error.strerror}") from error
+    link_latest(folder)
+    return folder
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a run has come to its end here."""
+    return (folder / "summary.json").exists()
+
+
+def is_sweep(folder: Path) -> bool:
+    """Whether a sweep has started here."""
+    return (folder / "multirun.yaml").exists()
+
+
+def is_search(folder: Path) -> bool:
+    """Whether a search has started here."""
+    return (folder / "search.yaml").exists()
+
+
+def link_latest(folder: Path) -> None:
+    """Points `outputs/latest` to a folder under `outputs/`; one replaced link, so a reader never finds none."""
+    outputs = Path.cwd() / OUTPUTS
+    if not folder.absolute().is_relative_to(outputs):
+        return
+    link = outputs / "latest"
+    temporary = outputs / f".latest-{os.getpid()}"
+    try:
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(folder.absolute().relative_to(outputs), target_is_directory=True)
+        temporary.replace(link)
+    except OSError:  # no links on this file system, or a folder of that name: the run matters more
+        temporary.unlink(missing_ok=True)

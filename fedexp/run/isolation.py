@@ -1,0 +1,58 @@
+"""What a run changes in its process, put back afterwards: a command may leave it, a script's process lives on."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.singleton import Singleton
+from hydra.version import VersionBase
+from omegaconf.basecontainer import BaseContainer
+from threadpoolctl import threadpool_limits  # scikit-learn brings it
+
+from fedexp.core import logs
+
+_ANEW = (GlobalHydra, HydraConfig, VersionBase)
+
+
+@contextmanager
+def isolated() -> Iterator[None]:
+    """Lends the process to a run: Hydra as new, one computing thread, and everything back as it was at the end."""
+    with _own_hydra(), _one_thread(), _own_environment(), logs.kept():
+        yield
+
+
+@contextmanager
+def _own_hydra() -> Iterator[None]:
+    """Hydra's state without that of the application that runs, which may be in the middle of its own job."""
+    instances, resolvers = Singleton._instances, BaseContainer._resolvers
+    Singleton._instances = {kind: one for kind, one in instances.items() if kind not in _ANEW}
+    BaseContainer._resolvers = dict(resolvers)
+    try:
+        yield
+    finally:
+        Singleton._instances, BaseContainer._resolvers = instances, resolvers
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """As many computing threads as the command has: sums in another order would not give its bytes."""
+    threads = torch.get_num_threads()
+    try:
+        with threadpool_limits(limits=1):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+@contextmanager
+def _own_environment() -> Iterator[None]:
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)

@@ -1,0 +1,131 @@
+"""What a run leaves in its folder while it lasts, and when it ends."""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fedexp.core.values import State, Uploads
+from fedexp.parts.federation.statistics import class_counts
+from fedexp.parts.tracker.courier import Courier
+from fedexp.report import closing, clusters, curves, federation
+from fedexp.run import checkpoint, digests, summary
+from fedexp.run.environment import device_name, surroundings
+from fedexp.run.progress import Progress
+from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, Table, client_rows, cluster_rows, write_table
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.measures import client_accuracy
+from fedexp.simulation.round import Row
+from fedexp.simulation.world import World
+
+
+class Logbook:
+    """The tables, the saved states and the closing reports of one run."""
+
+    def __init__(
+        self,
+        folder: Path,
+        exp: Experiment,
+        world: World,
+        config: dict[str, Any],
+        state: State,
+        progress: Progress | None = None,
+    ) -> None:
+        self.folder, self.exp, self.world, self.config = folder, exp, world, config
+        self.counts = class_counts(world.partition, world.labels, len(world.class_names))
+        self.metrics = Table(folder / "metrics.csv", state.round)
+        self.clients = Table(folder / "clients.csv", state.round)
+        self.clusters = Table(folder / "clusters.csv", state.round) if exp.clustering.divides else None
+        self.digests = Table(folder / digests.NAME, state.round)
+        self.tables = [self.metrics, self.clients, self.digests, *([self.clusters] if self.clusters else [])]
+        self.progress = progress or Progress(exp.rounds, state.round)
+        self.state, self.saved_round = state, state.round
+        self.saved_at = time.perf_counter()
+        self.courier = Courier()
+
+    def __enter__(self) -> "Logbook":
+        name = self.folder / "federation.csv"
+        if not name.exists():
+            federation.write_csv(name, self.counts, self.world.class_names)
+        exp, world = self.exp, self.world
+        self.progress.say(
+            f"{world.partition.clients} clients, {len(world.partition.indices)} training examples, "
+            f"{world.layout.parameters:,} parameters, {world.crew.size} worker(s) on {device_name(exp)}"
+        )
+        self.progress.say(f"engine {world.choice.name}: {world.choice.reason}")
+        if world.public is not None:
+            self.progress.say(f"public: {len(world.public)} training examples are the server's alone")
+        for role, figures in world.prepared.items():
+            if figures:
+                self.progress.say(f"{role}: " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
+        if (promise := exp.privacy.promise()) is not None:
+            self.progress.say(f"privacy: {promise}")
+        if self.state.round:
+            self.progress.say(f"continuing after round {self.state.round}")
+        self.courier = exp.tracker.follow(self.folder, self.config, lambda: summary.made_with(exp, world))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        self.progress.close()
+        try:
+            if self.state.round > self.saved_round:
+                self._save()
+            for table in self.tables:
+                table.close()
+        finally:
+            self.courier.close(kind)
+
+    def record(self, state: State, row: Row, sent: Uploads) -> None:
+        """Writes a round's lines, and the state if the last one is old enough."""
+        self.metrics.append([row], METRICS)
+        charged = self.exp.privacy.statement(sent.owner, state.memory.get("privacy", {}), self.world.at(state.round))
+        self.clients.append(client_rows(state.round, sent, charged), CLIENTS)
+        if self.clusters is not None:
+            self.clusters.append(cluster_rows(state.memory["clustering"]["events"]), CLUSTERS)
+        self.digests.append([{"round": state.round, "digest": digests.digest(state.models)}], digests.COLUMNS)
+        self.progress.round(row)
+        self.courier.listen()
+        self.state = state
+        stays = self.exp.keep_states > 0 and state.round % self.exp.keep_states == 0
+        if stays or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
+            self._save()
+        if stays:
+            checkpoint.keep(self.folder, state.round)
+
+    def conclude(self) -> None:
+        """Saves the last state, draws the pictures, writes and prints the summary."""
+        if self.state.round > self.saved_round or not (self.folder / checkpoint.NAME).exists():
+            self._save()
+        self.progress.close()
+        reason = self.state.memory.get("stop", {}).get("reason")
+        if reason:
+            self.progress.say(f"stopped after round {self.state.round}: {reason}")
+        table = summary.read_metrics(self.folder / "metrics.csv")
+        facts = summary.summarise(self.exp, self.world, self.state, table, self.counts)
+        if self.exp.pictures:
+            federation.draw(self.folder / "federation.png", self.counts, self.world.class_names)
+            curves.draw(self.folder / "curves.png", table)
+        self._describe_clusters()
+        summary.write(self.folder / "summary.json", facts)  # the last file: with it the run is finished
+        if facts["audit"] is not None:
+            self.progress.say(facts["audit"]["statement"])
+        self.progress.say(closing.summary_table({**facts, "folder": str(self.folder)}))
+
+    def _describe_clusters(self) -> None:
+        """What a clustered run leaves beside the others."""
+        exp, clients = self.exp, self.world.partition.clients
+        if not exp.clustering.divides:
+            return
+        lines = client_accuracy.measured(exp, self.world, self.state)
+        if lines:
+            write_table(self.folder / "client_accuracy.csv", lines, client_accuracy.COLUMNS)
+        if exp.pictures:
+            clusters.draw(self.folder, clients, self.state.round)
+
+    def _save(self) -> None:
+        for table in self.tables:
+            table.sync()
+        choice = self.world.choice
+        engine, around = asdict(choice), surroundings(self.exp, choice, self.world.crew.size)
+        checkpoint.save(self.folder, self.state, self.config, engine, around)
+        self.saved_round, self.saved_at = self.state.round, time.perf_counter()

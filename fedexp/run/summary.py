@@ -1,0 +1,120 @@
+"""summary.json: the numbers of a run that people quote, and what they were made with."""
+
+import json
+import math
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import fedexp
+from fedexp.core.files import write_atomically
+from fedexp.core.values import State
+from fedexp.maths import metrics
+from fedexp.parts.federation.statistics import label_skew, size_gini
+from fedexp.run.environment import device_name
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.world import World
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def read_metrics(path: Path) -> "pd.DataFrame":
+    """metrics.csv as a table; empty cells are NaN."""
+    import pandas as pd
+
+    return pd.read_csv(path)
+
+
+def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
+    """Everything that summary.json holds; None for what does not exist."""
+    accuracy, seconds = table["test_accuracy"], table["sim_s" if exp.fleet.simulates else "host_s"]
+    return {
+        "final_accuracy": metrics.final(accuracy),
+        "best_accuracy": metrics.best(accuracy),
+        "loss_auc": metrics.area_under(table["test_loss"]),
+        "accuracy_auc": metrics.area_under(accuracy),
+        "roa": {str(x): metrics.rounds_to(accuracy, x, table["round"]) for x in exp.evaluation.roa},
+        "toa": {str(x): metrics.time_to(accuracy, seconds, x) for x in exp.evaluation.toa},
+        "privacy": guarantee(exp, table),
+        "rounds": state.round,
+        "updates": state.updates,
+        "stopped": state.memory.get("stop", {}).get("reason"),
+        "host_s": state.host_s,
+        "sim_s": state.sim_s if exp.fleet.simulates else None,
+        "audit": verdict(exp, table),
+        "clients": world.partition.clients,
+        "parameters": world.layout.parameters,
+        "public_examples": world.at(state.round).public_size,
+        **{f"{role}.{name}": value for role, figures in world.prepared.items() for name, value in figures.items()},
+        "data_sha256": world.data_sha256,
+        "split_sha256": world.partition.sha256(),
+        "label_skew": label_skew(counts),
+        "size_gini": size_gini(world.sizes),
+        **made_with(exp, world),
+    }
+
+
+def made_with(exp: Experiment, world: World) -> dict[str, Any]:
+    """The program, its libraries and the machine."""
+    return {
+        "versions": {
+            "fedexp": fedexp.__version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("torch", "numpy", "hydra-core")},
+        },
+        "git": git_commit(),
+        "device": device_name(exp),
+        "engine": {"name": world.choice.name, "reason": world.choice.reason, "workers": world.crew.size},
+    }
+
+
+def verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
+    """What the audit says of the last round that was evaluated; None without an audit."""
+    evaluated = table[table["test_accuracy"].notna()]
+    if not len(evaluated):
+        return None
+    last = evaluated.iloc[-1]
+    return exp.audit.verdict({str(name): None if value != value else value for name, value in last.items()})
+
+
+def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
+    """What the ledger says at the end and what was promised; None where nothing was."""
+    promise = exp.privacy.promise()
+    if promise is None:
+        return None
+    names = [name for name in ("epsilon_rdp", "epsilon_pld") if f"privacy.{name}" in table]
+    spent = {name: metrics.final(table[f"privacy.{name}"]) for name in names}
+    return {**spent, **exp.privacy.terms(), "promise": promise}
+
+
+def write(path: Path, summary: dict[str, Any]) -> None:
+    """Writes the summary whole; a number that is not finite has no place in JSON and becomes null."""
+    write_atomically(path, (json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n").encode())
+
+
+def _finite(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {name: _finite(value) for name, value in node.items()}
+    return None if isinstance(node, float) and not math.isfinite(node) else node
+
+
+def git_commit() -> dict[str, Any] | None:
+    """Commit of the program's own checkout and whether it was changed; None where it is installed without one."""
+    root = Path(fedexp.__file__).parents[1]
+    if not (root / ".git").exists():
+        return None
+    try:
+        commit = _git(root, "rev-parse", "HEAD")
+        return {"commit": commit, "dirty": bool(_git(root, "status", "--porcelain", "--untracked-files=no"))}
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()

@@ -1,0 +1,121 @@
+"""The tables that a run appends to while it lasts: metrics.csv, clients.csv, clusters.csv, digests.csv.
+
+Each round's lines are flushed as they are written. On resume everything after the state's round, and a line that was
+cut off, is taken away again. A value that does not exist is an empty cell.
+"""
+
+import csv
+import io
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedexp.core.files import replacing
+from fedexp.core.values import Uploads
+
+METRICS = (
+    "round",
+    "test_loss",
+    "test_accuracy",
+    "validation_loss",
+    "validation_accuracy",
+    "train_loss",
+    "participants",
+    "examples",
+    "mb_down",
+    "mb_up",
+    "select_s",
+    "train_s",
+    "aggregate_s",
+    "evaluate_s",
+    "host_s",
+    "sim_s",
+)
+TIMINGS = ("select_s", "train_s", "aggregate_s", "evaluate_s", "host_s", "selector.shapley_s")
+CLUSTERS = ("round", "event", "client", "cluster", "distance")
+CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
+
+
+class Table:
+    """A CSV file that grows by whole lines; its first column is the round."""
+
+    def __init__(self, path: Path, upto: int) -> None:
+        self.path = path
+        self.columns = truncate(path, upto)
+        self.file = path.open("ab")
+
+    def append(self, rows: list[dict[str, Any]], first_columns: tuple[str, ...]) -> None:
+        """Adds rows in one write; the first of a file fixes its columns."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if self.columns is None:
+            own = rows[0].keys() if rows else ()
+            self.columns = (*first_columns, *(name for name in own if name not in first_columns))
+            writer.writerow(self.columns)
+        for row in rows:
+            unknown = row.keys() - set(self.columns)
+            if unknown:
+                raise ValueError(f"{self.path.name}: columns {sorted(unknown)} were not there in the first round")
+            writer.writerow([cell(row.get(name)) for name in self.columns])
+        self.file.write(text.getvalue().encode())
+        self.file.flush()
+
+    def sync(self) -> None:
+        """Forces the lines to the disk, before a state that counts on them is saved."""
+        os.fsync(self.file.fileno())
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.file.close()
+
+
+def truncate(path: Path, upto: int) -> tuple[str, ...] | None:
+    """Cuts a table after the last complete line of a round <= `upto`; its columns, or None where it has no line."""
+    if not path.exists():
+        return None
+    keep, columns = 0, None
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            if columns is None:
+                columns = tuple(next(csv.reader([line.decode()])))
+            elif not upto or int(line.split(b",", 1)[0]) > upto:  # what precedes round 1 is written with it
+                break
+            keep += len(line)
+    os.truncate(path, keep)
+    return columns
+
+
+def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
+    """A table that is written once, whole or not at all."""
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([cell(row[name]) for name in columns] for row in rows)
+
+
+def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+    """What every participant of a round reports, and what it has been charged for its privacy so far."""
+    losses = (uploads.loss_before, uploads.loss_after) if uploads.exact is None else uploads.exact.T
+    columns = (uploads.owner, uploads.examples, *losses, *charged.values())
+    return [
+        dict(zip((*CLIENTS, *charged), (number, *values), strict=True))
+        for values in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+def cluster_rows(events: Sequence[tuple[int, str, int, int, float | None]]) -> list[dict[str, Any]]:
+    """What happened to the clusters in a round."""
+    return [dict(zip(CLUSTERS, event, strict=True)) for event in events]
+
+
+def cell(value: Any) -> Any:
+    """The shortest text that reads back the same; nothing for a value that does not exist."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return repr(float(value)) if isinstance(value, float) else value

@@ -1,0 +1,1 @@
+"""Loss and accuracy of models, of many at once."""

@@ -1,0 +1,114 @@
+"""Loss and accuracy of models on the server's data, cut in chunks that any idle worker can take."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from fedexp.core.values import Layout, Weights
+from fedexp.training.binding import bind
+from fedexp.training.examples import Examples
+from fedexp.training.workers import Work
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Sample-weighted mean loss, accuracy, and the seconds of computing that they took."""
+
+    loss: float
+    accuracy: float
+    seconds: float
+
+
+class Pending:
+    """A score whose chunks may still be under way."""
+
+    def __init__(self, work: Work, finish: Callable[[Work], None]) -> None:
+        self.work, self.finish = work, finish
+
+    def result(self) -> Scores:
+        """The scores; does what nobody has done yet."""
+        self.finish(self.work)
+        loss, right, count, seconds = self.work.out.sum(dim=0).tolist()
+        return Scores(loss / count, right / count, seconds)
+
+
+class Scorer:
+    """Evaluates models with one network of its own, in eval mode and without gradients.
+
+    The network's entries take the shapes of the model's layout: a linear layer asks for no more to be wider.
+    """
+
+    def __init__(self, network: nn.Module, layout: Layout, chunk: int, device: torch.device) -> None:
+        self.network = network.eval()
+        self.chunk = chunk
+        self.layout, self.row = layout, torch.zeros(layout.size, device=device)
+        bind(network, layout, self.row)
+
+    def logits(self, weights: Weights, inputs: torch.Tensor) -> torch.Tensor:
+        """What a model answers, `[B, K]`."""
+        if weights.layout != self.layout:
+            self.layout, self.row = weights.layout, torch.zeros_like(weights.flat)
+            bind(self.network, self.layout, self.row)
+        self.row.copy_(weights.flat)
+        with torch.inference_mode():
+            return self.network(inputs)
+
+    def work(self, weights: Weights, examples: Examples) -> Work:
+        """The evaluation of one model as jobs, one a chunk: (loss sum, right answers, examples, seconds)."""
+        starts = range(0, len(examples), self.chunk)
+        jobs = [
+            (np.array([position]), lambda start=start: self._sums(weights, examples, slice(start, start + self.chunk)))
+            for position, start in enumerate(starts)
+        ]
+        return Work(torch.zeros((len(starts), 4), dtype=torch.float64, device=weights.flat.device), jobs)
+
+    def losses_work(self, weights: Weights, examples: Examples, index: torch.Tensor) -> Work:
+        """The loss of every example at these positions, `[S, 1]`, in jobs of one chunk each."""
+        jobs = []
+        for start in range(0, len(index), self.chunk):
+            part = index[start : start + self.chunk]
+            place = np.arange(start, start + len(part))
+            jobs.append((place, lambda part=part: self._losses(weights, examples, part)))
+        return Work(torch.zeros((len(index), 1), device=weights.flat.device), jobs)
+
+    def outputs_work(self, models: list[Weights], examples: Examples, classes: int) -> Work:
+        """The log-probabilities `[n, S, K]` that the models give the examples, a job each."""
+        work = Work(torch.zeros((len(models), len(examples), classes), device=examples.x.device))
+        for position, weights in enumerate(models):
+            work.jobs.append((np.array([position]), lambda weights=weights: self._outputs(weights, examples)[None]))
+        return work
+
+    def mean_loss(self, weights: Weights, examples: Examples, index: torch.Tensor) -> float:
+        """Sample-weighted mean loss of a model on the examples at these positions; NaN where there are none."""
+        sums = [self._sums(weights, examples, part)[0] for part in index.split(self.chunk)] if len(index) else []
+        return float(sum(sums) / len(index)) if sums else float("nan")
+
+    def sums(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
+        """(loss sum, right answers, examples, seconds) of a model at these positions, at least one."""
+        return torch.stack([self._sums(weights, examples, part) for part in index.split(self.chunk)]).sum(dim=0)
+
+    def _outputs(self, weights: Weights, examples: Examples) -> torch.Tensor:
+        starts = range(0, len(examples), self.chunk)
+        parts = [self.logits(weights, examples.inputs(slice(start, start + self.chunk))) for start in starts]
+        with torch.inference_mode():
+            return F.log_softmax(torch.cat(parts), dim=1)
+
+    def _losses(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
+        logits = self.logits(weights, examples.inputs(index))
+        with torch.inference_mode():
+            return F.cross_entropy(logits, examples.y[index], reduction="none")[:, None].clone()
+
+    def _sums(self, weights: Weights, examples: Examples, index: torch.Tensor | slice) -> torch.Tensor:
+        begin = time.perf_counter()
+        labels = examples.y[index]
+        logits = self.logits(weights, examples.inputs(index))
+        with torch.inference_mode():
+            loss = F.cross_entropy(logits, labels, reduction="sum").double()
+            right = (logits.argmax(dim=1) == labels).sum().double()
+        values = [loss, right, torch.full_like(loss, len(labels))]
+        return torch.stack([*values, torch.full_like(loss, time.perf_counter() - begin)]).clone()

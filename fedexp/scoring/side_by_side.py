@@ -1,0 +1,165 @@
+"""Several models in one pass over the same examples, their channels side by side.
+
+A small network leaves the vector units half empty; eight of them together do not. The first convolution has the filters
+of all models as its output channels, later ones are grouped, linear layers become batched products. Measured on one
+core of a 2-core x86-64 machine: 12 us a model and CIFAR-size image for SimpleCNN, against 27 us one model at a time.
+
+A first linear layer is linear in its weights as well: what it gives for a mixture of models is the mixture of what it
+gives for each, so M products serve any number of mixtures. For 784-128-10 that makes 8 mixtures of 4 models 1.8 times
+and 64 mixtures of 7 models 5.8 times faster. For a first convolution it does not pay (mixing takes 11 us an image,
+convolving 5 us).
+
+Legend: G rows, R mixtures, M models mixed, B examples, K classes, D entries of a row.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.func import functional_call
+from torch.nn import functional as F
+
+from fedexp.core.values import Layout
+from fedexp.parts.model.layers import BatchNorm, Dropout, OneChannel
+
+Entries = dict[str, torch.Tensor]  # weights and buffers of one layer, each [G, *shape]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What runs through the layers: `shared [B, ...]`, `channels [B, G * C, ...]` or `stacked [G, B, F]`."""
+
+    x: torch.Tensor
+    form: str = "shared"
+
+
+def mixtures(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """The models `mix [R, M] @ rows [M, ...]`, worked out in float64 and returned in the rows' precision."""
+    return torch.tensordot(mix.double(), rows.double(), 1).to(rows.dtype)
+
+
+class SideBySide:
+    """Evaluates mixtures of rows of one network together, in eval mode and without gradients."""
+
+    def __init__(self, network: nn.Module, layout: Layout) -> None:
+        self.layout = layout
+        self.layers = list(network.eval().named_children())
+        self.first = next(position for position, (_, layer) in enumerate(self.layers) if _has_entries(layer))
+        self.linear_first = isinstance(self.layers[self.first][1], nn.Linear)
+
+    @staticmethod
+    def fits(network: nn.Module) -> bool:
+        """Whether the network is a chain of layers that this pass knows."""
+        return isinstance(network, nn.Sequential) and all(type(layer) in LAYERS for layer in network)
+
+    def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """Logits `[R, B, K]` of the models `mix [R, M] @ rows [M, D]`, or of each row, on the same `x [B, *shape]`."""
+        flow = Flow(x)
+        for position, (name, layer) in enumerate(self.layers):
+            entries, act = self._entries(rows, name), LAYERS[type(layer)]
+            if mix is None:
+                flow = act(layer, entries, flow, len(rows))
+            elif position == self.first and self.linear_first and len(mix) > len(rows):
+                flow = mixed(mix, act(layer, entries, flow, len(rows)))
+            else:
+                flow = act(layer, {name: mixtures(mix, entry) for name, entry in entries.items()}, flow, len(mix))
+        return flow.x
+
+    def _entries(self, rows: torch.Tensor, layer: str) -> Entries:
+        pieces = zip(self.layout.names, rows.split(self.layout.sizes, dim=1), self.layout.shapes, strict=True)
+        return {
+            name.rpartition(".")[2]: piece.reshape(len(rows), *shape)
+            for name, piece, shape in pieces
+            if _of(name, layer)
+        }
+
+
+class OneByOne:
+    """The slow, obvious way, for networks that are no chain of known layers."""
+
+    linear_first = False
+
+    def __init__(self, network: nn.Module, layout: Layout) -> None:
+        self.network, self.layout = network.eval(), layout
+
+    def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """Like `SideBySide.logits`."""
+        models = (self.layout.views(row) for row in (rows if mix is None else mixtures(mix, rows)))
+        return torch.stack([functional_call(self.network, model, (x,)) for model in models])
+
+
+def mixed(mix: torch.Tensor, each: Flow) -> Flow:
+    """What mixtures of models give, from what each of them gives: `stacked [M, B, F]` to `[R, B, F]`."""
+    return Flow((mix.to(each.x) @ each.x.reshape(len(each.x), -1)).view(len(mix), *each.x.shape[1:]), "stacked")
+
+
+def _of(entry: str, layer: str) -> bool:
+    return entry.rpartition(".")[0] == layer
+
+
+def _has_entries(layer: nn.Module) -> bool:
+    return next(layer.parameters(), None) is not None
+
+
+def linear(_layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
+    """A linear layer: one product where the inputs are shared, a batched one where each row has its own."""
+    weight, bias = entries["weight"], entries["bias"]
+    if flow.form == "shared":
+        together = F.linear(flow.x, weight.flatten(0, 1), bias.flatten())
+        return Flow(together.view(len(flow.x), rows, -1).movedim(1, 0), "stacked")
+    return Flow(torch.baddbmm(bias[:, None], flow.x, weight.mT), "stacked")
+
+
+def convolution(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
+    """A convolution; after the first, one group of channels a row."""
+    assert isinstance(layer, nn.Conv1d | nn.Conv2d)
+    assert not isinstance(layer.padding, str)
+    weight, bias = entries["weight"].flatten(0, 1), entries["bias"].flatten()
+    groups = 1 if flow.form == "shared" else rows
+    if isinstance(layer, nn.Conv1d):
+        return Flow(F.conv1d(flow.x, weight, bias, padding=layer.padding, groups=groups), "channels")
+    weight = weight.contiguous(memory_format=torch.channels_last)
+    return Flow(F.conv2d(flow.x, weight, bias, padding=layer.padding, groups=groups), "channels")
+
+
+def normalisation(layer: nn.Module, entries: Entries, flow: Flow, _rows: int) -> Flow:
+    """BatchNorm with its running statistics."""
+    assert isinstance(layer, BatchNorm)
+    flat = {name: values.flatten() for name, values in entries.items()}
+    mean, var = flat["running_mean"], flat["running_var"]
+    return Flow(F.batch_norm(flow.x, mean, var, flat["weight"], flat["bias"], eps=layer.eps), flow.form)
+
+
+def group_normalisation(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
+    """GroupNorm: the channels of a row lie side by side, so no group reaches into another row."""
+    assert isinstance(layer, nn.GroupNorm)
+    weight, bias = entries["weight"].flatten(), entries["bias"].flatten()
+    return Flow(F.group_norm(flow.x, rows * layer.num_groups, weight, bias, eps=layer.eps), flow.form)
+
+
+def flatten(_layer: nn.Module, _entries: Entries, flow: Flow, rows: int) -> Flow:
+    """All of an example's values in one line, for each row where they differ."""
+    if flow.form != "channels":
+        return Flow(flow.x.flatten(1 if flow.form == "shared" else 2), flow.form)
+    return Flow(flow.x.reshape(len(flow.x), rows, -1).movedim(1, 0), "stacked")
+
+
+def unchanged(layer: nn.Module, _entries: Entries, flow: Flow, _rows: int) -> Flow:
+    """Layers that treat every channel alone and have no entries; dropout does nothing in eval mode."""
+    return Flow(layer(flow.x), flow.form)
+
+
+LAYERS: dict[type[nn.Module], Callable[[nn.Module, Entries, Flow, int], Flow]] = {
+    nn.Linear: linear,
+    nn.Conv1d: convolution,
+    nn.Conv2d: convolution,
+    BatchNorm: normalisation,
+    nn.GroupNorm: group_normalisation,
+    nn.Flatten: flatten,
+    nn.ReLU: unchanged,
+    nn.MaxPool1d: unchanged,
+    nn.MaxPool2d: unchanged,
+    Dropout: unchanged,
+    OneChannel: unchanged,
+}

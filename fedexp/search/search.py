@@ -1,0 +1,137 @@
+"""A search from wherever it stands to its end: every method's trials in turn, then the table of the best.
+
+Several processes may work on one folder at once, here or on machines that share it: each takes the next trial.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import OmegaConf
+
+from fedexp.config.compose import Composer, Request, plain, start
+from fedexp.config.location import conf_dir
+from fedexp.core import logs
+from fedexp.core.errors import ConfigError
+from fedexp.core.exits import resumable
+from fedexp.core.files import shown, write_atomically
+from fedexp.search import space, table
+from fedexp.search.study import Budget, Study
+from fedexp.search.trial import BLIND, execute
+from fedexp.sweep.points import Point, compose, composed, configured
+from fedexp.sweep.sweep import prepare
+from fedexp.sweep.worker import shared_cores
+
+NAME = "search.yaml"
+
+
+@dataclass(frozen=True)
+class Search:
+    """What was asked: the words, how many trials each method gets, and how they are drawn."""
+
+    words: tuple[str, ...]
+    trials: int
+    seed: int = 0
+    pruning: bool = True
+    config_dir: str | None = None
+
+    @cached_property
+    def space(self) -> space.Space:
+        """The words, sorted."""
+        return space.read(self.words)
+
+    @property
+    def budget(self) -> Budget:
+        """What every method has."""
+        return Budget(self.trials, self.seed, self.pruning)
+
+    def composer(self) -> tuple[Composer, Any]:
+        """The composer, and the config that trials start from."""
+        own = Path(self.config_dir) if self.config_dir else None
+        request = Request(conf_dir(), list(self.space.fixed), config_dir=own)
+        composer = start(request)
+        return composer, compose(composer, request)
+
+    def check(self) -> None:
+        """Refuses a search that cannot work: every method at the first values, the first one at all extremes."""
+        try:
+            self._check(*self.composer())
+        finally:
+            GlobalHydra.instance().clear()
+
+    def _check(self, composer: Composer, config: Any) -> None:
+        first = [one.ends()[0] for one in self.space.dimensions]
+        for number, method in enumerate(self.space.methods):
+            configured(composer, config, self.point(number, [*method, *first, self.space.seeds[0]]))
+        for one in self.space.dimensions:
+            for end in one.ends()[1:]:
+                method = self.space.methods[0]
+                configured(composer, config, self.point(0, [*method, *first, end, self.space.seeds[0]]))
+
+    def point(self, number: int, overrides: Sequence[str]) -> Point:
+        """A run of a trial, which sees no test data."""
+        return Point(number, [*self.space.fixed, *overrides, *BLIND])
+
+
+def save(search: Search, folder: Path) -> None:
+    """Leaves in the folder what was asked."""
+    write_atomically(folder / NAME, OmegaConf.to_yaml(OmegaConf.create(asdict(search))).encode())
+
+
+def load(folder: Path) -> Search:
+    """What was asked when the search began."""
+    told = OmegaConf.to_container(OmegaConf.load(folder / NAME))
+    if not isinstance(told, dict):
+        raise ConfigError(f"{shown(folder / NAME)} must hold what was asked of a search")
+    words = tuple(told.pop("words"))
+    return Search(words, **{str(key): value for key, value in told.items()})
+
+
+def conduct(folder: Path, jobs: int) -> str:
+    """Works on the search with so many processes until no trial is left; returns the table."""
+    search = load(folder)
+    with resumable(folder):
+        if jobs == 1:
+            work(folder, None)
+        else:
+            from joblib import Parallel, delayed
+
+            Parallel(jobs)(delayed(work)(folder.absolute(), 1) for _ in range(jobs))
+    studies = [Study(folder, method, search.budget) for method in search.space.methods]
+    own = () if search.config_dir is None else ("--config-dir", search.config_dir)
+    return table.conclude(folder, search.space, studies, own)
+
+
+def work(folder: Path, share: int | None) -> None:
+    """Takes trial after trial, the methods in turn, until none is left."""
+    search = load(folder)
+    try:
+        with shared_cores(share), logs.kept():
+            composer, config = search.composer()
+            studies = [Study(folder, method, search.budget) for method in search.space.methods]
+            while studies:
+                pairs = [(one, _next(one, search, composer, config)) for one in studies]
+                studies = [one for one, went_on in pairs if went_on]
+    finally:
+        GlobalHydra.instance().clear()
+
+
+def _next(study: Study, search: Search, composer: Composer, config: Any) -> bool:
+    """Works on one trial of a method; whether there was one."""
+    with study.next_trial() as trial:
+        if trial is None:
+            return False
+        params = [one.suggest(trial) for one in search.space.dimensions]
+        configs = []
+        for seed in search.space.seeds:
+            own = composed(composer, config, search.point(trial.number, [*study.method, *params, seed]))
+            prepare((study.place(trial.number) / seed).absolute(), own)
+            configs.append(plain(own))
+        execute(study, trial, configs)
+        sys.stdout.write(f"{study.name} #{trial.number}: {table.ending(study, trial.number)}  {' '.join(params)}\n")
+        sys.stdout.flush()
+        return True

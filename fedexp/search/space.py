@@ -1,0 +1,117 @@
+"""What a search varies, read from the words behind `fedexp search` in Hydra's own grammar.
+
+`key=interval(a,b)`, `key=int(interval(a,b))`, `key=tag(log,interval(a,b))`, `key=range(a,b,step=c)` and
+`key=choice(x,y,...)` are searched; what is listed with commas is compared: every combination is a method of its own,
+but `seed=0,1,2`, over which every trial takes the mean.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
+
+from fedexp.core.errors import ConfigError
+
+LOG = "log"
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One searched key: numbers from `low` to `high`, or one of `options`, written as overrides are."""
+
+    key: str
+    low: float = 0.0
+    high: float = 0.0
+    step: float | None = None
+    log: bool = False
+    whole: bool = False
+    options: tuple[str, ...] = ()
+
+    def suggest(self, trial: Any) -> str:
+        """The override of a trial; a trial that was begun keeps the value that it has."""
+        if self.options:
+            return f"{self.key}={trial.suggest_categorical(self.key, self.options)}"
+        if self.whole:
+            step = 1 if self.step is None else int(self.step)
+            return f"{self.key}={trial.suggest_int(self.key, int(self.low), int(self.high), step=step, log=self.log)}"
+        return f"{self.key}={trial.suggest_float(self.key, self.low, self.high, step=self.step, log=self.log)!r}"
+
+    def ends(self) -> tuple[str, ...]:
+        """The overrides of its extreme values, or of all its options."""
+        if self.options:
+            return tuple(f"{self.key}={option}" for option in self.options)
+        return tuple(f"{self.key}={int(end) if self.whole else repr(end)}" for end in (self.low, self.high))
+
+
+@dataclass(frozen=True)
+class Space:
+    """The words that stay, the methods that are compared, the seeds of a trial and what is searched."""
+
+    fixed: tuple[str, ...]
+    methods: tuple[tuple[str, ...], ...]
+    seeds: tuple[str, ...]
+    dimensions: tuple[Dimension, ...]
+
+
+def read(words: Sequence[str]) -> Space:
+    """Sorts the words.
+
+    Raises:
+        ConfigError: nothing is searched, or a range cannot be.
+    """
+    last = {one.get_key_element(): one for one in OverridesParser.create().parse_overrides(list(words))}
+    if "seed" in last and _searched(last["seed"]):
+        raise ConfigError(f"seeds are listed, not searched: seed=0,1,2; got {last['seed'].input_line}")
+    dimensions = tuple(_dimension(one) for one in last.values() if _searched(one))
+    if not dimensions:
+        raise ConfigError(
+            "a search must vary something, e.g. 'local.lr=interval(0.01,1)' or 'local.epochs=choice(1,5)'"
+        )
+    listed = {key: list(one.sweep_string_iterator()) for key, one in last.items() if _listed(one)}
+    seeds = tuple(f"seed={value}" for value in listed.pop("seed", [])) or _seed(last)
+    methods = product(*([f"{key}={value}" for value in values] for key, values in listed.items()))
+    fixed = [str(one.input_line) for key, one in last.items() if not one.is_sweep_override() and key != "seed"]
+    return Space(tuple(fixed), tuple(methods), seeds, dimensions)
+
+
+def _seed(last: dict[str, Override]) -> tuple[str, ...]:
+    return (str(last["seed"].input_line),) if "seed" in last else ("seed=0",)
+
+
+def _searched(override: Override) -> bool:
+    value = override.value()
+    simple = isinstance(value, ChoiceSweep) and value.simple_form
+    return override.is_sweep_override() and not simple
+
+
+def _listed(override: Override) -> bool:
+    return override.is_sweep_override() and not _searched(override)
+
+
+def _dimension(override: Override) -> Dimension:
+    key, value = override.get_key_element(), override.value()
+    if isinstance(value, ChoiceSweep):
+        return Dimension(key, options=tuple(override.sweep_string_iterator()))
+    if not isinstance(value, IntervalSweep | RangeSweep):
+        raise ConfigError(f"{key} must be searched by choice, interval or range; got {override.input_line}")
+    odd = value.tags - {LOG}
+    if odd:
+        raise ConfigError(f"{key} has the tag {sorted(odd)[0]}; a search knows log alone")
+    log = LOG in value.tags
+    if isinstance(value, IntervalSweep):
+        low, high, step = value.start, value.end, None
+        whole = isinstance(low, int) and isinstance(high, int)
+    else:
+        if log:
+            raise ConfigError(f"{key} cannot be searched in steps with log; use interval instead of range")
+        values = [float(one) for one in override.sweep_string_iterator()]
+        whole = all(isinstance(one, int) for one in (value.start, value.stop, value.step))
+        low, high, step = values[0], values[-1], float(value.step)
+    if low is None or high is None or not low < high or (log and low <= 0):
+        raise ConfigError(
+            f"{key} must be searched from a smaller to a larger value, above 0 with log; got {override.input_line}"
+        )
+    return Dimension(key, float(low), float(high), step, log, whole)

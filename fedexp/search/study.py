@@ -1,0 +1,109 @@
+"""The trials of one method, shared by all processes that work on the search: asked, taken up again, told.
+
+All are kept in one journal file by Optuna. A trial belongs to the process that holds its folder; one whose process has
+died is taken up again where its run stopped. Every trial draws from a stream of its own, so that a search by one
+process gives the same trials however often it is killed.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import locked
+from fedexp.run import folders
+from fedexp.sweep.launchers.contract import needed
+
+JOURNAL = "study.journal"
+_STARTED = 5  # trials that nothing is learnt from
+_LONG = 100  # characters of a folder's name
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many trials a method has, the seed of their draws, and whether poor ones may be cut off."""
+
+    trials: int
+    seed: int
+    pruning: bool
+
+
+class Study:
+    """One method's trials in the folder of a search."""
+
+    def __init__(self, folder: Path, method: tuple[str, ...], budget: Budget) -> None:
+        self.optuna = needed("optuna", "sweep", "fedexp search")
+        self.optuna.logging.set_verbosity(self.optuna.logging.ERROR)
+        self.method, self.budget, self.name = method, budget, " ".join(method) or "all"
+        self.root, self.folder = folder, folder / named(method)
+        backend = self.optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL))
+        self.study = self.optuna.create_study(
+            study_name=self.name,
+            storage=self.optuna.storages.JournalStorage(backend),
+            direction="maximize",
+            load_if_exists=True,
+            sampler=self._sampler(0),
+        )
+
+    @contextmanager
+    def next_trial(self) -> Iterator[Any]:
+        """A trial to work on, held as long as the block lasts; None where none is left."""
+        with ExitStack() as kept:
+            with locked(self.root / ".lock"):  # else a method would get more trials than its budget
+                trial = self._left_behind(kept) or self._new(kept)
+            yield trial
+
+    def trials(self) -> list[Any]:
+        """All trials there are, by their numbers."""
+        return self.study.get_trials(deepcopy=False)
+
+    def place(self, number: int) -> Path:
+        """The folder of a trial."""
+        return self.folder / str(number)
+
+    def pruner(self, rounds: int) -> Any:
+        """Cuts a trial off that is below the median of the earlier ones at the same round; not in the first quarter."""
+        if not self.budget.pruning:
+            return self.optuna.pruners.NopPruner()
+        return self.optuna.pruners.MedianPruner(n_startup_trials=_STARTED, n_warmup_steps=rounds // 4)
+
+    def _left_behind(self, kept: ExitStack) -> Any:
+        """A trial whose process is gone."""
+        states = self.optuna.trial.TrialState
+        for frozen in self.trials():
+            if frozen.state == states.RUNNING and self._hold(frozen.number, kept):
+                return self.optuna.trial.Trial(self.study, frozen._trial_id)
+        return None
+
+    def _new(self, kept: ExitStack) -> Any:
+        count = len(self.trials())
+        if count >= self.budget.trials:
+            return None
+        self.study.sampler = self._sampler(count)
+        trial = self.study.ask()
+        if not self._hold(trial.number, kept):
+            raise ConfigError(f"{self.place(trial.number)} is held by another process; wait for it, or end it")
+        return trial
+
+    def _hold(self, number: int, kept: ExitStack) -> bool:
+        place = self.place(number)
+        place.mkdir(parents=True, exist_ok=True)
+        try:
+            kept.enter_context(folders.held(place, patience_s=0.0))
+        except ConfigError:
+            return False
+        return True
+
+    def _sampler(self, number: int) -> Any:
+        text = f"{self.budget.seed}:{self.name}:{number}"
+        seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest())
+        return self.optuna.samplers.TPESampler(seed=seed, n_startup_trials=_STARTED)
+
+
+def named(method: tuple[str, ...]) -> str:
+    """A folder's name for a method; a long one is cut and told apart by its digest."""
+    text = ",".join(method).replace("/", ".") or "all"
+    return text if len(text) <= _LONG else f"{text[:_LONG]}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"

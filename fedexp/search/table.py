@@ -1,0 +1,69 @@
+"""The end of a search: `search.csv` with every trial, and a table with the best of each method."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from fedexp.core.files import shown, write_atomically
+from fedexp.report.markup import Grid
+from fedexp.search.space import Space
+from fedexp.search.study import Study
+
+_COUNTED = ("COMPLETE", "PRUNED", "FAIL", "RUNNING")
+
+
+def conclude(folder: Path, space: Space, studies: list[Study], flags: tuple[str, ...] = ()) -> str:
+    """Writes `search.csv`; returns the table of the methods and the commands, with these flags, that run their best."""
+    import pandas as pd
+
+    rows = [_row(study, trial) for study in studies for trial in study.trials()]
+    write_atomically(folder / "search.csv", pd.DataFrame(rows).to_csv(index=False).encode())
+    head = ["method", "complete", "pruned", "failed", "running", "validation accuracy", "best hyperparameters"]
+    lines = [_line(study, space) for study in studies]
+    text = Grid(head, lines, texts=1).plain()
+    found = [study for study in studies if best(study) is not None]
+    if found:
+        text += "\nOn seeds that the search has not seen, with a first look at the test data:\n"
+        text += "".join(f"  {command(study, space, flags)}\n" for study in found)
+    return text + f"search  {shown(folder / 'search.csv')}\n"
+
+
+def best(study: Study) -> Any:
+    """The complete trial with the highest validation accuracy, the earliest of equal ones; None without any."""
+    complete = [trial for trial in study.trials() if trial.state.name == "COMPLETE"]
+    return max(complete, key=lambda trial: (trial.value, -trial.number), default=None)
+
+
+def ending(study: Study, number: int) -> str:
+    """How a trial ended, in a word."""
+    trial = study.trials()[number]
+    if trial.state.name == "COMPLETE":
+        return f"{trial.value:.4f}"
+    if trial.state.name == "PRUNED":
+        return f"cut off after round {trial.last_step}"
+    return f"failed, see {shown(study.place(number))}"
+
+
+def overrides(space: Space, trial: Any) -> list[str]:
+    """The hyperparameters of a trial, as they are written on the command line."""
+    return [one.suggest(trial) for one in space.dimensions]
+
+
+def command(study: Study, space: Space, flags: tuple[str, ...] = ()) -> str:
+    """What runs the best hyperparameters of a method with new seeds."""
+    last = max(int(seed.partition("=")[2]) for seed in space.seeds)
+    seeds = ",".join(str(last + more) for more in (1, 2, 3))
+    words = [*flags, *space.fixed, *study.method, *overrides(space, best(study)), f"seed={seeds}"]
+    return "fedexp run -m " + " ".join(shlex.quote(word) for word in words)
+
+
+def _row(study: Study, trial: Any) -> dict[str, Any]:
+    told = {"method": study.name, "trial": trial.number, "state": trial.state.name.lower()}
+    return {**told, "validation_accuracy": trial.value, "last_round": trial.last_step, **trial.params}
+
+
+def _line(study: Study, space: Space) -> list[str]:
+    states = [trial.state.name for trial in study.trials()]
+    top = best(study)
+    told = ["", ""] if top is None else [f"{top.value:.4f}", " ".join(overrides(space, top))]
+    return [study.name, *(str(states.count(name)) for name in _COUNTED), *told]

@@ -1,0 +1,41 @@
+"""The columns of their rows with which clients go on where they were: those that the model names, and the local rule.
+
+What the model names (statistics, with `model.buffers=local`) is sent all the same, so that the global model has some.
+What the rule names never leaves its client: nothing arrives in these columns, whatever an attack or noise put there,
+and the global model has its first values in them for good. Legend: n clients, D entries of a row.
+"""
+
+import numpy as np
+import torch
+
+from fedexp.core.values import ClientRows, Layout, Memory, Trained, Uploads, finite
+from fedexp.simulation.experiment import Experiment
+
+
+def kept_columns(exp: Experiment, layout: Layout) -> np.ndarray:
+    """The columns, ascending."""
+    return np.union1d(exp.model.personal(layout), exp.local.keeps(layout))
+
+
+def restored(
+    exp: Experiment, layout: Layout, owner: np.ndarray, rows: torch.Tensor, memory: dict[str, Memory]
+) -> torch.Tensor:
+    """`rows [n, D]` with the columns that these clients have kept put back; the rows of others stay."""
+    columns = kept_columns(exp, layout)
+    return ClientRows.load(memory.get("personal", {}), len(columns), rows).restore(owner, rows, columns)
+
+
+def keep(exp: Experiment, layout: Layout, trained: Trained, memory: Memory) -> Memory:
+    """With the columns of those that trained; those of a training that is not finite are forgotten."""
+    rows = trained.rows[:, torch.from_numpy(kept_columns(exp, layout)).to(trained.rows.device)]
+    held = ClientRows.load(memory, rows.shape[1], rows)
+    whole = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
+    return held.put(trained.owner[whole], rows[torch.from_numpy(whole).to(rows.device)]).save()
+
+
+def without_unsent(uploads: Uploads, columns: np.ndarray) -> Uploads:
+    """The uploads with zeros in the columns that never leave a client."""
+    place = torch.from_numpy(columns).to(uploads.delta.device)
+    if not uploads.delta[:, place].any():
+        return uploads
+    return uploads.with_delta(uploads.delta.index_fill(1, place, 0.0))

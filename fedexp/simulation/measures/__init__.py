@@ -1,0 +1,1 @@
+"""What evaluated rounds tell beside the test data, one idea a file."""

@@ -1,0 +1,51 @@
+"""What evaluated rounds tell beside the test data: probes, the clients' and the clusters' models, the audit."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fedexp.core.values import State, Uploads
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.measures import clusters as cluster_models
+from fedexp.simulation.measures import own_models as personal
+from fedexp.simulation.measures import participants as local_models
+from fedexp.simulation.world import World
+
+Told = tuple[dict[str, Any], float]  # columns, and the seconds of computing that they took
+
+
+def blank(exp: Experiment, world: World) -> dict[str, Any]:
+    """The cells of a round that is not evaluated."""
+    audited = {f"audit.{name}": cell for name, cell in exp.audit.blank().items()}
+    clients = local_models.blank(exp) | personal.blank(exp) | cluster_models.blank(exp)
+    return dict.fromkeys(world.probes) | clients | audited
+
+
+def begin(exp: Experiment, world: World, before: State, state: State, sent: Uploads) -> list[Callable[[], Told]]:
+    """Begins all of them, for the round that led from `before` to `state`; each result completes the round's row."""
+    return [
+        probes(world, state),
+        local_models.score_later(exp, world, before, state, sent),
+        personal.score_later(exp, world, state),
+        cluster_models.score_later(exp, world, state),
+        audit(exp, world, state),
+    ]
+
+
+def probes(world: World, state: State) -> Callable[[], Told]:
+    """The global model's accuracy on the examples that the attack wants looked at."""
+    pending = {name: world.score_later(state.models[0], examples) for name, examples in world.probes.items()}
+
+    def result() -> Told:
+        scores = {name: each.result() for name, each in pending.items()}
+        return {name: each.accuracy for name, each in scores.items()}, sum(each.seconds for each in scores.values())
+
+    return result
+
+
+def audit(exp: Experiment, world: World, state: State) -> Callable[[], Told]:
+    """What the audit has found so far."""
+    begun = time.perf_counter()
+    found = exp.audit.report(state.memory.get("audit", {}), world.at(state.round + 1, state.models))
+    told = {f"audit.{name}": value for name, value in found.items()}, time.perf_counter() - begun
+    return lambda: told

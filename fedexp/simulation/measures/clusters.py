@@ -1,0 +1,112 @@
+"""The clusters' models beside the global one: together on the test data, and each at its own members.
+
+`clusters.vote`, `max`, `mean` and `nearest` are accuracies on the test data, which belongs to no cluster, of all
+clusters that have members; `nearest` asks the one whose answers are closest to those of the model before the first
+round. With `evaluation.personal_fraction`, `clusters.inside` is the mean accuracy of the members' cluster models on
+what the members held out, `clusters.global_inside` that of the global model; `personal_accuracy` is their own models'.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from fedexp.core.values import State, Weights
+from fedexp.parts.clustering import predictions
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.measures.own_models import measured_clients
+from fedexp.simulation.world import World
+from fedexp.training.workers import Work
+
+TOGETHER = ("clusters.vote", "clusters.max", "clusters.mean", "clusters.nearest")
+INSIDE = ("clusters.inside", "clusters.global_inside")
+
+
+def blank(exp: Experiment) -> dict[str, Any]:
+    """The cells of a round that is not evaluated."""
+    if not exp.clustering.divides:
+        return {}
+    return dict.fromkeys(TOGETHER + (INSIDE if exp.evaluation.personal_fraction else ()))
+
+
+def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tuple[dict[str, Any], float]]:
+    """Scores of the clusters' models, worked out while somebody is idle: columns and seconds."""
+    if not exp.clustering.divides:
+        return lambda: ({}, 0.0)
+    memory = state.memory.get("clustering", {})
+    answering = together(world, [state.models[number] for number in inhabited(exp, world, state)])
+    owner = measured_clients(exp, world) if exp.evaluation.personal_fraction else np.zeros(0, dtype=np.int64)
+    number = exp.clustering.model_of(owner, memory)
+    owner, number = owner[number > 0], number[number > 0]
+    living = inside(world, state.models, owner, number)
+    for work in (answering, living):
+        world.crew.defer(work)
+
+    def result() -> tuple[dict[str, Any], float]:
+        columns, seconds = blank(exp), 0.0
+        for work in (answering, living):
+            world.crew.settle(work)
+            seconds += float(work.out[:, -1].sum())
+        if len(answering.out):
+            right = answering.out[:, :-1].sum(dim=0) / len(world.test)
+            columns |= dict(zip(TOGETHER, right.tolist(), strict=True))
+        if len(owner):
+            columns |= dict(zip(INSIDE, living.out[:, :-1].mean(dim=0).tolist(), strict=True))
+        return columns, seconds
+
+    return result
+
+
+def inhabited(exp: Experiment, world: World, state: State) -> np.ndarray:
+    """The numbers of the clusters that have members, ascending."""
+    memory = state.memory.get("clustering", {})
+    number = np.unique(exp.clustering.model_of(np.arange(world.partition.clients), memory))
+    return number[number > 0]
+
+
+def together(world: World, models: list[Weights]) -> Work:
+    """A job for each chunk of the test data: right answers of each way of answering together, and seconds."""
+    chunk = world.scorer.chunk
+    starts = range(0, len(world.test) if models else 0, chunk)
+    work = Work(torch.zeros((len(starts), len(TOGETHER) + 1), dtype=torch.float64, device=world.first.flat.device))
+    for position, start in enumerate(starts):
+        part = slice(start, start + chunk)
+        work.jobs.append((np.array([position]), lambda part=part: _answers(world, models, part)))
+    return work
+
+
+def _answers(world: World, models: list[Weights], part: slice) -> torch.Tensor:
+    begin = time.perf_counter()
+    inputs, labels = world.test.inputs(part), world.test.y[part]
+    server, *logp = (F.log_softmax(world.scorer.logits(each, inputs), dim=1) for each in (world.first, *models))
+    right = torch.stack([(answer == labels).sum().double() for answer in answers(torch.stack(logp), server)])
+    return torch.cat([right, right.new_tensor([time.perf_counter() - begin])])[None].clone()
+
+
+def answers(clusters: torch.Tensor, server: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """The classes that clusters with log-probabilities `[M, B, K]` name in each way of `TOGETHER`, `[B]` each."""
+    return (
+        predictions.vote(clusters),
+        predictions.highest(clusters),
+        predictions.mean(clusters),
+        predictions.nearest(clusters, server),
+    )
+
+
+def inside(world: World, models: tuple[Weights, ...], owner: np.ndarray, number: np.ndarray) -> Work:
+    """A job for each of these clients: accuracies of its cluster's and of the global model at home, and seconds."""
+    work = Work(torch.zeros((len(owner), len(INSIDE) + 1), dtype=torch.float64, device=world.first.flat.device))
+    for position, (client, own) in enumerate(zip(owner.tolist(), number.tolist(), strict=True)):
+        asked = (models[own], models[0])
+        work.jobs.append((np.array([position]), lambda client=client, asked=asked: at_home(world, client, asked)))
+    return work
+
+
+def at_home(world: World, client: int, models: tuple[Weights, ...]) -> torch.Tensor:
+    """Accuracies of models on what a client held out, and the seconds that they took, `[1, models + 1]`."""
+    index = world.train.to_device(world.held_out.shard(client))
+    sums = torch.stack([world.scorer.sums(weights, world.train, index) for weights in models])
+    return torch.cat([sums[:, 1] / sums[:, 2], sums[:, 3].sum()[None]])[None].clone()

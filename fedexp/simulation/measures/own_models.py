@@ -1,0 +1,93 @@
+"""The models that clients use themselves, each on examples of its own client that nobody trained on.
+
+With `evaluation.personal_fraction` every client holds out that part of its examples (rounded down, at least one of
+two). Evaluated rounds then have the mean of the clients' accuracies and the mean of the lowest tenth of them; every
+client counts alike. A client that has no model of its own is measured with the global one. Malicious clients, and those
+with nothing held out, are left out; of more than `evaluation.personal_clients` a seeded sample is measured, the same
+in every round. Legend: n clients measured, D entries of a row.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedexp.core.random_streams import stream
+from fedexp.core.values import State, Weights
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.kept_columns import restored
+from fedexp.simulation.world import World
+from fedexp.training.workers import Work
+
+COLUMNS = ("personal_accuracy", "personal_worst_decile")
+FLOATS = 2**24  # entries of the models that one job holds
+
+
+def blank(exp: Experiment) -> dict[str, Any]:
+    """The cells of a round that is not evaluated."""
+    return dict.fromkeys(COLUMNS) if exp.evaluation.personal_fraction else {}
+
+
+def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tuple[dict[str, Any], float]]:
+    """Scores of the clients' models in this state, worked out while somebody is idle.
+
+    The result gives their columns (none unless they are asked for), and the seconds of computing that they took.
+    """
+    if not exp.evaluation.personal_fraction:
+        return lambda: ({}, 0.0)
+    owner = measured_clients(exp, world)
+    work = scoring(exp, world, state, owner)
+    world.crew.defer(work)
+
+    def result() -> tuple[dict[str, Any], float]:
+        world.crew.settle(work)
+        right, examples, seconds = work.out.cpu().numpy().T
+        if not len(owner):
+            return blank(exp), 0.0
+        return dict(zip(COLUMNS, mean_and_worst(right / examples), strict=True)), float(seconds.sum())
+
+    return result
+
+
+def measured_clients(exp: Experiment, world: World) -> np.ndarray:
+    """The clients whose models are measured, ascending."""
+    able = np.setdiff1d(np.flatnonzero(world.held_out.sizes), world.malicious)
+    if len(able) <= exp.evaluation.personal_clients:
+        return able
+    rng = stream(exp.seed, "personal_clients")
+    return np.sort(rng.choice(able, exp.evaluation.personal_clients, replace=False, shuffle=False))
+
+
+def scoring(exp: Experiment, world: World, state: State, owner: np.ndarray) -> Work:
+    """A job for some clients at a time: (right answers, held-out examples, seconds) of each."""
+    work = Work(torch.zeros((len(owner), 3), dtype=torch.float64, device=world.first.flat.device))
+    together = max(1, FLOATS // world.layout.size)
+    for start in range(0, len(owner), together):
+        place = np.arange(start, min(start + together, len(owner)))
+        work.jobs.append((place, lambda place=place: _sums(exp, world, state, owner[place])))
+    return work
+
+
+def own_models(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
+    """The models that these clients use, `[n, D]`: what the rule serves, given their cluster's and what they keep."""
+    number = exp.clustering.model_of(owner, state.memory.get("clustering", {}))
+    rows = state.models[0].flat.expand(len(owner), -1)
+    if number.any():
+        rows = torch.stack([state.models[own].flat for own in number])
+    rows = restored(exp, world.layout, owner, rows, state.memory)
+    return exp.local.serve(owner, rows, state.memory.get("local", {}))
+
+
+def mean_and_worst(accuracy: np.ndarray) -> tuple[float, float]:
+    """The mean, and the mean of the lowest tenth (rounded up)."""
+    lowest = np.sort(accuracy)[: -(-len(accuracy) // 10)]
+    return float(accuracy.mean()), float(lowest.mean())
+
+
+def _sums(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
+    sums, layout = [], state.models[0].layout
+    for client, row in zip(owner.tolist(), own_models(exp, world, state, owner), strict=True):
+        index = world.train.to_device(world.held_out.shard(client))
+        sums.append(world.scorer.sums(Weights(row, layout), world.train, index)[1:])
+    return torch.stack(sums)

@@ -1,0 +1,84 @@
+"""The participants' own models beside the global one (`evaluation.local_models`), alone and together.
+
+`local.test_accuracy` is the mean of the accuracies of the models that the round's clients trained; the ensemble answers
+with the mean of their probabilities. A client without examples, or whose model is not finite, is left out.
+Legend: C participants, D entries of a row.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional as F
+
+from fedexp.core.values import SERVER, State, Uploads, Weights, finite
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.kept_columns import restored
+from fedexp.simulation.round import dispatch
+from fedexp.simulation.world import World
+from fedexp.training.workers import Work
+
+COLUMNS = ("local.test_accuracy", "ensemble.test_accuracy", "ensemble.test_loss")
+
+
+def blank(exp: Experiment) -> dict[str, Any]:
+    """The cells of a round that is not evaluated."""
+    return dict.fromkeys(COLUMNS) if exp.evaluation.local_models else {}
+
+
+def score_later(
+    exp: Experiment, world: World, before: State, after: State, sent: Uploads
+) -> Callable[[], tuple[dict, float]]:
+    """Scores of the models trained in the round between these states, worked out while somebody is idle.
+
+    The result gives their columns (none unless they are asked for), and the seconds of computing that they took.
+    """
+    if not exp.evaluation.local_models:
+        return lambda: ({}, 0.0)
+    rows = trained_rows(exp, world, before, after, sent)
+    work = scoring(world, rows)
+    world.crew.defer(work)
+
+    def result() -> tuple[dict[str, Any], float]:
+        world.crew.settle(work)
+        *sums, seconds = work.out.sum(dim=0).tolist()
+        if not len(rows):
+            return blank(exp), seconds
+        right, together, loss = (value / len(world.test) for value in sums)
+        return dict(zip(COLUMNS, (right / len(rows), together, loss), strict=True)), seconds
+
+    return result
+
+
+def trained_rows(exp: Experiment, world: World, before: State, after: State, sent: Uploads) -> torch.Tensor:
+    """The clients' own models at the end of the round between these states, `[C, D]`: sent columns and others."""
+    rows = dispatch(exp, world, before.models, sent.model, sent.owner, before.memory) + sent.delta
+    unsent = torch.from_numpy(exp.local.keeps(world.layout)).to(rows.device)
+    rows[:, unsent] = restored(exp, world.layout, sent.owner, rows, after.memory)[:, unsent]
+    usable = (sent.owner != SERVER) & (sent.examples > 0) & finite(rows)
+    return rows[torch.from_numpy(usable).to(rows.device)]
+
+
+def scoring(world: World, rows: torch.Tensor) -> Work:
+    """A job for each chunk of the test data: (right answers of all models, of the ensemble, its loss sum, seconds)."""
+    chunk = world.scorer.chunk
+    starts = range(0, len(world.test) if len(rows) else 0, chunk)
+    work = Work(torch.zeros((len(starts), 4), dtype=torch.float64, device=rows.device))
+    for position, start in enumerate(starts):
+        part = slice(start, start + chunk)
+        work.jobs.append((np.array([position]), lambda part=part: _sums(world, rows, part)))
+    return work
+
+
+def _sums(world: World, rows: torch.Tensor, part: slice) -> torch.Tensor:
+    begin = time.perf_counter()
+    inputs, labels = world.test.inputs(part), world.test.y[part]
+    logits = torch.stack([world.scorer.logits(Weights(row, world.layout), inputs) for row in rows])
+    together = F.log_softmax(logits, dim=2).logsumexp(dim=0) - math.log(len(rows))
+    right = (logits.argmax(dim=2) == labels).sum().double()
+    joint = (together.argmax(dim=1) == labels).sum().double()
+    loss = F.nll_loss(together, labels, reduction="sum").double()
+    return torch.stack([right, joint, loss, torch.full_like(loss, time.perf_counter() - begin)])[None].clone()

@@ -1,0 +1,73 @@
+"""What the server does with its public data before the first round: it learns features, it trains the first model.
+
+Every process of a run does both; what the first one came to is what all of them use.
+"""
+
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedexp.core.errors import RunError
+from fedexp.core.random_streams import stream
+from fedexp.core.values import SERVER, Plan, Weights
+from fedexp.parts.dataset.contract import Data, Split
+from fedexp.parts.features.contract import Encoding
+from fedexp.parts.local.contract import LocalRule
+from fedexp.parts.privacy.contract import Privacy
+from fedexp.scoring.scorer import Scorer
+from fedexp.simulation.experiment import Experiment
+from fedexp.training.batches import draw_batches
+from fedexp.training.examples import Examples
+from fedexp.training.loop import Loop, Task
+from fedexp.training.workers import Crew
+
+Figures = dict[str, float]  # what is worth telling of a preparation, by name; empty where nothing was prepared
+
+
+def encode(exp: Experiment, data: Data, public: np.ndarray, crew: Crew) -> tuple[Data, dict[str, Split], Figures]:
+    """The data and the attack's probes as models see them."""
+    rng, probes = partial(stream, exp.seed, "features"), exp.attack.probes(data.test)
+    examples = data.train.x[torch.from_numpy(public)]
+    learnt: Encoding = crew.agree(exp.features.learn(examples, rng, exp.engine.place()))
+    seen = {name: learnt.split(split, rng(name)) for name, split in probes.items()}
+    return learnt.data(data, rng), seen, dict(learnt.figures)
+
+
+def pretrain(
+    exp: Experiment, network: Callable[[], nn.Module], first: Weights, public: Examples | None, crew: Crew
+) -> tuple[Weights, Figures]:
+    """The model before the first round.
+
+    Raises:
+        RunError: it is not finite.
+    """
+
+    def train(rule: LocalRule) -> Weights:
+        assert public is not None
+        return train_alone(network(), first, public, rule, exp.seed)
+
+    begin = time.perf_counter()
+    trained = exp.pretraining.prepare(first, train)
+    if trained is first:
+        return first, {}
+    assert public is not None
+    trained = Weights(crew.agree(trained.flat.cpu()).to(first.flat.device), first.layout)
+    if not trained.flat.isfinite().all():
+        raise RunError("the model is not finite after pretraining on the public data; lower pretraining.lr")
+    scorer = Scorer(network(), first.layout, 500, first.flat.device)
+    _, right, count, _ = scorer.sums(trained, public, public.to_device(np.arange(len(public)))).tolist()
+    return trained, {"public_accuracy": right / count, "seconds": time.perf_counter() - begin}
+
+
+def train_alone(network: nn.Module, first: Weights, examples: Examples, rule: LocalRule, seed: int) -> Weights:
+    """A model trained on all of these examples by one learner, whichever engine the clients train with."""
+    everything = Plan(np.array([SERVER]), (np.arange(len(examples)),))
+    batches = draw_batches(rule, len(examples), stream(seed, "pretraining"))
+    start = first.flat[None]
+    task = Task(start, start[:, : first.layout.parameters], everything, (batches,), seed, 0)
+    out = Loop(network, first.layout, examples, rule, Privacy()).run(task, np.zeros(1, np.int64))
+    return Weights(out[0, : first.layout.size].clone(), first.layout)

@@ -1,0 +1,208 @@
+"""One round: who, from what, trained, delivered, combined. No algorithm has a name here."""
+
+import logging
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedexp.core.values import SERVER, Memory, Plan, State, Trained, Uploads, Weights, finite
+from fedexp.simulation.context import Context
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.kept_columns import keep, restored, without_unsent
+from fedexp.simulation.world import World
+from fedexp.training.batches import draw_batches
+from fedexp.training.loop import Task
+
+log = logging.getLogger(__name__)
+
+Row = dict[str, Any]  # a round's line of metrics.csv by column
+FOLDING = ("pre_aggregation", "aggregator", "server_optimizer")
+
+
+def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
+    """Maps a state to the next; beside it the round's row of the metrics and what the participants sent."""
+    ctx, clock = world.at(state.round + 1, state.models), Stopwatch()
+    mem: dict[str, Memory] = {role: without_columns(memory) for role, memory in state.memory.items()}
+
+    plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
+    models, plan, model, mem["clustering"] = exp.clustering.assign(state.models, plan, mem.get("clustering", {}), ctx)
+    clock.lap("select_s")
+    start = dispatch(exp, world, models, model, plan.owner, mem)
+
+    sent, mem = train(exp, world, start, model, plan, mem, ctx)
+    clock.lap("train_s")
+    uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, plan, mem.get("fleet", {}), ctx)
+    uploads, mem["attack"] = exp.attack.tamper(uploads, mem.get("attack", {}), ctx)
+    uploads, mem["privacy"] = exp.privacy.protect(uploads, mem["privacy"], ctx)
+    uploads = without_unsent(uploads, ctx.unsent)
+    mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
+    clock.lap("select_s")
+    mem["audit"] = exp.audit.observe(sent, mem.get("audit", {}), ctx)
+
+    models, mem = fold(exp, models, uploads, mem, ctx)
+    models, mem["clustering"] = exp.clustering.regroup(models, uploads, mem["clustering"], ctx)
+    clock.lap("aggregate_s")
+    after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + clients(plan.owner))
+    return after, row(exp, ctx, after, sent, uploads) | clock.laps, sent
+
+
+def dispatch(
+    exp: Experiment,
+    world: World,
+    models: tuple[Weights, ...],
+    model: np.ndarray,
+    owner: np.ndarray,
+    mem: dict[str, Memory],
+) -> torch.Tensor:
+    """What each participant starts from, `[C, D]`: what its model has for it, with the columns it keeps to itself.
+
+    Every client trains the network of the config, whatever shape the global models have by now.
+    """
+    memory = mem.get("aggregator", {})
+    start = world.first.flat.expand(len(owner), -1)
+    for number in np.unique(model).tolist():
+        mine = np.flatnonzero(model == number)
+        rows = exp.aggregator.dispatch(models[number], owner[mine], memory.get(str(number), {}))
+        place = torch.from_numpy(mine).to(rows.device)
+        start = rows if len(mine) == len(owner) else start.index_copy(0, place, rows)
+    return restored(exp, world.layout, owner, start, mem)
+
+
+def train(  # noqa: PLR0913
+    exp: Experiment,
+    world: World,
+    received: torch.Tensor,
+    model: np.ndarray,
+    plan: Plan,
+    mem: dict[str, Memory],
+    ctx: Context,
+) -> tuple[Uploads, dict[str, Memory]]:
+    """Trains every participant on its own batches; the deltas, and what stays with the clients."""
+    batches = tuple(
+        draw_batches(exp.local, len(shard), ctx.rng("batches", int(owner)), exp.privacy.sampling)
+        for owner, shard in zip(plan.owner, plan.shards, strict=True)
+    )
+    start, anchor = exp.local.begin(received, plan.owner, mem.get("local", {}), ctx)
+    task = Task(start, anchor, plan, batches, exp.seed, ctx.round)
+    out = world.trained(task, world.losses_told, world.train_rows)
+    rows, losses = out[:, : world.layout.size], out[:, world.layout.size :].cpu().double().numpy()
+    trained = Trained(plan.owner, np.array([each.steps for each in batches], np.int64), received, start, rows)
+    mem["privacy"] = exp.privacy.spend(trained.owner, trained.steps, mem.get("privacy", {}), ctx)
+    mem["personal"] = keep(exp, world.layout, trained, mem.get("personal", {}))
+    delta, mem["local"] = exp.local.finish(trained, mem.get("local", {}), ctx)
+    delta[:, torch.from_numpy(ctx.unsent).to(delta.device)] = 0
+    importance = np.ones(len(plan.owner)) if plan.importance is None else plan.importance
+    exact = losses[:, 2:] if losses.shape[1] > 2 else None
+    return Uploads(plan.owner, model, plan.sizes, importance, delta, losses[:, 0], losses[:, 1], exact), mem
+
+
+def fold(
+    exp: Experiment, models: tuple[Weights, ...], uploads: Uploads, mem: dict[str, Memory], ctx: Context
+) -> tuple[tuple[Weights, ...], dict[str, Memory]]:
+    """The models' next versions, from the finite uploads that were trained from each, in the order of their owners.
+
+    A row that counts for nothing (a client without examples) has no say in any rule, and a model rests, with what is
+    remembered of it, in a round that brought something for others only.
+    """
+    usable = finite(uploads.delta)
+    if dropped := int((~usable).sum()):
+        log.warning("round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(usable))
+    voters = uploads.where(usable & (uploads.examples * uploads.importance > 0)).sorted()
+    following, after = list(models), {role: without_columns(mem.get(role, {})) for role in FOLDING}
+    for number in moving(len(models), voters.model):
+        held = {role: after[role].get(str(number), {}) for role in FOLDING}
+        mine = voters.where(voters.model == number)
+        following[number], memories = advance(exp, models[number], mine, held, ctx)
+        for role in FOLDING:
+            after[role][str(number)] = memories[role]
+    folded = {role: gathered(after[role]) for role in FOLDING}
+    folded["aggregator"]["columns"] = {"dropped": dropped, **folded["aggregator"]["columns"]}
+    return tuple(following), {**mem, **folded}
+
+
+def moving(models: int, came: np.ndarray) -> list[int]:
+    """Which of so many models a round moves, given those `[C]` that something came for.
+
+    Where nothing came, all do: but not the first of several, that nobody trains.
+    """
+    return np.unique(came).tolist() or list(range(min(1, models - 1), models))
+
+
+def advance(
+    exp: Experiment, weights: Weights, uploads: Uploads, held: dict[str, Memory], ctx: Context
+) -> tuple[Weights, dict[str, Memory]]:
+    """One model's next version, and what the parts that made it remember and report."""
+    mixed, mixing = exp.pre_aggregation.mix(uploads, held["pre_aggregation"], ctx)
+    proposal, combining = exp.aggregator.combine(weights, mixed, held["aggregator"], ctx)
+    moved, moving = exp.server_optimizer.step(weights, proposal, held["server_optimizer"])
+    return moved, dict(zip(FOLDING, (mixing, combining, moving), strict=True))
+
+
+def gathered(memories: dict[str, Memory]) -> Memory:
+    """A part's memories of every model, and what it reports of all of them: counts added, other numbers averaged."""
+    reports = [memory.get("columns", {}) for memory in memories.values()]
+    names = dict.fromkeys(name for report in reports for name in report)
+    columns = {name: pooled([report[name] for report in reports if name in report]) for name in names}
+    return {key: without_columns(memory) for key, memory in memories.items()} | {"columns": columns}
+
+
+def pooled(values: list[float | None]) -> float | None:
+    """Several models' numbers as one: whole ones are counts and add up; None where there is none."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    return sum(known) if all(isinstance(value, int) for value in known) else float(np.mean(known))
+
+
+def row(exp: Experiment, ctx: Context, state: State, sent: Uploads, uploads: Uploads) -> Row:
+    """The round's line of metrics.csv, less what is evaluated later."""
+    trained = ~np.isnan(sent.loss_after)
+    loss = np.average(sent.loss_after[trained], weights=sent.examples[trained]) if trained.any() else None
+    own = {
+        f"{role}.{name}": value
+        for role, memory in state.memory.items()
+        for name, value in memory.get("columns", {}).items()
+    }
+    return {
+        "round": state.round,
+        "train_loss": loss,
+        "participants": clients(sent.owner),
+        "examples": int(sent.examples.sum()),
+        "sim_s": state.sim_s if exp.fleet.simulates else None,
+        **traffic(exp, ctx, sent.owner, uploads.owner),
+    } | own
+
+
+def traffic(exp: Experiment, ctx: Context, asked: np.ndarray, arrived: np.ndarray) -> dict[str, float]:
+    """The megabytes of a round: rows down to those who were asked, and up from those of whom something arrived."""
+    entries, rows = ctx.layout.size - len(ctx.unsent), exp.local.rows_sent
+    return {
+        "mb_down": entries * rows * 4 / 1e6 * clients(asked),
+        "mb_up": exp.aggregator.upload_bytes(entries) * rows / 1e6 * clients(arrived),
+    }
+
+
+def clients(owner: np.ndarray) -> int:
+    """How many rows are clients' and not the server's own."""
+    return int((owner != SERVER).sum())
+
+
+def without_columns(memory: Memory) -> Memory:
+    """A role's memory less what it reported last round."""
+    return {name: value for name, value in memory.items() if name != "columns"}
+
+
+class Stopwatch:
+    """Seconds of each stage of a round."""
+
+    def __init__(self) -> None:
+        self.last = time.perf_counter()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        """Adds the time since the last lap to a stage."""
+        now = time.perf_counter()
+        self.laps[stage] = self.laps.get(stage, 0.0) + now - self.last
+        self.last = now

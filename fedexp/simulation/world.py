@@ -1,0 +1,228 @@
+"""What does not change during a run: tensors on the device, the network, the federation, the engine."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from fedexp.core.initialise import initialise
+from fedexp.core.random_streams import stream
+from fedexp.core.values import Canaries, Layout, Plan, State, Weights
+from fedexp.parts.dataset.contract import Data
+from fedexp.parts.federation.partition import Partition
+from fedexp.parts.local.contract import LocalRule
+from fedexp.scoring.mixtures import MixtureScorer
+from fedexp.scoring.scorer import Pending, Scorer, Scores
+from fedexp.simulation.context import Context
+from fedexp.simulation.division import divide
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.planting import draw_malicious, drawn_canaries, planted, poisoned
+from fedexp.simulation.preparation import Figures, encode, pretrain
+from fedexp.training.batches import draw_batches
+from fedexp.training.engine import Choice
+from fedexp.training.examples import Examples
+from fedexp.training.gradients import Gradients
+from fedexp.training.loop import Task, Trainer
+from fedexp.training.stacked import activation_floats
+from fedexp.training.workers import Crew, Work
+
+
+@dataclass(frozen=True)
+class World:
+    """The unchanging surroundings of the rounds."""
+
+    exp: Experiment
+    layout: Layout
+    first: Weights  # the model before the first round
+    partition: Partition  # what the clients train on
+    held_out: Partition  # what they keep to measure their own models on
+    malicious: np.ndarray  # ascending
+    canaries: Canaries  # the last training examples
+    train: Examples
+    validation: Examples | None
+    public: Examples | None  # the server's own, which no client has
+    test: Examples
+    probes: dict[str, Examples]  # by the column that the accuracy on them is
+    labels: np.ndarray  # of all training examples
+    data_sha256: str  # of the dataset as it was loaded
+    groups: np.ndarray | None  # [N], which clients belong together, where that is known
+    class_names: tuple[str, ...]
+    prepared: dict[str, Figures]  # what is worth telling of what was done before the first round, by role
+    choice: Choice
+    trainer: Trainer
+    scorer: Scorer
+    mixtures: MixtureScorer
+    crew: Crew
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Examples of every client, int64 [N]."""
+        return self.partition.sizes
+
+    def at(self, round_number: int, models: tuple[Weights, ...] | None = None) -> Context:
+        """The questions a part may ask in a round that begins with these models (the first ones if not given)."""
+        return Context(self, round_number, models or (self.first,))
+
+    def with_crew(self, crew: Crew) -> "World":
+        """The same world, its work shared by a crew."""
+        return replace(self, crew=crew)
+
+    def score_later(self, weights: Weights, examples: Examples) -> Pending:
+        """Scores of a model, worked out while somebody is idle, at the latest when they are asked for."""
+        work = self.scorer.work(weights, examples)
+        self.crew.defer(work)
+        return Pending(work, self.crew.settle)
+
+    def score(self, weights: Weights, examples: Examples) -> Scores:
+        """Scores of a model, now."""
+        return self.score_later(weights, examples).result()
+
+    def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
+        """Loss of a model on each of these training examples, float64 [n]."""
+        work = self.scorer.losses_work(weights, self.train, self.train.to_device(index))
+        self.crew.execute(work)
+        return work.out[:, 0].cpu().double().numpy()
+
+    @cached_property
+    def gradients(self) -> Gradients:
+        """Gradients of single training examples."""
+        facts = self.exp.features.facts(self.exp.dataset.facts(self.exp.data_dir))
+        network = self.exp.model.network(facts).to(self.first.flat.device)
+        clip = self.exp.privacy.example_clip or math.inf
+        return Gradients(network, self.layout, clip, self.train)
+
+    def client_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
+        """Mean of loss**power of a model on each shard of a plan, float64 [C]; NaN for an empty one."""
+        losses = self.example_losses(weights, np.concatenate([*plan.shards, np.zeros(0, np.int64)])) ** power
+        row = np.repeat(np.arange(len(plan.sizes)), plan.sizes)
+        sums = np.bincount(row, weights=losses, minlength=len(plan.sizes))
+        return np.divide(sums, plan.sizes, out=np.full(len(sums), np.nan), where=plan.sizes > 0)
+
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor) -> np.ndarray:
+        """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R]."""
+        assert self.validation is not None
+        work = self.mixtures.work(torch.from_numpy(mix).to(rows.device), rows, self.validation)
+        self.crew.execute(work)
+        return self.mixtures.means(work, len(mix), len(self.validation)).cpu().numpy()
+
+    def model_losses(self, rows: torch.Tensor, index: np.ndarray | None) -> np.ndarray:
+        """Loss of every model `rows [R, D]` on the server's validation data, or on these of it, float64 [R]."""
+        assert self.validation is not None
+        examples = self.validation if index is None else self.validation.subset(index)
+        work = self.mixtures.work(None, rows, examples)
+        self.crew.execute(work)
+        return self.mixtures.means(work, len(rows), len(examples)).cpu().numpy()
+
+    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, ctx: Context, rule: LocalRule) -> torch.Tensor:
+        """The models that clients make of one `[D]`, `[n, D]`, in batches of this rule and of a stream of their own."""
+        exp, plan = self.exp, ctx.plan(owner)
+        batches = tuple(
+            draw_batches(rule, len(shard), ctx.rng("fine_tune", int(client)))
+            for client, shard in zip(owner, plan.shards, strict=True)
+        )
+        start, anchor = exp.local.begin(row.expand(len(owner), -1), owner, {}, ctx)
+        task = Task(start, anchor, plan, batches, exp.seed, ctx.round)
+        return self.trained(task, 2, self.trainer.run)[:, : self.layout.size]
+
+    def trained(self, task: Task, told: int, run: Callable[[Task, np.ndarray], torch.Tensor]) -> torch.Tensor:
+        """What `run` makes of all rows of a task, `[C, D + told]`, its groups of rows shared out."""
+        work = Work(task.start.new_zeros((len(task.start), self.layout.size + told)))
+        for rows in self.trainer.groups(task, self.crew.size):
+            work.jobs.append((rows, lambda rows=rows: run(task, rows)))
+        self.crew.execute(work)
+        return work.out
+
+    def public_outputs(self, rows: torch.Tensor, index: np.ndarray) -> torch.Tensor:
+        """Log-probabilities of every model `rows [n, D]` on these of the public examples, `[n, S, K]`."""
+        assert self.public is not None
+        models = [Weights(row, self.layout) for row in rows]
+        work = self.scorer.outputs_work(models, self.public.subset(index), len(self.class_names))
+        self.crew.execute(work)
+        return work.out
+
+    @property
+    def losses_told(self) -> int:
+        """How many losses `train_rows` adds to each row."""
+        return 4 if self.exp.evaluation.client_losses == "exact" else 2
+
+    def train_rows(self, task: Task, rows: np.ndarray) -> torch.Tensor:
+        """Trains some rows of a task, `[n, D + 2]`; with exact client losses `[n, D + 4]`, those before and after."""
+        out = self.trainer.run(task, rows)
+        if self.losses_told == 2:
+            return out
+        exact = out.new_empty((len(rows), 2))
+        for position, number in enumerate(rows.tolist()):
+            own = self.train.to_device(task.plan.shards[number])
+            before, after = task.start[number], out[position, :-2]
+            for column, row in enumerate((before, after)):
+                exact[position, column] = self.scorer.mean_loss(Weights(row, self.layout), self.train, own)
+        return torch.cat([out, exact], dim=1)
+
+    def beginning(self) -> State:
+        """The state before the first round."""
+        return State(0, (self.first,))
+
+
+def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
+    """Loads the data, divides it, prepares features and first model, picks the engine (or takes the given choice)."""
+    device = exp.engine.place()
+    torch.set_num_threads(1)
+    data = exp.dataset.load(exp.data_dir, exp.seed)
+    data_sha256 = data.sha256()
+    facts = exp.features.facts(exp.dataset.facts(exp.data_dir))
+
+    def network() -> torch.nn.Module:
+        return exp.model.network(facts).to(device)
+
+    first = network()
+    layout = Layout.of(first)
+    initialise(first, stream(exp.seed, "model"))
+    division = divide(exp, data)
+    partition = division.partition
+    malicious = draw_malicious(exp, partition.clients)
+    data = poisoned(exp, data, partition, malicious)
+    canaries = drawn_canaries(exp, data, partition, malicious)
+    data, partition = planted(data, partition, canaries)
+    data, probes, learnt = encode(exp, data, division.public, crew)
+    exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.selector.rate(partition.clients)))
+    train, test = Examples(data.train, data, device), Examples(data.test, data, device)
+    validation, public = (train.subset(own) if len(own) else None for own in (division.validation, division.public))
+    begun, taught = pretrain(exp, network, Weights(layout.flatten(first).clone(), layout), public, crew)
+    rows = min(exp.scenario.participants, partition.clients)
+    choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, exp.privacy, rows))
+    floats = activation_floats(network(), test)
+    return World(
+        exp=exp,
+        layout=layout,
+        first=begun,
+        partition=partition,
+        held_out=division.held_out,
+        malicious=malicious,
+        canaries=canaries,
+        train=train,
+        validation=validation,
+        public=public,
+        test=test,
+        probes={name: Examples(split, data, device) for name, split in probes.items()},
+        labels=data.train.y.numpy(),
+        data_sha256=data_sha256,
+        groups=known_groups(data, partition),
+        class_names=data.class_names,
+        prepared={"features": learnt, "pretraining": taught},
+        choice=choice,
+        trainer=choice.trainer(network, layout, train, exp.local, exp.privacy, exp.engine.memory_mb),
+        scorer=Scorer(network(), layout, exp.engine.chunk(floats), device),
+        mixtures=MixtureScorer(network(), layout, floats, device),
+        crew=crew,
+    )
+
+
+def known_groups(data: Data, partition: Partition) -> np.ndarray | None:
+    """The group of each client's first example; None where the data has no groups, -1 for a client without data."""
+    if data.groups is None:
+        return None
+    shards = (partition.shard(client) for client in range(partition.clients))
+    return np.array([data.groups[shard[0]] if len(shard) else -1 for shard in shards], dtype=np.int64)

@@ -1,0 +1,18 @@
+"""One point after another, in this process."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from fedexp.sweep.launchers.contract import Launcher, Live, Outcome
+
+
+@dataclass(frozen=True, kw_only=True)
+class Basic(Launcher):
+    """What Hydra's own launcher of this name does, less its end at the first point that fails."""
+
+    aloud: ClassVar[bool] = True
+
+    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
+        return map(live, todo)

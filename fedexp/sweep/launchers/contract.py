@@ -1,0 +1,51 @@
+"""What every launcher does: hand out the folders of points, and tell how each point ended."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Part
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a point ended: 0 and its seconds, or an exit code and why."""
+
+    folder: Path
+    code: int
+    message: str = ""
+    seconds: float = 0.0
+
+
+Live = Callable[[Path], Outcome]
+
+
+class Launcher(Part):
+    """Executes points, given by their folders; configured under `hydra.launcher`."""
+
+    aloud: ClassVar[bool] = False  # whether points tell their rounds on the console
+
+    def refuse(self) -> None:
+        """Raises ConfigError where this launcher cannot work."""
+
+    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
+        """Yields the outcome of every point of `todo`, in any order; one that fails does not keep the others.
+
+        `todo` prepares a point's folder when it is asked for the next one. `live` can be sent to another process.
+        """
+        raise NotImplementedError
+
+
+def needed(package: str, extra: str, asked: str) -> Any:
+    """Imports the package that does the work.
+
+    Raises:
+        ConfigError: it is not installed; says which extra brings it.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ConfigError(f"{asked} needs {package}; pip install 'fedexp[{extra}]'") from error

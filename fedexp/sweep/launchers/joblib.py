@@ -1,0 +1,52 @@
+"""The cores of this machine, by joblib's processes."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any
+
+from fedexp.core.exits import FAILED
+from fedexp.core.part import Range
+from fedexp.sweep.launchers.contract import Launcher, Live, Outcome
+
+_ATTEMPTS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Joblib(Launcher):
+    """`jobs` points at once, each in a process of its own."""
+
+    jobs: Annotated[int, Range(1)]
+
+    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
+        """Joblib ends all its processes when one of them dies: their points are taken up again, twice at most."""
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        deaths: Counter[Path] = Counter()
+        flying: list[Path] = []
+        again: list[Path] = []
+        while True:
+            try:
+                for outcome in self._parallel(chain(again, todo), live, flying):
+                    flying.remove(outcome.folder)
+                    yield outcome
+                return
+            except TerminatedWorkerError:
+                deaths.update(flying)
+                again = [folder for folder in flying if deaths[folder] < _ATTEMPTS]
+                killed = [folder for folder in flying if deaths[folder] >= _ATTEMPTS]
+                flying.clear()
+                yield from (Outcome(folder, FAILED, "its process was killed (out of memory?)") for folder in killed)
+
+    def _parallel(self, folders: Iterator[Path], live: Live, flying: list[Path]) -> Any:
+        from joblib import Parallel, delayed
+
+        def handed_out() -> Iterator[Any]:
+            for folder in folders:
+                flying.append(folder)
+                yield delayed(live)(folder)
+
+        parallel = Parallel(self.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")
+        return parallel(handed_out())

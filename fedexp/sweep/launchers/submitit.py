@@ -1,0 +1,79 @@
+"""Jobs of a Slurm cluster, or processes of this machine in the same manner, by submitit.
+
+The cluster's nodes and this machine must share the folder of the sweep, the data and the Python environment.
+"""
+
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.exits import FAILED
+from fedexp.core.part import Range
+from fedexp.sweep.launchers.contract import Launcher, Live, Outcome, needed
+
+_LOOK_S = {"local": 0.1, "slurm": 5.0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submitit(Launcher):
+    """At most `parallel` jobs at once; `parameters` are submitit's own (`slurm_partition`, `mem_gb`, ...)."""
+
+    cluster: Literal["local", "slurm"]
+    parallel: Annotated[int, Range(1)]
+    timeout_min: Annotated[int, Range(1)]
+    cpus_per_task: Annotated[int, Range(1)] = 1
+    gpus_per_node: Annotated[int, Range(0)] = 0
+    parameters: dict | None = None
+
+    def refuse(self) -> None:
+        needed("submitit", "slurm", f"hydra/launcher=submitit_{self.cluster}")
+        if self.cluster == "slurm" and shutil.which("srun") is None:
+            raise ConfigError(
+                "hydra/launcher=submitit_slurm needs Slurm, but there is no srun here; try submitit_local"
+            )
+
+    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
+        """Jobs are cancelled when this process is interrupted; when it is killed they go on by themselves."""
+        flying: dict[Path, Any] = {}
+        executor = None
+        try:
+            for folder in todo:
+                executor = executor or self._executor(folder.parent / ".submitit")
+                while len(flying) >= self.parallel:
+                    yield from self._landed(flying)
+                flying[folder] = executor.submit(live, folder)
+            while flying:
+                yield from self._landed(flying)
+        finally:
+            for job in flying.values():
+                job.cancel()
+
+    def _executor(self, logs: Path) -> Any:
+        import submitit
+
+        executor = submitit.AutoExecutor(folder=logs, cluster=self.cluster)
+        own = {"timeout_min": self.timeout_min, "cpus_per_task": self.cpus_per_task, "name": "fedexp"}
+        gpus = {"gpus_per_node": self.gpus_per_node} if self.gpus_per_node else {}
+        try:
+            executor.update_parameters(**own, **gpus, **(self.parameters or {}))
+        except (AssertionError, NameError, TypeError) as error:
+            raise ConfigError(f"hydra.launcher.parameters must be what submitit knows: {error}") from error
+        return executor
+
+    def _landed(self, flying: dict[Path, Any]) -> list[Outcome]:
+        """The outcomes of the jobs that have ended since; waits a little where none has."""
+        done = [folder for folder, job in flying.items() if job.done()]
+        if not done:
+            time.sleep(_LOOK_S[self.cluster])
+        return [_outcome(folder, flying.pop(folder)) for folder in done]
+
+
+def _outcome(folder: Path, job: Any) -> Outcome:
+    error = job.exception()
+    if error is None:
+        return job.result()
+    return Outcome(folder, FAILED, f"its job {job.job_id} ended without a result; see {job.paths.stderr}")

@@ -1,0 +1,108 @@
+"""`fedexp run -m` and `fedexp resume` of a sweep: composed and checked, lived through, ranked."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from hydra.types import TaskFunction
+from omegaconf import DictConfig, OmegaConf
+
+from fedexp.config.compose import COMPOSING, Composer, Request, start, unresolved
+from fedexp.config.location import conf_dir
+from fedexp.core.errors import ConfigError
+from fedexp.core.exits import FAILED, Stopped, resumable
+from fedexp.core.files import shown, write_atomically
+from fedexp.core.torchrun import processes
+from fedexp.run import folders
+from fedexp.run.checkpoint import differing
+from fedexp.sweep import points as sweep
+from fedexp.sweep.launchers.basic import Basic
+from fedexp.sweep.sweep import Sweep, launcher_of, verdict
+
+NAME = "multirun.yaml"
+
+
+def run(composer: Composer, request: Request, job: TaskFunction) -> None:
+    """Runs every point; `job` is what sweepers and launchers of Hydra's plugins call for one."""
+    if processes() > 1:  # one process group and one store serve one run: a second would read the first one's results
+        raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
+    config = sweep.compose(composer, request, with_log_configuration=True)
+    points, launcher = sweep.check(composer, config), launcher_of(config)
+    if not points and launcher is not None and not isinstance(launcher, Basic):
+        raise ConfigError("this launcher knows hydra/sweeper=basic and one_at_a_time; choose hydra/launcher=basic")
+    folder = folders.claimed(config.hydra.sweep)
+    _settle(config, folder)
+    if launcher is None or not points:
+        composer.multirun(request.config_name, job, request.overrides)
+        _conclude(folder, config.evaluation.rank_on)
+        return
+    write_atomically(folder / NAME, OmegaConf.to_yaml(config).encode())
+    _execute(Sweep(composer, config, points, launcher))
+
+
+def resume(folder: Path, words: Sequence[str], tracker: dict[str, Any] | None = None) -> None:
+    """Runs what is missing or unfinished in the folder of a sweep; `words` may choose another launcher.
+
+    All points get the `tracker`, if one is given; what is missing of finished ones is sent.
+
+    Raises:
+        ConfigError: the sweep cannot be composed again as it was.
+    """
+    saved = _saved(folder)
+    odd = [word for word in words if not word.startswith(("hydra/launcher=", "hydra.launcher."))]
+    if odd:
+        raise ConfigError(f"a sweep goes on as it began, but for hydra/launcher and tracker; got {odd[0]}")
+    own = [source.path for source in saved.hydra.runtime.config_sources if source.provider == "command-line"]
+    given = cast(dict[str, list[str]], OmegaConf.to_container(saved.hydra.overrides, resolve=False))
+    before = [word for word in given["hydra"] if not word.startswith("hydra.sweep.dir=")]
+    overrides = [*given["task"], *before, *words]
+    request = Request(conf_dir(), overrides, saved.hydra.job.config_name, Path(own[0]) if own else None)
+    composer = start(request)
+    config = sweep.compose(composer, request, with_log_configuration=True)
+    if changed := differing(unresolved(saved), unresolved(config)):
+        raise ConfigError(
+            f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
+        )
+    _settle(config, folder)
+    points, launcher = sweep.points(composer, config), launcher_of(config)
+    if launcher is None or not points:
+        raise ConfigError(
+            f"{shown(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
+        )
+    _execute(Sweep(composer, config, points, launcher, tracker))
+
+
+def _execute(sweep: Sweep) -> None:
+    folder = Path(sweep.config.hydra.sweep.dir)
+    with resumable(folder):
+        failed = sweep.execute()
+    _conclude(folder, sweep.config.evaluation.rank_on)
+    if failed:
+        raise Stopped(FAILED, verdict(failed, len(sweep.points), folder))
+
+
+def _settle(config: DictConfig, folder: Path) -> None:
+    """Each point is composed again from the overrides, so that they must tell the folder."""
+    config.hydra.sweep.dir = str(folder)
+    quoted = str(folder).replace("'", r"\'")
+    config.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")
+
+
+def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
+    """Ranks the points of a sweep that has ended, and draws what their privacy cost."""
+    from fedexp.report import privacy_curves, sweep_table
+
+    sys.stdout.write(sweep_table.conclude(folder, rank_on))
+    sys.stdout.write(f"sweep  {shown(folder / 'sweep.csv')}\n")
+    sys.stdout.write("".join(f"figure  {shown(path)}\n" for path in privacy_curves.conclude(folder)))
+
+
+def _saved(folder: Path) -> DictConfig:
+    try:
+        saved = OmegaConf.load(folder / NAME)
+    except COMPOSING as error:
+        raise ConfigError(f"{shown(folder / NAME)} cannot be read: {error}") from error
+    if not isinstance(saved, DictConfig) or "hydra" not in saved:
+        raise ConfigError(f"{shown(folder / NAME)} must hold the config of a sweep")
+    return saved

@@ -1,0 +1,89 @@
+"""The points of a sweep, expanded and checked before the first one runs."""
+
+import logging
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeperConf
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.types import RunMode
+from omegaconf import DictConfig, open_dict
+
+from fedexp.config import one_at_a_time
+from fedexp.config.compose import Composer, Request, checked
+from fedexp.core.errors import ConfigError
+
+CHECKED_AT_MOST = 200
+_SWEEPERS = {BasicSweeperConf._target_: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.split}
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One combination of a sweep."""
+
+    number: int
+    overrides: list[str]
+
+    def __str__(self) -> str:
+        return f"point {self.number} ({' '.join(self.overrides)}): "
+
+
+def compose(composer: Composer, request: Request, with_log_configuration: bool = False) -> DictConfig:
+    """The config that all points of a sweep start from."""
+    words = [*request.overrides, "hydra.mode=MULTIRUN"]
+    config = composer.compose_config(request.config_name, words, RunMode.MULTIRUN, with_log_configuration)
+    give_way(config)
+    return config
+
+
+def points(composer: Composer, config: DictConfig) -> list[Point]:
+    """Every point, numbered as the sweeper does; none for a sweeper that decides as it goes."""
+    sweeper = config.hydra.sweeper
+    split = _SWEEPERS.get(str(sweeper.get("_target_")))
+    if split is None:
+        return []
+    words = one_at_a_time.words(sweeper.params, config.hydra.overrides.task)
+    with composer.readable(config.hydra.job.config_name, words):
+        found = split(OverridesParser.create().parse_overrides(words))
+    return [Point(number, overrides) for number, overrides in enumerate(found)]
+
+
+def give_way(config: DictConfig) -> None:
+    """Takes out what an experiment wants to sweep where the command line gives the same key."""
+    params = config.hydra.sweeper.get("params") or {}
+    given = {str(word).partition("=")[0].lstrip("+~") for word in config.hydra.overrides.task}
+    with open_dict(config):
+        for key in [key for key in params if key in given]:
+            del params[key]
+
+
+def check(composer: Composer, config: DictConfig) -> list[Point]:
+    """Refuses a sweep with an impossible point; composing takes time, so a very long one is not checked to its end."""
+    todo = points(composer, config)
+    for point in todo[:CHECKED_AT_MOST]:
+        configured(composer, config, point)
+    if len(todo) > CHECKED_AT_MOST:
+        log.info("Checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
+    return todo
+
+
+def configured(composer: Composer, config: DictConfig, point: Point) -> dict[str, Any]:
+    """The plain config of a point, checked."""
+    try:
+        return checked(composer, composed(composer, config, point), point.overrides)
+    except ConfigError as error:
+        raise ConfigError(f"{point}{error}") from error
+
+
+def composed(composer: Composer, config: DictConfig, point: Point) -> DictConfig:
+    """The whole config of a point, unchecked."""
+    with composer.readable(config.hydra.job.config_name, point.overrides):
+        own = composer.config_loader.load_sweep_config(config, point.overrides)
+    with open_dict(own):
+        own.hydra.job.id = own.hydra.job.num = point.number
+    HydraConfig.instance().set_config(deepcopy(own))  # it freezes what it is given; `${hydra:...}` asks it
+    return own

@@ -1,0 +1,154 @@
+"""A sweep from wherever it stands to its end: folders prepared, handed to the launcher, every ending told."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from hydra.core.utils import configure_log
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from fedexp.config.compose import Composer, read_config
+from fedexp.config.launchers import BASIC
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.exits import ASKED_WRONGLY
+from fedexp.core.files import shown, write_atomically
+from fedexp.run import folders
+from fedexp.run.retrack import put
+from fedexp.sweep.launchers.basic import Basic
+from fedexp.sweep.launchers.contract import Launcher, Outcome
+from fedexp.sweep.points import Point, composed
+from fedexp.sweep.worker import TRACEBACK, live
+
+NUMBER = "${hydra.job.num}"
+SHOWN = 5  # failed points that the last line names
+NOTHING = "fedexp.parts.tracker.contract.Tracker"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Sweep:
+    """The points of one sweep and the folder that holds theirs."""
+
+    composer: Composer
+    config: DictConfig
+    points: list[Point]
+    launcher: Launcher
+    tracker: dict[str, Any] | None = None
+    places: dict[Path, Point] = field(default_factory=dict)
+
+    def execute(self) -> list[Outcome]:
+        """Executes what is missing or unfinished and returns the points that failed."""
+        failed = []
+        share = None if self.launcher.aloud else 1
+        for outcome in self.launcher.launch(self._todo(failed), partial(live, share=share, aloud=self.launcher.aloud)):
+            self._tell(outcome)
+            if outcome.code:
+                failed.append(outcome)
+        return failed
+
+    def _todo(self, failed: list[Outcome]) -> Iterator[Path]:
+        """The folders of unfinished points, each prepared when it is asked for."""
+        for point in self.points:
+            try:
+                folder = self._place(point)
+                self._refuse_shared(folder, point)
+            except ConfigError as error:
+                log.error("failed: %s%s", point, error)
+                failed.append(Outcome(Path(self.config.hydra.sweep.dir), ASKED_WRONGLY, str(error)))
+                continue
+            self.places[folder] = point
+            put(folder, self.tracker)
+            if folders.is_finished(folder):
+                if self._tracked():
+                    send(folder)
+                continue
+            if self.launcher.aloud:
+                log.info("\t#%d : %s", point.number, " ".join(point.overrides))
+            yield folder
+
+    def _place(self, point: Point) -> Path:
+        """The folder of a point, with the config in it that makes it what it is.
+
+        A point whose folder has its number need not be composed to find it; under another name, 1 may be seed 1.
+        """
+        known = Path(self.config.hydra.sweep.dir).absolute() / str(point.number)
+        if self._numbered() and (known / ".hydra" / "config.yaml").is_file():
+            return known
+        own = composed(self.composer, self.config, point)
+        folder = (Path(own.hydra.sweep.dir) / str(own.hydra.sweep.subdir)).absolute()
+        prepare(folder, own)
+        return folder
+
+    def _refuse_shared(self, folder: Path, point: Point) -> None:
+        if folder in self.places:
+            number = self.places[folder].number
+            raise ConfigError(
+                f"its folder is that of point {number}, {shown(folder)}; hydra.sweep.subdir must differ for every point"
+            )
+
+    def _numbered(self) -> bool:
+        asked = cast(dict[str, Any], OmegaConf.to_container(self.config.hydra.sweep, resolve=False))
+        return asked["subdir"] == NUMBER
+
+    def _tracked(self) -> bool:
+        node = self.tracker or self.config.get("tracker") or {}
+        return node.get("_target_", NOTHING) != NOTHING
+
+    def _tell(self, outcome: Outcome) -> None:
+        configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
+        point = self.places[outcome.folder]
+        if outcome.code:
+            log.error("failed: %s%s", point, outcome.message)
+        elif not self.launcher.aloud:
+            log.info("#%d : %s, %.1f s", point.number, " ".join(point.overrides), outcome.seconds)
+
+
+def send(folder: Path) -> None:
+    """Sends what the tracker lacks of a finished point."""
+    from fedexp.run import run as execution
+
+    execution.send(read_config(folder), folder)
+
+
+def prepare(folder: Path, own: DictConfig) -> None:
+    """Writes the three files that Hydra leaves in the folder of a job, the config last, unless they are there."""
+    if (folder / ".hydra" / "config.yaml").is_file():
+        return
+    with open_dict(own):
+        own.hydra.runtime.output_dir = str(folder)
+    told = OmegaConf.masked_copy(own, ["hydra"])
+    config = OmegaConf.masked_copy(own, [str(key) for key in own if key != "hydra"])
+    files = {"hydra": told, "overrides": own.hydra.overrides.task, "config": config}
+    for name, content in files.items():
+        write_atomically(folder / ".hydra" / f"{name}.yaml", OmegaConf.to_yaml(content).encode())
+
+
+def launcher_of(config: DictConfig) -> Launcher | None:
+    """The launcher that was chosen, or None for one of other people's plugins.
+
+    Raises:
+        ConfigError: it cannot work here.
+    """
+    node = OmegaConf.to_container(config.hydra.launcher, resolve=True)
+    assert isinstance(node, Mapping)
+    if node.get("_target_") == BASIC:
+        return Basic()
+    if not str(node.get("_target_")).startswith("fedexp."):
+        return None
+    launcher = spec.build(node, "hydra.launcher")
+    launcher.refuse()
+    return launcher
+
+
+def verdict(failed: list[Outcome], points: int, folder: Path) -> str:
+    """What to say of a sweep with failed points."""
+    named = ", ".join(shown(one.folder) for one in failed[:SHOWN]) + (", ..." if len(failed) > SHOWN else "")
+    return (
+        f"{len(failed)} of {points} points failed: {named}; why stands above and in their {TRACEBACK}; "
+        f"to try them again: fedexp resume {shown(folder)}"
+    )

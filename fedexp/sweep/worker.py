@@ -1,0 +1,79 @@
+"""One point of a sweep from wherever it stands to its end, in whichever process it was handed to.
+
+Its folder says all there is to know: `.hydra/config.yaml` what to run, the tables and states how far it came,
+`summary.json` that it is finished. Why it failed stands in `traceback.txt`.
+"""
+
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+
+from fedexp.config.compose import read_config
+from fedexp.core import cpu_cores as cores
+from fedexp.core import logs
+from fedexp.core.exits import INTERRUPTED, Stopped, ending
+from fedexp.core.files import shown, write_atomically
+from fedexp.run import folders
+from fedexp.sweep.launchers.contract import Outcome
+
+TRACEBACK = "traceback.txt"
+
+
+def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome:
+    """Runs or resumes the point; a finished one is left alone.
+
+    With `share` the point has so many cores for itself; without `aloud` only its log file is written to.
+
+    Raises:
+        Stopped: it was interrupted, and the sweep with it.
+    """
+    begun = time.perf_counter()
+    if folders.is_finished(folder):
+        return Outcome(folder, 0)
+    place = Path(shown(folder))
+    try:
+        with shared_cores(share), logs.kept(), nullcontext() if aloud else _silence(), ending(place):
+            logs.log_to(place, console=aloud)
+            from fedexp.run import run as execution
+
+            execution.complete(read_config(place), place)
+    except Stopped as stop:
+        if stop.code == INTERRUPTED:
+            raise
+        cause = stop.__cause__
+        if cause is not None:
+            with suppress(OSError):  # a full disk, which must not keep the other points
+                write_atomically(folder / TRACEBACK, "".join(traceback.format_exception(cause)).encode())
+        return Outcome(folder, stop.code, stop.message)
+    (folder / TRACEBACK).unlink(missing_ok=True)
+    return Outcome(folder, 0, seconds=time.perf_counter() - begun)
+
+
+@contextmanager
+def shared_cores(share: int | None) -> Iterator[None]:
+    """Tells this process how many cores are its own while it shares them with its like."""
+    before = os.environ.get(cores.SHARE)
+    if share is not None:
+        os.environ[cores.SHARE] = str(share)
+    try:
+        yield
+    finally:
+        if share is not None:
+            os.environ.pop(cores.SHARE)
+            os.environ.update({cores.SHARE: before} if before is not None else {})
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Several points on one terminal would only disturb each other."""
+    said = sys.stdout, sys.stderr
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        sys.stdout = sys.stderr = nowhere
+        try:
+            yield
+        finally:
+            sys.stdout, sys.stderr = said

@@ -1,0 +1,46 @@
+"""Examples on the device: stored once as they came, normalised in the batch."""
+
+import copy
+
+import numpy as np
+import torch
+
+from fedexp.parts.dataset.contract import Data, Split
+
+
+class Examples:
+    """All examples of a split on one device. Images lie channels-last in memory, so that a batch already does."""
+
+    def __init__(self, split: Split, data: Data, device: torch.device) -> None:
+        self.images = split.x.dim() == 4
+        stored = split.x.permute(0, 2, 3, 1) if self.images else split.x
+        self.x = stored.contiguous().to(device)
+        self.y = split.y.to(device)
+        std = torch.tensor(data.std) * data.scale
+        self.factor = self._per_channel(1 / std).to(device)
+        self.offset = self._per_channel(-torch.tensor(data.mean) / torch.tensor(data.std)).to(device)
+        self.plain = bool((self.factor == 1).all() and (self.offset == 0).all())
+
+    def subset(self, index: np.ndarray) -> "Examples":
+        """The examples at these positions."""
+        part = copy.copy(self)
+        place = self.to_device(index)
+        part.x, part.y = self.x[place], self.y[place]
+        return part
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def _per_channel(self, values: torch.Tensor) -> torch.Tensor:
+        return values if len(values) == 1 or self.x.dim() != 3 else values[:, None]
+
+    def inputs(self, index: torch.Tensor | slice) -> torch.Tensor:
+        """A batch as the network takes it, float32 `[B, *shape]`; `index` holds positions of any shape."""
+        batch = self.x[index]
+        if not self.plain:
+            batch = batch.float().mul(self.factor).add_(self.offset)  # a slice of floats is a view: never in place
+        return batch.movedim(-1, -3) if self.images else batch
+
+    def to_device(self, index: np.ndarray) -> torch.Tensor:
+        """Example numbers as a tensor beside the examples."""
+        return torch.from_numpy(np.ascontiguousarray(index)).to(self.x.device)

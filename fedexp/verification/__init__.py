@@ -1,1 +1,0 @@
-"""Whether a run folder tells the truth: rounds computed again, and compared with what was written."""

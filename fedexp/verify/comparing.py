@@ -1,0 +1,59 @@
+"""A replayed round beside the written one: bit by bit where it was made alike, else within what rounding can do."""
+
+import math
+from dataclasses import dataclass
+
+from fedexp.run.tables import TIMINGS
+from fedexp.verify.recorded import Line
+
+TOLERANCE = 1e-3  # of numbers that were rounded in another order, relative where they are above 1
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs in which round."""
+
+    round: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"round {self.round} differs: {self.what}"
+
+
+def first_difference(written: Line, replayed: Line, tolerance: float, blank: bool) -> tuple[str, str, str] | None:
+    """The first column that differs, with both values; a `blank` cell of a round that was not evaluated is no matter.
+
+    Clocks are left out, and columns that only one version of the program writes.
+    """
+    for name, value in written.items():
+        if name in TIMINGS or name not in replayed or (blank and not value):
+            continue
+        if not alike(value, replayed[name], tolerance):
+            return name, value, replayed[name]
+    return None
+
+
+def alike(written: str, replayed: str, tolerance: float) -> bool:
+    """Whether two cells say the same; whole numbers are counts and must be equal, texts too."""
+    if written == replayed:
+        return True
+    if written.isdecimal() and replayed.isdecimal():
+        return False
+    try:
+        one, other = float(written), float(replayed)
+    except ValueError:
+        return False
+    return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance) if tolerance else one == other
+
+
+def other_surroundings(then: list[dict[str, str]], now: dict[str, str]) -> str | None:
+    """In words what was not as it is now when the run was made; None where all was alike."""
+    if not then:
+        return "the folder does not say where it was made"
+    told = [
+        f"{name} {was[name]} then, {now.get(name, 'none')} now"
+        for was in then
+        for name in was
+        if was[name] != now.get(name)
+    ]
+    return ", ".join(dict.fromkeys(told)) or None

@@ -1,0 +1,75 @@
+"""Rounds computed again from a saved state, in a world that is built as for the run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import State
+from fedexp.run import checkpoint, digests
+from fedexp.run.environment import surroundings
+from fedexp.run.run import rounds, staffed
+from fedexp.run.tables import cell
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.world import World, build_world
+from fedexp.training.engine import Choice
+from fedexp.training.workers import Crew
+from fedexp.verify.recorded import Claim, Line
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """A round as it came out again."""
+
+    round: int
+    digest: str
+    line: Line
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The world of a run, ready to play any of its rounds."""
+
+    config: dict[str, Any]
+    world: World
+
+    @property
+    def exp(self) -> Experiment:
+        return self.world.exp
+
+    @property
+    def surroundings(self) -> dict[str, str]:
+        """What the bits depend on here."""
+        exp = self.exp
+        workers = exp.engine.crew_size(min(exp.scenario.participants, self.world.partition.clients))
+        return surroundings(exp, self.world.choice, workers)
+
+    @property
+    def steady(self) -> bool:
+        """Whether a round comes to the same bits each time; a GPU may add in another order."""
+        return self.exp.engine.place().type == "cpu"
+
+    def state(self, claim: Claim | None) -> State:
+        """The state of a file, or that of before the first round."""
+        if claim is None:
+            return self.world.beginning()
+        found = checkpoint.read(claim.path, self.config, self.exp.engine.place())
+        if found is None:
+            raise ConfigError(f"{claim.path} changed while it was verified; verify again")
+        return found.state
+
+    def play(self, claim: Claim | None, last: int) -> Iterator[Replayed]:
+        """The rounds after a state, up to `last`; raises RunError where a round cannot be played to its end."""
+        state, exp = self.state(claim), replace(self.exp, rounds=last)
+        with staffed(exp, self.world, state) as world:
+            for after, row, _ in rounds(exp, world, state):
+                line = {name: str(cell(value)) for name, value in row.items()}
+                yield Replayed(after.round, digests.digest(after.models), line)
+
+
+def stage(config: dict[str, Any], engine: dict[str, str] | None) -> Stage:
+    """Builds the world; the engine is the one that made the run, if that is known."""
+    exp: Experiment = spec.build(config)
+    exp.refuse()
+    return Stage(config, build_world(exp, Choice(**engine) if engine else None, Crew()))
