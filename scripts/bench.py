@@ -146,8 +146,8 @@ def build(words: list[str]):
 def ours(words: list[str], rounds: int) -> dict[str, float]:
     """Seconds a round of fedexp after the first one, and what it took to get there."""
     begun = time.perf_counter()
-    from fedexp.run.run import rounds as run_rounds
-    from fedexp.run.run import staffed
+    from fedexp.simulation.rounds import rounds as run_rounds
+    from fedexp.simulation.rounds import staffed
     from fedexp.simulation.world import build_world
     from fedexp.training.workers import Crew
 

@@ -21,7 +21,7 @@ ROUNDS = 12
 
 
 def measure(selector: str, clients: int) -> dict[str, object]:
-    from fedexp.run.run import rounds
+    from fedexp.simulation.rounds import rounds
     from fedexp.simulation.world import build_world
     from fedexp.training.workers import Crew
 

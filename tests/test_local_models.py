@@ -9,8 +9,8 @@ from torch.func import functional_call
 
 from fedexp.core import part as spec
 from fedexp.core.values import Uploads
-from fedexp.run.run import rounds
 from fedexp.simulation.measures.participants import COLUMNS
+from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 

@@ -11,10 +11,10 @@ import torch
 from fedexp.core import part as spec
 from fedexp.core.values import Layout, State, Weights
 from fedexp.run import checkpoint
-from fedexp.run.run import rounds
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation.measures import own_models as personal
 from fedexp.simulation.round import run_round
+from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 

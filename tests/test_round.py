@@ -14,9 +14,10 @@ from fedexp.core import part as spec
 from fedexp.core.values import Uploads, Weights
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.selector.random import sample_clients
-from fedexp.run.run import RunError, rounds, run
+from fedexp.run.run import RunError, run
 from fedexp.simulation.division import split_validation
 from fedexp.simulation.round import fold, gathered, moving, run_round
+from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 

@@ -14,8 +14,9 @@ from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.values import Columns
 from fedexp.parts.aggregator.krum import Krum
 from fedexp.parts.byzantine import Tolerant
-from fedexp.run.run import rounds, run
+from fedexp.run.run import run
 from fedexp.simulation.round import run_round
+from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 

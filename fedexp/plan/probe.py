@@ -18,9 +18,9 @@ from fedexp.plan.rehearsal import trains_together, work
 from fedexp.run import checkpoint
 from fedexp.run.logbook import Logbook
 from fedexp.run.progress import Silent
-from fedexp.run.run import reason_to_stop, rounds, staffed
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import Row
+from fedexp.simulation.rounds import reason_to_stop, rounds, staffed
 from fedexp.simulation.world import World
 
 PATIENCE_S = 2.0  # for rounds beyond the second, which make the estimate better

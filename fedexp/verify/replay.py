@@ -9,9 +9,9 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
 from fedexp.run.environment import surroundings
-from fedexp.run.run import rounds, staffed
 from fedexp.run.tables import cell
 from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
 from fedexp.training.engine import Choice
 from fedexp.training.workers import Crew

@@ -13,9 +13,9 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, State, Uploads
 from fedexp.run import checkpoint
-from fedexp.run.run import rounds, staffed
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation.round import Row, dispatch, fold, run_round
+from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 

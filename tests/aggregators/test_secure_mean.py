@@ -18,9 +18,9 @@ from fedexp.core.values import SERVER, Uploads
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.secret_sharing import decode, encode, largest, opened_sum, secure_mean, share
 from fedexp.parts.aggregator.secure_mean import SecureMean
-from fedexp.run.run import rounds, staffed
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation.round import fold, run_round
+from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 

@@ -68,7 +68,7 @@ def test_more_malicious_than_clients_is_refused(tiny):
 
 
 def test_a_flipped_majority_leads_the_mean_backwards(tiny):
-    from fedexp.run.run import rounds
+    from fedexp.simulation.rounds import rounds
 
     losses = {}
     for count in (0, 4):

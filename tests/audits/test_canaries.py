@@ -16,7 +16,8 @@ from fedexp.core.values import State
 from fedexp.parts.audit.bound import lower_bound
 from fedexp.parts.audit.canaries import CanaryAudit
 from fedexp.run import checkpoint
-from fedexp.run.run import rounds, run, staffed
+from fedexp.run.run import run
+from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
 from fedexp.training import private
 from fedexp.training.workers import Crew

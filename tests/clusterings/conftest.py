@@ -8,7 +8,7 @@ from groups import GROUPED
 
 from fedexp.core import part as spec
 from fedexp.core.values import State
-from fedexp.run.run import rounds
+from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 

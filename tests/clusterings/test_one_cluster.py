@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from fedexp.core import part as spec
-from fedexp.run.run import rounds, run
+from fedexp.run.run import run
 from fedexp.run.tables import TIMINGS
+from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 

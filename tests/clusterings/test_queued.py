@@ -12,7 +12,8 @@ from groups import GROUPED, SIMILAR
 
 from fedexp.core import part as spec
 from fedexp.core.values import State
-from fedexp.run.run import rounds, run
+from fedexp.run.run import run
+from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 

@@ -15,11 +15,11 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, State, Uploads
 from fedexp.parts.local.personal_layer import last_linear
 from fedexp.run import checkpoint
-from fedexp.run.run import rounds
 from fedexp.simulation.kept_columns import kept_columns
 from fedexp.simulation.measures import own_models as personal
 from fedexp.simulation.measures import participants as local_models
 from fedexp.simulation.round import run_round
+from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 

@@ -11,8 +11,8 @@ import torch
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import State, Trained
-from fedexp.run.run import rounds
 from fedexp.simulation.round import run_round
+from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 

@@ -11,9 +11,9 @@ from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.values import State
 from fedexp.run import checkpoint
-from fedexp.run.run import rounds, staffed
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation.round import Row
+from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 

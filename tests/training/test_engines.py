@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 from fedexp.core import part as spec
 from fedexp.core.values import Layout, Plan
-from fedexp.run.run import rounds, staffed
 from fedexp.simulation.round import run_round
+from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Loop, Task

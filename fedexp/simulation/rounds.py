@@ -1,0 +1,110 @@
+"""The rounds of a run in memory, one after another, each evaluated; writes no file."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch.distributed as dist
+
+from fedexp.core.errors import RunError
+from fedexp.core.values import State, Uploads
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.measures import all as measurements
+from fedexp.simulation.round import Row, run_round
+from fedexp.simulation.world import World
+from fedexp.training.fork import LocalWorkers
+
+
+@contextmanager
+def staffed(exp: Experiment, world: World, state: State) -> Iterator[World]:
+    """The world with its workers: those that torchrun started, or forks of this process, or none."""
+    size = exp.engine.crew_size(min(exp.scenario.participants, world.partition.clients))
+    workers = LocalWorkers(1 if world.crew.size > 1 else size)
+    try:
+        crew = workers.start(lambda crew: exhaust(exp, world.with_crew(crew), state)) or world.crew
+        yield world.with_crew(crew)
+    except RunError:
+        raise
+    except RuntimeError as error:
+        if (reason := workers.explain()) is not None:
+            raise RunError(f"{reason}\nthe last good state is kept; continue with fedexp resume") from error
+        raise
+    finally:
+        workers.stop()
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def exhaust(exp: Experiment, world: World, state: State) -> None:
+    """Lives through the rounds without keeping a record of them."""
+    for _ in rounds(exp, world, state):
+        pass
+
+
+def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
+    """Yields each round's state, row of metrics and uploads, once its model is evaluated.
+
+    With several workers the test data waits until somebody is idle in the next round; nothing decided depends on it.
+
+    Raises:
+        RunError: the global model is no longer finite, or a part cannot go on.
+    """
+    begun = time.perf_counter() - state.host_s
+    settle: Callable[[], tuple[State, Row, Uploads]] | None = None
+    while state.round < exp.rounds and not reason_to_stop(state):
+        try:
+            following, row, sent = run_round(exp, world, state)
+        except RunError:
+            if settle is not None:  # the round before is over and gets its line
+                yield settle()
+            raise
+        if settle is not None:
+            yield settle()
+        if not all(weights.flat.isfinite().all() for weights in following.models):
+            raise RunError(
+                f"the global model is not finite after round {following.round}; the state of round {state.round} is "
+                "kept. Lower local.lr or server_optimizer.lr, or clip the updates"
+            )
+        before = state
+        state, row = judge(exp, world, following.after(host_s=time.perf_counter() - begun), row)
+        settle = evaluate_later(exp, world, before, state, row, sent)
+    if settle is not None:
+        yield settle()
+
+
+def reason_to_stop(state: State) -> str | None:
+    """Why the run ended early, if it did."""
+    return state.memory.get("stop", {}).get("reason")
+
+
+def judge(exp: Experiment, world: World, state: State, row: Row) -> tuple[State, Row]:
+    """Looks at the server's validation data where that is asked for, and asks the stop rule."""
+    due = exp.evaluation.validation and (state.round % exp.evaluation.every == 0 or state.round == exp.rounds)
+    if exp.stop.needs_validation or due:
+        assert world.validation is not None
+        measured = world.score(state.models[0], world.validation)
+        scores = {"validation_loss": measured.loss, "validation_accuracy": measured.accuracy}
+        row = row | scores | {"evaluate_s": measured.seconds}
+    reason, memory = exp.stop.judge(row, state.memory.get("stop", {}))
+    own = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
+    state = state.after(memory={**state.memory, "stop": {**memory, "reason": reason}})
+    return state, row | own | {"host_s": state.host_s}
+
+
+def evaluate_later(
+    exp: Experiment, world: World, before: State, state: State, row: Row, sent: Uploads
+) -> Callable[[], tuple[State, Row, Uploads]]:
+    """Begins the evaluation of a round's models, if it is due; the result completes the round's row."""
+    last = state.round == exp.rounds or reason_to_stop(state)
+    if not exp.evaluation.test or (state.round % exp.evaluation.every and not last):
+        return lambda: (state, row | measurements.blank(exp, world), sent)
+    pending = world.score_later(state.models[0], world.test)
+    others = measurements.begin(exp, world, before, state, sent)
+
+    def settle() -> tuple[State, Row, Uploads]:
+        scores, more = pending.result(), [result() for result in others]
+        seconds = scores.seconds + sum(spent for _, spent in more) + row.get("evaluate_s", 0.0)
+        told = {"test_loss": scores.loss, "test_accuracy": scores.accuracy, "evaluate_s": seconds}
+        return state, row | told | {name: cell for columns, _ in more for name, cell in columns.items()}, sent
+
+    return settle
