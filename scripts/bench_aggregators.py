@@ -23,6 +23,8 @@ from pathlib import Path
 
 from bench import build
 
+from fedexp.simulation import context
+
 RULES = (
     "fedavg",
     "krum",
@@ -76,7 +78,7 @@ def our_call(rule: str, case: str) -> tuple[Callable[[int], object], int]:
     matrix = torch.randn(clients, world.layout.size, generator=torch.Generator().manual_seed(0)).mul_(0.01)
     owner = np.arange(clients)
     ones = np.ones(clients)
-    uploads, ctx = Uploads(owner, owner * 0, owner * 0 + 20, ones, matrix, ones, ones), world.at(1)
+    uploads, ctx = Uploads(owner, owner * 0, owner * 0 + 20, ones, matrix, ones, ones), context.at(world, 1)
 
     def call(rows: int) -> object:
         some = uploads if rows == clients else uploads.where(np.arange(rows))

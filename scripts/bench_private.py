@@ -20,6 +20,8 @@ from typing import Any
 
 from bench import build
 
+from fedexp.simulation import context
+
 CLIENTS, STEPS, TURNS = 10, 8, 7
 PRIVATE = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-5")
 
@@ -37,7 +39,7 @@ def our_round(batch: int, engine: str, *more: str) -> Callable[[], object]:
     made = ("dataset=synthetic", "dataset.shape=[1,28,28]", f"dataset.train_size={size}", "dataset.test_size=100")
     asked = (f"scenario.clients={CLIENTS}", f"local.batch_size={batch}", f"engine={engine}", "engine.workers=1")
     world = build_world(build([*made, *asked, *more]), None, Crew())
-    plan = world.at(1).plan(np.arange(CLIENTS))
+    plan = context.at(world, 1).plan(np.arange(CLIENTS))
     rng = np.random.default_rng(0)  # batches are cut as plain ones are: equally many examples in every step
     batches = tuple(draw_batches(world.exp.local, len(shard), rng) for shard in plan.shards)
     start = world.first.flat.expand(CLIENTS, -1)

@@ -14,6 +14,7 @@ from fedexp.parts.model.keras_cnn import KerasCNN
 from fedexp.parts.model.mlp import MLP
 from fedexp.parts.model.simple_cnn import SimpleCNN
 from fedexp.scoring.side_by_side import LAYERS, OneByOne, SideBySide, mixtures
+from fedexp.simulation import context
 from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
@@ -68,21 +69,21 @@ def test_losses_of_mixtures_and_of_clients_equal_plain_evaluation(tiny):
     world = build_world(exp, None, Crew())
     rows = torch.stack([world.first.flat, torch.randn(world.layout.size) * 0.1])
     mix = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-    losses = world.at(1).mixture_losses(mix, rows)
+    losses = context.at(world, 1).mixture_losses(mix, rows)
     network = exp.model.network(exp.dataset.facts(exp.data_dir))
     assert world.validation is not None
     for row, loss in zip(mixtures(torch.from_numpy(mix), rows), losses, strict=True):
         logits = torch.func.functional_call(network, world.layout.views(row), (world.validation.inputs(slice(None)),))
         assert float(nn.functional.cross_entropy(logits, world.validation.y)) == pytest.approx(loss, rel=1e-5)
-    assert world.at(1).model_losses(rows) == pytest.approx(losses[:2], rel=1e-5)
+    assert context.at(world, 1).model_losses(rows) == pytest.approx(losses[:2], rel=1e-5)
     some = np.array([7, 0, 30])
-    assert world.at(1).validation_size == len(world.validation) == 48
-    for row, loss in zip(rows, world.at(1).model_losses(rows, some), strict=True):
+    assert context.at(world, 1).validation_size == len(world.validation) == 48
+    for row, loss in zip(rows, context.at(world, 1).model_losses(rows, some), strict=True):
         logits = torch.func.functional_call(network, world.layout.views(row), (world.validation.inputs(slice(None)),))
         loss_of_some = nn.functional.cross_entropy(logits[some], world.validation.y[some])
         assert float(loss_of_some) == pytest.approx(loss, rel=1e-5)
     owner = np.array([4, 1])
-    seen = world.at(1).losses(owner), world.at(1).losses(owner, power=2)
+    seen = context.at(world, 1).losses(owner), context.at(world, 1).losses(owner, power=2)
     for position, client in enumerate(owner):
         index = torch.from_numpy(world.partition.shard(client))
         logits = torch.func.functional_call(network, world.layout.views(world.first.flat), (world.train.inputs(index),))

@@ -12,6 +12,7 @@ from fedexp.core import part as spec
 from fedexp.core.values import Layout, State, Weights
 from fedexp.run import checkpoint
 from fedexp.run.tables import TIMINGS
+from fedexp.simulation import context
 from fedexp.simulation.measures import own_models as personal
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds
@@ -47,7 +48,7 @@ def test_held_out_examples_are_never_trained_on(tiny: Tiny):
     world = world_of(tiny(HALF, "federation=dirichlet", "federation.alpha=1"))
     assert len(np.intersect1d(world.partition.indices, world.held_out.indices)) == 0
     assert sorted([*world.partition.indices, *world.held_out.indices]) == list(range(120))
-    assert world.at(1).sizes.tolist() == world.partition.sizes.tolist()
+    assert context.at(world, 1).sizes.tolist() == world.partition.sizes.tolist()
 
 
 def test_without_own_models_it_is_the_global_one_everywhere(tiny: Tiny):

@@ -15,6 +15,7 @@ from fedexp.core.values import Uploads, Weights
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.selector.random import sample_clients
 from fedexp.run.run import RunError, run
+from fedexp.simulation import context
 from fedexp.simulation.division import split_validation
 from fedexp.simulation.round import fold, gathered, moving, run_round
 from fedexp.simulation.rounds import rounds
@@ -72,7 +73,7 @@ def test_runs_that_differ_in_one_part_stay_paired(tiny: Tiny):
     one, other = world_of(tiny("rounds=4")), world_of(tiny("rounds=4", "server_optimizer=momentum", "model.hidden=[5]"))
     assert one.partition.sha256() == other.partition.sha256()
     for number in range(1, 4):
-        chosen = [world.exp.selector.choose({}, world.at(number))[0].owner.tolist() for world in (one, other)]
+        chosen = [world.exp.selector.choose({}, context.at(world, number))[0].owner.tolist() for world in (one, other)]
         assert chosen[0] == chosen[1]
 
 
@@ -157,14 +158,14 @@ def test_sampling_is_uniform_and_cheap():
 
 def test_a_fraction_is_rounded_up(tiny: Tiny):
     world = world_of(tiny("selector.count=null", "selector.fraction=0.34"))
-    assert len(world.exp.selector.choose({}, world.at(1))[0].owner) == 3
+    assert len(world.exp.selector.choose({}, context.at(world, 1))[0].owner) == 3
 
 
 def test_a_loss_that_is_not_finite_is_its_own_clients_alone(tiny: Tiny):
     world = world_of(tiny())
-    plain = world.at(1).losses(np.arange(6))
+    plain = context.at(world, 1).losses(np.arange(6))
     world.train.x[world.partition.shard(2)[0]] = torch.inf
-    spoiled = world.at(1).losses(np.arange(6))
+    spoiled = context.at(world, 1).losses(np.arange(6))
     assert not np.isfinite(spoiled[2])
     assert np.delete(spoiled, 2).tolist() == np.delete(plain, 2).tolist()
 
@@ -202,7 +203,7 @@ def test_each_model_is_combined_from_its_own_rows(tiny: Tiny):
     delta[:, 0] = torch.tensor([3.0, 8.0, 0.5, 0.5, 2.0])
     model, ones = np.array([0, 0, 1, 1, 1]), np.ones(5)
     uploads = Uploads(np.arange(5), model, np.full(5, 20), ones, delta, ones, ones)
-    moved, memory = fold(world.exp, models, uploads, {}, world.at(1))
+    moved, memory = fold(world.exp, models, uploads, {}, context.at(world, 1))
     steps = [(after.flat - before.flat)[0].item() for before, after in zip(models, moved, strict=True)]
     assert steps == pytest.approx([1, 2 / 3, 0])
     assert memory["aggregator"]["columns"] == {"dropped": 0, "radius": 1.0, "clipped": 3}
@@ -224,13 +225,13 @@ def test_models_that_nothing_came_for_rest(tiny: Tiny):
     owner, ones = np.arange(4), np.ones(4)
     delta = torch.randn(4, world.layout.size, generator=torch.Generator().manual_seed(0))
     uploads = Uploads(owner, np.array([1, 1, 1, 1]), np.full(4, 9), ones, delta, ones, ones)
-    following, memory = fold(world.exp, models, uploads, {}, world.at(1))
+    following, memory = fold(world.exp, models, uploads, {}, context.at(world, 1))
     assert [after is before for after, before in zip(following, models, strict=True)] == [True, False, True]
-    alone, one = fold(world.exp, models[1:2], replace(uploads, model=owner * 0), {}, world.at(1))
+    alone, one = fold(world.exp, models[1:2], replace(uploads, model=owner * 0), {}, context.at(world, 1))
     assert torch.equal(alone[0].flat, following[1].flat)
     assert one["aggregator"]["columns"] == memory["aggregator"]["columns"]
     assert memory["server_optimizer"].keys() - {"columns"} == {"1"}
-    again, later = fold(world.exp, following, uploads.where(owner[:0]), memory, world.at(2))
+    again, later = fold(world.exp, following, uploads.where(owner[:0]), memory, context.at(world, 2))
     assert again[0] is following[0]
     assert later["server_optimizer"].keys() - {"columns"} == {"1", "2"}
 

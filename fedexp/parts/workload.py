@@ -10,7 +10,7 @@ from fedexp.core.part import Part, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule(Part):
+class Workload(Part):
     """So many epochs, or so many steps."""
 
     epochs: Annotated[int, Range(1)] | None = 1

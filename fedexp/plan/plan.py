@@ -14,6 +14,7 @@ from fedexp.plan.forecast import Course, Seconds
 from fedexp.plan.probe import Findings, probe
 from fedexp.plan.rehearsal import Rehearsal, rehearse
 from fedexp.run.environment import device_name
+from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.world import World, build_world
 from fedexp.training.engine import Choice
@@ -120,5 +121,5 @@ def epsilon(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: 
     else:
         everyone = np.arange(world.partition.clients)
         asked = delivered = Ledger(everyone, np.full(len(everyone), rounds))
-    told = exp.privacy.foresee(asked, delivered, rounds, world.at(rounds))
+    told = exp.privacy.foresee(asked, delivered, rounds, context.at(world, rounds))
     return {name: float(told[f"epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}

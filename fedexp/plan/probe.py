@@ -18,6 +18,7 @@ from fedexp.plan.rehearsal import trains_together, work
 from fedexp.run import checkpoint
 from fedexp.run.logbook import Logbook
 from fedexp.run.progress import Silent
+from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import reason_to_stop, rounds, staffed
@@ -112,7 +113,7 @@ def _staffed(exp: Experiment, world: World, state: State, found: Findings) -> It
 def _note(world: World, row: Row, sent: Uploads, before: float | None, found: Findings) -> None:
     if not found.tried:
         found.first_s = row["host_s"]
-    done = work(world.at(row["round"]), sent.examples, trains_together(world))
+    done = work(context.at(world, row["round"]), sent.examples, trains_together(world))
     seconds = None if before is None else row["host_s"] - before
     found.tried.append(Tried(done, row, seconds, row.get("evaluate_s", 0.0) / found.workers))
 

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 
 from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.parts.context import Context
 from fedexp.parts.privacy.ledger import Ledger
-from fedexp.simulation.context import Context
+from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import clients, traffic, without_columns
 from fedexp.simulation.world import World
@@ -73,7 +74,7 @@ def reason_to_stop(exp: Experiment, world: World, rehearsal: Rehearsal, rounds: 
     """What the stop rule will say after so many rounds; None of a rule that looks at validation data."""
     if not (exp.stop.needs_clock or exp.stop.needs_privacy):
         return None
-    ctx = world.at(rounds)
+    ctx = context.at(world, rounds)
     charged = exp.privacy.foresee(*rehearsal.ledgers(rounds), rounds, ctx) if exp.stop.needs_privacy else {}
     row = {"sim_s": rehearsal.acts[rounds - 1].sim_s} | {f"privacy.{name}": cell for name, cell in charged.items()}
     return exp.stop.judge(row, {})[0]
@@ -97,7 +98,7 @@ def _acts(exp: Experiment, world: World) -> Iterator[Act]:
     memory: dict[str, Memory] = {"selector": {}, "fleet": {}}
     sim_s, together = 0.0, trains_together(world)
     for number in range(1, exp.rounds + 1):
-        ctx = world.at(number)
+        ctx = context.at(world, number)
         plan, memory["selector"] = exp.selector.choose(without_columns(memory["selector"]), ctx)
         uploads, seconds, memory["fleet"] = exp.fleet.deliver(_empty(plan), plan, without_columns(memory["fleet"]), ctx)
         sim_s += seconds

@@ -13,6 +13,7 @@ from fedexp.run import checkpoint, digests, summary
 from fedexp.run.environment import device_name, surroundings
 from fedexp.run.progress import Progress
 from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, Table, client_rows, cluster_rows, write_table
+from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import client_accuracy
 from fedexp.simulation.round import Row
@@ -78,7 +79,9 @@ class Logbook:
     def record(self, state: State, row: Row, sent: Uploads) -> None:
         """Writes a round's lines, and the state if the last one is old enough."""
         self.metrics.append([row], METRICS)
-        charged = self.exp.privacy.statement(sent.owner, state.memory.get("privacy", {}), self.world.at(state.round))
+        charged = self.exp.privacy.statement(
+            sent.owner, state.memory.get("privacy", {}), context.at(self.world, state.round)
+        )
         self.clients.append(client_rows(state.round, sent, charged), CLIENTS)
         if self.clusters is not None:
             self.clusters.append(cluster_rows(state.memory["clustering"]["events"]), CLUSTERS)

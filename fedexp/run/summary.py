@@ -16,6 +16,7 @@ from fedexp.core.values import State
 from fedexp.maths import metrics
 from fedexp.parts.federation.statistics import label_skew, size_gini
 from fedexp.run.environment import device_name
+from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.world import World
 
@@ -49,7 +50,7 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "audit": verdict(exp, table),
         "clients": world.partition.clients,
         "parameters": world.layout.parameters,
-        "public_examples": world.at(state.round).public_size,
+        "public_examples": context.at(world, state.round).public_size,
         **{f"{role}.{name}": value for role, figures in world.prepared.items() for name, value in figures.items()},
         "data_sha256": world.data_sha256,
         "split_sha256": world.partition.sha256(),

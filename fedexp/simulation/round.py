@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from fedexp.core.values import SERVER, Memory, Plan, State, Trained, Uploads, Weights, finite
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
+from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.kept_columns import keep, restored, without_unsent
 from fedexp.simulation.world import World
@@ -23,7 +24,7 @@ FOLDING = ("pre_aggregation", "aggregator", "server_optimizer")
 
 def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
     """Maps a state to the next; beside it the round's row of the metrics and what the participants sent."""
-    ctx, clock = world.at(state.round + 1, state.models), Stopwatch()
+    ctx, clock = context.at(world, state.round + 1, state.models), Stopwatch()
     mem: dict[str, Memory] = {role: without_columns(memory) for role, memory in state.memory.items()}
 
     plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)

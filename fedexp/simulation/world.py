@@ -11,12 +11,12 @@ import torch
 from fedexp.core.initialise import initialise
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Canaries, Layout, Plan, State, Weights
+from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Data
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.local.contract import LocalRule
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Pending, Scorer, Scores
-from fedexp.simulation.context import Context
 from fedexp.simulation.division import divide
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.planting import draw_malicious, drawn_canaries, planted, poisoned
@@ -61,10 +61,6 @@ class World:
     def sizes(self) -> np.ndarray:
         """Examples of every client, int64 [N]."""
         return self.partition.sizes
-
-    def at(self, round_number: int, models: tuple[Weights, ...] | None = None) -> Context:
-        """The questions a part may ask in a round that begins with these models (the first ones if not given)."""
-        return Context(self, round_number, models or (self.first,))
 
     def with_crew(self, crew: Crew) -> "World":
         """The same world, its work shared by a crew."""

@@ -12,6 +12,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Uploads
 from fedexp.maths.proximal import Penalty, clipped
 from fedexp.parts.aggregator.fedplus_centre import robust_centre
+from fedexp.simulation import context
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 
@@ -154,7 +155,7 @@ def test_the_threshold_is_mu_by_alpha(tiny: Tiny):
     words = ("aggregator.penalty=l1", "aggregator.mu=0.5", "aggregator.alpha=0.5")
     world = world_of(tiny("aggregator=fedplus_centre", *words))
     after, _ = world.exp.aggregator.combine(
-        world.first, uploads([2], torch.full((1, world.layout.size), 100.0)), {}, world.at(1)
+        world.first, uploads([2], torch.full((1, world.layout.size), 100.0)), {}, context.at(world, 1)
     )
     torch.testing.assert_close(after.flat, world.first.flat + 0.2)
 
@@ -164,9 +165,9 @@ def test_who_was_never_heard_of_has_the_first_model(tiny: Tiny):
     world = world_of(tiny("aggregator=fedplus_centre", "aggregator.penalty=l2_squared"))
     rule, first = world.exp.aggregator, world.first
     draws = torch.randn(4, world.layout.size, generator=torch.Generator().manual_seed(1))
-    after, memory = rule.combine(first, uploads([1, 4], draws[:2]), {}, world.at(1))
+    after, memory = rule.combine(first, uploads([1, 4], draws[:2]), {}, context.at(world, 1))
     torch.testing.assert_close(after.flat, first.flat + draws[:2].sum(dim=0) / 6)
-    last, memory = rule.combine(after, uploads([4, 5], draws[2:]), memory, world.at(2))
+    last, memory = rule.combine(after, uploads([4, 5], draws[2:]), memory, context.at(world, 2))
     models = [first.flat + draws[0], after.flat + draws[2], after.flat + draws[3], *[first.flat] * 3]
     torch.testing.assert_close(last.flat, torch.stack(models).mean(dim=0))
     assert memory["owner"].tolist() == [1, 4, 5]
@@ -176,9 +177,9 @@ def test_who_was_never_heard_of_has_the_first_model(tiny: Tiny):
 def test_the_servers_own_row_and_clients_without_examples_do_not_count(tiny: Tiny):
     words = ("dataset.classes=2", "dataset.train_size=4", "scenario.participants=6")
     world = world_of(tiny("aggregator=fedplus_centre", "aggregator.penalty=l2_squared", *words))
-    assert world.at(1).holders == 4
+    assert context.at(world, 1).holders == 4
     delta = torch.ones(2, world.layout.size)
-    after, memory = world.exp.aggregator.combine(world.first, uploads([SERVER, 0], delta), {}, world.at(1))
+    after, memory = world.exp.aggregator.combine(world.first, uploads([SERVER, 0], delta), {}, context.at(world, 1))
     torch.testing.assert_close(after.flat, world.first.flat + 0.25)
     assert memory["owner"].tolist() == [0]
 
@@ -187,7 +188,7 @@ def test_statistics_of_batch_norm_are_averaged(tiny: Tiny):
     words = ("model=complex_cnn", "dataset.shape=[1,8,8]", "scenario.clients=3")
     world = world_of(tiny("aggregator=fedplus_centre", "aggregator.mu=0", *words))
     delta = torch.tensor([[0.0], [0.0], [3.0]]).expand(-1, world.layout.size)
-    after, _ = world.exp.aggregator.combine(world.first, uploads([0, 1, 2], delta), {}, world.at(1))
+    after, _ = world.exp.aggregator.combine(world.first, uploads([0, 1, 2], delta), {}, context.at(world, 1))
     moved, parameters = after.flat - world.first.flat, world.layout.parameters
     torch.testing.assert_close(moved[parameters:], torch.ones_like(moved[parameters:]))
     assert moved[:parameters].abs().max() < 1e-4

@@ -14,6 +14,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, State, Uploads
 from fedexp.run import checkpoint
 from fedexp.run.tables import TIMINGS
+from fedexp.simulation import context
 from fedexp.simulation.round import Row, dispatch, fold, run_round
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
@@ -132,13 +133,13 @@ def test_a_client_whose_network_leaves_float32_is_left_out(
     delta = torch.full((3, world.layout.size), -largest) + torch.randn(3, world.layout.size)
     delta[1] = largest
     uploads = Uploads(clients, clients * 0, clients + 1, ones, delta, ones, ones)
-    after, memory = world.exp.aggregator.combine(given, uploads, {}, world.at(1))
-    without, _ = world.exp.aggregator.combine(given, uploads.where(np.array([0, 2])), {}, world.at(1))
+    after, memory = world.exp.aggregator.combine(given, uploads, {}, context.at(world, 1))
+    without, _ = world.exp.aggregator.combine(given, uploads.where(np.array([0, 2])), {}, context.at(world, 1))
     assert torch.equal(after.flat, without.flat)
     assert after.flat.isfinite().all()
     assert memory["owner"].tolist() == [0, 2]
     assert "1 of 3 clients' networks are not finite and were left out" in caplog.text
-    stays, _ = world.exp.aggregator.combine(given, uploads.where(np.array([1])), {}, world.at(1))
+    stays, _ = world.exp.aggregator.combine(given, uploads.where(np.array([1])), {}, context.at(world, 1))
     assert torch.equal(stays.flat, given.flat)
 
 
@@ -179,7 +180,7 @@ def test_a_round_without_uploads_keeps_model_and_memory(tiny: Tiny, words: tuple
     world = world_of(tiny(*words))
     state, _, sent = run_round(world.exp, world, world.beginning())
     models, memory = fold(
-        world.exp, state.models, sent.where(np.zeros(3, bool)), state.memory, world.at(2, state.models)
+        world.exp, state.models, sent.where(np.zeros(3, bool)), state.memory, context.at(world, 2, state.models)
     )
     assert torch.equal(models[0].flat, state.models[0].flat)
     assert memory["aggregator"]["columns"] == {**state.memory["aggregator"]["columns"], "dropped": 0}
@@ -192,9 +193,11 @@ def test_the_servers_own_row_counts_for_all_classes_alike(tiny: Tiny):
     clients = np.array([SERVER, 0, 4])
     uploads = Uploads(clients, clients * 0, np.array([20, 9, 9]), np.ones(3), torch.zeros(3, 1), *np.ones((2, 3)))
     classes = len(world.class_names)
-    counts = np.vstack([np.full(classes, 20 / classes), world.at(1).class_counts(clients[1:])])
-    np.testing.assert_allclose(world.exp.aggregator.class_shares(uploads, world.at(1)), counts / counts.sum(axis=0))
-    alike = replace(world.exp.aggregator, weighting="uniform").class_shares(uploads, world.at(1))
+    counts = np.vstack([np.full(classes, 20 / classes), context.at(world, 1).class_counts(clients[1:])])
+    np.testing.assert_allclose(
+        world.exp.aggregator.class_shares(uploads, context.at(world, 1)), counts / counts.sum(axis=0)
+    )
+    alike = replace(world.exp.aggregator, weighting="uniform").class_shares(uploads, context.at(world, 1))
     np.testing.assert_allclose(alike, 1 / 3)
 
 
@@ -218,7 +221,7 @@ def test_a_whole_run_with_data_upload(tiny: Tiny):
 def test_selectors_may_ask_for_losses_of_the_wide_model(tiny: Tiny, option: str):
     world = world_of(tiny(*PFNM, f"selector={option}", "rounds=3", "evaluation.client_losses=exact"))
     lived, last = live(world, world.beginning(), 3)
-    losses = world.at(4, last.models).losses(np.arange(6))
+    losses = context.at(world, 4, last.models).losses(np.arange(6))
     assert losses.shape == (6,)
     assert np.isfinite(losses).all()
     for _, _, sent in lived:

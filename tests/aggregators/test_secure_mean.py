@@ -19,6 +19,7 @@ from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.secret_sharing import decode, encode, largest, opened_sum, secure_mean, share
 from fedexp.parts.aggregator.secure_mean import SecureMean
 from fedexp.run.tables import TIMINGS
+from fedexp.simulation import context
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
@@ -168,7 +169,7 @@ class TestMean:
 
 
 def folded(world: World, uploads: Uploads) -> tuple[torch.Tensor, dict[str, Any]]:
-    models, memory = fold(world.exp, (world.first,), uploads, {}, world.at(1))
+    models, memory = fold(world.exp, (world.first,), uploads, {}, context.at(world, 1))
     return models[0].flat, memory["aggregator"]["columns"]
 
 
@@ -209,13 +210,13 @@ class TestRule:
         world = world_of(tiny(SECURE, "aggregator.dropout=0.4", "aggregator.partners=4"))
         rule, owner = world.exp.aggregator, np.arange(2000)
         assert isinstance(rule, SecureMean)
-        heard = rule.heard(owner, world.at(1))
+        heard = rule.heard(owner, context.at(world, 1))
         reached, gone = heard.sum(axis=0), ~heard.all(axis=0)
         assert np.unique(reached).tolist() == [1, 2, 3, 4]
         assert gone.mean() == pytest.approx(0.4, abs=0.05)
         assert heard[:, gone].mean(axis=1) == pytest.approx(np.full(4, 0.5), abs=0.1)
-        assert np.array_equal(rule.heard(owner[::-3], world.at(1)), heard[:, ::-3]), "whoever else takes part"
-        assert not np.array_equal(rule.heard(owner, world.at(2)), heard)
+        assert np.array_equal(rule.heard(owner[::-3], context.at(world, 1)), heard[:, ::-3]), "whoever else takes part"
+        assert not np.array_equal(rule.heard(owner, context.at(world, 2)), heard)
         uploads = uploads_like(torch.randn(40, world.layout.size), [20] * 40)
         moved, columns = folded(world, uploads)
         expected, _ = folded(world_of(tiny(SECURE)), uploads.where(~gone[:40]))

@@ -14,6 +14,7 @@ from fedexp.core import part as spec
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Layout, Uploads, Weights
 from fedexp.parts.aggregator.zeno import Zeno, highest_scores
+from fedexp.simulation import context
 from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
@@ -95,7 +96,7 @@ def test_without_penalty_it_keeps_those_whose_step_lowers_the_validation_loss_mo
     world = build_world(exp, None, Crew())
     assert world.validation is not None
     delta = normal(0, 10, world.layout.size) * 0.1
-    after, memory = exp.aggregator.combine(world.first, uploads_of(delta), {}, world.at(1))
+    after, memory = exp.aggregator.combine(world.first, uploads_of(delta), {}, context.at(world, 1))
     network = exp.model.network(exp.dataset.facts(exp.data_dir)).eval()
     losses = []
     for row in world.first.flat + delta:
@@ -111,5 +112,5 @@ def test_a_client_that_breaks_the_model_is_left_out(tiny: Callable[..., dict[str
     world = build_world(exp, None, Crew())
     delta = normal(1, 4, world.layout.size) * 0.1
     delta[1] = 3e38
-    after, _ = exp.aggregator.combine(world.first, uploads_of(delta), {}, world.at(1))
+    after, _ = exp.aggregator.combine(world.first, uploads_of(delta), {}, context.at(world, 1))
     torch.testing.assert_close(after.flat, world.first.flat + delta[[0, 2, 3]].double().mean(dim=0).float())

@@ -11,6 +11,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Uploads
 from fedexp.run.run import run
+from fedexp.simulation import context
 from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
@@ -37,7 +38,7 @@ def test_only_their_rows_change_and_a_lost_honest_row_is_not_looked_at(tiny):
     honest = np.setdiff1d(owner, world.malicious)
     delta[honest[0]] = torch.nan
     sent = Uploads(owner, owner * 0, owner + 1, owner * 0 + 1.0, delta, owner * 1.0, owner * 1.0)
-    got, memory = world.exp.attack.tamper(sent, {}, world.at(1))
+    got, memory = world.exp.attack.tamper(sent, {}, context.at(world, 1))
     assert torch.equal(got.delta[honest[1:]], delta[honest[1:]])
     assert got.delta[world.malicious, 0].tolist() == pytest.approx([-0.5 * honest[1:].mean()] * 2)
     assert memory["columns"] == {"malicious": 2}
@@ -48,7 +49,7 @@ def test_where_all_are_malicious_they_know_themselves(tiny):
     owner = np.array([1, 4])
     delta = torch.ones(2, world.layout.size)
     sent = Uploads(owner, owner * 0, owner + 1, owner * 0 + 1.0, delta, owner * 1.0, owner * 1.0)
-    assert (world.exp.attack.tamper(sent, {}, world.at(1))[0].delta == -0.5).all()
+    assert (world.exp.attack.tamper(sent, {}, context.at(world, 1))[0].delta == -0.5).all()
 
 
 @pytest.mark.parametrize("attack", ["sign_flip", "label_flip"])

@@ -17,6 +17,7 @@ from fedexp.parts.audit.bound import lower_bound
 from fedexp.parts.audit.canaries import CanaryAudit
 from fedexp.run import checkpoint
 from fedexp.run.run import run
+from fedexp.simulation import context
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
 from fedexp.training import private
@@ -63,7 +64,7 @@ class TestPlanting:
         """q = B / n with the included ones in n."""
         world = world_of(tiny(*SMALL, "local.batch_size=10"))
         held = np.bincount(world.canaries.owner[world.canaries.included], minlength=6)
-        assert world.at(1).sizes.tolist() == (20 + held).tolist()
+        assert context.at(world, 1).sizes.tolist() == (20 + held).tolist()
         state, _, sent = next(rounds(world.exp, world, world.beginning()))
         assert sent.examples.tolist() == (20 + held)[sent.owner].tolist()
         steps = dict(zip(state.memory["privacy"]["owner"].tolist(), state.memory["privacy"]["count"], strict=True))
@@ -102,14 +103,14 @@ class TestWhatIsTold:
         coins = np.array([1, 1, 0, 1, 0, 1, 0, 0], bool)
         object.__setattr__(world.canaries, "included", coins)
         score = torch.tensor([9.0, 8, 7, 6, 5, 4, 3, 2], dtype=torch.float64)[:, None]
-        told = world.exp.audit.report({"score": score}, world.at(1))
+        told = world.exp.audit.report({"score": score}, context.at(world, 1))
         assert (told["correct"], told["guesses"]) == (4, 6)
         assert told["advantage"] == pytest.approx(2 / 3 - 1 / 3)
 
     def test_losses_against_the_first_model(self, tiny: Tiny):
         world = world_of(tiny(*SMALL, "audit.score=loss", "audit.count=200", "local.batch_size=10", "local.lr=0.2"))
         state = list(rounds(world.exp, world, world.beginning()))[-1][0]
-        ctx, index = world.at(3, state.models), world.canaries.index
+        ctx, index = context.at(world, 3, state.models), world.canaries.index
         fell = ctx.example_losses(world.first, index) - ctx.example_losses(state.models[0], index)
         order = np.argsort(-fell)
         right = world.canaries.included[order[:40]].sum() + (~world.canaries.included[order[-40:]]).sum()
@@ -136,7 +137,7 @@ class TestWhatIsTold:
         world = world_of(tiny(*SMALL))
         _, _, sent = next(rounds(world.exp, world, world.beginning()))
         sent.delta[1, 3] = torch.nan
-        score = world.exp.audit.observe(sent, {}, world.at(1))["score"][:, 0].numpy()
+        score = world.exp.audit.observe(sent, {}, context.at(world, 1))["score"][:, 0].numpy()
         assert np.isfinite(score).all()
         assert (score != 0).tolist() == np.isin(world.canaries.owner, sent.owner[[0, 2]]).tolist()
 

@@ -14,8 +14,9 @@ from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Memory, Plan, State
+from fedexp.parts.context import Context
 from fedexp.run import checkpoint
-from fedexp.simulation.context import Context
+from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
@@ -49,7 +50,7 @@ def world(request: pytest.FixtureRequest, tiny: Tiny) -> World:
 
 
 def assigned(world: World, owner: list[int], state: State) -> tuple[Any, Plan, np.ndarray, Memory, Context]:
-    ctx = world.at(state.round + 1, state.models)
+    ctx = context.at(world, state.round + 1, state.models)
     memory = {name: value for name, value in state.memory.get("clustering", {}).items() if name != "columns"}
     plan = ctx.plan(np.array(owner, dtype=np.int64))
     return *world.exp.clustering.assign(state.models, plan, memory, ctx), ctx

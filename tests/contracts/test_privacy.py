@@ -12,6 +12,7 @@ import torch
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.values import Uploads
+from fedexp.simulation import context
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 
@@ -33,7 +34,7 @@ def uploads_like(delta: torch.Tensor, owner: list[int]) -> Uploads:
 
 
 def protected(world: World, uploads: Uploads, memory: dict[str, Any] | None = None) -> tuple[Uploads, dict[str, Any]]:
-    ctx = world.at(1)
+    ctx = context.at(world, 1)
     memory = world.exp.privacy.spend(uploads.owner, np.full(len(uploads.owner), 2), memory or {}, ctx)
     return world.exp.privacy.protect(uploads, memory, ctx)
 
@@ -59,7 +60,7 @@ def test_inputs_are_not_written(world: World):
 def test_nobody_is_charged_nothing(world: World):
     sent, memory = protected(world, uploads_like(torch.zeros(0, world.layout.size), []))
     assert len(sent.owner) == 0
-    said = world.exp.privacy.statement(np.arange(6), memory, world.at(1))
+    said = world.exp.privacy.statement(np.arange(6), memory, context.at(world, 1))
     if not world.exp.privacy.noises_mean:  # a trusted server spends by the round, whoever came
         assert all((column == 0).all() for column in said.values())
 
@@ -67,7 +68,7 @@ def test_nobody_is_charged_nothing(world: World):
 def test_whoever_promises_keeps_a_ledger(world: World):
     privacy = world.exp.privacy
     _, memory = protected(world, uploads_like(torch.randn(2, world.layout.size), [1, 3]))
-    said = privacy.statement(np.array([1, 3]), memory, world.at(1))
+    said = privacy.statement(np.array([1, 3]), memory, context.at(world, 1))
     assert bool(said) == privacy.guarantees == (privacy.promise() is not None)
     if privacy.guarantees:
         columns = memory["columns"]

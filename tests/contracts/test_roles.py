@@ -14,6 +14,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Layout, Memory, Plan, Trained, Uploads, Weights
 from fedexp.parts.dataset.contract import Facts
+from fedexp.simulation import context
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
@@ -37,7 +38,7 @@ def uploads_like(delta: torch.Tensor, owner: list[int] | None = None) -> Uploads
 def folded(
     world: World, uploads: Uploads, mem: dict[str, Memory] | None = None
 ) -> tuple[torch.Tensor, dict[str, Memory]]:
-    models, memory = fold(world.exp, (world.first,), uploads, mem or {}, world.at(1))
+    models, memory = fold(world.exp, (world.first,), uploads, mem or {}, context.at(world, 1))
     return models[0].flat, memory
 
 
@@ -86,7 +87,7 @@ class TestAggregator:
         reports, memory, models = [], {}, (rule.first,)
         for number, rows in enumerate((5, 0, 1, 4), start=1):
             uploads = uploads_like(torch.randn(rows, rule.layout.size))
-            models, memory = fold(rule.exp, models, uploads, memory, rule.at(number))
+            models, memory = fold(rule.exp, models, uploads, memory, context.at(rule, number))
             reports.append(memory["aggregator"]["columns"])
         assert all(report.keys() == reports[0].keys() for report in reports)
         assert all(value is None or type(value) in (int, float) for report in reports for value in report.values())
@@ -148,7 +149,7 @@ class TestAttack:
         delta = torch.randn((len(owner), world.layout.size), generator=torch.Generator().manual_seed(3))
         sent = uploads_like(delta, owner)
         before = delta.clone()
-        (got, memory), (again, _) = (world.exp.attack.tamper(sent, {}, world.at(1)) for _ in range(2))
+        (got, memory), (again, _) = (world.exp.attack.tamper(sent, {}, context.at(world, 1)) for _ in range(2))
         assert torch.equal(sent.delta, before), "what was sent is not written to"
         assert torch.equal(got.delta, again.delta)
         assert isinstance(memory, dict)
@@ -178,7 +179,7 @@ class TestSelector:
     def chosen(self, world: World, rounds: int = 3, spoil=lambda uploads: uploads) -> tuple[list[Plan], Memory]:
         selector, memory, plans = world.exp.selector, {}, []
         for number in range(1, rounds + 1):
-            ctx = world.at(number)
+            ctx = context.at(world, number)
             plan, memory = selector.choose(memory, ctx)
             kept = copy.deepcopy(memory)
             plans.append(plan)
@@ -269,7 +270,7 @@ class TestLocalRule:
     def begun(self, tiny: Tiny, option: str) -> tuple[World, torch.Tensor, torch.Tensor]:
         """The first round of three clients: the world, what they train from, their anchors."""
         world = world_of(tiny(f"local={option}"))
-        start, anchor = world.exp.local.begin(world.first.flat.expand(3, -1), np.arange(3), {}, world.at(1))
+        start, anchor = world.exp.local.begin(world.first.flat.expand(3, -1), np.arange(3), {}, context.at(world, 1))
         assert start.shape == (3, world.layout.size)
         assert anchor.shape == (3, world.layout.parameters)
         return world, start[:, : world.layout.parameters], anchor
@@ -296,7 +297,7 @@ class TestLocalRule:
         world, _, _ = self.begun(tiny, option)
         received, memory = world.first.flat.expand(3, -1), {}
         for number in range(1, 4):
-            ctx, kept = world.at(number), copy.deepcopy(memory)
+            ctx, kept = context.at(world, number), copy.deepcopy(memory)
             rows = torch.randn(3, world.layout.size)
             start, _ = world.exp.local.begin(received, np.arange(3), memory, ctx)
             trained = Trained(np.arange(3), np.full(3, 2), received, start, rows.clone())
@@ -311,7 +312,7 @@ class TestLocalRule:
         rows = torch.randn(3, world.layout.size)
         rows[1, 3] = torch.nan
         trained = Trained(owner, np.array([1, 1, 0]), received, received, rows)
-        _, memory = world.exp.local.finish(trained, {}, world.at(1))
+        _, memory = world.exp.local.finish(trained, {}, context.at(world, 1))
         assert len(memory.get("owner", ())) == 0
 
     def test_clients_without_a_model_of_their_own_use_the_global_one(self, tiny: Tiny, option: str):
@@ -356,11 +357,11 @@ def test_every_model_runs_or_says_why_not(tiny: Tiny, option: str, shape: tuple[
 def test_every_fleet_delivers_and_survives_nobody(tiny: Tiny, option: str):
     world = world_of(tiny(f"fleet={option}"))
     uploads = uploads_like(torch.zeros(3, world.layout.size))
-    plan = world.at(1).plan(uploads.owner)
-    arrived, seconds, _ = world.exp.fleet.deliver(uploads, plan, {}, world.at(1))
+    plan = context.at(world, 1).plan(uploads.owner)
+    arrived, seconds, _ = world.exp.fleet.deliver(uploads, plan, {}, context.at(world, 1))
     assert set(arrived.owner) <= set(uploads.owner)
     assert (seconds > 0) == world.exp.fleet.simulates
-    nobody, _, _ = world.exp.fleet.deliver(uploads.where(np.zeros(3, bool)), plan, {}, world.at(1))
+    nobody, _, _ = world.exp.fleet.deliver(uploads.where(np.zeros(3, bool)), plan, {}, context.at(world, 1))
     assert len(nobody.owner) == 0
 
 
@@ -397,15 +398,15 @@ class TestAudit:
         uploads, memory = uploads_like(torch.randn(3, world.layout.size) * 0.01), {}
         for number in range(1, 4):
             kept = copy.deepcopy(memory)
-            following = audit.observe(uploads, memory, world.at(number))
+            following = audit.observe(uploads, memory, context.at(world, number))
             assert same(memory, kept), "a memory is a value: it is not written in place"
             memory = following
-        told = audit.report(memory, world.at(4))
+        told = audit.report(memory, context.at(world, 4))
         assert told.keys() == audit.blank().keys()
         assert all(value is not None for value in told.values())
 
     def test_nobody_takes_part(self, tiny: Tiny, option: str):
         world = world_of(tiny(f"audit={option}"))
         audit = world.exp.audit
-        memory = audit.observe(uploads_like(torch.zeros(0, world.layout.size)), {}, world.at(1))
-        assert audit.report(memory, world.at(2)).keys() == audit.blank().keys()
+        memory = audit.observe(uploads_like(torch.zeros(0, world.layout.size)), {}, context.at(world, 1))
+        assert audit.report(memory, context.at(world, 2)).keys() == audit.blank().keys()

@@ -9,6 +9,7 @@ from fedexp.core.client_resources import Resources
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Plan, Uploads
 from fedexp.parts.fleet.simulated import play, truncated_normal
+from fedexp.simulation import context
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 
@@ -78,14 +79,16 @@ class TestPlay:
 class TestSimulated:
     def test_a_round_of_the_mnist_mlp_by_hand(self, tiny):
         world = world_of(tiny("fleet=simulated", "fleet.jitter_std=0", "dataset.shape=[784]", "fleet.speed_high=10"))
-        arrived, seconds, memory = world.exp.fleet.deliver(uploads_of([0, 2]), plan_of([0, 2]), {}, world.at(1))
+        arrived, seconds, memory = world.exp.fleet.deliver(
+            uploads_of([0, 2]), plan_of([0, 2]), {}, context.at(world, 1)
+        )
         assert seconds == pytest.approx(LINK + (20 / 10 + LINK) + LINK)
         assert memory["columns"] == {"seconds": seconds, "late": 0, "dropped_out": 0}
         assert arrived.owner.tolist() == [0, 2]
 
     def test_frozen_draws(self, tiny):
         world = world_of(tiny("fleet=simulated"))
-        seen = world.exp.fleet.resources(np.array([0, 1, 5]), world.at(3))
+        seen = world.exp.fleet.resources(np.array([0, 1, 5]), context.at(world, 3))
         assert seen.speed == pytest.approx(GOLDEN_SPEED)
         assert seen.bandwidth == pytest.approx(GOLDEN_BANDWIDTH)
 
@@ -93,23 +96,25 @@ class TestSimulated:
         world = world_of(tiny("fleet=simulated"))
         fleet, everyone = world.exp.fleet, np.arange(6)
         for number in (1, 2):
-            together = fleet.resources(everyone, world.at(number)).speed
-            alone = [fleet.resources(np.array([client]), world.at(number)).speed[0] for client in range(6)]
+            together = fleet.resources(everyone, context.at(world, number)).speed
+            alone = [fleet.resources(np.array([client]), context.at(world, number)).speed[0] for client in range(6)]
             assert together.tolist() == alone
-        first, second = (fleet.resources(everyone, world.at(number)).speed for number in (1, 2))
+        first, second = (fleet.resources(everyone, context.at(world, number)).speed for number in (1, 2))
         assert (np.maximum(first, second) / np.minimum(first, second) <= 1.2 / 0.8 + 1e-9).all()
         assert (first != second).all()
 
     def test_the_clock_advances_without_participants(self, tiny):
         world = world_of(tiny("fleet=simulated", "fleet.overhead_s=2"))
         fleet = world.exp.fleet
-        assert fleet.deliver(uploads_of([]), plan_of([]), {}, world.at(1))[1] == 182
-        assert fleet.deliver(uploads_of([]), plan_of([], 60.0), {}, world.at(1))[1] == 60  # overhead included
+        assert fleet.deliver(uploads_of([]), plan_of([]), {}, context.at(world, 1))[1] == 182
+        assert fleet.deliver(uploads_of([]), plan_of([], 60.0), {}, context.at(world, 1))[1] == 60  # overhead included
 
     def test_the_servers_own_row_takes_no_time_and_always_arrives(self, tiny):
         world = world_of(tiny("fleet=simulated", "fleet.dropout=1.0"))
-        arrived, seconds, _ = world.exp.fleet.deliver(uploads_of([0, SERVER]), plan_of([0, SERVER]), {}, world.at(1))
-        alone = world.exp.fleet.deliver(uploads_of([0]), plan_of([0]), {}, world.at(1))[1]
+        arrived, seconds, _ = world.exp.fleet.deliver(
+            uploads_of([0, SERVER]), plan_of([0, SERVER]), {}, context.at(world, 1)
+        )
+        alone = world.exp.fleet.deliver(uploads_of([0]), plan_of([0]), {}, context.at(world, 1))[1]
         assert arrived.owner.tolist() == [SERVER]
         assert seconds == alone
 
@@ -119,14 +124,16 @@ class TestSimulated:
         plan, uploads = plan_of(everyone), uploads_of(everyone)
         lost = 0
         for number in range(1, 201):
-            arrived, _, memory = world.exp.fleet.deliver(uploads, plan, {}, world.at(number))
+            arrived, _, memory = world.exp.fleet.deliver(uploads, plan, {}, context.at(world, number))
             lost += 6 - len(arrived.owner)
             assert memory["columns"]["dropped_out"] == 6 - len(arrived.owner)
         assert lost / 1200 == pytest.approx(0.3, abs=0.04)
 
     def test_the_fleets_deadline_and_the_rounds_own(self, tiny):
         world = world_of(tiny("fleet=simulated", "fleet.deadline_s=0.001"))
-        arrived, seconds, memory = world.exp.fleet.deliver(uploads_of([0]), plan_of([0], 50.0), {}, world.at(1))
+        arrived, seconds, memory = world.exp.fleet.deliver(
+            uploads_of([0]), plan_of([0], 50.0), {}, context.at(world, 1)
+        )
         assert (len(arrived.owner), seconds, memory["columns"]["late"]) == (0, 0.001, 1)
 
     def test_speeds_the_wrong_way_round_are_refused(self, tiny):

@@ -10,6 +10,7 @@ import torch
 
 from fedexp.core import part as spec
 from fedexp.core.values import SERVER, ClientRows, State, Trained, Uploads
+from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World, build_world
 from fedexp.training.batches import Batches, draw_batches
@@ -65,7 +66,7 @@ def test_theta_one_and_mixing_zero_is_every_clients_own_training_bit_by_bit(tiny
     alone = world_of(tiny(*ALL, f"engine={engine}"))
     rows = alone.first.flat.repeat(6, 1)
     for number, state in enumerate(lived(ours, 3)[1:], start=1):
-        ctx = alone.at(number)
+        ctx = context.at(alone, number)
         plan = ctx.plan(np.arange(6))
         batches = tuple(batches_of(alone, len(shard), number, client) for client, shard in enumerate(plan.shards))
         task = Task(rows, rows[:, : ctx.parameters], plan, batches, 0, number)
@@ -79,7 +80,7 @@ def test_theta_one_and_mixing_zero_is_every_clients_own_training_bit_by_bit(tiny
 
 
 def batches_of(world: World, examples: int, number: int, client: int) -> Batches:
-    return draw_batches(world.exp.local, examples, world.at(number).rng("batches", client))
+    return draw_batches(world.exp.local, examples, context.at(world, number).rng("batches", client))
 
 
 @pytest.mark.parametrize(("penalty", "rule"), [("l2", "geometric_median"), ("l1", "median"), ("l2_squared", "fedavg")])
@@ -92,7 +93,7 @@ def test_without_smoothing_the_centre_is_the_rule_of_that_name(tiny: Tiny, penal
         delta = torch.stack(list(own(state).values())) - world.first.flat
         nobody, count = np.zeros(5, dtype=np.int64), np.ones(5, dtype=np.int64)
         uploads = Uploads(np.arange(5), nobody, count, count * 1.0, delta, nobody * 1.0, nobody * 1.0)
-        after, _ = plain.combine(world.first, uploads, {}, world.at(state.round))
+        after, _ = plain.combine(world.first, uploads, {}, context.at(world, state.round))
         torch.testing.assert_close(state.models[0].flat, after.flat, atol=1e-6, rtol=0)
 
 
@@ -100,7 +101,7 @@ def test_without_smoothing_the_centre_is_the_rule_of_that_name(tiny: Tiny, penal
 def test_mu_zero_is_no_federation(tiny: Tiny, penalty: str):
     """Whatever the server sends, clients begin and are drawn to their own models, bit by bit."""
     world = world_of(tiny("algorithm=fedplus", "local.mu=0", f"local.penalty={penalty}"))
-    rule, ctx, owner = world.exp.local, world.at(2), np.array([0, 3])
+    rule, ctx, owner = world.exp.local, context.at(world, 2), np.array([0, 3])
     rows = torch.randn(2, world.layout.size)
     memory = ClientRows.load({}, world.layout.size, rows).put(owner, rows).save()
     start, anchor = rule.begin(torch.randn(2, world.layout.size), owner, memory, ctx)
@@ -132,7 +133,7 @@ def test_three_rounds_by_hand(tiny: Tiny, mix: str, lr: float):
     memory = ClientRows.load({}, len(centre), centre).put(owner, torch.zeros(2, len(centre))).save()
     told, middle = [0.0, 0.0], 0.0
     for number in range(1, 4):
-        received, ctx = centre.expand(2, -1), world.at(number)
+        received, ctx = centre.expand(2, -1), context.at(world, number)
         start, anchor = rule.begin(received, owner, memory, ctx)
         rows = start.clone()
         w = rows[:, :parameters]
@@ -163,7 +164,7 @@ def test_who_is_not_asked_keeps_its_model(tiny: Tiny):
     world = world_of(tiny("algorithm=fedplus", "scenario.participants=2"))
     states, seen = lived(world, 4), 0
     for before, after in pairwise(states[1:]):
-        asked = world.exp.selector.choose({}, world.at(after.round))[0].owner.tolist()
+        asked = world.exp.selector.choose({}, context.at(world, after.round))[0].owner.tolist()
         for client, row in own(before).items():
             kept = torch.equal(row, own(after)[client])
             assert kept == (client not in asked)
@@ -176,7 +177,7 @@ def test_the_first_model_is_everybodys_first(tiny: Tiny):
     """A client asked for the first time in a late round has w_k = the first model; a row of the server has none."""
     world = world_of(tiny("local=fedplus", "local.mixing=0.25", "local.penalty=l2_squared", "local.mu=0.3"))
     received = world.first.flat + 1
-    start, anchor = world.exp.local.begin(received.expand(2, -1), np.array([3, SERVER]), {}, world.at(9))
+    start, anchor = world.exp.local.begin(received.expand(2, -1), np.array([3, SERVER]), {}, context.at(world, 9))
     torch.testing.assert_close(start[0], world.first.flat + 0.25)
     torch.testing.assert_close(anchor[0], world.first.flat[: world.layout.parameters] + 0.5)
     assert torch.equal(start[1], received)

@@ -11,6 +11,7 @@ import torch
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import State, Trained
+from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import World, build_world
@@ -43,12 +44,12 @@ def test_two_rounds_by_hand(tiny: Tiny):
     x, memory, told = world.first.flat * 0, {}, []
     for number in (1, 2):
         received = x.expand(2, -1)
-        start, anchor = rule.begin(received, owner, memory, world.at(number))
+        start, anchor = rule.begin(received, owner, memory, context.at(world, number))
         rows = start.clone()
         for _ in range(2):
             rule.update(rows, rule.direction(rows - target, rows, anchor), torch.zeros(0), torch.tensor(1.0), None)
         trained = Trained(owner, np.array([2, 2]), received, start, rows)
-        delta, memory = rule.finish(trained, memory, world.at(number))
+        delta, memory = rule.finish(trained, memory, context.at(world, number))
         x = x + delta.mean(dim=0)
         told.append((x[0].item(), *memory["rows"][:, 0].tolist(), memory["server"][0].item()))
     assert memory["owner"].tolist() == [0, 1]
@@ -130,7 +131,7 @@ def test_it_sends_twice_as_much(tiny: Tiny):
     for rule in ("sgd", "scaffold"):
         world = world_of(tiny(f"local={rule}", "fleet=simulated"))
         _, row, _ = next(rounds(world.exp, world, world.beginning()))
-        sizes.append((row["mb_up"], row["mb_down"], world.at(1).resources(np.arange(2)).bits))
+        sizes.append((row["mb_up"], row["mb_down"], context.at(world, 1).resources(np.arange(2)).bits))
     assert sizes[1] == tuple(2 * value for value in sizes[0])
 
 

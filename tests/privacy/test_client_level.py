@@ -16,6 +16,7 @@ from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.client_central import ClientCentral
 from fedexp.parts.privacy.client_local import ClientLocal
 from fedexp.parts.privacy.clipping import clipped
+from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
@@ -49,13 +50,13 @@ class TestLocal:
         size = 40_000
         delta = torch.zeros(2, size)
         delta[:, 0] = 100.0
-        sent, _ = world.exp.privacy.protect(uploads(delta), {}, world.at(1))
+        sent, _ = world.exp.privacy.protect(uploads(delta), {}, context.at(world, 1))
         noise = sent.delta - clipped(delta, 0.5)
         assert noise.std() == pytest.approx(2 * 0.5, rel=0.02)
         assert abs(torch.corrcoef(noise)[0, 1]) < 5 / math.sqrt(size)
-        alone, _ = world.exp.privacy.protect(uploads(delta).where(np.array([False, True])), {}, world.at(1))
+        alone, _ = world.exp.privacy.protect(uploads(delta).where(np.array([False, True])), {}, context.at(world, 1))
         assert torch.equal(alone.delta[0], sent.delta[1])
-        later, _ = world.exp.privacy.protect(uploads(delta), {}, world.at(2))
+        later, _ = world.exp.privacy.protect(uploads(delta), {}, context.at(world, 2))
         assert abs(torch.corrcoef(torch.stack([later.delta[0], sent.delta[0]]))[0, 1]) < 0.05
 
     def test_two_updates_differ_by_twice_the_clip(self, tiny: Tiny):
@@ -67,13 +68,13 @@ class TestLocal:
             rdp, pld = epsilons(np.ones(6), 1.0, parts, 1e-3)  # sigma / 2
             assert row["privacy.epsilon_rdp"] == rdp.max()
             assert row["privacy.epsilon_pld"] == pld.max()
-            said = world.exp.privacy.statement(sent.owner, state.memory["privacy"], world.at(state.round))
+            said = world.exp.privacy.statement(sent.owner, state.memory["privacy"], context.at(world, state.round))
             assert said["epsilon_pld"].tolist() == pld[sent.owner].tolist()
 
     def test_malicious_clients_do_as_they_please(self, tiny: Tiny):
         world = world_of(tiny(*LOCAL, "scenario.malicious=2"))
         delta = torch.full((6, 3), 7.0)
-        sent, memory = world.exp.privacy.protect(uploads(delta), {}, world.at(1))
+        sent, memory = world.exp.privacy.protect(uploads(delta), {}, context.at(world, 1))
         untouched = (sent.delta == 7).all(dim=1).numpy()
         assert np.flatnonzero(untouched).tolist() == world.malicious.tolist()
         assert memory["owner"].tolist() == np.flatnonzero(~untouched).tolist()
@@ -90,7 +91,7 @@ class TestCentral:
     def test_the_mean_has_the_noise_of_the_sum_over_the_clients(self, tiny: Tiny, clients: int):
         world = world_of(tiny(*CENTRAL, *UNIFORM))
         delta = torch.zeros(clients, 40_000)
-        sent, memory = world.exp.privacy.protect(uploads(delta), {}, world.at(1))
+        sent, memory = world.exp.privacy.protect(uploads(delta), {}, context.at(world, 1))
         assert sent.delta.mean(dim=0).std() == pytest.approx(2 * 0.5 / clients, rel=0.02)
         assert memory["columns"]["clip"] == 0.5
 
@@ -98,7 +99,7 @@ class TestCentral:
         world = world_of(tiny(*CENTRAL, *UNIFORM))
         delta = torch.zeros(4, 40_000)
         delta[1, 0] = torch.nan
-        sent, _ = world.exp.privacy.protect(uploads(delta, np.array([5, 5, 0, 5])), {}, world.at(1))
+        sent, _ = world.exp.privacy.protect(uploads(delta, np.array([5, 5, 0, 5])), {}, context.at(world, 1))
         assert sent.owner.tolist() == [0, 3]
         assert sent.delta.mean(dim=0).std() == pytest.approx(2 * 0.5 / 2, rel=0.02)
 
@@ -117,7 +118,7 @@ class TestCentral:
             state, row, sent = run_round(world.exp, world, state)
             rdp, pld = epsilons(np.array([0.5]), 2.0, np.array([number]), 1e-3)
             assert (row["privacy.epsilon_rdp"], row["privacy.epsilon_pld"]) == (rdp[0], pld[0])
-            said = world.exp.privacy.statement(sent.owner, state.memory["privacy"], world.at(number))
+            said = world.exp.privacy.statement(sent.owner, state.memory["privacy"], context.at(world, number))
             assert said["epsilon_rdp"].tolist() == [rdp[0]] * 3
 
     def test_the_clip_finds_the_quantile_of_the_norms(self, tiny: Tiny):
@@ -127,7 +128,7 @@ class TestCentral:
         delta, memory = torch.zeros(100, 3), {}
         delta[:, 0] = torch.arange(1, 101).float()
         for number in range(1, 120):
-            _, memory = part.protect(uploads(delta), memory, world.at(number))
+            _, memory = part.protect(uploads(delta), memory, context.at(world, number))
         assert memory["clip"] == pytest.approx(50, rel=0.1)
 
     def test_rows_and_count_together_cost_sigma(self):

@@ -15,6 +15,7 @@ from fedexp.core.values import State
 from fedexp.parts.local.sgd import SGD
 from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.dp_sgd import rates
+from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
@@ -75,7 +76,7 @@ def test_one_round_without_noise_equals_gradients_clipped_one_by_one(tiny: Tiny,
 def by_hand(world: World, client: int, clip: float) -> torch.Tensor:
     """One client's round, one example at a time, with PyTorch alone."""
     rule, shard = world.exp.local, world.partition.shard(client)
-    batches = draw_batches(rule, len(shard), world.at(1).rng("batches", client), "poisson")
+    batches = draw_batches(rule, len(shard), context.at(world, 1).rng("batches", client), "poisson")
     network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
     network.load_state_dict(world.layout.views(world.first.flat.clone()))
     parameters = list(network.parameters())
@@ -153,7 +154,7 @@ def test_the_ledger_counts_steps_and_reports_the_largest_clients(tiny: Tiny):
     for _ in range(3):
         state, row, sent = run_round(world.exp, world, state)
         taken[sent.owner] += world.sizes[sent.owner] // 4
-        statement = world.exp.privacy.statement(sent.owner, state.memory["privacy"], world.at(state.round))
+        statement = world.exp.privacy.statement(sent.owner, state.memory["privacy"], context.at(world, state.round))
         rdp, pld = epsilons(rates(world.exp.local, world.sizes), 0.7, taken, 1e-3)
         assert statement["epsilon_rdp"].tolist() == rdp[sent.owner].tolist()
         assert statement["epsilon_pld"].tolist() == pld[sent.owner].tolist()

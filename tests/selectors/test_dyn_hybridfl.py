@@ -8,6 +8,7 @@ from fedexp.core import part as spec
 from fedexp.core.client_resources import Resources
 from fedexp.core.errors import ConfigError
 from fedexp.parts.selector.dyn_hybridfl import DynHybridFL, slowness
+from fedexp.simulation import context
 from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
@@ -51,7 +52,7 @@ def test_telescopes_to_the_first_rounds_draw_in_a_run(tiny):
     )
     memory, previous = {}, None
     for number in range(1, 9):
-        ctx = world.at(number)
+        ctx = context.at(world, number)
         plan, memory = world.exp.selector.choose(memory, ctx)
         candidates = memory["columns"]["candidates"]
         assert candidates == 3

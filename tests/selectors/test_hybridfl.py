@@ -9,6 +9,7 @@ from fedexp.core.client_resources import Resources
 from fedexp.core.values import SERVER
 from fedexp.parts.selector.hybridfl import HybridFL
 from fedexp.run.run import run
+from fedexp.simulation import context
 
 
 def machines(update: list[float], upload: list[float]) -> Resources:
@@ -109,6 +110,6 @@ def test_as_many_participants_as_published(dataset: str, expected: float, within
     world = build_world(exp, None, Crew())
     memory, counts = {}, []
     for number in range(1, 41):
-        plan, memory = exp.selector.choose(memory, world.at(number))
+        plan, memory = exp.selector.choose(memory, context.at(world, number))
         counts.append((plan.owner != SERVER).sum())
     assert np.mean(counts) == pytest.approx(expected, abs=within)

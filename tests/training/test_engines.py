@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from fedexp.core import part as spec
 from fedexp.core.values import Layout, Plan
+from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
@@ -74,13 +75,13 @@ def prepared(config: dict[str, Any]) -> tuple[World, Task]:
     """A world and the task of its first round, with clients of different sizes."""
     exp = spec.build(config)
     world = build_world(exp, None, Crew())
-    plan = world.at(1).plan(np.arange(world.partition.clients))
+    plan = context.at(world, 1).plan(np.arange(world.partition.clients))
     batches = tuple(
-        draw_batches(exp.local, len(shard), world.at(1).rng("batches", client))
+        draw_batches(exp.local, len(shard), context.at(world, 1).rng("batches", client))
         for client, shard in enumerate(plan.shards)
     )
     received = world.first.flat.expand(len(plan.owner), -1)
-    return world, Task(*exp.local.begin(received, plan.owner, {}, world.at(1)), plan, batches, 0, 1)
+    return world, Task(*exp.local.begin(received, plan.owner, {}, context.at(world, 1)), plan, batches, 0, 1)
 
 
 @pytest.mark.usefixtures("_double")

@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from fedexp.core import part as spec
+from fedexp.simulation import context
 from fedexp.simulation.world import World, build_world
 from fedexp.training import gradients
 from fedexp.training.workers import Crew
@@ -38,7 +39,7 @@ def one_by_one(world: World, index: np.ndarray) -> torch.Tensor:
 def test_each_and_their_sum(tiny: Tiny, model: str, monkeypatch: pytest.MonkeyPatch):
     world = build_world(spec.build(tiny(*MODELS[model])), None, Crew())
     index, slow = np.array([3, 0, 17, 5]), one_by_one(world, np.array([3, 0, 17, 5]))
-    ctx = world.at(1)
+    ctx = context.at(world, 1)
     torch.testing.assert_close(ctx.gradients(index), slow, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(ctx.gradient_sum(index), slow.sum(dim=0), atol=1e-5, rtol=1e-4)
     monkeypatch.setattr(gradients, "FLOATS", 1)  # an example at a time
@@ -49,5 +50,5 @@ def test_each_and_their_sum(tiny: Tiny, model: str, monkeypatch: pytest.MonkeyPa
 def test_nothing_of_nothing(tiny: Tiny):
     world = build_world(spec.build(tiny(*PRIVATE)), None, Crew())
     nobody = np.zeros(0, np.int64)
-    assert world.at(1).gradients(nobody).shape == (0, world.layout.parameters)
-    assert not world.at(1).gradient_sum(nobody).any()
+    assert context.at(world, 1).gradients(nobody).shape == (0, world.layout.parameters)
+    assert not context.at(world, 1).gradient_sum(nobody).any()

@@ -6,7 +6,7 @@ fixed, or a quantile of the distances to v (0.5: their median).
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import torch
 
@@ -16,9 +16,7 @@ from fedexp.maths.rows import distances_to
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.norm_clipping import clipping, radius_of
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 def towards(
@@ -39,7 +37,7 @@ class CenteredClipping(Aggregator):
     iterations: Annotated[int, Range(1)] = 1
     start: Literal["last", "zero"] = "last"
 
-    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         share = self.shares(uploads)
         if not share.any():
             return weights, {**memory, "columns": {"radius": None, "clipped": 0}}

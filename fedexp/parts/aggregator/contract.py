@@ -4,18 +4,16 @@ Legend: C participants, D entries of a model.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Uploads, Weights
+from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.contract import Model
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +54,7 @@ class Aggregator(Part):
         """What each participant starts from, a row of the clients' network each: `[C, D]`, the global model for all."""
         return weights.flat.expand(len(owner), -1)
 
-    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         """The proposal: the model plus the reduced delta, or the model itself when nothing usable came."""
         share = self.shares(uploads)
         if not share.any():

@@ -27,7 +27,7 @@ from fedexp.core.values import SERVER, ClientRows, Memory, Uploads, Weights
 from fedexp.maths.proximal import Penalty, part
 from fedexp.maths.rows import blocks, distances_to, typical
 from fedexp.parts.aggregator.contract import Aggregator
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 FLOOR = 1e-9
 LONG = 3.0

@@ -26,9 +26,9 @@ from fedexp.maths.matching.layers import Layer
 from fedexp.maths.matching.networks import Network, as_weights, hidden_widths, networks, subnetworks
 from fedexp.maths.matching.seats import Seats
 from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.contract import Model
-from fedexp.simulation.context import Context
 
 log = logging.getLogger(__name__)
 

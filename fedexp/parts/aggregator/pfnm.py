@@ -26,7 +26,7 @@ from fedexp.maths.matching.layers import Layer
 from fedexp.maths.matching.networks import Network
 from fedexp.maths.matching.pfnm import Variances, match_networks
 from fedexp.parts.aggregator.matching import Matching
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 Number = Annotated[float, Positive]
 

@@ -4,16 +4,14 @@
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import torch
 
 from fedexp.core.values import Columns, Memory, Uploads, Weights
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.byzantine import Tolerant
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +24,7 @@ class ReportingRule(Aggregator):
         """One row `[D]` of the rows `delta [C, D]` given their shares `[C]`, and what to report of it."""
         raise NotImplementedError
 
-    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         share = self.shares(uploads)
         if not share.any():
             return weights, {"columns": self.idle}
@@ -44,7 +42,7 @@ class BoundedRule(Tolerant, Aggregator):
         """One row `[D]` of the rows `delta [C, D]`, at most `byzantine` of which are wrong, and what to report."""
         raise NotImplementedError
 
-    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         byzantine, columns = self.tolerated(len(uploads.owner), ctx.round)
         if byzantine is None:
             return weights, {"columns": columns | self.idle}

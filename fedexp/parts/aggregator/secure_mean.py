@@ -14,7 +14,7 @@ weight (a vanished client's upload in full), and between partners their sums and
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
@@ -24,9 +24,7 @@ from fedexp.core.values import SERVER, Memory, Uploads, Weights
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.secret_sharing import largest, secure_mean
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 log = logging.getLogger(__name__)
 BYTES = 8
@@ -50,7 +48,7 @@ class SecureMean(Aggregator):
     def upload_bytes(self, entries: int) -> int:
         return BYTES * self.partners * (entries + 1)
 
-    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         weight = self.counts(uploads)
         if not weight.any():
             return weights, self.reported()
@@ -74,7 +72,7 @@ class SecureMean(Aggregator):
         columns = {"vanished": vanished, "partner_bytes": partner_bytes}
         return {"columns": columns | ({"plain": plain} if self.least > 1 else {})}
 
-    def heard(self, owner: np.ndarray, ctx: "Context") -> np.ndarray:
+    def heard(self, owner: np.ndarray, ctx: Context) -> np.ndarray:
         """Which partner hears of which client, bool [P, C]; who vanishes reaches one of them at least, but not all."""
         heard = np.ones((self.partners, len(owner)), dtype=bool)
         if self.dropout == 0:

@@ -16,7 +16,7 @@ from fedexp.maths.matching.layers import Layer
 from fedexp.maths.matching.networks import Network
 from fedexp.maths.matching.spahm import match_one_layer
 from fedexp.parts.aggregator.matching import Matching
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)

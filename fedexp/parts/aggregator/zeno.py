@@ -8,7 +8,7 @@ with rho = lr / 200. A loss that is not a number ranks last; ties go to the smal
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -19,9 +19,7 @@ from fedexp.maths.rows import distances_to
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.byzantine import Tolerant
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 def highest_scores(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarray:
@@ -43,7 +41,7 @@ class Zeno(Tolerant, Aggregator):
     rho: Annotated[float, Range(0)] = 5e-4
     penalty: Literal["text", "mean_square"] = "text"
 
-    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Weights, Memory]:
+    def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         rows = len(uploads.owner)
         byzantine, columns = self.tolerated(rows, ctx.round)
         if byzantine is None:
@@ -54,7 +52,7 @@ class Zeno(Tolerant, Aggregator):
         row = weighted_mean(uploads.delta, share)
         return Weights(weights.flat + row, weights.layout), {"columns": columns | {"kept": len(kept)}}
 
-    def examples(self, ctx: "Context") -> np.ndarray | None:
+    def examples(self, ctx: Context) -> np.ndarray | None:
         """The validation examples of this round; None for all of them."""
         size = ctx.validation_size
         if self.batch_size == "full" or self.batch_size >= size:

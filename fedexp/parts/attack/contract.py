@@ -1,16 +1,13 @@
 """The contract of attacks: what malicious clients do to their data, once, and to what they send, every round."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Uploads
+from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts, Split
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +25,6 @@ class Attack(Part):
         """Examples on which the global model's accuracy is a column of its own, by the name of the column."""
         return {}
 
-    def tamper(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+    def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         """What the server receives instead."""
         return uploads, memory

@@ -11,7 +11,7 @@ import torch
 
 from fedexp.core.values import Memory, Uploads, finite
 from fedexp.parts.attack.contract import Attack
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True)

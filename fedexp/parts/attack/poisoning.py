@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from fedexp.core.values import Memory, Uploads
 from fedexp.parts.attack.contract import Attack
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)

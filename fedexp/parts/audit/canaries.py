@@ -25,8 +25,8 @@ from fedexp.core.values import Canaries, Columns, Memory, Uploads, finite
 from fedexp.parts.audit.bound import guessed, lower_bound
 from fedexp.parts.audit.contract import Audit
 from fedexp.parts.audit.traces import traces
+from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts, Split
-from fedexp.simulation.context import Context
 
 COLUMNS = ("advantage", "epsilon_lower", "correct", "guesses")
 LEAST = 3  # guesses of each kind: five right ones of five are the fewest that refute anything at 95 %

@@ -4,16 +4,14 @@ Legend: m canaries, C participants, D entries of a model.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fedexp.core.part import Part
 from fedexp.core.values import Canaries, Columns, Memory, Uploads
+from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts, Split
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +31,7 @@ class Audit(Part):
         nobody = np.zeros(0, np.int64)
         return Canaries(nobody, train.x[:0], train.y[:0], nobody, nobody.astype(bool))
 
-    def observe(self, sent: Uploads, memory: Memory, ctx: "Context") -> Memory:
+    def observe(self, sent: Uploads, memory: Memory, ctx: Context) -> Memory:
         """Learns from what the participants of a round sent."""
         return memory
 
@@ -41,7 +39,7 @@ class Audit(Part):
         """The cells of a round that is not evaluated."""
         return {}
 
-    def report(self, memory: Memory, ctx: "Context") -> Columns:
+    def report(self, memory: Memory, ctx: Context) -> Columns:
         """What is told of an evaluated round; `ctx` is that of the round that would follow."""
         return {}
 

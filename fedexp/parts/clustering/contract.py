@@ -5,7 +5,7 @@ Legend: C participants, N clients, M models, D entries of a model.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -13,9 +13,7 @@ import torch
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Plan, Uploads, Weights
 from fedexp.maths.rows import mixed
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 Models = tuple[Weights, ...]
 Event = tuple[int, str, int, int, float | None]  # round, what, client (or SERVER), cluster from 1, distance
@@ -41,12 +39,12 @@ class Clustering(Part):
         """Raises ConfigError where it cannot work with so many clients (None: the data will tell)."""
 
     def assign(
-        self, models: Models, plan: Plan, memory: Memory, ctx: "Context"
+        self, models: Models, plan: Plan, memory: Memory, ctx: Context
     ) -> tuple[Models, Plan, np.ndarray, Memory]:
         """The models of this round, who of the plan takes part, and the number of each participant's model, `[C]`."""
         return models, plan, np.zeros(len(plan.owner), dtype=np.int64), memory
 
-    def regroup(self, models: Models, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Models, Memory]:
+    def regroup(self, models: Models, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Models, Memory]:
         """The models after the round, and whoever arrived, changed or left."""
         return models, memory
 

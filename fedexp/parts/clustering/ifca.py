@@ -15,7 +15,7 @@ from fedexp.core.part import Positive, Range
 from fedexp.core.values import Memory, Plan, Uploads, Weights
 from fedexp.parts.clustering.agreement import adjusted_rand
 from fedexp.parts.clustering.contract import Clustering, Event, Models, mean_of_clusters
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)

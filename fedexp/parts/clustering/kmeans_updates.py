@@ -14,7 +14,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.maths.rows import distances_to
 from fedexp.parts.clustering.queued import Placed, Queued
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 def grouped(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torch.Tensor]:

@@ -16,7 +16,7 @@ import torch
 
 from fedexp.core.part import Positive
 from fedexp.parts.clustering.queued import Placed, Queued
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 def output_distances(outputs: torch.Tensor, references: torch.Tensor) -> np.ndarray:

@@ -29,7 +29,7 @@ from fedexp.parts.clustering.agreement import adjusted_rand
 from fedexp.parts.clustering.arrivals import arrived_by, scheduled
 from fedexp.parts.clustering.contract import Clustering, Event, Models, mean_of_clusters
 from fedexp.parts.clustering.membership import Membership
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,13 @@
 """The contract of fleets: the clients' machines and links, and the clock."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedexp.core.client_resources import Resources
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Plan, Uploads
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,10 +19,10 @@ class Fleet(Part):
     def refuse(self, clients: int | None) -> None:
         """Raises ConfigError where the fleet's files do not serve so many clients (None: the data will tell)."""
 
-    def resources(self, owner: np.ndarray, ctx: "Context") -> Resources:
+    def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
         """What these clients can do in this round."""
         raise NotImplementedError
 
-    def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: "Context") -> tuple[Uploads, float, Memory]:
+    def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """What arrives, and the simulated seconds that the round took."""
         return uploads, 0.0, memory

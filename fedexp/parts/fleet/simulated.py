@@ -23,9 +23,9 @@ from fedexp.core.client_resources import Resources, arrivals
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Fraction, Positive, Range
 from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.parts.context import Context
 from fedexp.parts.fleet.contract import Fleet
 from fedexp.parts.fleet.trace import Trace, read_trace
-from fedexp.simulation.context import Context
 
 
 def truncated_normal(uniform: np.ndarray, mean: np.ndarray, std: float, half_width: float) -> np.ndarray:

@@ -4,23 +4,21 @@ Legend: C participants, n clients, D entries of a model, P trainable entries.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import torch
 
 from fedexp.core.part import Positive
 from fedexp.core.values import Layout, Memory, Trained
+from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.contract import Model
-from fedexp.parts.workload import Schedule
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
+from fedexp.parts.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
-class LocalRule(Schedule):
+class LocalRule(Workload):
     """What a client does with its data: how long, in which batches, and how a gradient becomes a step.
 
     `begin` says what each participant starts from and gives it an anchor, one row of its own that the steps refer to;
@@ -46,7 +44,7 @@ class LocalRule(Schedule):
         return np.zeros(0, dtype=np.int64)
 
     def begin(
-        self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: "Context"
+        self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """What each participant trains from, `[C, D]`, and its anchor, `[C, P]`: both the received model."""
         return received, received[:, : ctx.parameters]
@@ -68,7 +66,7 @@ class LocalRule(Schedule):
     def pull(self, w: torch.Tensor, anchor: torch.Tensor, due: torch.Tensor | None) -> None:
         """Moves `w` in place once a step is done; `due [C, 1]` leaves rows where it is 0 (None: all are due)."""
 
-    def finish(self, trained: Trained, memory: Memory, ctx: "Context") -> tuple[torch.Tensor, Memory]:
+    def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         """What is sent, as deltas `[C, D]` against the received model, and what the clients remember."""
         return trained.delta(), memory
 

@@ -18,8 +18,8 @@ import torch
 from fedexp.core.part import Fraction, Positive, Range
 from fedexp.core.values import SERVER, ClientRows, Memory, Trained
 from fedexp.maths.proximal import Penalty, clipped
+from fedexp.parts.context import Context
 from fedexp.parts.local.sgd import SGD
-from fedexp.simulation.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,8 +17,8 @@ import torch
 
 from fedexp.core.values import ClientRows, Memory, Trained
 from fedexp.maths.optimizer_steps import sgd_step
+from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
-from fedexp.simulation.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ those counts too: then a weighted mean of buckets is the weighted mean of the cl
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
@@ -18,10 +18,8 @@ import torch
 from fedexp.core.part import Range
 from fedexp.core.values import Memory, Uploads
 from fedexp.maths.rows import mixed
+from fedexp.parts.context import Context
 from fedexp.parts.pre_aggregation.contract import PreAggregation
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
 
 
 def buckets(rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -58,7 +56,7 @@ class Bucketing(PreAggregation):
     size: Annotated[int, Range(1)] = 2
     weighting: Literal["num_samples", "uniform"] = "uniform"
 
-    def mix(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+    def mix(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         rows = len(uploads.owner)
         if rows == 0:
             return uploads, {"columns": {"buckets": 0}}

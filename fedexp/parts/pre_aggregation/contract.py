@@ -1,13 +1,10 @@
 """The contract of pre-aggregations: what is done to the rows before any aggregator sees them."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Uploads
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +13,6 @@ class PreAggregation(Part):
 
     averages_rows = False  # whether it mixes the rows of several clients
 
-    def mix(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+    def mix(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         """The rows to combine, perhaps fewer of them."""
         return uploads, memory

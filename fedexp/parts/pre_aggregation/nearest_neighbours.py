@@ -5,7 +5,6 @@ number. Whose row it is, its examples and its importance stay. Needs 2f < n.
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,10 +12,8 @@ import torch
 from fedexp.core.values import Memory, Uploads
 from fedexp.maths.rows import mixed, squared_distances
 from fedexp.parts.byzantine import Tolerant
+from fedexp.parts.context import Context
 from fedexp.parts.pre_aggregation.contract import PreAggregation
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
 
 
 def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
@@ -43,7 +40,7 @@ class NearestNeighbours(Tolerant, PreAggregation):
     def most(self, rows: int) -> int:
         return (rows - 1) // 2
 
-    def mix(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+    def mix(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         rows = len(uploads.owner)
         byzantine, columns = self.tolerated(rows, ctx.round)
         if byzantine is None:

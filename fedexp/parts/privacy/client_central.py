@@ -20,12 +20,12 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Positive, Range
 from fedexp.core.values import Columns, Memory, Uploads, finite
 from fedexp.maths.rows import distances_to
+from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.clipping import clipped, noised
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.parts.privacy.settings import NOT_COVERED, Settings
-from fedexp.simulation.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)

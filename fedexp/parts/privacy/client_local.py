@@ -13,12 +13,12 @@ import numpy as np
 import torch
 
 from fedexp.core.values import Columns, Memory, Uploads
+from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.clipping import clipped, noised
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.parts.privacy.settings import NOT_COVERED, Settings
-from fedexp.simulation.context import Context
 
 ONE = np.ones(1)
 

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from fedexp.maths.rows import distances_to
-from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 def clipped(rows: torch.Tensor, clip: float) -> torch.Tensor:

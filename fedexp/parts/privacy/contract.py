@@ -4,19 +4,17 @@ Legend: C participants, N clients, D entries of a model.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from fedexp.core.part import Part
 from fedexp.core.values import Columns, Memory, Uploads
+from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.model.contract import Model
-
-if TYPE_CHECKING:
-    from fedexp.parts.privacy.ledger import Ledger
-    from fedexp.simulation.context import Context
+from fedexp.parts.privacy.ledger import Ledger
 
 Sampling = Literal["rule", "poisson", "shuffled"]  # how a client's batches are drawn: as its rule says, or for privacy
 
@@ -73,18 +71,18 @@ class Privacy(Part):
         """The numbers of the promise: `delta` and `noise_multiplier`; nothing where nothing is promised."""
         return {}
 
-    def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: "Context") -> Memory:
+    def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:
         """Enters in the ledger that these participants took so many steps."""
         return memory
 
-    def foresee(self, asked: "Ledger", delivered: "Ledger", rounds: int, ctx: "Context") -> Columns:
+    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
         """What its columns will say after so many rounds, in which clients were asked and delivered so often."""
         return {}
 
-    def protect(self, uploads: Uploads, memory: Memory, ctx: "Context") -> tuple[Uploads, Memory]:
+    def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         """What the aggregator may see of what arrived."""
         return uploads, memory
 
-    def statement(self, owner: np.ndarray, memory: Memory, ctx: "Context") -> dict[str, np.ndarray]:
+    def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
         """What each of these clients has been charged so far, `[n]` by the name of a column of clients.csv."""
         return {}

@@ -17,6 +17,7 @@ from torch import nn
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import option
 from fedexp.core.values import Columns, Memory
+from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.model.contract import Model
@@ -24,7 +25,7 @@ from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.contract import Sampling
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.parts.privacy.settings import NOT_COVERED, Settings
-from fedexp.simulation.context import Context
+from fedexp.parts.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +96,7 @@ class DPSGD(Settings):
         return self.spent(rates(ctx.rule, ctx.sizes[owner]), self.noise, Ledger.load(memory).of(owner))
 
 
-def rates(rule: LocalRule, sizes: np.ndarray) -> np.ndarray:
+def rates(rule: Workload, sizes: np.ndarray) -> np.ndarray:
     """The sampling rate q = B / n of clients with so many examples, 1 for full batches, 0 where no batch is whole."""
     size = sizes if rule.batch_size == "full" else np.full(len(sizes), rule.batch_size)
     return np.divide(size, sizes, out=np.zeros(len(sizes)), where=(sizes >= size) & (sizes > 0))

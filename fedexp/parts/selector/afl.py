@@ -20,9 +20,9 @@ import torch
 
 from fedexp.core.part import Fraction, Range
 from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.parts.context import Context
 from fedexp.parts.selector.contract import Selector
 from fedexp.parts.selector.ranking import highest, lowest, weighted_draw
-from fedexp.simulation.context import Context
 
 
 def draw(

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedexp.core.values import Memory, Plan
+from fedexp.parts.context import Context
 from fedexp.parts.selector.contract import Selector
-from fedexp.simulation.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)

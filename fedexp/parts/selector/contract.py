@@ -1,13 +1,10 @@
 """The contract of selectors: who takes part in a round, and what is learnt from what came back."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Plan, Uploads
-
-if TYPE_CHECKING:
-    from fedexp.simulation.context import Context
+from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,10 +22,10 @@ class Selector(Part):
         """The chance of each of so many clients to be asked in a round, if that is one number; 1 where it is not."""
         return 1.0
 
-    def choose(self, memory: Memory, ctx: "Context") -> tuple[Plan, Memory]:
+    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         """The participants of this round, in the order of their uploads, and what each trains on."""
         raise NotImplementedError
 
-    def observe(self, uploads: Uploads, memory: Memory, ctx: "Context") -> Memory:
+    def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         """Learns from what came back. The uploads may hold rows that are not finite."""
         return memory

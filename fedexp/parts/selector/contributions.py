@@ -16,8 +16,8 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.values import Memory, Uploads, finite
 from fedexp.maths.shapley.estimate import EXACT_AT_MOST, Shapley
+from fedexp.parts.context import Context
 from fedexp.parts.selector.contract import Selector
-from fedexp.simulation.context import Context
 
 
 def coalition_mix(members: np.ndarray, share: np.ndarray) -> np.ndarray:

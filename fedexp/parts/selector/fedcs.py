@@ -12,10 +12,10 @@ import numpy as np
 from fedexp.core.client_resources import Resources
 from fedexp.core.part import Positive, Range
 from fedexp.core.values import Memory, Plan
+from fedexp.parts.context import Context
 from fedexp.parts.selector.contract import Selector
 from fedexp.parts.selector.deadline import fill_round
 from fedexp.parts.selector.random import sample_clients
-from fedexp.simulation.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)

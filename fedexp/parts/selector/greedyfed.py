@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 
 from fedexp.core.values import Memory, Plan
+from fedexp.parts.context import Context
 from fedexp.parts.selector.contributions import ShapleySelector, means_and_counts
 from fedexp.parts.selector.ranking import highest
-from fedexp.simulation.context import Context
 
 
 def opening_rounds(clients: int, count: int) -> int:

@@ -19,10 +19,10 @@ import numpy as np
 from fedexp.core.client_resources import Resources
 from fedexp.core.part import Fraction
 from fedexp.core.values import SERVER, Plan
+from fedexp.parts.context import Context
 from fedexp.parts.selector.data_upload import uploaded
 from fedexp.parts.selector.deadline import fill_round, std_over_mean, variance_over_mean
 from fedexp.parts.selector.fedcs import FedCS
-from fedexp.simulation.context import Context
 
 DISPERSIONS = {"variance_over_mean": variance_over_mean, "std_over_mean": std_over_mean}
 LABEL_BYTES = 8

@@ -20,9 +20,9 @@ import torch
 
 from fedexp.core.part import Fraction, Positive, Range
 from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.parts.context import Context
 from fedexp.parts.selector.contract import Selector
 from fedexp.parts.selector.ranking import weighted_draw
-from fedexp.simulation.context import Context
 
 ASKED_AT_MOST = 50_000  # clients never seen whose speed is looked up in a round
 

@@ -16,9 +16,9 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.parts.context import Context
 from fedexp.parts.selector.contract import Selector
 from fedexp.parts.selector.ranking import highest, weighted_draw
-from fedexp.simulation.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)

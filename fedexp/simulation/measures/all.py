@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fedexp.core.values import State, Uploads
+from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import clusters as cluster_models
 from fedexp.simulation.measures import own_models as personal
@@ -46,6 +47,6 @@ def probes(world: World, state: State) -> Callable[[], Told]:
 def audit(exp: Experiment, world: World, state: State) -> Callable[[], Told]:
     """What the audit has found so far."""
     begun = time.perf_counter()
-    found = exp.audit.report(state.memory.get("audit", {}), world.at(state.round + 1, state.models))
+    found = exp.audit.report(state.memory.get("audit", {}), context.at(world, state.round + 1, state.models))
     told = {f"audit.{name}": value for name, value in found.items()}, time.perf_counter() - begun
     return lambda: told

@@ -18,6 +18,7 @@ from hydra import compose, initialize_config_dir
 from fedexp.config.compose import plain, register_resolvers
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
+from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.world import build_world
@@ -44,7 +45,7 @@ def points(seed: int, overrides: list[str]) -> list[dict[str, object]]:
     for gamma, s, s0, factor in product(GAMMA, S, S0, FACTOR):
         point = {"gamma": gamma, "s": s, "s0": s0, "popularity_factor": factor}
         matching = replace(exp, aggregator=replace(exp.aggregator, **point))
-        (model,), memory = fold(matching, (world.first,), sent, {}, world.at(1))
+        (model,), memory = fold(matching, (world.first,), sent, {}, context.at(world, 1))
         assert world.validation is not None
         rows.append(
             {"seed": seed, **point, "width": memory["aggregator"]["columns"]["width_1"]}

@@ -1,0 +1,215 @@
+"""The questions that a part may ask: the only way it reaches data and randomness.
+
+Legend: n clients asked for, N clients, C participants, R models, D entries of a model, P trainable entries, S examples,
+K classes.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from fedexp.core.client_resources import Resources
+from fedexp.core.values import Canaries, Layout, Plan, Uploads, Weights
+from fedexp.parts.workload import Workload
+
+
+class Context(Protocol):
+    """One round as a part sees it."""
+
+    @property
+    def round(self) -> int:
+        """The number of the round, from 1."""
+        ...
+
+    @property
+    def models(self) -> tuple[Weights, ...]:
+        """The models that the round began with."""
+        ...
+
+    def rng(self, *name: str | int) -> np.random.Generator:
+        """The random stream of (seed, round, name)."""
+        ...
+
+    def run_rng(self, *name: str | int) -> np.random.Generator:
+        """The random stream of (seed, name): the same draws in every round."""
+        ...
+
+    def client_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        """Four uniform draws of each of these clients in this round, `[n, 4]`."""
+        ...
+
+    def client_run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        """Four uniform draws of each of these clients, the same in every round, `[n, 4]`."""
+        ...
+
+    @property
+    def rule(self) -> Workload:
+        """What clients do with their data."""
+        ...
+
+    @property
+    def clients(self) -> int:
+        """Number of clients N."""
+        ...
+
+    @property
+    def holders(self) -> int:
+        """Number of clients that hold examples."""
+        ...
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Number of examples of every client, int64 [N]."""
+        ...
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the clients' network, whatever the global models' is by now."""
+        ...
+
+    @property
+    def parameters(self) -> int:
+        """Trainable entries of the model."""
+        ...
+
+    @property
+    def first(self) -> Weights:
+        """The model before the first round."""
+        ...
+
+    @property
+    def unsent(self) -> np.ndarray:
+        """The columns of a row, ascending, that never leave a client."""
+        ...
+
+    @property
+    def sent(self) -> int:
+        """Trainable entries that travel: all but those that clients keep to themselves."""
+        ...
+
+    @property
+    def megabytes(self) -> float:
+        """What one row takes on its way, statistics included."""
+        ...
+
+    @property
+    def bits_sent(self) -> float:
+        """What the server sends to a client in a round: trainable entries of 32 bits."""
+        ...
+
+    @property
+    def upload_ratio(self) -> float:
+        """How many times as much a client sends back."""
+        ...
+
+    @property
+    def example_bytes(self) -> int:
+        """Bytes of one example as it is stored."""
+        ...
+
+    def epochs(self, examples: np.ndarray) -> np.ndarray:
+        """Passes over its data that a client with so many examples makes in a round."""
+        ...
+
+    def plan(self, owner: np.ndarray) -> Plan:
+        """These clients, each on its own data."""
+        ...
+
+    def malicious(self, owner: np.ndarray) -> np.ndarray:
+        """Which of these clients are malicious, bool [n]."""
+        ...
+
+    @property
+    def simulates(self) -> bool:
+        """Whether the fleet has machines and links to ask for."""
+        ...
+
+    def resources(self, owner: np.ndarray) -> Resources:
+        """What these clients can do in this round (a fleet without machines raises)."""
+        ...
+
+    def class_counts(self, owner: np.ndarray) -> np.ndarray:
+        """How many examples of each class these clients hold, int64 [n, K]."""
+        ...
+
+    def labels(self, examples: np.ndarray) -> np.ndarray:
+        """The classes of these training examples."""
+        ...
+
+    def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
+        """Mean loss of a model on each shard of a plan [C]; NaN without data."""
+        ...
+
+    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
+        """What these clients make of a model `[D]` by their rule alone, in so many epochs (None: the rule's), `[n, D]`.
+
+        Batches are drawn from a stream of that round beside those of its training. The rows are what the server gets to
+        see: the model itself in the columns that never leave a client, and for a training that is not finite.
+        """
+        ...
+
+    def groups(self, owner: np.ndarray) -> np.ndarray | None:
+        """The groups that these clients are known to belong to; None where there are none."""
+        ...
+
+    def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
+        """Mean of loss**power of the received global model on each client's own data [n]; NaN without data."""
+        ...
+
+    def shares(self, uploads: Uploads) -> np.ndarray:
+        """What each row counts in the aggregator's mean, float64 [C]."""
+        ...
+
+    @property
+    def validation_size(self) -> int:
+        """How many validation examples the server holds; 0 unless some part asks for them."""
+        ...
+
+    def model_losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
+        """Loss of every model `rows [R, D]` on the server's validation data, or on these of it, float64 [R]."""
+        ...
+
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor) -> np.ndarray:
+        """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R]."""
+        ...
+
+    @property
+    def public_size(self) -> int:
+        """How many public examples the server holds."""
+        ...
+
+    def public_outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
+        """Log-probabilities that every model `rows [n, D]` gives the public examples, `[n, S, K]`.
+
+        Of more than `limit` examples a seeded sample is asked, the same in every round and part of every larger one; a
+        model's answers do not depend on which others are asked.
+        """
+        ...
+
+    @property
+    def canaries(self) -> Canaries:
+        """What the audit planted."""
+        ...
+
+    @property
+    def delta(self) -> float:
+        """The chance that the promised privacy fails."""
+        ...
+
+    def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
+        """Loss of a model on each of these training examples, float64 [n]."""
+        ...
+
+    def gradients(self, index: np.ndarray) -> torch.Tensor:
+        """The received global model's gradient at each of these training examples, clipped as in training, [n, P]."""
+        ...
+
+    def gradient_sum(self, index: np.ndarray) -> torch.Tensor:
+        """Their sum, [P]."""
+        ...
+
+    def share_out(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
+        """Fills rows of `out` by jobs (positions, and the function that gives these rows) that idle workers take."""
+        ...
