@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING, Any
 
+from fedexp.core.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from fedexp.api import Finished, run
     from fedexp.core.errors import ConfigError, RunError
 
-__version__ = "0.1.0"
 __all__ = ["ConfigError", "Finished", "RunError", "run"]
 
 
@@ -14,6 +15,6 @@ def __getattr__(name: str) -> Any:
     """Imports what scripts use when they ask for it: the command line must not wait for Hydra and PyTorch."""
     if name not in __all__:
         raise AttributeError(f"module 'fedexp' has no attribute {name!r}")
-    from fedexp import api as scripting
+    from fedexp import api
 
-    return getattr(scripting, name)
+    return getattr(api, name)

@@ -6,10 +6,10 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from fedexp import __version__
 from fedexp.commands.known import COMMANDS
 from fedexp.core.errors import ConfigError, RunError, nearest
 from fedexp.core.exits import ASKED_WRONGLY, FAILED, INTERRUPTED, Stopped, complain, full_error
+from fedexp.core.version import __version__
 
 HELP = """\
 usage: fedexp COMMAND ...

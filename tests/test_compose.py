@@ -7,11 +7,12 @@ from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from fedexp.config.compose import Request, checked, dotted, plain, read_config, start
+from fedexp.config.compose import Request, dotted, plain, read_config, start
 from fedexp.config.hydra_errors import unknown_key
 from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
+from fedexp.run.checked import checked
 from fedexp.sweep import points as sweep
 
 

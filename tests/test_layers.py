@@ -1,25 +1,66 @@
-"""Who may import whom: roles do not know each other, the round knows no part, nothing reads upstream."""
+"""Who may import whom: imports go down the list of layers; groups of parts know each other by their contracts."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 import fedexp
 
 PACKAGE = Path(fedexp.__file__).parent
+LAYERS = (
+    *("core", "maths", "data", "config", "parts", "training", "scoring", "simulation"),  # a run in memory
+    *("report", "run", "sweep", "plan", "verify", "compare", "search"),  # a room for each word of the command line
+    *("commands", "api", "cli"),
+)
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in PACKAGE.rglob("*.py")
+}
 
 
-def imports(path: Path) -> set[str]:
-    found = set()
+def imports(path: Path) -> Iterator[str]:
+    """The modules of fedexp that a file imports; lazy imports and those under TYPE_CHECKING count too."""
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found.add(node.module or "")
-    return {name for name in found if name.split(".")[0] == "fedexp"}
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        inside = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        full = (f"{inside}{name}" for name in names)
+        yield from (name if name in MODULES else name.rpartition(".")[0] for name in full if name.startswith("fedexp"))
+
+
+def layer(module: str) -> int:
+    """Where a module stands in the list; the package itself shows what `api` offers to scripts."""
+    return LAYERS.index("api" if module == "fedexp" else module.split(".")[1])
+
+
+def group(module: str) -> str:
+    """The config group of a module of `parts`; none for what all groups share."""
+    return ".".join(module.split(".")[2:-1])
+
+
+def test_imports_only_go_down():
+    for module, path in MODULES.items():
+        up = [target for target in imports(path) if layer(target) > layer(module)]
+        assert not up, f"{module} imports {up}"
+
+
+def test_groups_of_parts_know_each_other_by_contract_only():
+    for module, path in MODULES.items():
+        others = [target for target in imports(path) if target.startswith("fedexp.parts.") and "parts" in path.parts]
+        foreign = [target for target in others if group(target) not in (group(module), "")]
+        assert not [target for target in foreign if not target.endswith(".contract")], module
+
+
+def test_no_module_leads_back_to_itself():
+    ahead = {module: set(imports(path)) - {module} for module, path in MODULES.items()}
+    while leaves := [module for module, targets in ahead.items() if not targets & ahead.keys()]:
+        for module in leaves:
+            del ahead[module]
+    assert not ahead, "circles among " + ", ".join(ahead)
 
 
 def test_the_round_names_no_part():
-    assert [name for name in imports(PACKAGE / "simulation" / "round.py") if ".parts." in name] == []
+    known = {name for name in imports(PACKAGE / "simulation" / "round.py") if name.startswith("fedexp.parts.")}
+    assert known == {"fedexp.parts.context"}
 
 
 def test_the_round_fits_on_one_screen():
@@ -51,7 +92,7 @@ def test_no_clustering_is_named_outside_its_room():
 
 
 def test_metrics_are_pure():
-    assert imports(PACKAGE / "maths" / "metrics.py") == set()
+    assert not list(imports(PACKAGE / "maths" / "metrics.py"))
 
 
 def test_no_file_has_outgrown_a_page():

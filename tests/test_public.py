@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.division import divide
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.world import World, build_world
@@ -54,7 +54,7 @@ def test_without_it_the_clients_hold_what_they_always_held(tiny: Tiny):
 )
 def test_fractions_that_leave_somebody_nothing_are_refused(tiny: Tiny, words: tuple[str, ...], complaint: str):
     with pytest.raises(ConfigError, match=complaint):
-        spec.build(tiny(*words)).refuse()
+        compatibility.refuse(spec.build(tiny(*words)))
 
 
 class TestOutputs:

@@ -13,10 +13,11 @@ from hydra.types import RunMode
 
 from fedexp import __version__, cli
 from fedexp.commands.run_flags import parse
-from fedexp.config.compose import Request, checked, start
+from fedexp.config.compose import Request, start
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
+from fedexp.run.checked import checked
 from fedexp.run.isolation import isolated
 from fedexp.simulation.experiment import Experiment
 from fedexp.sweep import points as sweep

@@ -11,10 +11,11 @@ import torch
 from torch.nn import functional as F
 
 from fedexp.core import part as spec
+from fedexp.core.errors import RunError
 from fedexp.core.values import Uploads, Weights
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.selector.random import sample_clients
-from fedexp.run.run import RunError, run
+from fedexp.run.run import run
 from fedexp.simulation import context
 from fedexp.simulation.division import split_validation
 from fedexp.simulation.round import fold, gathered, moving, run_round

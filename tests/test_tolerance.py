@@ -15,6 +15,7 @@ from fedexp.core.values import Columns
 from fedexp.parts.aggregator.krum import Krum
 from fedexp.parts.byzantine import Tolerant
 from fedexp.run.run import run
+from fedexp.simulation import compatibility
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import build_world
@@ -129,6 +130,6 @@ def test_error_is_one_line(tiny: Tiny, tmp_path: Path):
 
 
 def test_more_malicious_clients_than_clients(tiny: Tiny):
-    spec.build(tiny("scenario.malicious=6")).refuse()
+    compatibility.refuse(spec.build(tiny("scenario.malicious=6")))
     with pytest.raises(ConfigError, match=r"scenario.malicious must be at most the number of clients, 6, got 7"):
-        spec.build(tiny("scenario.malicious=7")).refuse()
+        compatibility.refuse(spec.build(tiny("scenario.malicious=7")))

@@ -3,7 +3,8 @@ import pytest
 import torch
 from torch import nn
 
-from fedexp.core.values import ClientRows, Layout, Uploads
+from fedexp.core.client_rows import ClientRows
+from fedexp.core.values import Layout, Uploads
 from fedexp.parts.model.layers import BatchNorm
 
 

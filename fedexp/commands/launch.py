@@ -11,7 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from fedexp.config.compose import Composer, Request, checked, dotted, plain, read_config, start, unresolved
+from fedexp.config.compose import Composer, Request, dotted, plain, read_config, start, unresolved
 from fedexp.config.hydra_errors import unknown_key
 from fedexp.config.location import conf_dir
 from fedexp.core import logs
@@ -20,6 +20,7 @@ from fedexp.core.exits import ending
 from fedexp.core.files import shown
 from fedexp.core.torchrun import rank
 from fedexp.run import folders, retrack
+from fedexp.run.checked import checked
 from fedexp.sweep import multirun
 from fedexp.sweep import points as sweep
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +12,6 @@ from hydra._internal.hydra import Hydra
 from hydra._internal.utils import create_config_search_path
 from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.hydra_config import HydraConfig
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -28,7 +26,6 @@ from fedexp.config.one_at_a_time import OneAtATime
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
-from fedexp.core.part import build
 
 
 @dataclass
@@ -153,19 +150,6 @@ def plain(config: DictConfig) -> dict[str, Any]:
     """The config without Hydra's node, interpolations resolved: what runs, and what is saved with the state."""
     container = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     return cast(dict[str, Any], OmegaConf.to_container(container, resolve=True))
-
-
-def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) -> dict[str, Any]:
-    """The plain config of one run, after every refusal that is possible without loading data."""
-    HydraConfig.instance().set_config(deepcopy(config))  # it freezes what it is given
-    name = config.hydra.job.config_name
-    with composer.readable(name, overrides):
-        found = plain(config)
-    for key, value in dotted(found).items():
-        if value == "???":
-            raise ConfigError(f"{key} must be given; set {key}=...")
-    build(found).refuse()
-    return found
 
 
 def unresolved(config: DictConfig) -> dict[str, Any]:

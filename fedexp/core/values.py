@@ -190,50 +190,6 @@ class Uploads:
 
 
 @dataclass(frozen=True)
-class ClientRows:
-    """Rows that clients keep between rounds, made on first use: `owner [n]` ascending, `rows [n, W]`."""
-
-    owner: torch.Tensor
-    rows: torch.Tensor
-
-    @staticmethod
-    def load(memory: Memory, width: int, like: torch.Tensor) -> "ClientRows":
-        """What a memory holds under `owner` and `rows`; nothing at the start."""
-        empty = {"owner": torch.zeros(0, dtype=torch.int64), "rows": like.new_zeros((0, width))}
-        held = {**empty, **memory}
-        return ClientRows(held["owner"], held["rows"])
-
-    def save(self) -> Memory:
-        """The plain form that a checkpoint takes."""
-        return {"owner": self.owner, "rows": self.rows}
-
-    def restore(self, owner: np.ndarray, start: torch.Tensor, columns: np.ndarray | slice) -> torch.Tensor:
-        """`start [C, D]` with these columns replaced for the clients that have kept theirs."""
-        held = self.owner.numpy()
-        place = np.searchsorted(held, owner)
-        known = np.flatnonzero(np.isin(owner, held))
-        if len(known) == 0 or self.rows.shape[1] == 0:
-            return start
-        result, device = start.clone(), self.rows.device
-        rows, kept = torch.from_numpy(known).to(device), self.rows[torch.from_numpy(place[known]).to(device)]
-        if isinstance(columns, slice):
-            result[rows, columns] = kept
-        else:
-            result[rows[:, None], torch.from_numpy(columns).to(device)] = kept
-        return result
-
-    def put(self, owner: np.ndarray, rows: torch.Tensor) -> "ClientRows":
-        """With the rows of these clients replaced; nothing is kept of rows without columns."""
-        if rows.shape[1] == 0:
-            return self
-        stay = np.flatnonzero(~np.isin(self.owner.numpy(), owner))
-        merged = np.concatenate([self.owner.numpy()[stay], owner])
-        order = torch.from_numpy(np.argsort(merged, kind="stable"))
-        together = torch.cat([self.rows[torch.from_numpy(stay).to(rows.device)], rows])
-        return ClientRows(torch.from_numpy(merged)[order], together[order.to(rows.device)])
-
-
-@dataclass(frozen=True)
 class State:
     """Everything that changes from round to round; saving it is the checkpoint, loading it the resume."""
 

@@ -8,9 +8,10 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 
-from fedexp.config.compose import Composer, Request, checked, start
+from fedexp.config.compose import Composer, Request, start
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
+from fedexp.run.checked import checked
 from fedexp.sweep import points as sweep
 
 

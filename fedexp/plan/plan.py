@@ -14,7 +14,7 @@ from fedexp.plan.forecast import Course, Seconds
 from fedexp.plan.probe import Findings, probe
 from fedexp.plan.rehearsal import Rehearsal, rehearse
 from fedexp.run.environment import device_name
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.world import World, build_world
 from fedexp.training.engine import Choice
@@ -59,7 +59,7 @@ def plan(config: dict[str, Any], begun: float, loaded_s: float) -> Plan:
     `loaded_s` is what the program took to load, of which it takes LEAVING to end.
     """
     exp: Experiment = spec.build(config)
-    exp.refuse()
+    compatibility.refuse(exp)
     world = build_world(exp, None, Crew())
     exp = world.exp
     start_s = time.perf_counter() - begun

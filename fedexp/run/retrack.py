@@ -7,9 +7,10 @@ from typing import Any
 import yaml
 from hydra.types import RunMode
 
-from fedexp.config.compose import Request, checked, start
+from fedexp.config.compose import Request, start
 from fedexp.config.location import conf_dir
 from fedexp.core.files import write_atomically
+from fedexp.run.checked import checked
 
 WORDS = ("tracker=", "tracker.")
 

@@ -11,6 +11,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.run import checkpoint, folders
 from fedexp.run.logbook import Logbook
+from fedexp.simulation import compatibility
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import exhaust, rounds, staffed
@@ -82,7 +83,7 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
     `watch` sees the row of every round once it is written, and ends the run by raising something.
     """
     exp: Experiment = spec.build(config)
-    exp.refuse()
+    compatibility.refuse(exp)
     device = exp.engine.place()
     crew = join_torchrun(device) if under_torchrun() else Crew()
     saved = crew.agree(checkpoint.load(folder, config, device) if folder else None)

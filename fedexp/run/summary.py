@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import fedexp
 from fedexp.core.files import write_atomically
 from fedexp.core.values import State
+from fedexp.core.version import __version__
 from fedexp.maths import metrics
 from fedexp.parts.federation.statistics import label_skew, size_gini
 from fedexp.run.environment import device_name
@@ -64,7 +64,7 @@ def made_with(exp: Experiment, world: World) -> dict[str, Any]:
     """The program, its libraries and the machine."""
     return {
         "versions": {
-            "fedexp": fedexp.__version__,
+            "fedexp": __version__,
             "python": platform.python_version(),
             **{name: version(name) for name in ("torch", "numpy", "hydra-core")},
         },
@@ -106,7 +106,7 @@ def _finite(node: Any) -> Any:
 
 def git_commit() -> dict[str, Any] | None:
     """Commit of the program's own checkout and whether it was changed; None where it is installed without one."""
-    root = Path(fedexp.__file__).parents[1]
+    root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
     try:

@@ -8,7 +8,8 @@ and the global model has its first values in them for good. Legend: n clients, D
 import numpy as np
 import torch
 
-from fedexp.core.values import ClientRows, Layout, Memory, Trained, Uploads, finite
+from fedexp.core.client_rows import ClientRows
+from fedexp.core.values import Layout, Memory, Trained, Uploads, finite
 from fedexp.simulation.experiment import Experiment
 
 

@@ -12,8 +12,9 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
 
 from fedexp.config import one_at_a_time
-from fedexp.config.compose import Composer, Request, checked
+from fedexp.config.compose import Composer, Request
 from fedexp.core.errors import ConfigError
+from fedexp.run.checked import checked
 
 CHECKED_AT_MOST = 200
 _SWEEPERS = {BasicSweeperConf._target_: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.split}

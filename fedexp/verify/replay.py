@@ -10,6 +10,7 @@ from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
 from fedexp.run.environment import surroundings
 from fedexp.run.tables import cell
+from fedexp.simulation import compatibility
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
@@ -71,5 +72,5 @@ class Stage:
 def stage(config: dict[str, Any], engine: dict[str, str] | None) -> Stage:
     """Builds the world; the engine is the one that made the run, if that is known."""
     exp: Experiment = spec.build(config)
-    exp.refuse()
+    compatibility.refuse(exp)
     return Stage(config, build_world(exp, Choice(**engine) if engine else None, Crew()))

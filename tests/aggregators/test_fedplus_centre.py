@@ -12,7 +12,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Uploads
 from fedexp.maths.proximal import Penalty, clipped
 from fedexp.parts.aggregator.fedplus_centre import robust_centre
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 
@@ -196,4 +196,4 @@ def test_statistics_of_batch_norm_are_averaged(tiny: Tiny):
 
 def test_rows_of_several_clients_have_no_owner(tiny: Tiny):
     with pytest.raises(ConfigError, match="remembers the row of each client, but pre_aggregation=bucketing mixes"):
-        spec.build(tiny("algorithm=fedplus", "pre_aggregation=bucketing")).refuse()
+        compatibility.refuse(spec.build(tiny("algorithm=fedplus", "pre_aggregation=bucketing")))

@@ -14,7 +14,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, State, Uploads
 from fedexp.run import checkpoint
 from fedexp.run.tables import TIMINGS
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import Row, dispatch, fold, run_round
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
@@ -258,4 +258,4 @@ def test_selectors_may_ask_for_losses_of_the_wide_model(tiny: Tiny, option: str)
 )
 def test_refusals(tiny: Tiny, words: tuple[str, ...], complaint: str):
     with pytest.raises(ConfigError, match=complaint):
-        spec.build(tiny(*words)).refuse()
+        compatibility.refuse(spec.build(tiny(*words)))

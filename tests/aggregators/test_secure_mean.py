@@ -19,7 +19,7 @@ from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.secret_sharing import decode, encode, largest, opened_sum, secure_mean, share
 from fedexp.parts.aggregator.secure_mean import SecureMean
 from fedexp.run.tables import TIMINGS
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
@@ -327,13 +327,13 @@ class TestRun:
 )
 def test_what_needs_or_tells_single_rows_is_refused(tiny: Tiny, words: tuple[str, ...], complaint: str):
     with pytest.raises(ConfigError) as caught:
-        spec.build(tiny(SECURE, *words)).refuse()
+        compatibility.refuse(spec.build(tiny(SECURE, *words)))
     assert str(caught.value).startswith(complaint)
 
 
 @pytest.mark.parametrize("words", [("selector=afl",), ("selector=oort",), ("local=fedplus",), ("local=prox",)])
 def test_what_needs_only_the_mean_is_not(tiny: Tiny, words: tuple[str, ...]):
-    spec.build(tiny(SECURE, *words)).refuse()
+    compatibility.refuse(spec.build(tiny(SECURE, *words)))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from fedexp.parts.attack.backdoor import Backdoor, stamped
 from fedexp.parts.attack.forging import Scene
 from fedexp.parts.dataset.contract import Split
 from fedexp.run.run import run
+from fedexp.simulation import compatibility
 
 TRAIN = Split(torch.zeros(40, 1, 4, 4, dtype=torch.uint8), torch.arange(40) % 4)
 
@@ -49,9 +50,9 @@ def test_a_run_learns_the_backdoor_and_still_works(tiny, tmp_path):
 
 def test_refusals(tiny):
     with pytest.raises(ConfigError, match="attack=backdoor needs images"):
-        spec.build(tiny("attack=backdoor")).refuse()
+        compatibility.refuse(spec.build(tiny("attack=backdoor")))
     with pytest.raises(ConfigError, match=r"attack\.size must be below the 8 pixels"):
-        spec.build(tiny("attack=backdoor", "attack.size=8", "dataset.shape=[1,8,8]")).refuse()
+        compatibility.refuse(spec.build(tiny("attack=backdoor", "attack.size=8", "dataset.shape=[1,8,8]")))
 
 
 def test_what_is_sent_is_scaled(scene: Scene):

@@ -11,7 +11,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Uploads
 from fedexp.run.run import run
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
@@ -65,7 +65,7 @@ def test_the_count_of_each_round_is_a_column(tiny, attack: str, tmp_path: Path):
 
 def test_more_malicious_than_clients_is_refused(tiny):
     with pytest.raises(ConfigError, match=r"scenario\.malicious must be at most the number of clients, 6, got 7"):
-        spec.build(tiny("scenario.malicious=7")).refuse()
+        compatibility.refuse(spec.build(tiny("scenario.malicious=7")))
 
 
 def test_a_flipped_majority_leads_the_mean_backwards(tiny):

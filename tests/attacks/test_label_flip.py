@@ -6,6 +6,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.parts.attack.label_flip import LabelFlip
 from fedexp.parts.dataset.contract import Split
+from fedexp.simulation import compatibility
 
 TRAIN = Split(torch.zeros(6, 2), torch.tensor([0, 1, 2, 3, 4, 0]))
 
@@ -25,4 +26,4 @@ def test_refusals(tiny):
     with pytest.raises(ConfigError, match=r"attack\.source and target: both must be given, .* got source alone"):
         spec.build(tiny("attack=label_flip", "attack.source=1"))
     with pytest.raises(ConfigError, match=r"attack\.target must be a class below 10, got 10"):
-        spec.build(tiny("attack=label_flip", "attack.source=1", "attack.target=10")).refuse()
+        compatibility.refuse(spec.build(tiny("attack=label_flip", "attack.source=1", "attack.target=10")))

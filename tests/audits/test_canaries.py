@@ -17,7 +17,7 @@ from fedexp.parts.audit.bound import lower_bound
 from fedexp.parts.audit.canaries import CanaryAudit
 from fedexp.run import checkpoint
 from fedexp.run.run import run
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
 from fedexp.training import private
@@ -188,7 +188,7 @@ def test_a_violation_is_called_one():
 )
 def test_what_cannot_be_audited_is_refused(tiny: Tiny, words: tuple[str, ...], message: str):
     with pytest.raises(ConfigError, match=message):
-        spec.build(tiny("audit=canaries", *words)).refuse()
+        compatibility.refuse(spec.build(tiny("audit=canaries", *words)))
 
 
 class TestAcceptance:

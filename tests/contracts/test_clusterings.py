@@ -16,7 +16,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import Memory, Plan, State
 from fedexp.parts.context import Context
 from fedexp.run import checkpoint
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
@@ -134,7 +134,7 @@ def same(one: Any, other: Any) -> None:
 
 def complaint(config: dict[str, Any]) -> str:
     with pytest.raises(ConfigError) as told:
-        spec.build(config).refuse()
+        compatibility.refuse(spec.build(config))
     assert "\n" not in str(told.value)
     return str(told.value)
 
@@ -164,7 +164,7 @@ class TestRefusals:
 
     def test_what_goes_together(self, tiny: Tiny, name: str):
         for words in ((), ("audit=canaries", "audit.score=loss"), ("selector=fedcs", "fleet=simulated")):
-            spec.build(tiny(f"clustering={name}", PUBLIC, *words)).refuse()
+            compatibility.refuse(spec.build(tiny(f"clustering={name}", PUBLIC, *words)))
 
 
 def test_answers_need_public_data(tiny: Tiny):
@@ -173,7 +173,7 @@ def test_answers_need_public_data(tiny: Tiny):
         "clustering=output_similarity needs public data of the server, but it has none; set scenario"
     )
     for name in ("kmeans_updates", "ifca", "none"):
-        spec.build(tiny(f"clustering={name}")).refuse()
+        compatibility.refuse(spec.build(tiny(f"clustering={name}")))
 
 
 @pytest.mark.parametrize("name", QUEUED)

@@ -9,6 +9,7 @@ import torch
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
+from fedexp.simulation import compatibility
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 
@@ -30,8 +31,8 @@ def test_needs_public_data_or_does_nothing(tiny: Tiny, word: str):
     exp = spec.build(tiny(word))
     if exp.features.needs_public or exp.pretraining.needs_public:
         with pytest.raises(ConfigError, match=f"{word} needs public data of the server, but it has none; set scenario"):
-            exp.refuse()
-        spec.build(tiny(word, PUBLIC)).refuse()
+            compatibility.refuse(exp)
+        compatibility.refuse(spec.build(tiny(word, PUBLIC)))
         return
     plain, public = world_of(tiny(word)), world_of(tiny(word, PUBLIC))
     assert plain.prepared == public.prepared == EMPTY

@@ -12,7 +12,7 @@ import torch
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.values import Uploads
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 
@@ -24,7 +24,7 @@ SPENT = ("privacy.clip=0.5", "privacy.noise_multiplier=1", "privacy.delta=1e-3",
 def world(request: pytest.FixtureRequest, tiny: Tiny) -> World:
     spent = () if request.param == "none" else SPENT
     exp = spec.build(tiny(f"privacy={request.param}", *spent))
-    exp.refuse()
+    compatibility.refuse(exp)
     return build_world(exp, None, Crew())
 
 

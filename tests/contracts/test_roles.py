@@ -14,7 +14,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Layout, Memory, Plan, Trained, Uploads, Weights
 from fedexp.parts.dataset.contract import Facts
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
@@ -111,7 +111,7 @@ class TestPreAggregation:
         rule = world.exp.aggregator
         if world.exp.pre_aggregation.averages_rows and (rule.keeps_rows or rule.hides_rows or not rule.keeps_layout):
             with pytest.raises(ConfigError, match=f"pre_aggregation={option} mixes the rows of"):
-                world.exp.refuse()
+                compatibility.refuse(world.exp)
             return
         row = torch.randn(world.layout.size) * 0.01
         moved, _ = folded(world, uploads_like(row.expand(7, -1)))
@@ -239,9 +239,9 @@ class TestSelector:
         exp = spec.build(tiny(f"selector={option}"))
         if exp.selector.needs_fleet:
             with pytest.raises(ConfigError, match="set fleet=simulated"):
-                exp.refuse()
+                compatibility.refuse(exp)
         else:
-            exp.refuse()
+            compatibility.refuse(exp)
 
 
 def same(one: Any, other: Any) -> bool:

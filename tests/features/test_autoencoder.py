@@ -17,6 +17,7 @@ from fedexp.core.random_streams import stream
 from fedexp.parts.dataset.contract import Data, Facts, Split
 from fedexp.parts.features.autoencoder import Autoencoder, Code, Scaling, coder, noised
 from fedexp.run.run import run
+from fedexp.simulation import compatibility
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
@@ -141,13 +142,13 @@ def test_the_run_records_the_reconstruction(tiny: Tiny, tmp_path: Path, caplog: 
 class TestRefusals:
     def test_without_public_data(self, tiny: Tiny):
         with pytest.raises(ConfigError, match="features=autoencoder needs public data of the server"):
-            spec.build(tiny("features=autoencoder")).refuse()
+            compatibility.refuse(spec.build(tiny("features=autoencoder")))
 
     def test_networks_for_images_see_codes(self, tiny: Tiny):
         images = ("dataset.shape=[1,8,8]", "model=simple_cnn")
-        spec.build(tiny(*images)).refuse()
+        compatibility.refuse(spec.build(tiny(*images)))
         with pytest.raises(ConfigError, match=r"simple_cnn needs images .* \(5,\)"):
-            spec.build(tiny(*images, *WORDS)).refuse()
+            compatibility.refuse(spec.build(tiny(*images, *WORDS)))
 
     def test_another_number_of_layers(self, tiny: Tiny):
         with pytest.raises(ConfigError, match=r"features\.hidden must be the widths of the two layers"):

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from fedexp.core import part as spec
-from fedexp.core.values import SERVER, ClientRows, State, Trained, Uploads
+from fedexp.core.client_rows import ClientRows
+from fedexp.core.values import SERVER, State, Trained, Uploads
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World, build_world

@@ -15,7 +15,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, State, Uploads
 from fedexp.parts.local.personal_layer import last_linear
 from fedexp.run import checkpoint
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.kept_columns import kept_columns
 from fedexp.simulation.measures import own_models as personal
 from fedexp.simulation.measures import participants as local_models
@@ -195,7 +195,7 @@ def test_clients_that_contradict_each_other(tiny: Tiny, engine: str):
 )
 def test_nothing_moves_the_layer_of_the_global_model(tiny: Tiny, words: tuple[str, ...]):
     world = world_of(tiny(*SMALL, "selector=all", *words))
-    world.exp.refuse()
+    compatibility.refuse(world.exp)
     *_, (state, _, sent) = lived(world, 3)
     kept = columns(world)
     torch.testing.assert_close(state.models[0].flat[kept], world.first.flat[kept], atol=1e-7, rtol=0)
@@ -278,5 +278,5 @@ def test_layers_come_back_from_disk(tiny: Tiny, tmp_path: Path):
 )
 def test_refused(tiny: Tiny, words: tuple[str, ...], message: str):
     with pytest.raises(ConfigError, match=message) as told:
-        spec.build(tiny("local=personal_layer", *words)).refuse()
+        compatibility.refuse(spec.build(tiny("local=personal_layer", *words)))
     assert "\n" not in str(told.value)

@@ -13,6 +13,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.run.run import run
 from fedexp.run.summary import read_metrics
+from fedexp.simulation import compatibility
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 
@@ -78,7 +79,7 @@ def test_the_run_tells_what_it_came_to(tiny: Tiny, tmp_path: Path, caplog: pytes
 
 def test_without_public_data_it_is_refused(tiny: Tiny):
     with pytest.raises(ConfigError, match=r"pretraining=public needs public data.*set scenario\.public_fraction=0\.2"):
-        spec.build(tiny("pretraining=public")).refuse()
+        compatibility.refuse(spec.build(tiny("pretraining=public")))
 
 
 def test_a_model_that_diverges_ends_the_run(tiny: Tiny):

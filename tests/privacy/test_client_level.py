@@ -16,7 +16,7 @@ from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.client_central import ClientCentral
 from fedexp.parts.privacy.client_local import ClientLocal
 from fedexp.parts.privacy.clipping import clipped
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
@@ -153,11 +153,11 @@ class TestCentral:
     )
     def test_anything_but_a_mean_of_equal_shares_is_refused(self, tiny: Tiny, words: tuple[str, ...]):
         with pytest.raises(ConfigError, match=r"noises the mean .* use aggregator=fedavg aggregator.weighting=uniform"):
-            spec.build(tiny(*CENTRAL, *words)).refuse()
+            compatibility.refuse(spec.build(tiny(*CENTRAL, *words)))
 
     def test_selectors_that_look_at_single_rows_are_refused(self, tiny: Tiny):
         with pytest.raises(ConfigError, match="selector=greedyfed looks at those of single clients"):
-            spec.build(tiny(*CENTRAL, *UNIFORM, "selector=greedyfed")).refuse()
+            compatibility.refuse(spec.build(tiny(*CENTRAL, *UNIFORM, "selector=greedyfed")))
 
     def test_shares_of_a_mean_carry_the_noise_too(self, tiny: Tiny):
         words = (*CENTRAL, *UNIFORM)

@@ -15,7 +15,7 @@ from fedexp.core.values import State
 from fedexp.parts.local.sgd import SGD
 from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.dp_sgd import rates
-from fedexp.simulation import context
+from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
@@ -227,7 +227,7 @@ REFUSED = {
 @pytest.mark.parametrize("words", REFUSED, ids=lambda words: " ".join(words[-2:]))
 def test_what_cannot_work_is_refused_in_one_line(tiny: Tiny, words: tuple[str, ...]):
     with pytest.raises(ConfigError) as error:
-        spec.build(tiny(*words)).refuse()
+        compatibility.refuse(spec.build(tiny(*words)))
     assert REFUSED[words] in str(error.value)
     assert "\n" not in str(error.value)
 

@@ -11,13 +11,14 @@ from fedexp.parts.tracker import courier
 from fedexp.parts.tracker.mlflow import beside, place, title
 from fedexp.parts.tracker.sender import without_password
 from fedexp.run import checkpoint
+from fedexp.simulation import compatibility
 
 
 @pytest.mark.parametrize("name", ["mlflow", "tensorboard"])
 def test_a_missing_package_is_told_before_data_is_loaded(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("fedexp.parts.tracker.contract.find_spec", lambda package: None)
     with pytest.raises(ConfigError) as told:
-        experiment(f"tracker={name}").refuse()
+        compatibility.refuse(experiment(f"tracker={name}"))
     assert str(told.value) == f"tracker={name} needs {name}; pip install 'fedexp[{name}]'"
     assert util.find_spec("fedexp") is not None
 

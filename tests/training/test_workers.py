@@ -11,7 +11,8 @@ import pytest
 
 from fedexp.core import logs
 from fedexp.core import part as spec
-from fedexp.run.run import RunError, run
+from fedexp.core.errors import RunError
+from fedexp.run.run import run
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew

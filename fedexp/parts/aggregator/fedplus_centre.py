@@ -22,8 +22,9 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
+from fedexp.core.client_rows import ClientRows
 from fedexp.core.part import Positive, Range
-from fedexp.core.values import SERVER, ClientRows, Memory, Uploads, Weights
+from fedexp.core.values import SERVER, Memory, Uploads, Weights
 from fedexp.maths.proximal import Penalty, part
 from fedexp.maths.rows import blocks, distances_to, typical
 from fedexp.parts.aggregator.contract import Aggregator

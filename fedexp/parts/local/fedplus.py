@@ -15,8 +15,9 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
+from fedexp.core.client_rows import ClientRows
 from fedexp.core.part import Fraction, Positive, Range
-from fedexp.core.values import SERVER, ClientRows, Memory, Trained
+from fedexp.core.values import SERVER, Memory, Trained
 from fedexp.maths.proximal import Penalty, clipped
 from fedexp.parts.context import Context
 from fedexp.parts.local.sgd import SGD

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.values import ClientRows, Memory, Trained
+from fedexp.core.client_rows import ClientRows
+from fedexp.core.values import Memory, Trained
 from fedexp.maths.optimizer_steps import sgd_step
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule

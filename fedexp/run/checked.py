@@ -1,0 +1,26 @@
+"""The config of one run, checked as far as that is possible without loading data."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig
+
+from fedexp.config.compose import Composer, dotted, plain
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import build
+from fedexp.simulation import compatibility
+
+
+def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) -> dict[str, Any]:
+    """The plain config of one run, after every refusal that is possible without loading data."""
+    HydraConfig.instance().set_config(deepcopy(config))  # it freezes what it is given
+    name = config.hydra.job.config_name
+    with composer.readable(name, overrides):
+        found = plain(config)
+    for key, value in dotted(found).items():
+        if value == "???":
+            raise ConfigError(f"{key} must be given; set {key}=...")
+    compatibility.refuse(build(found))
+    return found
