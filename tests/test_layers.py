@@ -7,11 +7,13 @@ from pathlib import Path
 import fedexp
 
 PACKAGE = Path(fedexp.__file__).parent
+# fmt: off
 LAYERS = (
-    *("core", "maths", "data", "config", "parts", "training", "scoring", "simulation"),  # a run in memory
-    *("report", "run", "sweep", "plan", "verify", "compare", "search"),  # a room for each word of the command line
-    *("commands", "api", "cli"),
+    "core", "maths", "data", "config", "parts", "training", "scoring", "simulation",  # a run in memory
+    "report", "run", "sweep", "plan", "verify", "compare", "search",  # a room for each word of the command line
+    "commands", "api", "cli",
 )
+# fmt: on
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in PACKAGE.rglob("*.py")

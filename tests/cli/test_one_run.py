@@ -9,7 +9,7 @@ import pytest
 from command_line import complaint, ending_with
 
 from fedexp import cli
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, RunError
 from fedexp.run import run as execution
 
 
@@ -58,7 +58,7 @@ def test_the_config_may_be_refused_while_it_runs(monkeypatch, capsys):
 
 
 def test_a_run_that_had_to_end(monkeypatch, capsys):
-    recorder = ending_with(monkeypatch, execution.RunError("not finite\nthe last state is kept"))
+    recorder = ending_with(monkeypatch, RunError("not finite\nthe last state is kept"))
     assert cli.main(["run"]) == 1
     assert complaint(capsys) == "fedexp: not finite the last state is kept"
     assert "ERROR not finite" in (recorder.calls[0][1] / "fedexp.log").read_text()

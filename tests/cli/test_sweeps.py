@@ -7,7 +7,7 @@ import pytest
 from command_line import complaint, ending_with
 
 from fedexp import cli
-from fedexp.run import run as execution
+from fedexp.core.errors import RunError
 
 
 def test_a_sweep_runs_every_point_in_its_folder(runs, capsys):
@@ -38,7 +38,7 @@ def test_a_wrong_point_stops_the_sweep_before_it_starts(capsys):
 
 
 def test_a_failing_point_is_named_and_the_others_go_on(monkeypatch, capsys):
-    recorder = ending_with(monkeypatch, execution.RunError("not finite"), at_seed=1)
+    recorder = ending_with(monkeypatch, RunError("not finite"), at_seed=1)
     assert cli.main(["run", "-m", "seed=0,1,2", "hydra.sweep.dir=many"]) == 1
     said = capsys.readouterr()
     assert "failed: point 1 (seed=1): not finite\n" in said.out
@@ -65,7 +65,7 @@ def test_the_reason_of_a_failure_may_find_no_room(monkeypatch, capsys):
     def full(path, _):
         raise OSError(28, "No space left on device", str(path))
 
-    ending_with(monkeypatch, execution.RunError("not finite"), at_seed=0)
+    ending_with(monkeypatch, RunError("not finite"), at_seed=0)
     monkeypatch.setattr("fedexp.sweep.worker.write_atomically", full)
     assert cli.main(["run", "-m", "seed=0,1", "hydra.sweep.dir=many"]) == 1
     assert "1 of 2 points failed: many/0" in capsys.readouterr().err
@@ -79,7 +79,7 @@ def test_an_interrupted_sweep_says_how_it_goes_on(monkeypatch, capsys):
 
 
 def test_resume_runs_what_is_missing_and_nothing_else(monkeypatch, capsys):
-    recorder = ending_with(monkeypatch, execution.RunError("not finite"), at_seed=1)
+    recorder = ending_with(monkeypatch, RunError("not finite"), at_seed=1)
     assert cli.main(["run", "-m", "seed=0,1,2", "rounds=5", "hydra.sweep.dir=many"]) == 1
     shutil.rmtree("many/2")
     recorder.error = None
