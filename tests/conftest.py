@@ -40,7 +40,7 @@ TINY = (
     "engine.workers=1",
     "pictures=false",
 )
-LONGEST = ("test_killed_sweeps.py", "test_engines.py", "test_resume.py", "test_dp_sgd.py", "test_mlflow.py")
+LONGEST = ("test_killed_sweeps.py", "test_engine.py", "test_resume.py", "test_dp_sgd.py", "test_mlflow.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -175,8 +175,8 @@ def test_a_selector_of_the_project_is_one_python_file_one_yaml_file_and_one_test
         "conf/selector/waiting.yaml": shown["conf/selector/waiting.yaml"].replace("mine.", "fedexp.parts.selector."),
         **files(inside),
     })  # fmt: skip
-    assert (house / "tests" / "selectors" / "test_waiting.py").exists()
-    tests = ("tests/selectors/test_waiting.py", "tests/contracts/test_roles.py")
+    assert (house / "tests" / "parts" / "selector" / "test_waiting.py").exists()
+    tests = ("tests/parts/selector/test_waiting.py", "tests/parts/selector/test_contract.py")
     told = python(house, "-m", "pytest", "-v", "-p", "no:cacheprovider", *tests, "-k", "waiting", path=str(house))
     passed = [line.split("::")[0] for line in told.splitlines() if line.partition(" PASSED")[1]]
     assert passed.count(tests[0]) == 1

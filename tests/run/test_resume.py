@@ -10,18 +10,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import torch
 import yaml
 from command_line import python
 from groups import GROUPED, SIMILAR
+from kept import kept_bytes
 from processes import Command
 
 from fedexp.commands.launch import resume
 from fedexp.core.errors import ConfigError
 from fedexp.run import checkpoint
-from fedexp.run.tables import TIMINGS
 
 WORDS = (
     "dataset=synthetic",
@@ -44,12 +43,6 @@ WORDS = (
     "engine.workers=1",
     "checkpoint_s=0",
 )
-
-
-def kept_bytes(run: Path) -> str:
-    """metrics.csv without its timing columns, as text that shows every digit."""
-    table = pd.read_csv(run / "metrics.csv", dtype=str, keep_default_na=False)
-    return table.drop(columns=list(TIMINGS), errors="ignore").to_csv(index=False)
 
 
 def model(run: Path) -> torch.Tensor:

@@ -1,18 +1,17 @@
 """What every option of the group `federation` promises; dropping a YAML file there enrols it."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
+from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
 from fedexp.parts.dataset.contract import Facts
 
-FOLDER = Path(__file__).parents[2] / "conf" / "federation"
+FOLDER = conf_dir() / "federation"
 OPTIONS = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 

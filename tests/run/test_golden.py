@@ -1,6 +1,6 @@
 """Tiny runs against stored metrics: a change that should not change results must show it.
 
-`FEDEXP_GOLDEN=write pytest tests/test_golden.py` stores them anew; the pull request says why.
+`FEDEXP_GOLDEN=write pytest tests/run/test_golden.py` stores them anew; the pull request says why.
 """
 
 import os
@@ -14,7 +14,7 @@ import pytest
 from fedexp.run.run import run
 from fedexp.run.tables import TIMINGS
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 RUNS = {
     "fedavg": ("rounds=4",),
     "adam_momentum_digits": ("dataset=digits", "local=adam", "server_optimizer=momentum", "rounds=3"),

@@ -14,7 +14,7 @@ import pytest
 import torch
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from test_resume import kept_bytes
+from kept import kept_bytes
 
 import fedexp
 from fedexp import ConfigError, Finished, RunError, run
