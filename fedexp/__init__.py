@@ -1,5 +1,7 @@
 """fedexp: federated-learning experiments from the command line, or from a script: `from fedexp import run`."""
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fedexp.core.version import __version__ as __version__
@@ -18,3 +20,18 @@ def __getattr__(name: str) -> Any:
     from fedexp import api
 
     return getattr(api, name)
+
+
+class _Package(ModuleType):
+    """Where `run` is the function, although a room has that name: `from fedexp.run import ...` finds the room."""
+
+    @property
+    def run(self) -> Any:
+        return __getattr__("run")
+
+    @run.setter
+    def run(self, room: ModuleType) -> None:
+        """Python hands every module over to its package; this one stands in `sys.modules` alone."""
+
+
+sys.modules[__name__].__class__ = _Package
