@@ -19,7 +19,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.run.checked import checked
 from fedexp.run.isolation import isolated
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation import compatibility
 from fedexp.sweep import points as sweep
 
 HOUSE = Path(__file__).parents[1]
@@ -100,7 +100,7 @@ def composed(*words: str) -> None:
 def test_every_command_is_understood(page: Path, own: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(own)
     monkeypatch.syspath_prepend(own)
-    monkeypatch.setattr(Experiment, "refuse", lambda _: None)  # it needs the files of the datasets
+    monkeypatch.setattr(compatibility, "refuse", lambda _: None)  # it needs the files of the datasets
     for command in commands(page):
         _, name, *words = command.replace("'", "").replace('"', "").split()
         assert name in cli.COMMANDS, command
