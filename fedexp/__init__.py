@@ -1,7 +1,6 @@
 """fedexp: federated-learning experiments from the command line, or from a script: `from fedexp import run`."""
 
-import sys
-from types import ModuleType
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from fedexp.core.version import __version__ as __version__
@@ -12,26 +11,14 @@ if TYPE_CHECKING:
 
 __all__ = ["ConfigError", "Finished", "RunError", "run"]
 
+# Python gives a package the name of a room when the room is first imported. That happens here, and the name goes back
+# to the function: scripts call `fedexp.run(...)`, whatever was imported before; `from fedexp.run import ...` works too.
+import_module("fedexp.run")
+del globals()["run"]
+
 
 def __getattr__(name: str) -> Any:
     """Imports what scripts use when they ask for it: the command line must not wait for Hydra and PyTorch."""
     if name not in __all__:
         raise AttributeError(f"module 'fedexp' has no attribute {name!r}")
-    from fedexp import api
-
-    return getattr(api, name)
-
-
-class _Package(ModuleType):
-    """Where `run` is the function, although a room has that name: `from fedexp.run import ...` finds the room."""
-
-    @property
-    def run(self) -> Any:
-        return __getattr__("run")
-
-    @run.setter
-    def run(self, room: ModuleType) -> None:
-        """Python hands every module over to its package; this one stands in `sys.modules` alone."""
-
-
-sys.modules[__name__].__class__ = _Package
+    return getattr(import_module("fedexp.api"), name)

@@ -1,13 +1,12 @@
 """`from fedexp import run`: one run from a script, the same as `fedexp run` with the same words."""
 
 import json
-import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +16,10 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from fedexp.commands.launch import single
 from fedexp.config.compose import Composer, Request, start
 from fedexp.config.location import conf_dir
+from fedexp.config.override_text import override_text
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.exits import Stopped
-from fedexp.core.torchrun import processes
+from fedexp.core.torchrun import under_torchrun
 from fedexp.run.isolation import isolated
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["ConfigError", "Finished", "RunError", "run"]
 
 _LENT = threading.RLock()
-_PLAIN = re.compile(r"[\w./@:+-]+")
 _SWEEPS = "sweeps are for the command line (fedexp run -m ...), or call run once for each value"
 
 
@@ -75,9 +74,9 @@ def run(
         ConfigError: the experiment cannot work; nothing was written unless its data had to be read to know.
         RunError: the run had to end; `fedexp resume` goes on from the last good state.
     """
-    words = [*overrides, *(_word(key, value) for key, value in keys.items())]
+    words = [*overrides, *(f"{key}={override_text(value)}" for key, value in keys.items())]
     if folder is not None:
-        words.append(_word("hydra.run.dir", fspath(folder)))
+        words.append(f"hydra.run.dir={override_text(folder)}")
     own = Path(config_dir) if config_dir is not None else None
     with _alone(), isolated(), _plain_errors():
         _refuse_company()
@@ -111,7 +110,7 @@ def _plain_errors() -> Iterator[None]:
 
 
 def _refuse_company() -> None:
-    if processes() > 1:
+    if under_torchrun():
         raise ConfigError("run in a script must be the only process, got torchrun; use torchrun -m fedexp.cli run ...")
     if dist.is_initialized():
         raise ConfigError("run makes its own process group; end yours with torch.distributed.destroy_process_group()")
@@ -132,21 +131,3 @@ def _refuse_sweeps(composer: Composer, words: list[str]) -> None:
         for override in OverridesParser.create().parse_overrides(words):
             if override.is_sweep_override():
                 raise ConfigError(f"run makes one run, but {override.input_line} gives several values; {_SWEEPS}")
-
-
-def _word(key: str, value: Any) -> str:
-    return f"{key}={_written(value)}"
-
-
-def _written(value: Any) -> str:
-    """A value as the command line wants it; a text with special signs is quoted."""
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else str(value).lower()
-    if isinstance(value, Mapping):
-        return "{" + ",".join(f"{name}:{_written(one)}" for name, one in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(_written, value)) + "]"
-    text = fspath(value) if isinstance(value, PathLike) else str(value)
-    if _PLAIN.fullmatch(text):
-        return text
-    return "'" + text.replace("\\'", "\\\\'").replace("'", "\\'") + "'"

@@ -18,7 +18,6 @@ from kept import kept_bytes
 
 import fedexp
 from fedexp import ConfigError, Finished, RunError, run
-from fedexp.api import _word
 from fedexp.commands.launch import resume
 from fedexp.config.location import conf_dir
 from fedexp.run import run as execution
@@ -169,29 +168,18 @@ def test_inside_an_application_of_hydra(tmp_path: Path):
     assert told.stdout == "study 2 outputs\n", told.stderr
 
 
+def test_run_is_the_function_whatever_was_imported_before():
+    rooms = "import fedexp.run.tables, fedexp.run; from fedexp.run import folders"
+    for first in ("from fedexp import run", rooms, "import fedexp; fedexp.run"):
+        asked = f"{first}; import fedexp; from fedexp import run; {rooms}; print(run.__module__, run is fedexp.run)"
+        assert python("-c", asked).stdout == "fedexp.api True\n", first
+
+
 def test_importing_is_light():
     told = python("-c", "import fedexp, sys; print(sorted({'torch', 'hydra', 'numpy', 'pandas'} & set(sys.modules)))")
     assert told.stdout == "[]\n"
     with pytest.raises(AttributeError, match="has no attribute 'walk'"):
         fedexp.walk  # noqa: B018
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (None, "null"),
-        (True, "true"),
-        (1e-05, "1e-05"),
-        ([64, 32], "[64,32]"),
-        ((0.5,), "[0.5]"),
-        ({"a": 1}, "{a:1}"),
-        (Path("a/b c"), "'a/b c'"),
-        ("it's", r"'it\'s'"),
-        ("${seed}", "'${seed}'"),
-    ],
-)
-def test_values_are_written_as_the_command_line_wants_them(value: object, written: str):
-    assert _word("key", value) == f"key={written}"
 
 
 def test_own_options_of_a_folder(tmp_path: Path):

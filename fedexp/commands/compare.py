@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError, nearest
 from fedexp.core.exits import FAILED, complain
 from fedexp.core.files import shown, write_atomically
@@ -116,7 +117,7 @@ def _runs(side: Side) -> "list[Run]":
 
     found, _ = runs.collect(side.folders, "compare")
     for key, value in side.picks.items():
-        values = [methods.options(run).get(key, methods.value_text(run.config.get(key))) for run in found]
+        values = [methods.options(run).get(key, short_text(run.config.get(key))) for run in found]
         picked = [
             run for run, own in zip(found, values, strict=True) if own == value or _is(run.config.get(key), value)
         ]

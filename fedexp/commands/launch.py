@@ -11,13 +11,14 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from fedexp.config.compose import Composer, Request, dotted, plain, read_config, start, unresolved
+from fedexp.config.compose import Composer, Request, plain, read_config, start, unresolved
 from fedexp.config.hydra_errors import unknown_key
 from fedexp.config.location import conf_dir
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import ending
 from fedexp.core.files import shown
+from fedexp.core.nested import walk
 from fedexp.core.torchrun import rank
 from fedexp.run import folders, retrack
 from fedexp.run.checked import checked
@@ -126,7 +127,7 @@ def _point(hydra: Any) -> str:
 
 def _show(composer: Composer, request: Request, flags: Namespace) -> None:
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
-    shown_keys = dotted(unresolved(config))
+    shown_keys = dict(walk(unresolved(config)))
     if flags.package not in (None, "_global_", *shown_keys):
         raise ConfigError(unknown_key(flags.package, [key for key in shown_keys if key.partition(".")[0] != "hydra"]))
     if flags.package and shown_keys.get(flags.package, "") is None:

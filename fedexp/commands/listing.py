@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fedexp.config import catalog
+from fedexp.config.override_text import plain_text
 from fedexp.core.errors import ConfigError, nearest
 
 RUN_HELP = """\
@@ -71,10 +72,10 @@ def own_keys(conf: Path, group: str, option: str) -> dict[str, str]:
     path = conf / group / f"{option}.yaml"
     said = catalog.comments(path)
     prefix = "" if catalog.is_global(path) else f"{group}."
-    keys = dict(catalog.leaves(catalog.load(path)))
+    keys = catalog.leaves(catalog.load(path))
     chosen = {f"{other}={name}": "" for other, name in catalog.choices(path).items()}
     return chosen | {
-        f"{prefix}{key}={_written(value)}": said.get(key, "") for key, value in keys.items() if "hydra." not in key
+        f"{prefix}{key}={plain_text(value)}": said.get(key, "") for key, value in keys.items() if "hydra." not in key
     }
 
 
@@ -94,14 +95,5 @@ def run_help(conf: Path) -> str:
     groups = catalog.groups(conf)
     said = catalog.comments(conf / "config.yaml")
     keys = {key: value for key, value in catalog.keys(conf, {}).items() if key.partition(".")[0] not in groups}
-    rows = _aligned({f"{key}={_written(value)}": said.get(key, "") for key, value in keys.items()})
+    rows = _aligned({f"{key}={plain_text(value)}": said.get(key, "") for key, value in keys.items()})
     return RUN_HELP.format(groups=all_groups(conf), keys=rows)
-
-
-def _written(value: object) -> str:
-    """A value as the command line wants it."""
-    if isinstance(value, list):
-        return "[" + ",".join(map(_written, value)) + "]"
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else str(value).lower()
-    return str(value)

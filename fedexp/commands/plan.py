@@ -5,7 +5,7 @@ import time
 
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
-from fedexp.core.torchrun import processes
+from fedexp.core.torchrun import under_torchrun
 
 
 def act(words: list[str]) -> int:
@@ -17,7 +17,7 @@ def act(words: list[str]) -> int:
     flags = parse([word for word in words if word != "--json"])
     if flags.cfg is not None or flags.info is not None:
         raise ConfigError("plan runs nothing that --cfg or --info could show; use them with fedexp run")
-    if processes() > 1:
+    if under_torchrun():
         raise ConfigError("plan tries rounds in one group of processes; run it without torchrun")
     with logs.kept():
         logs.silence()

@@ -7,7 +7,7 @@ from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped
 from fedexp.core.files import shown
-from fedexp.core.torchrun import processes
+from fedexp.core.torchrun import under_torchrun
 from fedexp.run import folders
 
 ROUNDS = 3
@@ -16,7 +16,7 @@ ROUNDS = 3
 def act(words: list[str]) -> int:
     """Replays rounds of a run folder; ends with exit code 1 where something is not as it was written."""
     folder, count, seed = read(words)
-    if processes() > 1:
+    if under_torchrun():
         raise ConfigError("verify starts its workers itself; run it without torchrun")
     with logs.kept():
         logs.silence()

@@ -7,9 +7,10 @@ examples of each class every client holds) and by the config, and the output say
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
-from fedexp.report.methods import value_text
-from fedexp.report.runs import Run, shown
+from fedexp.core.files import shown
+from fedexp.report.runs import Run
 
 DATA = ("dataset", "federation")
 BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")
@@ -52,7 +53,7 @@ def _budget(a: Run, b: Run) -> Iterator[tuple[str, str]]:
             ours, theirs = ours or 0.0, theirs or 0.0
         if ours != theirs:
             yield (
-                f"their budgets differ, {key} is {value_text(ours)} and {value_text(theirs)}",
+                f"their budgets differ, {key} is {short_text(ours)} and {short_text(theirs)}",
                 f"run both with the same {key}",
             )
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.compare import equality
+from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
-from fedexp.report.methods import differing_keys, differing_options, frozen, labels, options, settings, value_text
-from fedexp.report.runs import Run, shown
+from fedexp.core.files import shown
+from fedexp.report.methods import differing_keys, differing_options, frozen, labels, options, settings
+from fedexp.report.runs import Run
 
 _NOT_THE_METHOD = (*equality.DATA, "partition", "setting", "experiment")  # data, and bundles that only name
 Block = tuple[str, int]  # data, seed
@@ -101,7 +103,7 @@ def _block(run: Run) -> Block:
         raise ConfigError(
             f"{shown(run.folder)} has no seed in its config, so nothing can be paired with it; leave it out"
         )
-    return repr(sorted((key, value_text(value)) for key, value in equality.data_config(run).items())), run.seed
+    return repr(sorted((key, short_text(value)) for key, value in equality.data_config(run).items())), run.seed
 
 
 def _names(mine: Sequence[_Method], yours: _Method) -> list[tuple[str, str]]:
@@ -149,7 +151,7 @@ def _block_names(runs: Sequence[Run]) -> tuple[str, ...]:
         if len({frozen(one.get(key)) for one in data}) > 1
     ]
     keys = [key for key in keys if key in equality.DATA] or [key for key in keys if not key.endswith("_target_")]
-    told = ["".join(f"{key}={value_text(one.get(key))} " for key in keys) for one in data]
+    told = ["".join(f"{key}={short_text(one.get(key))} " for key in keys) for one in data]
     return tuple(f"{which}seed {run.seed}" for which, run in zip(told, runs, strict=True))
 
 
@@ -159,7 +161,7 @@ def _why_unpaired(mine: _Method, yours: _Method) -> str:
         return f"no seed in common, A has {_listed(seeds)} and B {_listed(theirs)}; run both with the same seeds"
     a, b = equality.data_config(mine.any), equality.data_config(yours.any)
     keys = [key for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]
-    shown_keys = ", ".join(f"{key} is {value_text(a.get(key))} and {value_text(b.get(key))}" for key in keys[:3])
+    shown_keys = ", ".join(f"{key} is {short_text(a.get(key))} and {short_text(b.get(key))}" for key in keys[:3])
     return f"their data differ, {shown_keys}; run both on the same data"
 
 
@@ -173,7 +175,7 @@ def _compared(a: Run, b: Run) -> list[str]:
     told = [f"{name}: {options(a).get(name, 'none')} / {options(b).get(name, 'none')}" for name in groups]
     brought = tuple(f"{name}." for name in groups)
     keys = [key for key in differing_keys([a, b]) if not key.startswith(brought) and key != "_target_"]
-    told += [f"{key}: {value_text(settings(a).get(key))} / {value_text(settings(b).get(key))}" for key in keys]
+    told += [f"{key}: {short_text(settings(a).get(key))} / {short_text(settings(b).get(key))}" for key in keys]
     return [*told, *_code(a, b)]
 
 

@@ -11,7 +11,8 @@ from fedexp.compare.pairing import Contest
 from fedexp.compare.quantities import Quantity
 from fedexp.compare.statistics import Paired
 from fedexp.core.errors import ConfigError
-from fedexp.report.runs import Run, shown
+from fedexp.core.files import shown
+from fedexp.report.runs import Run
 
 _AREAS = ("accuracy_auc", "loss_auc")
 

@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fedexp.core import nested
+
 
 def groups(conf: Path) -> list[str]:
     """The config groups that hold at least one option."""
@@ -64,7 +66,7 @@ def sweep(path: Path) -> dict[str, Any]:
 def keys(conf: Path, chosen: Mapping[str, str]) -> dict[str, Any]:
     """Every dotted key and its value, for the defaults and the options chosen instead of them."""
     top = {name: value for name, value in root(conf).items() if name not in ("defaults", "hydra")}
-    found = dict(leaves(top))
+    found = leaves(top)
     for group, option in {**defaults(conf), **chosen}.items():
         if option in options(conf, group):
             found.update(leaves({group: load(conf / group / f"{option}.yaml")}))
@@ -73,16 +75,13 @@ def keys(conf: Path, chosen: Mapping[str, str]) -> dict[str, Any]:
 
 def options_with(conf: Path, group: str, key: str) -> list[str]:
     """The options of a group that know a key."""
-    return [name for name in options(conf, group) if key in dict(leaves(load(conf / group / f"{name}.yaml")))]
+    return [name for name in options(conf, group) if key in leaves(load(conf / group / f"{name}.yaml"))]
 
 
-def leaves(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields the dotted keys of a nested mapping with their values."""
-    for name, value in node.items():
-        if isinstance(value, Mapping):
-            yield from leaves(value, f"{prefix}{name}.")
-        elif name not in ("_target_", "defaults"):
-            yield f"{prefix}{name}", value
+def leaves(node: Mapping[str, Any]) -> dict[str, Any]:
+    """The dotted keys of a config file with their values, less what only Hydra and the builder read."""
+    known = nested.dotted(node).items()
+    return {key: value for key, value in known if key.rpartition(".")[2] not in ("_target_", "defaults")}
 
 
 def comments(path: Path) -> dict[str, str]:

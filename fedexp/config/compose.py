@@ -1,6 +1,6 @@
 """Composing: from the words behind `fedexp run` to plain, checked configs, before anything is loaded or made."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from fedexp.config.one_at_a_time import OneAtATime
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
+from fedexp.core.nested import walk
 
 
 @dataclass
@@ -103,7 +104,8 @@ class Composer(Hydra):
         plain = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
         if not any(one.key_or_group.startswith("hydra.") for one in parsed):
             del plain["hydra"]
-        return sorted({*dotted(plain), *(group for group in groups if group != "hydra")})
+        known = (key for key, _ in walk(plain) if key.rpartition(".")[2] != "_target_")
+        return sorted({*known, *(group for group in groups if group != "hydra")})
 
     def options(self, group: str) -> list[str]:
         """The names to put after `group=`."""
@@ -168,15 +170,3 @@ def read_config(folder: Path) -> dict[str, Any]:
         return plain(cast(DictConfig, OmegaConf.load(path)))
     except COMPOSING as error:
         raise ConfigError(f"{shown(path)} cannot be read: {error}") from error
-
-
-def dotted(node: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Every key of a nested mapping by its dotted name, inner nodes too, `_target_` left out."""
-    found: dict[str, Any] = {}
-    for name, value in node.items():
-        if name == "_target_":
-            continue
-        found[f"{prefix}{name}"] = value
-        if isinstance(value, Mapping):
-            found.update(dotted(value, f"{prefix}{name}."))
-    return found

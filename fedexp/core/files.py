@@ -89,7 +89,6 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def shown(folder: Path) -> str:
-    """A folder as the user would type it."""
-    here = Path.cwd()
-    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
+def shown(path: Path) -> str:
+    """A path as the user would type it here."""
+    return os.path.relpath(path) if path.absolute().is_relative_to(Path.cwd()) else str(path)

@@ -1,5 +1,114 @@
-"""Everything that a YAML file of `conf/` can choose.
+"""Everything that a YAML file of `conf/` can choose, and the names that the author of a part imports: these alone.
 
-`conf/GROUP/OPTION.yaml` names a class of `fedexp/parts/GROUP/OPTION.py`; what every option of the group must do is in
-`fedexp/parts/GROUP/contract.py`, whose base class does nothing: it is the option `none`.
+`conf/GROUP/OPTION.yaml` names a class of `fedexp/parts/GROUP/OPTION.py`. What every option of a group must do is
+said in `fedexp/parts/GROUP/contract.py`: its base class does nothing and is the option `none`. What a part may ask is
+said in `fedexp/parts/context.py`.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fedexp.core.client_resources import Resources
+    from fedexp.core.client_rows import ClientRows
+    from fedexp.core.errors import ConfigError, RunError
+    from fedexp.core.part import Fraction, Part, Positive, Range, option
+    from fedexp.core.values import SERVER, Canaries, Columns, Layout, Memory, Plan, Trained, Uploads, Weights, finite
+    from fedexp.parts.aggregator.contract import Aggregator
+    from fedexp.parts.attack.contract import Attack
+    from fedexp.parts.audit.contract import Audit
+    from fedexp.parts.byzantine import Tolerant
+    from fedexp.parts.clustering.contract import Clustering
+    from fedexp.parts.context import Context
+    from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+    from fedexp.parts.features.contract import Encoding, Features, Streams
+    from fedexp.parts.federation.contract import Federation, Partition
+    from fedexp.parts.fleet.contract import Fleet
+    from fedexp.parts.layers import BatchNorm, Dropout
+    from fedexp.parts.local.contract import LocalRule
+    from fedexp.parts.model.contract import Model
+    from fedexp.parts.pre_aggregation.contract import PreAggregation
+    from fedexp.parts.pretraining.contract import Pretraining
+    from fedexp.parts.privacy.contract import Ledger, Privacy, Sampling
+    from fedexp.parts.selector.contract import Selector
+    from fedexp.parts.server_optimizer.contract import ServerOptimizer
+    from fedexp.parts.stop.contract import Stop
+    from fedexp.parts.tracker.contract import Courier, Line, Memo, Order, Receiver, Sending, Tracker
+    from fedexp.parts.workload import Workload
+
+
+__all__ = [
+    "SERVER",
+    "Aggregator",
+    "Attack",
+    "Audit",
+    "BatchNorm",
+    "Canaries",
+    "ClientRows",
+    "Clustering",
+    "Columns",
+    "ConfigError",
+    "Context",
+    "Courier",
+    "Data",
+    "Dataset",
+    "Dropout",
+    "Encoding",
+    "Facts",
+    "Features",
+    "Federation",
+    "Fleet",
+    "Fraction",
+    "Layout",
+    "Ledger",
+    "Line",
+    "LocalRule",
+    "Memo",
+    "Memory",
+    "Model",
+    "Order",
+    "Part",
+    "Partition",
+    "Plan",
+    "Positive",
+    "PreAggregation",
+    "Pretraining",
+    "Privacy",
+    "Range",
+    "Receiver",
+    "Resources",
+    "RunError",
+    "Sampling",
+    "Selector",
+    "Sending",
+    "ServerOptimizer",
+    "Split",
+    "Stop",
+    "Streams",
+    "Tolerant",
+    "Tracker",
+    "Trained",
+    "Uploads",
+    "Weights",
+    "Workload",
+    "finite",
+    "option",
+]
+_GROUPS = (
+    *("aggregator", "attack", "audit", "clustering", "dataset", "features", "federation", "fleet", "local", "model"),
+    *("pre_aggregation", "pretraining", "privacy", "selector", "server_optimizer", "stop", "tracker"),
+)
+_HOMES = (
+    *(f"fedexp.core.{name}" for name in ("client_resources", "client_rows", "errors", "part", "values")),
+    *(f"fedexp.parts.{name}" for name in ("byzantine", "context", "layers", "workload")),
+    *(f"fedexp.parts.{group}.contract" for group in _GROUPS),
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what is asked for, when it is: one part must not wait for the libraries of all others."""
+    if name in __all__:
+        for module in _HOMES:
+            if hasattr(found := import_module(module), name):
+                return getattr(found, name)
+    raise AttributeError(f"module 'fedexp.parts' has no attribute {name!r}")

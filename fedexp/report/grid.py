@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError, nearest
 from fedexp.maths.metrics import final
 from fedexp.report.markup import Grid
-from fedexp.report.methods import differing_keys, differing_options, options, settings, value_text
+from fedexp.report.methods import differing_keys, differing_options, options, settings
 from fedexp.report.runs import Run
 
 
@@ -86,7 +87,7 @@ def _others(runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
 def _value(run: Run, name: str) -> str:
     """A setting of a run as text; a dash where the run does not know it."""
     known = {**settings(run), **options(run)}
-    return value_text(known[name]) if name in known else "-"
+    return short_text(known[name]) if name in known else "-"
 
 
 def _mean(values: list[float] | None) -> float:

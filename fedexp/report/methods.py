@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from fedexp.config.location import conf_dir
+from fedexp.config.override_text import short_text
 from fedexp.report.runs import Run
 
 BUNDLES = ("algorithm", "experiment")
@@ -99,15 +100,6 @@ def differing_keys(runs: Sequence[Run]) -> list[str]:
     return [name for name in names if _differs(name, configs) and _differs(name, written)]
 
 
-def value_text(value: Any) -> str:
-    """A config value as the command line wants it."""
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(map(value_text, value)) + "]"
-    if value is None or isinstance(value, bool):
-        return "null" if value is None else str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def _option_words(chosen: Sequence[Options]) -> list[list[str]]:
     """The differing options of each method, without those that its algorithm or experiment always brings."""
     names = differing_options(chosen)
@@ -133,7 +125,7 @@ def _key_words(peers: Sequence[Run]) -> list[list[str]]:
     keys = differing_keys(peers)
     last = [key.rpartition(".")[2] for key in keys]
     short = {key: name if last.count(name) == 1 else key for key, name in zip(keys, last, strict=True)}
-    return [[f"{short[key]}={value_text(settings(run).get(key))}" for key in keys] for run in peers]
+    return [[f"{short[key]}={short_text(settings(run).get(key))}" for key in keys] for run in peers]
 
 
 def _differs(key: str, configs: Sequence[Mapping[str, Any]]) -> bool:

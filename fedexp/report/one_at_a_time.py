@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fedexp.report.methods import Method, differing_keys, differing_options, options, settings, value_text
+from fedexp.config.override_text import short_text
+from fedexp.report.methods import Method, differing_keys, differing_options, options, settings
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +21,7 @@ def families(methods: Sequence[Method]) -> list[Family]:
     if differing_options([options(run) for run in first]):
         return []
     keys = [key for key in differing_keys(first) if not key.endswith("_target_")]
-    texts = [[value_text(settings(run).get(key)) for key in keys] for run in first]
+    texts = [[short_text(settings(run).get(key)) for key in keys] for run in first]
     centre = next((own for own in texts if all(_apart(own, other) <= 1 for other in texts)), None)
     if centre is None or len(keys) < 2:
         return []

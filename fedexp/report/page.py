@@ -6,11 +6,12 @@ from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
-from fedexp.core.files import write_atomically
+from fedexp.config.override_text import short_text
+from fedexp.core.files import shown, write_atomically
 from fedexp.report import pictures, tables
 from fedexp.report.markup import Grid
-from fedexp.report.methods import Method, differing_keys, differing_options, options, settings, value_text
-from fedexp.report.runs import Run, shown
+from fedexp.report.methods import Method, differing_keys, differing_options, options, settings
+from fedexp.report.runs import Run
 from fedexp.report.tables import Table
 
 READING = {
@@ -96,7 +97,7 @@ def differences(methods: Sequence[Method]) -> Grid | None:
 
 
 def _setting(run: Run, key: str) -> str:
-    return value_text(settings(run)[key]) if key in settings(run) else "-"
+    return short_text(settings(run)[key]) if key in settings(run) else "-"
 
 
 def runs(methods: Sequence[Method]) -> Grid:

@@ -19,6 +19,8 @@ from omegaconf.errors import OmegaConfBaseException
 
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
+from fedexp.core.files import shown
+from fedexp.core.nested import dotted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,11 +153,6 @@ def read_yaml(path: Path) -> Any:
         raise ConfigError(f"{shown(path)} cannot be read as YAML: {error}") from error
 
 
-def shown(path: Path) -> str:
-    """A path as it would be typed here."""
-    return os.path.relpath(path) if path.absolute().is_relative_to(Path.cwd()) else str(path)
-
-
 def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
     """The seed, and the flat config as written and resolved; where the data lay needs a resolver and plays no part."""
     written = {key: value for key, value in read_yaml(folder / ".hydra" / "config.yaml").items() if key != "data_dir"}
@@ -166,15 +163,7 @@ def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
     except OmegaConfBaseException:
         resolved = written
     assert isinstance(resolved, dict)
-    return seed, dict(_leaves(written)), {key: value for key, value in _leaves(resolved) if key != "seed"}
-
-
-def _leaves(node: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in node.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+    return seed, dotted(written), {key: value for key, value in dotted(resolved).items() if key != "seed"}
 
 
 def _summary(folder: Path) -> dict[str, Any] | None:

@@ -12,13 +12,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import write_atomically
 from fedexp.maths.metrics import area_under, final
 from fedexp.report import sweep_bars
 from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
-from fedexp.report.methods import value_text
 from fedexp.report.runs import natural, read_table, read_yaml
 
 On = Literal["validation", "test"]
@@ -165,7 +165,7 @@ def _values(keys: Sequence[str], point: Point, config: Path) -> dict[str, str]:
         for name in key.split("."):
             node = node.get(name) if isinstance(node, Mapping) else None
         if key not in known and node is not None and not isinstance(node, Mapping):
-            known[key] = value_text(node)
+            known[key] = short_text(node)
     return known
 
 

@@ -7,8 +7,9 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from fedexp.config.compose import Composer, dotted, plain
+from fedexp.config.compose import Composer, plain
 from fedexp.core.errors import ConfigError
+from fedexp.core.nested import walk
 from fedexp.core.part import build
 from fedexp.simulation import compatibility
 
@@ -19,7 +20,7 @@ def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) ->
     name = config.hydra.job.config_name
     with composer.readable(name, overrides):
         found = plain(config)
-    for key, value in dotted(found).items():
+    for key, value in walk(found):
         if value == "???":
             raise ConfigError(f"{key} must be given; set {key}=...")
     compatibility.refuse(build(found))

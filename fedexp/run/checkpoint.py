@@ -17,6 +17,7 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import replacing
+from fedexp.core.nested import dotted
 from fedexp.core.values import Layout, State, Weights
 
 log = logging.getLogger(__name__)
@@ -145,21 +146,10 @@ def _refuse_other(saved: dict[str, Any], config: dict[str, Any], path: Path) -> 
 
 def differing(saved: dict[str, Any], config: dict[str, Any]) -> str:
     """The keys whose values are no longer those that were saved, less those that change no result; empty if none."""
-    old, new = flatten_keys(saved), flatten_keys(config)
+    old, new = dotted(saved), dotted(config)
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
     binding = [key for key in changed if key.split(".")[0] not in FREE]
     return ", ".join(f"{key} (then {old.get(key)!r}, now {new.get(key)!r})" for key in binding[:8])
-
-
-def flatten_keys(node: Any, prefix: str = "") -> dict[str, Any]:
-    """Dotted keys of a nested config."""
-    if not isinstance(node, dict):
-        return {prefix: node}
-    return {
-        key: value
-        for name, child in node.items()
-        for key, value in flatten_keys(child, f"{prefix}.{name}" if prefix else str(name)).items()
-    }
 
 
 def _layout(layout: Layout) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
+from fedexp.core.torchrun import under_torchrun
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.run import checkpoint, folders
 from fedexp.run.logbook import Logbook
@@ -17,7 +18,7 @@ from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import exhaust, rounds, staffed
 from fedexp.simulation.world import build_world
 from fedexp.training.engine import Choice
-from fedexp.training.workers import Crew, join_torchrun, under_torchrun
+from fedexp.training.workers import Crew, join_torchrun
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from fedexp.core.values import Layout
-from fedexp.parts.model.layers import BatchNorm, Dropout, OneChannel
+from fedexp.parts.layers import BatchNorm, Dropout, OneChannel
 
 Entries = dict[str, torch.Tensor]  # weights and buffers of one layer, each [G, *shape]
 

@@ -13,7 +13,7 @@ from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped, resumable
 from fedexp.core.files import shown, write_atomically
-from fedexp.core.torchrun import processes
+from fedexp.core.torchrun import under_torchrun
 from fedexp.run import folders
 from fedexp.run.checkpoint import differing
 from fedexp.sweep import points as sweep
@@ -25,7 +25,7 @@ NAME = "multirun.yaml"
 
 def run(composer: Composer, request: Request, job: TaskFunction) -> None:
     """Runs every point; `job` is what sweepers and launchers of Hydra's plugins call for one."""
-    if processes() > 1:  # one process group and one store serve one run: a second would read the first one's results
+    if under_torchrun():  # one process group and one store serve one run: a second would read the first one's results
         raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
     config = sweep.compose(composer, request, with_log_configuration=True)
     points, launcher = sweep.check(composer, config), launcher_of(config)

@@ -16,8 +16,8 @@ from torch.nn import functional as F
 
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Layout, Plan
+from fedexp.parts.layers import Dropout
 from fedexp.parts.local.contract import LocalRule
-from fedexp.parts.model.layers import Dropout
 from fedexp.parts.privacy.contract import Privacy
 from fedexp.training.batches import Batches, running_losses
 from fedexp.training.binding import bind

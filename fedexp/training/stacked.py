@@ -13,8 +13,8 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
 
 from fedexp.core.values import Layout
+from fedexp.parts.layers import BatchNorm, Dropout
 from fedexp.parts.local.contract import LocalRule
-from fedexp.parts.model.layers import BatchNorm, Dropout
 from fedexp.parts.privacy.contract import Privacy
 from fedexp.training.batches import running_losses
 from fedexp.training.examples import Examples

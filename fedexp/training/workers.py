@@ -5,7 +5,6 @@ are shared out. Whoever is free claims the next one from a counter in the group'
 of zeros, and a sum over the processes (gloo on CPU cores, NCCL on GPUs) gives all of them the whole matrix.
 """
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -97,11 +96,6 @@ def join(rank: int, size: int, store: dist.Store, device: torch.device) -> Share
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timedelta(hours=2))
     return SharedCrew(store, device)
-
-
-def under_torchrun() -> bool:
-    """Whether `torchrun` started this process as one of several."""
-    return "RANK" in os.environ and int(os.environ.get("WORLD_SIZE", "1")) > 1
 
 
 def join_torchrun(device: torch.device) -> SharedCrew:

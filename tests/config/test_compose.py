@@ -7,7 +7,7 @@ from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from fedexp.config.compose import Request, dotted, plain, read_config, start
+from fedexp.config.compose import Request, plain, read_config, start
 from fedexp.config.hydra_errors import unknown_key
 from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import register_resolvers
@@ -206,10 +206,6 @@ def test_unknown_key_prefers_siblings_then_the_same_last_word():
     known = ["local", "local.lr", "server_optimizer", "server_optimizer.lr", "seed"]
     assert unknown_key("lr", known) == "unknown key or group lr; did you mean local.lr or server_optimizer.lr?"
     assert unknown_key("zzz", known) == "unknown key or group zzz; known: local, seed, server_optimizer"
-
-
-def test_dotted_names_inner_nodes_too():
-    assert dotted({"a": {"_target_": "x", "b": 1}, "c": None}) == {"a": {"_target_": "x", "b": 1}, "a.b": 1, "c": None}
 
 
 def test_the_short_way_of_the_tests_composes_what_the_command_composes():

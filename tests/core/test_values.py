@@ -5,7 +5,7 @@ from torch import nn
 
 from fedexp.core.client_rows import ClientRows
 from fedexp.core.values import Layout, Uploads
-from fedexp.parts.model.layers import BatchNorm
+from fedexp.parts.layers import BatchNorm
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 import pytest
 
+from fedexp.config.override_text import short_text
 from fedexp.report import methods, runs
 
 
@@ -42,7 +43,7 @@ def test_several_differing_groups_name_it_together_and_the_selector_first(labels
 
 def test_options_that_do_not_speak_for_themselves_bear_their_group(labels):
     assert labels(({"fleet": "none"}, {}), ({"fleet": "simulated"}, {})) == ["fleet=none", "fleet=simulated"]
-    assert methods.value_text([1, 0.5, None, True]) == "[1,0.5,null,true]"
+    assert short_text([1, 0.5, None, True]) == "[1,0.5,null,true]"
 
 
 def test_the_same_option_of_two_groups_bears_its_group(labels):

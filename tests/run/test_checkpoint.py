@@ -193,11 +193,6 @@ def test_keys_that_change_no_result_are_free(tmp_path: Path):
     assert checkpoint.load(tmp_path, moved, CPU) is not None
 
 
-def test_flattened_keys():
-    nested = {"a": 1, "b": {"c": {"d": [2]}, "e": None}}
-    assert checkpoint.flatten_keys(nested) == {"a": 1, "b.c.d": [2], "b.e": None}
-
-
 def test_a_failing_save_leaves_everything_as_it_was(tmp_path: Path):
     save(tmp_path, state_of(1))
     save(tmp_path, state_of(2))

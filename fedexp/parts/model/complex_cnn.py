@@ -15,8 +15,8 @@ from torch import nn
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.layers import BatchNorm, images
 from fedexp.parts.model.contract import Model
-from fedexp.parts.model.layers import BatchNorm, images
 
 WIDTHS = (32, 32, 64, 64, 128, 128)
 GROUPS = 8  # 4, 8 and 16 channels each; the paper's 32 would leave the first two layers one channel a group

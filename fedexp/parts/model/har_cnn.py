@@ -11,8 +11,8 @@ from torch import nn
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.layers import OneChannel
 from fedexp.parts.model.contract import Model
-from fedexp.parts.model.layers import OneChannel
 
 Width = Annotated[int, Range(1)]
 

@@ -10,8 +10,8 @@ from torch import nn
 
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.layers import Dropout, images
 from fedexp.parts.model.contract import Model
-from fedexp.parts.model.layers import Dropout, images
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from torch import nn
 
 from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.layers import images
 from fedexp.parts.model.contract import Model
-from fedexp.parts.model.layers import images
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fedexp.core.errors import ConfigError
+from fedexp.core.nested import dotted
 from fedexp.core.part import Part, Positive
 from fedexp.parts.tracker.courier import Courier, Messenger
-from fedexp.parts.tracker.lines import Line, flat, parameters, text
+from fedexp.parts.tracker.lines import Line, parameters, text
 from fedexp.parts.tracker.memo import Memo
 
 LONGEST_TAG = 5000
@@ -78,6 +79,6 @@ class Sending(Tracker):
             "tracker": {"_target_": target, **asdict(self)},
             "folder": str(folder.absolute()),
             "parameters": parameters(config),
-            "tags": {name: text(value, LONGEST_TAG) for name, value in flat(facts()).items()},
+            "tags": {name: text(value, LONGEST_TAG) for name, value in dotted(facts()).items()},
         }
         return Messenger(self.package, folder, order, self.patience_s)

@@ -11,6 +11,8 @@ from typing import Any
 
 import yaml
 
+from fedexp.core.nested import dotted
+
 FILES = ("summary.json", "metrics.csv", "federation.csv", "*.png", ".hydra/*.yaml")
 
 
@@ -59,7 +61,7 @@ def summary(folder: Path, last: int) -> Line | None:
         content = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return Line(last, {f"summary/{name}": value for name, value in numbers(flat(content)).items()})
+    return Line(last, {f"summary/{name}": value for name, value in numbers(dotted(content)).items()})
 
 
 def files(folder: Path) -> list[Path]:
@@ -80,19 +82,11 @@ def choices(folder: Path) -> dict[str, str]:
 def parameters(config: Mapping[str, Any]) -> dict[str, Any]:
     """The config by dotted keys; not what Hydra, the builder and the tracker itself need."""
     known = {name: node for name, node in config.items() if name not in ("hydra", "tracker")}
-    return {name: value for name, value in flat(known).items() if not name.endswith("_target_")}
-
-
-def flat(node: Any, prefix: str = "") -> dict[str, Any]:
-    """Dotted keys of nested dictionaries."""
-    if not isinstance(node, Mapping):
-        return {prefix: node}
-    children = ((f"{prefix}.{name}" if prefix else str(name), child) for name, child in node.items())
-    return {key: value for name, child in children for key, value in flat(child, name).items()}
+    return {name: value for name, value in dotted(known).items() if not name.endswith("_target_")}
 
 
 def text(value: Any, longest: int) -> str:
-    """A value as the command line wants it, cut where it is longer than the receiver takes."""
+    """A value as JSON, a text as it is; cut where it is longer than the receiver takes."""
     written = value if isinstance(value, str) else json.dumps(value, default=str)
     return written if len(written) <= longest else written[: longest - 3] + "..."
 

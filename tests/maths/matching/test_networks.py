@@ -11,7 +11,7 @@ from torch import nn
 from fedexp.core.values import Layout, Weights
 from fedexp.maths.matching.chain import obstacle
 from fedexp.maths.matching.networks import as_weights, hidden_widths, networks, subnetworks
-from fedexp.parts.model.layers import BatchNorm
+from fedexp.parts.layers import BatchNorm
 
 
 def chain(*widths: int) -> nn.Sequential:

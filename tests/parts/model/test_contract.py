@@ -12,11 +12,11 @@ from fedexp.core.initialise import initialise
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Layout
 from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.layers import BatchNorm, Dropout
 from fedexp.parts.model.complex_cnn import ComplexCNN
 from fedexp.parts.model.contract import Model
 from fedexp.parts.model.har_cnn import HARCNN
 from fedexp.parts.model.keras_cnn import KerasCNN
-from fedexp.parts.model.layers import BatchNorm, Dropout
 from fedexp.parts.model.mlp import MLP
 from fedexp.parts.model.simple_cnn import SimpleCNN
 

@@ -1,0 +1,40 @@
+"""Values as text: as an override of the command line, or for reading."""
+
+import re
+from collections.abc import Callable, Mapping
+from os import PathLike, fspath
+from typing import Any
+
+_PLAIN = re.compile(r"[\w./@:+-]+")
+
+
+def override_text(value: Any) -> str:
+    """A value as the command line takes it; a text with special signs is quoted."""
+    return _text(value, _quoted)
+
+
+def plain_text(value: Any) -> str:
+    """A value as a config file has it, nothing quoted."""
+    return _text(value, str)
+
+
+def short_text(value: Any) -> str:
+    """The same for tables and legends: numbers in at most six digits."""
+    return _text(value, lambda one: f"{one:g}" if isinstance(one, float) else str(one))
+
+
+def _text(value: Any, single: Callable[[Any], str]) -> str:
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{name}:{_text(one, single)}" for name, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(_text(one, single) for one in value) + "]"
+    return single(value)
+
+
+def _quoted(value: Any) -> str:
+    text = fspath(value) if isinstance(value, PathLike) else str(value)
+    if _PLAIN.fullmatch(text):
+        return text
+    return "'" + text.replace("\\'", "\\\\'").replace("'", "\\'") + "'"

@@ -1,0 +1,76 @@
+"""The names that authors of parts import: one index, sorted and exact, and enough for what the contracts speak of."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_type_hints
+
+import fedexp
+from fedexp import parts
+from fedexp.config.location import conf_dir
+from fedexp.core.part import Part
+from fedexp.simulation.context import RoundContext
+
+HERE = Path(fedexp.__file__).parent
+BASES = [found for name in parts.__all__ if isinstance(found := getattr(parts, name), type)]
+CONTRACTS = [found for found in BASES if found.__module__.endswith(".contract") and issubclass(found, Part)]
+
+
+def for_type_checkers() -> dict[str, str]:
+    tree = ast.parse((HERE / "parts" / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    lines = [node for node in ast.walk(block) if isinstance(node, ast.ImportFrom)]
+    return {alias.name: node.module or "" for node in lines for alias in node.names}
+
+
+def test_the_index_is_sorted_and_exact():
+    assert parts.__all__ == sorted(parts.__all__, key=lambda name: (not name.isupper(), name))  # as ruff sorts
+    assert set(parts.__all__) == for_type_checkers().keys()
+    for name, module in for_type_checkers().items():
+        assert getattr(parts, name) is vars(sys.modules[module])[name], name
+
+
+def test_what_is_not_in_the_index_is_not_there():
+    assert not hasattr(parts, "World")
+    assert not hasattr(parts, "np")
+
+
+def test_every_group_with_parts_has_its_contract_in_the_index():
+    groups = {path.parent.name for path in conf_dir().glob("*/*.yaml") if "_target_: fedexp.parts." in path.read_text()}
+    assert groups == {found.__module__.split(".")[2] for found in CONTRACTS}
+
+
+def test_whatever_a_contract_speaks_of_is_in_the_index():
+    for contract in CONTRACTS:
+        for name, method in inspect.getmembers(contract, inspect.isfunction):
+            if name.startswith("_") or method.__module__ != contract.__module__:
+                continue
+            spoken = {leaf for hint in get_type_hints(method).values() for leaf in leaves(hint)}
+            own = {kind.__name__ for kind in spoken if kind.__module__.startswith("fedexp.")}
+            assert own <= set(parts.__all__), f"{contract.__name__}.{name}"
+
+
+def leaves(hint: object) -> set[type]:
+    """The classes of an annotation."""
+    inner = [leaf for argument in getattr(hint, "__args__", ()) for leaf in leaves(argument)]
+    return {*inner, *([hint] if isinstance(hint, type) else [])}
+
+
+def test_a_part_may_ask_what_the_round_answers_and_nothing_else():
+    asked = {name for name in vars(parts.Context) if not name.startswith("_")}
+    answered = {name for name in (*vars(RoundContext), *RoundContext.__annotations__) if not name.startswith("_")}
+    assert asked == answered
+    assert "world" not in asked
+
+
+def test_every_question_says_what_it_asks():
+    for name, member in vars(parts.Context).items():
+        assert name.startswith("_") or inspect.getdoc(member), name
+
+
+def test_the_index_waits_for_nothing():
+    heavy = "import sys, fedexp.parts; print('torch' in sys.modules or 'numpy' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
+    assert told.stdout == "False\n"
