@@ -1,7 +1,7 @@
 """Composing: every way to ask for what is not there, in one exact line, and what a good config becomes."""
 
 import pytest
-from conftest import config
+from composing import config
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode

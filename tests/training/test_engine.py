@@ -1,12 +1,13 @@
 """All engines give one result: the loop equals plain PyTorch, the stack and the workers equal the loop."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from composing import options
 from torch.nn import functional as F
+from worlds import Tiny, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.values import Layout, Plan
@@ -18,8 +19,6 @@ from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Loop, Task
 from fedexp.training.stacked import Stacked
 from fedexp.training.workers import Crew
-
-Tiny = Callable[..., dict[str, Any]]
 
 MODELS = {
     "mlp": "[12]",
@@ -266,3 +265,10 @@ def test_layout_is_shared_by_both_trainers(tiny: Tiny):
     stacked = Stacked(network, world.layout, world.train, world.exp.local, world.exp.privacy, 512)
     rows = np.arange(2)
     torch.testing.assert_close(stacked.run(task, rows), world.trainer.run(task, rows), atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("option", options("engine"))
+def test_every_engine_names_itself_and_the_reason(tiny: Tiny, option: str):
+    world = world_of(tiny(f"engine={option}", "engine.workers=1"))
+    assert world.choice.name in ("loop", "stacked")
+    assert world.choice.reason

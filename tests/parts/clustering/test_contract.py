@@ -13,7 +13,8 @@ from groups import GROUPED
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.core.values import Memory, Plan, State
+from fedexp.core.values import Layout, Memory, Plan, State, Weights
+from fedexp.parts.clustering.contract import mean_of_clusters
 from fedexp.parts.context import Context
 from fedexp.run import checkpoint
 from fedexp.simulation import compatibility, context
@@ -195,3 +196,25 @@ def test_runs_of_before_it_was_there_are_like_none(tiny: Tiny):
     old = tiny()
     del old["clustering"]
     assert spec.build(old) == spec.build(tiny("clustering=none"))
+
+
+LAYOUT = Layout(("w",), ((2,),), 1)
+
+
+MODELS = tuple(Weights(torch.tensor(row), LAYOUT) for row in ([7.0, 7.0], [1.0, 10.0], [4.0, -2.0]))
+
+
+def test_the_mean_of_the_clusters_by_their_examples():
+    assert mean_of_clusters(MODELS, np.array([10, 30])).flat.tolist() == [3.25, 1.0]
+    assert mean_of_clusters(MODELS, np.array([10, 0])).flat.tolist() == [1.0, 10.0]
+
+
+def test_without_examples_the_global_model_stays():
+    assert mean_of_clusters(MODELS, np.array([0, 0])) is MODELS[0]
+    assert mean_of_clusters(MODELS[:1], np.zeros(0)) is MODELS[0]
+
+
+def test_the_mean_of_one_is_its_every_bit():
+    row = torch.randn(2, generator=torch.Generator().manual_seed(0)) / 3
+    alone = (MODELS[0], Weights(row, LAYOUT))
+    assert torch.equal(mean_of_clusters(alone, np.array([17.0])).flat, row)

@@ -4,7 +4,7 @@ from importlib import util
 from pathlib import Path
 
 import pytest
-from conftest import experiment
+from composing import experiment
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.tracker import courier

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import config
+from composing import config
 
 from fedexp.run import run as execution
 from fedexp.run.tables import TIMINGS
