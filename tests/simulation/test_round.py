@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.nn import functional as F
 
 from fedexp.core import part as spec
 from fedexp.core.errors import RunError
 from fedexp.core.values import Uploads, Weights
-from fedexp.parts.aggregator.fedavg import weighted_mean
-from fedexp.parts.selector.random import sample_clients
 from fedexp.run.run import run
 from fedexp.simulation import context
 from fedexp.simulation.division import split_validation
@@ -28,46 +25,6 @@ Tiny = Callable[..., dict[str, Any]]
 
 def world_of(config: dict[str, Any]) -> World:
     return build_world(spec.build(config), None, Crew())
-
-
-def test_weighted_mean_by_hand():
-    delta = torch.tensor([[1.0, 10.0], [4.0, -2.0]])
-    assert weighted_mean(delta, torch.tensor([0.25, 0.75], dtype=torch.float64)).tolist() == [3.25, 1.0]
-
-
-def test_weighted_mean_accumulates_in_double_precision():
-    delta = torch.full((1001, 1), 1e-4)
-    delta[0] = 1e4
-    share = torch.full((1001,), 1 / 1001, dtype=torch.float64)
-    assert weighted_mean(delta, share).item() == pytest.approx((1e4 + 0.1) / 1001, rel=1e-7)
-
-
-@pytest.mark.parametrize(("weighting", "expected"), [("num_samples", [0.25, 0.75, 0]), ("uniform", [0.5, 0.5, 0])])
-def test_shares_of_clients(tiny: Tiny, weighting: str, expected: list[float]):
-    rule = spec.build(tiny(f"aggregator.weighting={weighting}")).aggregator
-    three = np.arange(3)
-    uploads = Uploads(three, three, np.array([10, 30, 0]), np.ones(3), torch.zeros(3, 1), three * 1.0, three * 1.0)
-    assert rule.shares(uploads).tolist() == expected
-    nobody = uploads.where(np.array([False, False, True]))
-    assert rule.shares(nobody).tolist() == [0]
-
-
-def test_fedsgd_is_one_step_on_the_pooled_data(tiny: Tiny):
-    world = world_of(tiny("algorithm=fedsgd", "federation=dirichlet", "federation.alpha=0.5", "local.lr=0.7"))
-    state, _, _ = run_round(world.exp, world, world.beginning())
-    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
-    network.load_state_dict(world.layout.views(world.first.flat.clone()))
-    F.cross_entropy(network(world.train.x), world.train.y).backward()
-    gradient = torch.cat([entry.grad.reshape(-1) for entry in network.parameters() if entry.grad is not None])
-    torch.testing.assert_close(state.models[0].flat, world.first.flat - 0.7 * gradient, atol=1e-6, rtol=1e-5)
-
-
-def test_fedprox_with_mu_zero_is_fedavg_and_a_strong_pull_stays_near(tiny: Tiny):
-    rules = (("algorithm=fedavg",), ("algorithm=fedprox", "local.mu=0"), ("algorithm=fedprox", "local.mu=5"))
-    worlds = [world_of(tiny(*words, "local.epochs=8")) for words in rules]
-    moved = [run_round(world.exp, world, world.beginning())[0].models[0].flat for world in worlds]
-    assert torch.equal(moved[0], moved[1])
-    assert (moved[2] - worlds[0].first.flat).norm() < 0.8 * (moved[0] - worlds[0].first.flat).norm()
 
 
 def test_runs_that_differ_in_one_part_stay_paired(tiny: Tiny):
@@ -146,15 +103,6 @@ def test_validation_data_is_split_off_only_when_asked_for_and_never_trained_on(t
 def test_target_stops_on_validation_accuracy(tiny: Tiny, tmp_path):
     run(tiny("stop=target", "stop.accuracy=0.0", "rounds=9"), tmp_path)
     assert (tmp_path / "metrics.csv").read_text().count("\n") == 2
-
-
-def test_sampling_is_uniform_and_cheap():
-    counts = np.bincount(
-        np.concatenate([sample_clients(10, 3, np.random.default_rng(seed)) for seed in range(3000)]), minlength=10
-    )
-    assert counts.sum() == 9000
-    assert abs(counts - 900).max() < 5 * (3000 * 0.3 * 0.7) ** 0.5
-    assert len(set(sample_clients(10**9, 100, np.random.default_rng(0)))) == 100
 
 
 def test_a_fraction_is_rounded_up(tiny: Tiny):

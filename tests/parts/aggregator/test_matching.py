@@ -188,19 +188,6 @@ def test_a_round_without_uploads_keeps_model_and_memory(tiny: Tiny, words: tuple
     assert all(torch.equal(a, b) for a, b in zip(kept["held"], state.memory["aggregator"]["0"]["held"], strict=True))
 
 
-def test_the_servers_own_row_counts_for_all_classes_alike(tiny: Tiny):
-    world = world_of(tiny(*PFNM))
-    clients = np.array([SERVER, 0, 4])
-    uploads = Uploads(clients, clients * 0, np.array([20, 9, 9]), np.ones(3), torch.zeros(3, 1), *np.ones((2, 3)))
-    classes = len(world.class_names)
-    counts = np.vstack([np.full(classes, 20 / classes), context.at(world, 1).class_counts(clients[1:])])
-    np.testing.assert_allclose(
-        world.exp.aggregator.class_shares(uploads, context.at(world, 1)), counts / counts.sum(axis=0)
-    )
-    alike = replace(world.exp.aggregator, weighting="uniform").class_shares(uploads, context.at(world, 1))
-    np.testing.assert_allclose(alike, 1 / 3)
-
-
 def test_a_whole_run_with_data_upload(tiny: Tiny):
     """HybridFL's server is one more participant; it has units of its own too."""
     world = world_of(

@@ -30,3 +30,12 @@ def test_everybody_is_equally_likely():
         seen[sample_clients(5, 2, np.random.default_rng(seed))] += 1
     assert seen / 4000 == pytest.approx([0.4] * 5, abs=0.03)
     assert sample_clients(3, 9, np.random.default_rng(0)).tolist() == [0, 1, 2]
+
+
+def test_sampling_is_uniform_and_cheap():
+    counts = np.bincount(
+        np.concatenate([sample_clients(10, 3, np.random.default_rng(seed)) for seed in range(3000)]), minlength=10
+    )
+    assert counts.sum() == 9000
+    assert abs(counts - 900).max() < 5 * (3000 * 0.3 * 0.7) ** 0.5
+    assert len(set(sample_clients(10**9, 100, np.random.default_rng(0)))) == 100

@@ -13,7 +13,7 @@ from tracking import FAST, PATIENT, Server, ask, rounds_of, run, said, start_and
 from fedexp.cli import main
 from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker import memo
-from fedexp.parts.tracker.mlflow import place
+from fedexp.parts.tracker.mlflow import beside, place, title
 from fedexp.run.logbook import Logbook
 from fedexp.simulation.round import Row
 
@@ -138,3 +138,15 @@ def test_a_run_that_fails_is_told_as_failed(database: Path):
 def test_a_database_is_made_whole(empty: Path, tmp_path: Path):
     shutil.copy(empty, tmp_path / "there.db")
     assert ask(tmp_path / "there.db", "select count(*) from runs") == [(0,)]
+
+
+def test_where_runs_go_without_a_server():
+    run = Path("/home/me/outputs/2026-11-21/10-00-00")
+    assert place(None, run) == "sqlite:////home/me/outputs/mlflow.db"
+    assert place(None, Path("/home/me/mine")) == "sqlite:////home/me/mlflow.db"
+    assert place("http://host:5000", run) == "http://host:5000"
+    assert place("sqlite:///my.db", run) == f"sqlite:///{Path.cwd()}/my.db"
+    assert beside("sqlite:////home/me/outputs/mlflow.db") == "file:///home/me/outputs/mlartifacts"
+    assert beside("http://host:5000") is None
+    assert title(run) == "2026-11-21/10-00-00"
+    assert title(Path("/home/me/mine")) == "mine"
