@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from fedexp.training.examples import Examples
 
+pytest.register_assert_rewrite("preparation")
 settings.register_profile("busy", deadline=None)  # a first call imports, and the machine may be shared
 settings.load_profile("busy")
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from worlds import Tiny
+from worlds import Tiny, uploads_like
 
 from fedexp.core import part as spec
 from fedexp.core.values import Uploads
-from fedexp.parts.aggregator.fedavg import weighted_mean
+from fedexp.parts.aggregator.fedavg import FedAvg, weighted_mean
 
 
 def test_weighted_mean_by_hand():
@@ -30,3 +30,11 @@ def test_shares_of_clients(tiny: Tiny, weighting: str, expected: list[float]):
     assert rule.shares(uploads).tolist() == expected
     nobody = uploads.where(np.array([False, False, True]))
     assert rule.shares(nobody).tolist() == [0]
+
+
+@pytest.mark.parametrize(("weighting", "expected"), [("num_samples", [4.0, -0.5]), ("uniform", [3.0, 0.0])])
+def test_thirty_examples_count_three_times_ten(tiny: Tiny, weighting: str, expected: list[float]):
+    rule = spec.build(tiny(f"aggregator.weighting={weighting}")).aggregator
+    assert isinstance(rule, FedAvg)
+    delta = torch.tensor([[1.0, 1.0], [5.0, -1.0]])
+    assert rule.reduce(delta, rule.shares(uploads_like(delta, examples=np.array([10, 30])))).tolist() == expected

@@ -1,9 +1,13 @@
-"""The digest by which runs are told to have had the same data."""
+"""What every dataset must keep, found from conf/, and the digest by which runs are told to have had the same data."""
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 import torch
+from composing import experiment, options
 
+from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset.contract import Data, Split
 
 
@@ -31,3 +35,23 @@ def test_a_label_the_normalisation_the_size_and_the_values_each_change_it():
         replace(first, test=Split(x[:-1], first.train.y[:-1])),
     ]
     assert len({first.sha256(), *(other.sha256() for other in others)}) == 7
+
+
+@pytest.mark.parametrize("option", options("dataset"))
+def test_it_says_what_is_missing_or_loads_what_its_facts_say(option: str, tmp_path: Path):
+    """None of the published archives lies in an empty folder."""
+    path = (f"dataset.path={tmp_path / 'mine.npz'}",) if option == "npz" else ()
+    dataset = experiment(f"dataset={option}", *path).dataset
+    assert dataset.name == option
+    try:
+        dataset.require(tmp_path)
+    except ConfigError as error:
+        assert option not in ("digits", "synthetic")
+        assert str(tmp_path) in str(error)  # noqa: PT017 - either outcome is right
+        return
+    assert option in ("digits", "synthetic")
+    facts, loaded = dataset.facts(tmp_path), dataset.load(tmp_path, 0)
+    assert loaded.train.x.shape == (facts.train_size, *facts.shape)
+    assert loaded.test.x.shape[1:] == facts.shape
+    assert len(loaded.class_names) == facts.classes
+    assert set(loaded.train.y.tolist()) == set(range(facts.classes))

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from networks import CIFAR, MNIST, parameters
 from torch import nn
 
 from fedexp.core.errors import ConfigError
@@ -13,7 +14,16 @@ from fedexp.parts.layers import BatchNorm
 from fedexp.parts.model.complex_cnn import ComplexCNN
 from fedexp.parts.model.keras_cnn import KerasCNN
 
-MNIST, CIFAR, HAR, TABLE = (1, 28, 28), (3, 32, 32), (6, 128), (561,)
+
+def test_as_many_parameters_as_the_thesis_says():
+    assert parameters(ComplexCNN(), CIFAR, 10) == 1_342_122
+
+
+def test_group_norm_has_the_same_weights():
+    # convolutions, a weight and a bias a normalised channel, 128 x 4 x 4 values into 512 units, 10 classes
+    convolutions = 896 + 9_248 + 18_496 + 36_928 + 73_856 + 147_584
+    count = convolutions + 2 * 448 + (2048 * 512 + 512) + 5_130
+    assert parameters(ComplexCNN(norm="group"), CIFAR, 10) == count
 
 
 def test_only_batch_norm_adds_buffers():

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from networks import MNIST, parameters
 
 from fedexp.core.initialise import initialise
 from fedexp.core.random_streams import stream
@@ -11,7 +12,14 @@ from fedexp.core.values import Layout
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.mlp import MLP
 
-MNIST, CIFAR, HAR, TABLE = (1, 28, 28), (3, 32, 32), (6, 128), (561,)
+
+@pytest.mark.parametrize(("hidden", "count"), [((128,), 784 * 128 + 128 + 129 * 10), ((), 784 * 10 + 10)])
+def test_a_weight_an_input_and_a_bias_a_unit(hidden: tuple[int, ...], count: int):
+    assert parameters(MLP(hidden=hidden), MNIST, 10) == count == {1: 101_770, 0: 7_850}[len(hidden)]
+
+
+def test_128_units_unless_asked_otherwise():
+    assert MLP() == MLP(hidden=(128,))
 
 
 def test_first_weights_follow_pytorchs_law_and_the_stream():

@@ -2,11 +2,15 @@
 
 import pytest
 import torch
+from networks import CIFAR, parameters
 
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.simple_cnn import SimpleCNN
 
-MNIST, CIFAR, HAR, TABLE = (1, 28, 28), (3, 32, 32), (6, 128), (561,)
+
+def test_as_many_parameters_as_the_thesis_says():
+    """Two convolutions of 8 channels of 4 x 4 entries and a bias, and 8 x 7 x 7 values into 10 classes."""
+    assert parameters(SimpleCNN(), CIFAR, 10) == (3 * 16 * 8 + 8) + (8 * 16 * 8 + 8) + (392 * 10 + 10) == 5_354
 
 
 @pytest.mark.parametrize("side", [7, 8, 9, 28, 33])
