@@ -36,7 +36,7 @@ def config(*overrides: str) -> dict[str, Any]:
         composed = chosen(*overrides)
     plain = OmegaConf.to_container(composed, resolve=True)
     assert isinstance(plain, dict)
-    return plain  # type: ignore[return-value]
+    return {str(name): value for name, value in plain.items()}
 
 
 @cache

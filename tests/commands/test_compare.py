@@ -91,7 +91,7 @@ def test_the_table_in_full_precision(two, capsys):
     assert cli.main([*two, "--out=t.csv"]) == 0
     table = pd.read_csv("t.csv")
     assert table["quantity"].tolist() == ["test_accuracy", "accuracy_auc", "loss_auc", "roa@0.8"]
-    assert table["difference"][0] == pytest.approx(0.22 / 6)
+    assert table["difference"].tolist()[0] == pytest.approx(0.22 / 6)
     capsys.readouterr()
 
 

@@ -170,7 +170,7 @@ def test_read_config_gives_what_ran(tmp_path):
     (tmp_path / ".hydra").mkdir()
     from omegaconf import OmegaConf
 
-    bare = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+    bare = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     OmegaConf.save(bare, tmp_path / ".hydra" / "config.yaml")
     assert read_config(tmp_path) == plain(config)
     (tmp_path / ".hydra" / "config.yaml").write_text("[")

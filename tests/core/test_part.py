@@ -52,7 +52,7 @@ def test_a_wrong_value_is_told_in_one_line(field: str, value: Any, wanted: str):
 
 
 def test_values_are_converted_to_what_the_field_says():
-    part = Outer(count=2, share=1, widths=[3, 4], place="x", size="full")  # type: ignore[arg-type]
+    part = Outer(count=2, share=1, widths=[3, 4], place="x", size="full")  # pyright: ignore[reportArgumentType]
     assert (part.share, type(part.share), part.widths, part.place) == (1.0, float, (3, 4), Path("x"))
 
 

@@ -1,5 +1,7 @@
 """Tried rounds made into whole runs, with numbers for a pencil."""
 
+from typing import Any
+
 import pytest
 
 from fedexp.plan.forecast import Course, disk_mb, growth_mb, memory_mb, saves, seconds
@@ -10,9 +12,9 @@ def tried(work: float, seconds: float | None, training: float, evaluation: float
     return Tried(work, {"train_s": training}, seconds, evaluation)
 
 
-def course(rounds: int, work: tuple[float, ...] | None = None, **more: float) -> Course:
-    known = {"clients": 0, "every": 1, "checkpoint_s": 1e9, "keep_states": 0, **more}
-    return Course(rounds, work, **known)  # type: ignore[arg-type]
+def course(rounds: int, work: tuple[float, ...] | None = None, **more: Any) -> Course:
+    known: dict[str, Any] = {"clients": 0, "every": 1, "checkpoint_s": 1e9, "keep_states": 0, **more}
+    return Course(rounds, work, **known)
 
 
 FOUND = Findings(tried=[tried(100, None, 9.0), tried(100, 3.0, 2.0)], first_s=10.0, staff_s=0.25, closing_s=1.5)

@@ -42,7 +42,7 @@ def test_every_method_has_the_same_budget(whole: Path):
 
 def test_a_score_is_the_mean_of_the_seeds_last_validation_accuracies(whole: Path):
     trials = pd.read_csv(whole / "search.csv")
-    for _, trial in trials[trials["state"] == "complete"].iterrows():
+    for trial in trials.query("state == 'complete'").to_dict("records"):
         last = [
             pd.read_csv(whole / trial["method"] / str(trial["trial"]) / seed / "metrics.csv")["validation_accuracy"]
             for seed in ("seed=0", "seed=1")
@@ -54,7 +54,7 @@ def test_no_look_is_taken_at_test_data(whole: Path):
     tables = list(whole.glob("*/*/*/metrics.csv"))
     assert len(tables) > 2 * TRIALS
     for table in tables:
-        assert pd.read_csv(table)[["test_loss", "test_accuracy"]].isna().all(axis=None)
+        assert pd.read_csv(table)[["test_loss", "test_accuracy"]].isna().to_numpy().all()
 
 
 def test_the_end_names_the_commands_for_new_seeds(whole: Path, capsys: pytest.CaptureFixture[str]):

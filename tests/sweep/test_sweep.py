@@ -33,7 +33,7 @@ def test_any_keys_are_ranked_by_validation_loss(capsys: pytest.CaptureFixture[st
     assert table["rank"].tolist() == [1, 2]
     assert table["seeds"].tolist() == [2, 2]
     areas = [pd.read_csv(f"many/{point}/metrics.csv")["validation_loss"].mean() for point in (0, 1)]  # trapezoids
-    assert table["validation_loss AUC mean"][0] == pytest.approx(sum(areas) / 2)
+    assert table["validation_loss AUC mean"].tolist()[0] == pytest.approx(sum(areas) / 2)
     assert Path("many/sweep.png").read_bytes().startswith(b"\x89PNG")
     said = capsys.readouterr().out
     assert said.rstrip().endswith(f"sweep  {Path('many/sweep.csv')}")

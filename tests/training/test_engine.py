@@ -80,7 +80,8 @@ def prepared(config: dict[str, Any]) -> tuple[World, Task]:
         for client, shard in enumerate(plan.shards)
     )
     received = world.first.flat.expand(len(plan.owner), -1)
-    return world, Task(*exp.local.begin(received, plan.owner, {}, context.at(world, 1)), plan, batches, 0, 1)
+    start, anchor = exp.local.begin(received, plan.owner, {}, context.at(world, 1))
+    return world, Task(start, anchor, plan, batches, 0, 1)
 
 
 @pytest.mark.usefixtures("_double")

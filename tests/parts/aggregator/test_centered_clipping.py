@@ -35,7 +35,7 @@ def played(rule: CenteredClipping, *rounds: list[float]) -> tuple[list[float], d
     path = []
     for sent in rounds:
         before = weights.flat
-        weights, memory = rule.combine(weights, uploads_of(torch.tensor(sent).float().view(-1, 1)), memory, None)  # type: ignore
+        weights, memory = rule.combine(weights, uploads_of(torch.tensor(sent).float().view(-1, 1)), memory, None)  # pyright: ignore[reportArgumentType]
         path.append((weights.flat - before).item())
     return path, memory
 

@@ -102,7 +102,8 @@ def test_coordinates_with_ties_and_counts_are_fixed_points(rho: float):
 def test_a_count_is_so_many_rows():
     rows = rows_of(4, 4, 50)
     count = torch.tensor([1.0, 1.0, 0.0, 3.0], dtype=torch.float64)
-    for penalty, rho in (("l2_squared", 0.5), ("l2", 0.5), ("l1", 0.5), ("l1", 0.0)):
+    cases: list[tuple[Penalty, float]] = [("l2_squared", 0.5), ("l2", 0.5), ("l1", 0.5), ("l1", 0.0)]
+    for penalty, rho in cases:
         x, _ = robust_centre(rows, count, penalty, rho, LIMITS)
         y, _ = robust_centre(rows[[0, 1, 3, 3, 3]], even(5), penalty, rho, LIMITS)
         torch.testing.assert_close(x, y)
@@ -138,7 +139,7 @@ def test_what_counts_is_how_many_have_a_model_not_how_many_models_there_are():
 @pytest.mark.parametrize("rows", [[3e38], [-3e38, 1e30, 3e38], [1e30, 1e30]])
 def test_a_threshold_that_is_lost_beside_the_models(rows: list[float]):
     x, _ = robust_centre(torch.tensor(rows)[:, None], even(len(rows)), "l1", 1.0, LIMITS)
-    assert x.item() == pytest.approx(float(np.median(np.float32(rows))))
+    assert x.item() == pytest.approx(float(np.median(np.array(rows, dtype=np.float32))))
 
 
 def test_it_stops_by_the_models_own_scale():

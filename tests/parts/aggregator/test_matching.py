@@ -55,7 +55,9 @@ def same(one: list[tuple[Row, State, Uploads]], other: list[tuple[Row, State, Up
 def test_three_rounds_in_which_widths_grow(tiny: Tiny, words: tuple[str, ...]):
     world = world_of(tiny(*words, "rounds=3"))
     lived, last = live(world, world.beginning(), 3)
-    hidden = len(world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))[1::2]) - 1
+    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
+    assert isinstance(network, torch.nn.Sequential)
+    hidden = len(network[1::2]) - 1
     for row, state, sent in lived:
         widths = [row[f"aggregator.width_{number}"] for number in range(1, hidden + 1)]
         assert widths == [shape[0] for shape in state.models[0].layout.shapes[1:-2:2]]

@@ -20,14 +20,14 @@ WORDS = ("aggregator=pfnm", "aggregator.s=0.1", "aggregator.gamma=5", "model.hid
 
 def test_the_servers_own_row_counts_for_all_classes_alike(tiny: Tiny):
     world = world_of(tiny(*WORDS))
+    rule = world.exp.aggregator
+    assert isinstance(rule, PFNM)
     clients = np.array([SERVER, 0, 4])
     uploads = Uploads(clients, clients * 0, np.array([20, 9, 9]), np.ones(3), torch.zeros(3, 1), *np.ones((2, 3)))
     classes = len(world.class_names)
     counts = np.vstack([np.full(classes, 20 / classes), context.at(world, 1).class_counts(clients[1:])])
-    np.testing.assert_allclose(
-        world.exp.aggregator.class_shares(uploads, context.at(world, 1)), counts / counts.sum(axis=0)
-    )
-    alike = replace(world.exp.aggregator, weighting="uniform").class_shares(uploads, context.at(world, 1))
+    np.testing.assert_allclose(rule.class_shares(uploads, context.at(world, 1)), counts / counts.sum(axis=0))
+    alike = replace(rule, weighting="uniform").class_shares(uploads, context.at(world, 1))
     np.testing.assert_allclose(alike, 1 / 3)
 
 

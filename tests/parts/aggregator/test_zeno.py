@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from fedexp.core import part as spec
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Layout, Uploads, Weights
 from fedexp.parts.aggregator.zeno import Zeno, highest_scores
+from fedexp.parts.context import Context
 from fedexp.simulation import context
 from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
@@ -47,7 +48,7 @@ def uploads_of(delta: torch.Tensor) -> Uploads:
 
 def moved(rule: Zeno, sent: list[float], server: Server) -> tuple[float, dict]:
     weights = Weights(torch.tensor([10.0]), Layout(("w",), ((1,),), 1))
-    after, memory = rule.combine(weights, uploads_of(torch.tensor(sent).view(-1, 1)), {}, server)  # type: ignore
+    after, memory = rule.combine(weights, uploads_of(torch.tensor(sent).view(-1, 1)), {}, cast(Context, server))
     return after.flat.item() - 10, memory["columns"]
 
 

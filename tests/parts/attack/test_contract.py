@@ -30,7 +30,7 @@ class TestAttack:
         self, tiny: Tiny, option: str, owner: list[int], malicious: int
     ):
         world, sent, got = self.attacked(tiny, option, owner, malicious)
-        honest = ~np.isin(owner, world.malicious)
+        honest = torch.from_numpy(~np.isin(owner, world.malicious))
         assert torch.equal(got.delta[honest], sent.delta[honest])
         assert got.delta.isfinite().all()
         assert got.delta.dtype == sent.delta.dtype

@@ -16,8 +16,8 @@ def test_copies_one_honest_client(scene: Scene):
 
 
 def test_the_direction_settles_where_honest_clients_differ_most(scene: Scene):
-    memory = {}
-    for _ in range(40):
+    forged, memory = Mimic().forge(scene)
+    for _ in range(39):
         forged, memory = Mimic().forge(replace(scene, memory=memory))
     covariance = torch.cov(scene.honest.T)
     top = torch.linalg.eigh(covariance).eigenvectors[:, -1]

@@ -1,3 +1,5 @@
+from typing import Literal
+
 import pytest
 import torch
 
@@ -6,7 +8,7 @@ from fedexp.parts.attack.min_max import MinMax, largest_step
 
 
 @pytest.mark.parametrize("direction", ["std", "sign", "unit"])
-def test_exactly_as_far_away_as_two_honest_ones(scene: Scene, direction: str):
+def test_exactly_as_far_away_as_two_honest_ones(scene: Scene, direction: Literal["std", "sign", "unit"]):
     forged, _ = MinMax(direction=direction).forge(scene)
     farthest = (forged[0] - scene.honest).norm(dim=1).max().item()
     assert farthest == pytest.approx(37**0.5, rel=1e-6)  # between (2, 3) and (3, -3)

@@ -154,7 +154,8 @@ def test_the_global_model_is_the_clusters_or_stays_the_server_s(live: Any):
     world, states, _ = live(*SIMILAR, "rounds=1")
     memory, sizes = states[0].memory["clustering"], world.sizes
     examples = [sizes[memory["owner"].numpy()[memory["cluster"].numpy() == one]].sum() for one in (1, 2, 3)]
-    mean = sum(n * w.flat.double() for n, w in zip(examples, states[0].models[1:], strict=True)) / sum(examples)
+    rows = torch.stack([n * w.flat.double() for n, w in zip(examples, states[0].models[1:], strict=True)])
+    mean = rows.sum(dim=0) / sum(examples)
     torch.testing.assert_close(states[0].models[0].flat, mean.float())
     world, states, _ = live(*SIMILAR, "clustering.global_model=server", "rounds=2")
     assert torch.equal(states[-1].models[0].flat, world.first.flat)

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 import torch
+from people import people
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import hapt
@@ -70,7 +71,7 @@ def test_windows_wherever_the_recordings_lie(tmp_path, recordings, lay):
     assert data.train.x[1, 1].tolist() == pytest.approx(acceleration[64:192, 1].tolist(), abs=1e-6)
     assert data.test.x[0, 5].tolist() == pytest.approx(rotation[20:148, 2].tolist(), abs=1e-6)
     assert (data.train.y.tolist(), data.test.y.tolist()) == ([4, 4], [11])
-    assert (data.train.subject.tolist(), data.test.subject.tolist()) == ([1, 1], [2])
+    assert (people(data.train).tolist(), people(data.test).tolist()) == ([1, 1], [2])
     assert data.mean == pytest.approx(data.train.x.mean(dim=(0, 2)).tolist(), abs=1e-6)
     assert data.std == pytest.approx(data.train.x.std(dim=(0, 2), correction=0).tolist(), abs=1e-6)
     assert len(Har().verify(tmp_path)) == 1
@@ -175,7 +176,7 @@ def test_features(tmp_path, tables, lay):
     data = dataset.load(tmp_path, 0)
     assert data.train.x.shape == (3, *dataset.facts(tmp_path).shape)
     assert data.train.y.tolist() == [0, 11, 4]
-    assert data.test.subject.tolist() == [2, 24]
+    assert people(data.test).tolist() == [2, 24]
     first = list(map(float, tables["Test/X_test.txt"].split()[:561]))
     assert data.test.x[0].tolist() == pytest.approx(first, abs=1e-6)
     assert (data.mean, data.std) == ((0.0,), (1.0,))
@@ -211,12 +212,12 @@ def test_real_recordings(real):
     train, test = data.train.y.bincount(), data.test.y.bincount()
     assert train.tolist() == [1226, 1073, 987, 1293, 1423, 1413, 47, 23, 75, 60, 90, 57]
     assert test.tolist() == [496, 471, 420, 508, 556, 545, 23, 10, 32, 25, 49, 27]
-    assert facts.subjects == len(data.train.subject.unique())
+    assert facts.subjects == len(people(data.train).unique())
     for split, name in ((data.train, "Train"), (data.test, "Test")):
         folder = root / "HAPT" / name
         if folder.is_dir():  # the published tables list the same windows in the same order
             assert split.y.tolist() == [
                 int(word) - 1 for word in (folder / f"y_{name.lower()}.txt").read_text().split()
             ]
-            people = (folder / f"subject_id_{name.lower()}.txt").read_text().split()
-            assert split.subject.tolist() == list(map(int, people))
+            listed = (folder / f"subject_id_{name.lower()}.txt").read_text().split()
+            assert people(split).tolist() == list(map(int, listed))

@@ -1,3 +1,6 @@
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +11,7 @@ from fedexp.parts.dataset.npz import Npz, moments
 RNG = np.random.default_rng(0)
 
 
-def arrays(shape=(4,), dtype=np.float64, **changes):
+def arrays(shape: tuple[int, ...] = (4,), dtype: type[np.generic] = np.float64, **changes: Any) -> dict[str, Any]:
     y = np.arange(6) % 3
     found = {
         "x_train": (RNG.random((6, *shape)) * 255).astype(dtype),
@@ -92,7 +95,7 @@ def test_relative_path_below_the_data_root(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "root").mkdir()
     np.savez_compressed(tmp_path / "root" / "own.npz", **arrays())
-    assert Npz(path="own.npz").facts(tmp_path / "root").train_size == 6
+    assert Npz(path=Path("own.npz")).facts(tmp_path / "root").train_size == 6
 
 
 def test_facts_do_not_read_the_examples(saved, tmp_path):
@@ -149,9 +152,9 @@ def test_object_arrays_are_never_unpickled(saved, tmp_path):
 
 def test_files_that_are_no_npz(tmp_path):
     with pytest.raises(ConfigError, match=r"there is no own\.npz"):
-        Npz(path="own.npz").require(tmp_path)
+        Npz(path=Path("own.npz")).require(tmp_path)
     (tmp_path / "own.npz").write_bytes(b"text")
     with pytest.raises(ConfigError, match=r"cannot be read as a \.npz file"):
-        Npz(path="own.npz").require(tmp_path)
+        Npz(path=Path("own.npz")).require(tmp_path)
     with pytest.raises(ConfigError, match="no source"):
-        Npz(path="own.npz").download(tmp_path)
+        Npz(path=Path("own.npz")).download(tmp_path)

@@ -6,6 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 import torch
+from people import people
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.random_streams import stream
@@ -20,7 +21,7 @@ def made(seed=0, **options):
 
 
 def test_facts_hold():
-    dataset = Synthetic(shape=[3, 4, 5], classes=7, train_size=100, test_size=50, subjects=9)
+    dataset = Synthetic(shape=(3, 4, 5), classes=7, train_size=100, test_size=50, subjects=9)
     facts, data = dataset.facts(HERE), dataset.load(HERE, 0)
     assert data.train.x.shape == (100, 3, 4, 5)
     assert data.train.x.dtype == torch.float32
@@ -28,7 +29,7 @@ def test_facts_hold():
     assert facts.shape == (3, 4, 5)
     assert facts.train_size == len(data.train.y)
     assert facts.classes == len(data.class_names) == len(data.train.y.unique())
-    assert facts.subjects == len(data.train.subject.unique())
+    assert facts.subjects == len(people(data.train).unique())
     assert data.test.x.shape == (50, 3, 4, 5)
 
 
@@ -83,7 +84,7 @@ def test_a_million_examples_need_little_beside_themselves():
     data = made(train_size=1_000_000, subjects=1_000_000)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(data.train.subject.unique()) == 1_000_000
+    assert len(people(data.train).unique()) == 1_000_000
     assert peak < 120e6  # 32 MB examples, 8 MB each for labels and subjects, and copies of the latter
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -49,18 +49,21 @@ def test_images_and_windows_are_scaled_as_they_are_stored():
 
 def test_six_linear_layers_and_relu_between_them():
     both = Autoencoder(code=2, hidden=(5, 3), output="tanh").network(9)
-    kinds = [type(layer) for part in both for layer in part]
+    layers = [layer for part in both for layer in part.children()]
+    kinds = [type(layer) for layer in layers]
     linear, relu = nn.Linear, nn.ReLU
     assert kinds == [linear, relu, linear, relu, linear, linear, relu, linear, relu, linear, nn.Tanh]
-    widths = [layer.out_features for part in both for layer in part if isinstance(layer, nn.Linear)]
+    widths = [layer.out_features for layer in layers if isinstance(layer, nn.Linear)]
     assert widths == [5, 3, 2, 3, 5, 9]
 
 
 def test_what_is_encoded_is_scaled_noised_and_mapped():
     encoder = coder([2, 1])
+    first = encoder[0]
+    assert isinstance(first, nn.Linear)
     with torch.no_grad():
-        encoder[0].weight.copy_(torch.tensor([[1.0, 10.0]]))
-        encoder[0].bias.fill_(0.5)
+        first.weight.copy_(torch.tensor([[1.0, 10.0]]))
+        first.bias.fill_(0.5)
     code = Code(scaling=Scaling(torch.zeros(2), torch.ones(2), False), encoder=encoder, noise=0.5)
     x = torch.tensor([[0.25, 1.0], [0.0, 0.5]])
     seen = code.split(Split(x, torch.tensor([1, 0])), RNG("train"))
@@ -77,7 +80,7 @@ def test_noise_has_its_deviation():
 
 
 @pytest.mark.parametrize("output", ["sigmoid", "tanh"])
-def test_what_lies_on_a_line_is_learnt(output: str):
+def test_what_lies_on_a_line_is_learnt(output: Literal["sigmoid", "tanh"]):
     """Forty numbers that one hidden number explains: far better than the mean, and noise is taken out."""
     along = torch.from_numpy(RNG("line").random((600, 1), dtype=np.float32))
     x = along * torch.linspace(1, 3, 40) + 5

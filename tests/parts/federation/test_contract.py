@@ -17,8 +17,9 @@ OPTIONS = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 def option(name, clients):
     config = OmegaConf.create({"scenario": {"clients": clients}, "federation": OmegaConf.load(FOLDER / f"{name}.yaml")})
-    node = OmegaConf.to_container(config, resolve=True)["federation"]
-    return build(node, "federation")
+    plain = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(plain, dict)
+    return build(plain["federation"], "federation")
 
 
 def split(name, clients, labels, classes, seed=0):

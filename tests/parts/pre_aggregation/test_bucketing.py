@@ -1,6 +1,7 @@
 """Bucketing: every row in one bucket, and what a bucket counts."""
 
 from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from matrices import normal
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Uploads
 from fedexp.parts.aggregator.fedavg import FedAvg
+from fedexp.parts.context import Context
 from fedexp.parts.pre_aggregation.bucketing import Bucketing, buckets, merged
 
 
@@ -21,8 +23,8 @@ def uploads_of(delta: torch.Tensor, examples: list[int], importance: list[float]
     return Uploads(owner, owner * 0, np.array(examples), weight, delta, np.arange(len(delta)) * 1.0, owner * 1.0)
 
 
-def context(number: int) -> SimpleNamespace:
-    return SimpleNamespace(round=number, rng=lambda *name: stream(0, number, *name))
+def context(number: int) -> Context:
+    return cast(Context, SimpleNamespace(round=number, rng=lambda *name: stream(0, number, *name)))
 
 
 def test_by_hand():
@@ -58,7 +60,7 @@ def test_buckets_are_drawn_anew_each_round_and_the_same_twice():
 @pytest.mark.parametrize("size", [1, 2, 3, 50])
 def test_weighted_buckets_have_the_weighted_mean_of_the_clients(size: int):
     uploads = uploads_of(normal(0, 7, 5), [3, 1, 4, 1, 5, 9, 2], [1, 2, 1, 1, 0.5, 1, 1])
-    mixed, memory = Bucketing(size=size, weighting="num_samples").mix(uploads, {}, context(1))  # type: ignore
+    mixed, memory = Bucketing(size=size, weighting="num_samples").mix(uploads, {}, context(1))
     rule = FedAvg()
     assert memory["columns"]["buckets"] == len(mixed.owner) == -(-7 // size)
     torch.testing.assert_close(
@@ -68,6 +70,6 @@ def test_weighted_buckets_have_the_weighted_mean_of_the_clients(size: int):
 
 def test_nobody():
     nobody = uploads_of(torch.zeros(0, 5), [])
-    mixed, memory = Bucketing().mix(nobody, {}, context(1))  # type: ignore
+    mixed, memory = Bucketing().mix(nobody, {}, context(1))
     assert len(mixed.owner) == 0
     assert memory == {"columns": {"buckets": 0}}

@@ -72,6 +72,6 @@ class TestLocal:
 
     def test_sigma_is_worked_out(self):
         part = ClientLocal(clip=1.0, epsilon=4.0, delta=1e-3, rounds=5)
-        settled = part.settle(np.array([20]), None, 0.1)  # type: ignore[arg-type]
+        settled = part.settle(np.array([20]), None, 0.1)  # pyright: ignore[reportArgumentType]
         _, pld = epsilons(np.ones(1), settled.noise / 2, np.array([5]), 1e-3)
         assert 3.95 < pld[0] <= 4

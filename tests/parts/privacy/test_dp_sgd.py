@@ -76,6 +76,7 @@ def test_one_round_without_noise_equals_gradients_clipped_one_by_one(tiny: Tiny,
 def by_hand(world: World, client: int, clip: float) -> torch.Tensor:
     """One client's round, one example at a time, with PyTorch alone."""
     rule, shard = world.exp.local, world.partition.shard(client)
+    assert isinstance(rule.batch_size, int)
     batches = draw_batches(rule, len(shard), context.at(world, 1).rng("batches", client), "poisson")
     network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
     network.load_state_dict(world.layout.views(world.first.flat.clone()))
@@ -134,8 +135,8 @@ def test_noise_reaches_the_uploads_with_the_variance_that_was_promised(tiny: Tin
 
 def first_uploads(config: dict[str, Any], number: int = 1) -> torch.Tensor:
     world = build_world(spec.build(config), None, Crew())
-    state = world.beginning()
-    for _ in range(number):
+    state, _, sent = run_round(world.exp, world, world.beginning())
+    for _ in range(number - 1):
         state, _, sent = run_round(world.exp, world, state)
     return sent.delta
 

@@ -79,25 +79,25 @@ def test_ties_leave_out_the_lower_ids_first():
 
 def test_mean_favours_small_clients_and_sum_large_ones():
     stage = Stage(np.array([4, 100]), loss=np.array([1.0, 1.0]))
-    for loss, expected in (("mean", [0.5, 0.1]), ("sum", [2.0, 10.0])):
-        _, memory = AFL(count=1, loss=loss).choose({}, stage)
+    for rule, expected in ((AFL(count=1, loss="mean"), [0.5, 0.1]), (AFL(count=1, loss="sum"), [2.0, 10.0])):
+        _, memory = rule.choose({}, stage.ctx)
         assert memory["valuation"].tolist() == pytest.approx(expected)
 
 
 def test_last_epoch_takes_what_the_clients_report(equal_sizes: Stage):
     stage = replace(equal_sizes, loss=LOSS)
     selector = AFL(count=6, valuation_at="last_epoch")
-    plan, memory = selector.choose({}, stage)
+    plan, memory = selector.choose({}, stage.ctx)
     uploads = replace(stage.uploads(plan), loss_after=LOSS * 2)
-    assert selector.observe(uploads, memory, stage)["valuation"].numpy() * np.sqrt(10) == pytest.approx(LOSS * 2)
+    assert selector.observe(uploads, memory, stage.ctx)["valuation"].numpy() * np.sqrt(10) == pytest.approx(LOSS * 2)
 
 
 def test_a_loss_that_is_not_finite_tells_nothing(equal_sizes: Stage):
     broken = np.array([1.0, np.nan, np.inf, 4.0, 5.0, 6.0])
     stage = replace(equal_sizes, loss=broken)
     selector = AFL(count=6, alpha1=0.0)
-    plan, memory = selector.choose({}, stage)
+    plan, memory = selector.choose({}, stage.ctx)
     assert np.isnan(memory["valuation"].numpy()[[1, 2]]).all()
-    memory = selector.observe(stage.uploads(plan), memory, replace(stage, loss=LOSS * np.nan))
+    memory = selector.observe(stage.uploads(plan), memory, replace(stage, loss=LOSS * np.nan).ctx)
     assert memory["valuation"].numpy()[3] * np.sqrt(10) == pytest.approx(4)
     assert draw(memory["valuation"].numpy(), 4, (1 / 3, 1.0, 0.0), np.random.default_rng(0)).tolist() == [0, 3, 4, 5]

@@ -31,7 +31,10 @@ def slowly(resources: Resources, round_s: float, counts=None, dispersion: Disper
         for k in left:
             waiting = max(0.0, resources.update_s[k] - elapsed(chosen))
             increment = distribution([*chosen, k]) - distribution(chosen) + resources.upload_s[k] + waiting
-            uneven = 1.0 if counts is None else float(dispersion(counts[[*chosen, k]].sum(axis=0)[None])[0])
+            uneven = 1.0
+            if counts is not None:
+                assert dispersion is not None
+                uneven = float(dispersion(counts[[*chosen, k]].sum(axis=0)[None])[0])
             scores.append((increment * uneven, increment, k))
         best = min(scores)[2]
         left.remove(best)

@@ -7,6 +7,7 @@ from stages import Stage, play
 from fedexp.core import part as spec
 from fedexp.core.client_resources import Resources
 from fedexp.core.errors import ConfigError
+from fedexp.core.values import Memory
 from fedexp.parts.selector.dyn_hybridfl import DynHybridFL, slowness
 from fedexp.simulation import context
 from fedexp.simulation.world import build_world
@@ -50,13 +51,15 @@ def test_telescopes_to_the_first_rounds_draw_in_a_run(tiny):
     world = build_world(
         spec.build(tiny("selector=dyn_hybridfl", "fleet=simulated", "selector.round_s=9")), None, Crew()
     )
-    memory, previous = {}, None
+    memory: Memory = {}
+    previous: tuple[float, float] | None = None
     for number in range(1, 9):
         ctx = context.at(world, number)
         plan, memory = world.exp.selector.choose(memory, ctx)
         candidates = memory["columns"]["candidates"]
         assert candidates == 3
         phi = phi_of(ctx, world)
+        assert plan.deadline_s is not None
         if previous is not None:
             assert plan.deadline_s == pytest.approx(previous[0] * phi / previous[1])  # the published recursion
         assert plan.deadline_s == pytest.approx(9 * phi / memory["phi"])

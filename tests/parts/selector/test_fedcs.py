@@ -33,4 +33,4 @@ def test_only_the_asked_ones_can_take_part():
 
 def test_the_plan_carries_the_deadline():
     stage = Stage(np.full(4, 10), machines=machines([1.0] * 4, [1.0] * 4))
-    assert FedCS(candidates=4, round_s=77.0).choose({}, stage)[0].deadline_s == 77.0
+    assert FedCS(candidates=4, round_s=77.0).choose({}, stage.ctx)[0].deadline_s == 77.0

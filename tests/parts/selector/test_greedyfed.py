@@ -1,6 +1,7 @@
 """GreedyFed by hand: everybody once, then the largest mean Shapley values; UCB and S-FedAvg on the same game."""
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from fedexp.parts.selector.contributions import coalition_mix, round_values, run
 from fedexp.parts.selector.greedyfed import GreedyFed, opening_rounds
 
 WORTH = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
+Method = Literal["exact", "gtg", "permutations"]
 
 
 def additive(coalition: frozenset[int]) -> float:
@@ -75,10 +77,10 @@ def test_whoever_lost_its_first_upload_comes_again(game: Stage):
     selector, memory = GreedyFed(count=3, shapley=Shapley()), {}
     for number in (1, 2):
         ctx = game.at(number)
-        plan, memory = selector.choose(memory, ctx)
+        plan, memory = selector.choose(memory, ctx.ctx)
         uploads = ctx.uploads(plan)
-        memory = selector.observe(uploads.where(uploads.owner != 5), memory, ctx)
-    plan, _ = selector.choose(memory, game.at(3))
+        memory = selector.observe(uploads.where(uploads.owner != 5), memory, ctx.ctx)
+    plan, _ = selector.choose(memory, game.at(3).ctx)
     assert plan.owner.tolist() == [0, 2, 5]  # 5 is worth nothing, but nobody knows
 
 
@@ -99,9 +101,9 @@ def test_running_mean_by_hand():
 class TestRoundValues:
     @pytest.mark.parametrize("owner", [[1, 3, 5], [5, 1], [4], [0, 1, 2, 3, 4, 5]])
     @pytest.mark.parametrize("method", ["exact", "gtg", "permutations"])
-    def test_credit_goes_to_the_right_client_whatever_the_numbers(self, game: Stage, owner: list[int], method: str):
+    def test_credit_goes_to_the_right_client_whatever_the_numbers(self, game: Stage, owner: list[int], method: Method):
         uploads = game.uploads(game.plan(np.array(owner)))
-        values, columns = round_values(Shapley(method=method, truncation=0), uploads, game)
+        values, columns = round_values(Shapley(method=method, truncation=0), uploads, game.ctx)
         assert values == pytest.approx(WORTH[owner])
         assert columns["method"] == method
 
@@ -115,7 +117,7 @@ class TestRoundValues:
         uploads = game.uploads(game.plan(np.array([0, 2, 4])))
         delta = uploads.delta.clone()
         delta[1, 3] = torch.nan
-        values, columns = round_values(Shapley(), replace(uploads, delta=delta), game)
+        values, columns = round_values(Shapley(), replace(uploads, delta=delta), game.ctx)
         assert values == pytest.approx([5.0, 0.0, 3.0])
         assert columns["coalitions"] == 4
 

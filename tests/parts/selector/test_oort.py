@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,17 +29,18 @@ def test_exploits_those_near_the_last_place_in_proportion_to_utility():
 
 
 def test_three_rounds_by_hand():
-    stage = Stage(np.array([4, 9, 16, 25]), loss=np.array([1.0, 2.0, 3.0, 4.0]))
+    losses = np.array([1.0, 2.0, 3.0, 4.0])
+    stage = Stage(np.array([4, 9, 16, 25]), loss=losses)
     selector = Oort(count=2, exploration=0.5, exploration_decay=1.0, exploration_least=0.5, cutoff=1.0, cap=1.0)
     owners, memories = play(selector, [stage] * 3)
     # round 1: nobody is known, both places explore. Round 2: one place explores, the other goes to the better known one
     first, second = set(owners[0]), set(owners[1])
-    known = max(first, key=lambda client: stage.sizes[client] * stage.loss[client])
+    known = max(first, key=lambda client: stage.sizes[client] * losses[client])
     assert known in second
     assert len(second - first) == 1
     # utilities are n * sqrt(mean squared loss) = n * loss
     seen = np.array(sorted(first | second))
-    assert memories[1]["statistical"].numpy()[seen] == pytest.approx(stage.sizes[seen] * stage.loss[seen])
+    assert memories[1]["statistical"].numpy()[seen] == pytest.approx(stage.sizes[seen] * losses[seen])
     assert memories[1]["last"].numpy()[owners[1]].tolist() == [2, 2]
     # round 3: the last unknown one, and the best of the known
     assert set(range(4)) - first - second <= set(owners[2])
@@ -54,10 +56,10 @@ def test_a_slow_client_is_passed_over():
         "history": (),
         "preferred": 0.5,
     }
-    settings = {"exploration": 0.0, "exploration_least": 0.0, "cap": 1.0, "cutoff": 1.0}
+    settings: dict[str, Any] = {"exploration": 0.0, "exploration_least": 0.0, "cap": 1.0, "cutoff": 1.0}
     # the preferred duration is the median, 2 s: client 2 keeps (2 / 10) squared of its 25
-    assert Oort(count=1, **settings).choose(memory, stage.at(2))[0].owner.tolist() == [1]
-    assert Oort(count=1, alpha=0.0, **settings).choose(memory, stage.at(2))[0].owner.tolist() == [2]
+    assert Oort(count=1, **settings).choose(memory, stage.at(2).ctx)[0].owner.tolist() == [1]
+    assert Oort(count=1, alpha=0.0, **settings).choose(memory, stage.at(2).ctx)[0].owner.tolist() == [2]
 
 
 def test_the_pacer_prefers_longer_durations_when_utility_falls(equal_sizes: Stage):

@@ -31,8 +31,8 @@ def test_only_candidates_are_asked(equal_sizes: Stage):
 
 
 def test_candidates_are_drawn_in_proportion_to_their_examples():
-    stage = Stage(np.array([10, 30, 0]), loss=np.zeros(3))
-    seen = [PowerOfChoice(count=1, candidates=1).choose({}, replace(stage, seed=s))[0].owner[0] for s in range(3000)]
+    stage, rule = Stage(np.array([10, 30, 0]), loss=np.zeros(3)), PowerOfChoice(count=1, candidates=1)
+    seen = [rule.choose({}, replace(stage, seed=s).ctx)[0].owner[0] for s in range(3000)]
     assert np.bincount(seen, minlength=3) / 3000 == pytest.approx([0.25, 0.75, 0.0], abs=0.03)
 
 
@@ -43,7 +43,7 @@ def test_last_seen_losses_by_hand(equal_sizes: Stage):
     assert owners == [[0, 1, 2], [3, 4, 5]]
     assert memories[1]["loss"].tolist() == [1.0] * 6
     seen = {"loss": torch.tensor([1.0, 6.0, 2.0, 5.0, 3.0, 4.0])}
-    assert selector.choose(seen, equal_sizes.at(3))[0].owner.tolist() == [1, 3, 5]
+    assert selector.choose(seen, equal_sizes.at(3).ctx)[0].owner.tolist() == [1, 3, 5]
 
 
 def test_a_loss_that_is_not_finite_is_the_lowest(equal_sizes: Stage):

@@ -30,10 +30,10 @@ def test_draws_follow_the_softmax_and_weights_undo_it(game: Stage):
     memory = {"relevance": torch.from_numpy(np.log([1.0, 2.0, 3.0, 4.0]))}
     seen = np.zeros(4)
     for seed in range(4000):
-        plan, _ = SFedAvg(count=1, shapley=Shapley()).choose(memory, replace(game, seed=seed))
+        plan, _ = SFedAvg(count=1, shapley=Shapley()).choose(memory, replace(game, seed=seed).ctx)
         seen[plan.owner[0]] += 1
     assert seen / 4000 == pytest.approx([0.1, 0.2, 0.3, 0.4], abs=0.025)
-    plan, _ = SFedAvg(count=4, shapley=Shapley()).choose(memory, game)
+    plan, _ = SFedAvg(count=4, shapley=Shapley()).choose(memory, game.ctx)
     assert plan.importance == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4])  # as 1 / p: 10, 5, 10/3, 10/4
 
 
@@ -51,8 +51,8 @@ def test_three_rounds_of_two_by_hand(game: Stage):
 
 def test_who_did_not_take_part_keeps_its_relevance(game: Stage):
     selector = SFedAvg(count=2, shapley=Shapley())
-    plan, memory = selector.choose({}, game)
-    after = selector.observe(game.uploads(plan), memory, game)["relevance"].numpy()
+    plan, memory = selector.choose({}, game.ctx)
+    after = selector.observe(game.uploads(plan), memory, game.ctx)["relevance"].numpy()
     absent = np.setdiff1d(np.arange(4), plan.owner)
     assert after[absent].tolist() == [0.25, 0.25]
     assert after[plan.owner] == pytest.approx(0.75 / 4 + 0.25 * WORTH[plan.owner])
