@@ -19,8 +19,7 @@ from hydra.core.utils import configure_log
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import launchers as known
-from fedexp.config import one_at_a_time
+from fedexp.config import launchers, one_at_a_time
 from fedexp.config.hydra_errors import COMPOSING, explain
 from fedexp.config.one_at_a_time import OneAtATime
 from fedexp.config.resolvers import register_resolvers
@@ -130,7 +129,7 @@ def start(request: Request) -> Composer:
         own = f"file://{request.config_dir.resolve()}"
         path.prepend(provider="command-line", path=own, anchor=SearchPathQuery(provider="schema"))
     composer = cast(Composer, Composer.create_main_hydra2(task_name="fedexp", config_search_path=path))
-    known.register()
+    launchers.register()
     with composer.readable(request.config_name, request.overrides):
         _refuse_odd_choices(composer, request.overrides)
     return composer
