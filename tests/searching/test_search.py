@@ -9,7 +9,7 @@ from command_line import complaint
 from processes import Command
 
 from fedexp import cli
-from fedexp.run import run as execution
+from fedexp.search import trial
 
 pytest.importorskip("optuna")
 WORDS = (
@@ -73,7 +73,7 @@ def test_an_interrupted_search_says_how_it_goes_on(
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(execution, "complete", interrupted)
+    monkeypatch.setattr(trial, "complete", interrupted)
     assert cli.main(["search", *WORDS, "--out", "cut"]) == 130
     assert complaint(capsys) == "fedexp: interrupted; continue with: fedexp resume cut"
 
