@@ -1,4 +1,4 @@
-"""What Hydra has noted in the folder of a run, as it stands there: the config, the options chosen, the overrides."""
+"""What Hydra has noted in the folder of a run: the config, the options chosen, the overrides."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,11 +8,12 @@ import yaml
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
+from fedexp.core.moved import renewed
 
 
 def written(folder: Path) -> dict[str, Any]:
-    """The config with its interpolations; empty where there is none."""
-    return _read(folder, "config")
+    """The config with its interpolations and today's names of parts; empty where there is none."""
+    return renewed(_read(folder, "config"))
 
 
 def choices(folder: Path) -> Mapping[str, str | None]:
