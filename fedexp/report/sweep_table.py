@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fedexp.config import noted
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import write_atomically
@@ -19,7 +20,7 @@ from fedexp.maths.metrics import area_under, final
 from fedexp.report import sweep_bars
 from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
-from fedexp.report.runs import natural, read_table, read_yaml
+from fedexp.report.runs import natural, read_table
 
 On = Literal["validation", "test"]
 SHOWN = 40  # rows on the terminal and bars in the picture
@@ -97,7 +98,7 @@ def read_points(folder: Path) -> list[RankedRun]:
     found = sorted((path.parent.parent for path in folder.rglob(".hydra/overrides.yaml")), key=natural)
     if not found:
         raise ConfigError(f"{folder} must be the folder of a sweep, but no point with .hydra/overrides.yaml is below")
-    return _filled([_point(place) for place in found], [place / ".hydra" / "config.yaml" for place in found])
+    return _filled([_point(place) for place in found], found)
 
 
 def swept(points: Sequence[RankedRun]) -> list[str]:
@@ -141,24 +142,24 @@ def _text(value: Any) -> str:
 
 def _point(folder: Path) -> RankedRun:
     overrides = {}
-    for text in read_yaml(folder / ".hydra" / "overrides.yaml"):
-        key, _, value = str(text).partition("=")
+    for text in noted.overrides(folder):
+        key, _, value = text.partition("=")
         overrides[key.lstrip("+")] = value
     finished = (folder / "summary.json").is_file()
     return RankedRun(overrides, read_table(folder / "metrics.csv") if finished else pd.DataFrame())
 
 
-def _filled(points: Sequence[RankedRun], configs: Sequence[Path]) -> list[RankedRun]:
+def _filled(points: Sequence[RankedRun], places: Sequence[Path]) -> list[RankedRun]:
     """A key that only some points override has in the others the value of their config."""
     keys = swept(points)
     return [
-        point if all(key in point.overrides for key in keys) else replace(point, overrides=_values(keys, point, config))
-        for point, config in zip(points, configs, strict=True)
+        point if all(key in point.overrides for key in keys) else replace(point, overrides=_values(keys, point, place))
+        for point, place in zip(points, places, strict=True)
     ]
 
 
-def _values(keys: Sequence[str], point: RankedRun, config: Path) -> dict[str, str]:
-    written = read_yaml(config)
+def _values(keys: Sequence[str], point: RankedRun, place: Path) -> dict[str, str]:
+    written = noted.written(place)
     known: dict[str, str] = dict(point.overrides)
     for key in keys:
         node = written
