@@ -134,13 +134,13 @@ def build(words: list[str]):
 
     from fedexp.config.compose import register_resolvers
     from fedexp.config.location import conf_dir
-    from fedexp.core import part as spec
+    from fedexp.core.part import build
 
     register_resolvers()
     with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
         plain = OmegaConf.to_container(hydra_compose("config", overrides=words), resolve=True)
     assert isinstance(plain, dict)
-    return spec.build({str(name): value for name, value in plain.items()})
+    return build({str(name): value for name, value in plain.items()})
 
 
 def ours(words: list[str], rounds: int) -> dict[str, float]:

@@ -100,3 +100,9 @@ def test_metrics_are_pure():
 def test_no_file_has_outgrown_a_page():
     for path in PACKAGE.rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 250, path
+
+
+def test_no_two_classes_share_a_name():
+    trees = {module: ast.parse(path.read_text()) for module, path in MODULES.items()}
+    names = [node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    assert {name for name in names if names.count(name) > 1} == {"Adam"}  # of clients and of the server: both are Adam

@@ -14,7 +14,7 @@ from fedexp.run.folders import OUTPUTS, is_run
 
 if TYPE_CHECKING:
     from fedexp.compare.pairing import Contest
-    from fedexp.compare.study import Study
+    from fedexp.compare.study import Comparison
     from fedexp.report.runs import Run
 
 FLAGS = ("--against", "--out", "--measures", "--fail-if")
@@ -30,7 +30,7 @@ class Side:
 
 
 @dataclass
-class Asked:
+class CompareRequest:
     """What the words ask for."""
 
     a: Side = field(default_factory=Side)
@@ -61,9 +61,9 @@ def act(words: list[str]) -> int:
     return FAILED if failed else 0
 
 
-def read(words: Sequence[str]) -> Asked:
+def read(words: Sequence[str]) -> CompareRequest:
     """Sorts the words; whatever stands before --against is A's, after it B's."""
-    asked, left = Asked(), iter(words)
+    asked, left = CompareRequest(), iter(words)
     side = asked.a
     for word in left:
         flag, equal, value = word.partition("=")
@@ -92,7 +92,7 @@ def _place(side: Side, word: str) -> None:
         side.folders.append(Path(word))
 
 
-def _take(asked: Asked, flag: str, value: str) -> None:
+def _take(asked: CompareRequest, flag: str, value: str) -> None:
     if flag == "--measures":
         asked.measures += [name for name in value.split(",") if name.strip()]
         if not value.strip():
@@ -136,7 +136,7 @@ def _is(number: object, text: str) -> bool:
         return False
 
 
-def _written(target: Path, made: "Study", contests: "Sequence[Contest]", *, page_asked: bool) -> Iterator[Path]:
+def _written(target: Path, made: "Comparison", contests: "Sequence[Contest]", *, page_asked: bool) -> Iterator[Path]:
     """The files, each whole or absent: the figure of more than two methods, and the page or table asked for."""
     from fedexp.compare import critical_difference, page
 

@@ -12,11 +12,11 @@ VERBS = ("check", "download")
 def act(words: list[str]) -> int:
     """Checks or downloads the named datasets and returns the exit code."""
     verb, names, folder = read(words)
-    from fedexp.commands import datasets as commands
+    from fedexp.commands.datasets import check, download
     from fedexp.data import store
 
     directory = folder or store.data_root()
-    return commands.check(names, directory) if verb == "check" else commands.download(names, directory)
+    return check(names, directory) if verb == "check" else download(names, directory)
 
 
 def read(words: list[str]) -> tuple[str, list[str], Path | None]:

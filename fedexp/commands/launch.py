@@ -23,7 +23,7 @@ from fedexp.core.torchrun import rank
 from fedexp.run import folders, retrack
 from fedexp.run.checked import checked
 from fedexp.sweep import multirun
-from fedexp.sweep import points as sweep
+from fedexp.sweep.points import Point
 
 
 def launch(flags: Namespace) -> int:
@@ -62,7 +62,7 @@ def resume(folder: Path, words: Sequence[str] = ()) -> int:
         raise ConfigError(f"a run goes on as it began, but for tracker=...; start a new one to change {more[0]}")
     config = read_config(folder)
     retrack.put(folder, node)
-    from fedexp.run import run as execution
+    from fedexp.run.run import resume
 
     with logs.kept():
         if rank():
@@ -70,7 +70,7 @@ def resume(folder: Path, words: Sequence[str] = ()) -> int:
             return 0
         logs.log_to(folder)
         with ending(folder):
-            execution.resume(folder)
+            resume(folder)
     return 0
 
 
@@ -79,9 +79,9 @@ def job(config: DictConfig) -> None:
     hydra = HydraConfig.get()
     folder = Path(shown(Path(hydra.runtime.output_dir)))
     with ending(folder, _point(hydra)):
-        from fedexp.run import run as execution
+        from fedexp.run.run import run
 
-        execution.run(plain(config), folder)
+        run(plain(config), folder)
 
 
 def single(composer: Composer, request: Request, console: bool) -> Path:
@@ -112,17 +112,17 @@ def _single(composer: Composer, request: Request) -> None:
 
 
 def _follow(config: dict[str, Any]) -> None:
-    from fedexp.run import run as execution
+    from fedexp.run.run import follow
 
     logs.silence()
     with ending(None):
-        execution.follow(config)
+        follow(config)
 
 
 def _point(hydra: Any) -> str:
     if hydra.mode != RunMode.MULTIRUN:
         return ""
-    return str(sweep.Point(hydra.job.num, list(hydra.overrides.task)))
+    return str(Point(hydra.job.num, list(hydra.overrides.task)))
 
 
 def _show(composer: Composer, request: Request, flags: Namespace) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
 from fedexp.compare.statistics import LEVEL, Paired, pairs_needed
-from fedexp.compare.study import Row, Study
+from fedexp.compare.study import Comparison, Row
 from fedexp.report.markup import Grid
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _NONE = "-"
 _FEW = 10  # pairs below which the interval covers clearly less than it says
 
 
-def markdown(made: Study, contests: Sequence[Contest], picture: str | None) -> str:
+def markdown(made: Comparison, contests: Sequence[Contest], picture: str | None) -> str:
     """The whole page."""
     parts = [_contest(made, contest) for contest in contests]
     if made.ranks is not None:
@@ -27,7 +27,7 @@ def markdown(made: Study, contests: Sequence[Contest], picture: str | None) -> s
     return "\n".join([*parts, *(f"* {line}" for line in _explanations(made)), "", ""])
 
 
-def frame(made: Study) -> "pd.DataFrame":
+def frame(made: Comparison) -> "pd.DataFrame":
     """A line a row of the comparison, p-values corrected."""
     import pandas as pd
 
@@ -43,7 +43,7 @@ def frame(made: Study) -> "pd.DataFrame":
     )
 
 
-def _contest(made: Study, contest: Contest) -> str:
+def _contest(made: Comparison, contest: Contest) -> str:
     rows = made.of(contest)
     grid = Grid(_HEADINGS, [_cells(row) for row in rows], texts=2)
     lines = [f"* {len(contest.pairs)} pair(s): {', '.join(contest.blocks)}"]
@@ -109,7 +109,7 @@ def _ranking(ranks: Ranks, by: str, picture: str | None) -> str:
     return f"## Ranks by {by}\n\n{grid}\n{said}{few}\n{image}"
 
 
-def _explanations(made: Study) -> Iterator[str]:
+def _explanations(made: Comparison) -> Iterator[str]:
     family, pairs = len(made.rows), [row.found.pairs for row in made.rows]
     yield from made.notes
     yield (

@@ -27,7 +27,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class Comparison:
     """Everything that the comparison found; `ranks` are those of more than two methods by the first quantity."""
 
     rows: tuple[Row, ...]
@@ -40,7 +40,7 @@ class Study:
         return [row for row in self.rows if row.contest is contest]
 
 
-def study(contests: Sequence[Contest], names: Sequence[str]) -> Study:
+def study(contests: Sequence[Contest], names: Sequence[str]) -> Comparison:
     """Compares by the quantities of these names, or by the default ones where none is given.
 
     Raises:
@@ -59,7 +59,7 @@ def study(contests: Sequence[Contest], names: Sequence[str]) -> Study:
     found = [(contest, quantity, paired(contest, quantity)) for contest in contests for quantity in kept]
     judged = statistics.judged([one for *_, one in found])
     rows = tuple(Row(contest, quantity, one) for (contest, quantity, _), one in zip(found, judged, strict=True))
-    return Study(rows, tuple(notes), clock or "", _ranks(contests, kept[0]), kept[0].name)
+    return Comparison(rows, tuple(notes), clock or "", _ranks(contests, kept[0]), kept[0].name)
 
 
 def paired(contest: Contest, quantity: Quantity) -> Paired:

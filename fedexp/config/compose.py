@@ -19,13 +19,13 @@ from hydra.core.utils import configure_log
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import launchers as known
-from fedexp.config import one_at_a_time
+from fedexp.config import launchers, one_at_a_time
 from fedexp.config.hydra_errors import COMPOSING, explain
 from fedexp.config.one_at_a_time import OneAtATime
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
+from fedexp.core.moved import renewed
 from fedexp.core.nested import walk
 
 
@@ -130,7 +130,7 @@ def start(request: Request) -> Composer:
         own = f"file://{request.config_dir.resolve()}"
         path.prepend(provider="command-line", path=own, anchor=SearchPathQuery(provider="schema"))
     composer = cast(Composer, Composer.create_main_hydra2(task_name="fedexp", config_search_path=path))
-    known.register()
+    launchers.register()
     with composer.readable(request.config_name, request.overrides):
         _refuse_odd_choices(composer, request.overrides)
     return composer
@@ -149,14 +149,17 @@ def _refuse_odd_choices(composer: Composer, overrides: list[str]) -> None:
 
 
 def plain(config: DictConfig) -> dict[str, Any]:
-    """The config without Hydra's node, interpolations resolved: what runs, and what is saved with the state."""
+    """The config without Hydra's node, interpolations resolved: what runs, and what is saved with the state.
+
+    Parts have today's names, whether it was composed now or noted by an older version.
+    """
     container = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    return cast(dict[str, Any], OmegaConf.to_container(container, resolve=True))
+    return renewed(OmegaConf.to_container(container, resolve=True))
 
 
 def unresolved(config: DictConfig) -> dict[str, Any]:
-    """A config by its top-level names, as it is written."""
-    container = cast(dict[Any, Any], OmegaConf.to_container(config, resolve=False))
+    """A config by its top-level names, as it is written, but with today's names of parts."""
+    container = renewed(OmegaConf.to_container(config, resolve=False))
     return {str(key): value for key, value in container.items()}
 
 

@@ -23,7 +23,7 @@ NAME = "fedexp.config.one_at_a_time.OneAtATime"
 
 
 @dataclass
-class Settings:
+class SweeperNode:
     """What `hydra/sweeper=one_at_a_time` puts under `hydra.sweeper`."""
 
     _target_: str = NAME
@@ -70,7 +70,7 @@ def combinations(overrides: Sequence[Override]) -> list[list[str]]:
 
 def register() -> None:
     """Makes the sweeper known by its name."""
-    ConfigStore.instance().store(group="hydra/sweeper", name="one_at_a_time", node=Settings, provider="fedexp")
+    ConfigStore.instance().store(group="hydra/sweeper", name="one_at_a_time", node=SweeperNode, provider="fedexp")
 
 
 def _varied(override: Override) -> bool:

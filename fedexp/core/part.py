@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.moved import today
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,8 @@ def option(part: Part) -> str:
 
 
 def find(target: str, key: str) -> type[Part]:
-    """The part class that `_target_` names, ours or a user's; nothing but parts can be named."""
+    """The part class that `_target_` names, ours (by an older name too) or a user's; nothing but parts can be named."""
+    target = today(target)
     module, _, name = target.rpartition(".")
     try:
         found = getattr(import_module(module), name)

@@ -12,11 +12,12 @@ from fedexp.config.compose import Composer, Request, start
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.run.checked import checked
-from fedexp.sweep import points as sweep
+from fedexp.sweep.points import check, configured
+from fedexp.sweep.points import compose as compose_sweep
 
 
 @dataclass(frozen=True)
-class Asked:
+class PlanRequest:
     """The config of a run, and of how many it is the first: `point` names it by what varies."""
 
     config: dict[str, Any]
@@ -24,7 +25,7 @@ class Asked:
     point: str = ""
 
 
-def compose(flags: Namespace) -> Asked:
+def compose(flags: Namespace) -> PlanRequest:
     """Composes and checks what the words ask for; makes no folder."""
     own = Path(flags.config_dir) if flags.config_dir else None
     request = Request(conf_dir(), flags.overrides, flags.config_name, own)
@@ -33,20 +34,20 @@ def compose(flags: Namespace) -> Asked:
         if not flags.multirun and "hydra.mode=MULTIRUN" not in flags.overrides:
             config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
             if config.hydra.mode != RunMode.MULTIRUN:
-                return Asked(checked(composer, config, request.overrides))
+                return PlanRequest(checked(composer, config, request.overrides))
             composer.composed = None
         return _first_point(composer, request)
     finally:
         GlobalHydra.instance().clear()
 
 
-def _first_point(composer: Composer, request: Request) -> Asked:
-    config = sweep.compose(composer, request)
-    points = sweep.check(composer, config)
+def _first_point(composer: Composer, request: Request) -> PlanRequest:
+    config = compose_sweep(composer, request)
+    points = check(composer, config)
     if not points:
         raise ConfigError(
             "a sweep is planned by its first point, but hydra/sweeper decides on points as it goes; plan one point"
         )
     first = points[0]
     varied = [word for word in first.overrides if any(word not in point.overrides for point in points)]
-    return Asked(sweep.configured(composer, config, first), len(points), " ".join(varied))
+    return PlanRequest(configured(composer, config, first), len(points), " ".join(varied))

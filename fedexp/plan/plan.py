@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedexp.core import part as spec
+from fedexp.core.part import build
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.plan import forecast
 from fedexp.plan.forecast import Course, Seconds
@@ -34,7 +34,7 @@ class Sent:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Forecast:
     """What a run will cost; `at_most` where a stop rule may end it earlier. What is sent is `known`, or guessed."""
 
     choice: Choice
@@ -53,12 +53,12 @@ class Plan:
     disk_mb: float
 
 
-def plan(config: dict[str, Any], begun: float, loaded_s: float) -> Plan:
+def plan(config: dict[str, Any], begun: float, loaded_s: float) -> Forecast:
     """The cost of one run; `begun` is when its command was given, by the clock of `time.perf_counter`.
 
     `loaded_s` is what the program took to load, of which it takes LEAVING to end.
     """
-    exp: Experiment = spec.build(config)
+    exp: Experiment = build(config)
     compatibility.refuse(exp)
     world = build_world(exp, None, Crew())
     exp = world.exp
@@ -69,7 +69,7 @@ def plan(config: dict[str, Any], begun: float, loaded_s: float) -> Plan:
     course = course_of(exp, world, found, rehearsal)
     spent = forecast.seconds(found, course, start_s)
     memory, gpu = forecast.memory_mb(found, course)
-    return Plan(
+    return Forecast(
         choice=world.choice,
         device=device_name(exp),
         workers=found.workers,

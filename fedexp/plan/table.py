@@ -5,11 +5,11 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from fedexp.plan.asked import Asked
-from fedexp.plan.plan import Plan
+from fedexp.plan.asked import PlanRequest
+from fedexp.plan.plan import Forecast
 
 
-def table(plan: Plan, asked: Asked) -> str:
+def table(plan: Forecast, asked: PlanRequest) -> str:
     """Plain text, one thing a line, aligned; what does not exist is left out."""
     rows = [
         ("sweep", f"{asked.points} points, each as costly as the first: {asked.point}" if asked.points > 1 else None),
@@ -28,7 +28,7 @@ def table(plan: Plan, asked: Asked) -> str:
     return "".join(f"{name:<{width}}  {value}\n" for name, value in shown)
 
 
-def as_json(plan: Plan, asked: Asked) -> str:
+def as_json(plan: Forecast, asked: PlanRequest) -> str:
     """Every number in full; those of one point where a sweep is planned, and how many points there are."""
     told: dict[str, Any] = asdict(plan) | {"points": asked.points}
     told["engine"] = told.pop("choice") | {"workers": told.pop("workers")}
@@ -38,14 +38,14 @@ def as_json(plan: Plan, asked: Asked) -> str:
     return json.dumps(told, indent=2, allow_nan=False) + "\n"
 
 
-def _rounds(plan: Plan) -> str:
+def _rounds(plan: Forecast) -> str:
     tried = f"{plan.tried} of them tried"
     if plan.reason is not None:
         return f"{plan.rounds:,}, {tried}; then {plan.reason}"
     return f"{plan.rounds:,}{' at most' * plan.at_most}, {tried}"
 
 
-def _times(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
+def _times(plan: Forecast, asked: PlanRequest) -> list[tuple[str, str]]:
     spent = plan.seconds
     parts = f"start {_time(spent.start)}, first round {_time(spent.first)}, then {_time(spent.round)} a round"
     limit = " at most" * plan.at_most
@@ -55,7 +55,7 @@ def _times(plan: Plan, asked: Asked) -> list[tuple[str, str]]:
     return [one, ("all points", f"{_time(spent.total * asked.points)}{limit}")]
 
 
-def _epsilon(plan: Plan) -> str | None:
+def _epsilon(plan: Forecast) -> str | None:
     if plan.epsilon is None:
         return None
     sure = "exact" if plan.sent.known else "at most: as if everybody took part in every round"
@@ -63,7 +63,7 @@ def _epsilon(plan: Plan) -> str | None:
     return f"{pld:.4g} (PLD), {rdp:.4g} (RDP) at delta {plan.delta:g} ({sure})"
 
 
-def _sure(plan: Plan) -> str:
+def _sure(plan: Forecast) -> str:
     return "exact" if plan.sent.known else f"estimate from {plan.tried} rounds"
 
 

@@ -94,7 +94,7 @@ def _saved(folder: Path, picture: Picture, figure: "Figure") -> Picture:
 
 
 @dataclass(frozen=True, eq=False)
-class Division:
+class SplitTable:
     """Examples `counts [N, K]` of the named classes that the clients hold, and whose division it is."""
 
     counts: np.ndarray
@@ -102,7 +102,7 @@ class Division:
     told: str
 
 
-def divisions(methods: Sequence[Method]) -> list[Division]:
+def divisions(methods: Sequence[Method]) -> list[SplitTable]:
     """Each different division of the data among the clients, once."""
     splits: dict[bytes, list[tuple[Method, Run]]] = {}
     for method in methods:
@@ -112,7 +112,7 @@ def divisions(methods: Sequence[Method]) -> list[Division]:
                 splits.setdefault(path.read_bytes(), []).append((method, run))
     tables = [(read_table(users[0][1].folder / "federation.csv"), users) for users in splits.values()]
     return [
-        Division(table.iloc[:, 2:].to_numpy(), [str(name) for name in table.columns[2:]], _users(users, methods))
+        SplitTable(table.iloc[:, 2:].to_numpy(), [str(name) for name in table.columns[2:]], _users(users, methods))
         for table, users in tables
         if len(table) and len(table.columns) > 2
     ]

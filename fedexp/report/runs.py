@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import yaml
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from fedexp.config import noted
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
@@ -119,11 +119,10 @@ def read(folder: Path) -> Run | None:
         raise ConfigError(f"{shown(folder)}/metrics.csv must have a column round; is this the folder of a run?")
     seed, written, config = _config(folder)
     summary = _summary(folder)
-    runtime = (read_yaml(folder / ".hydra" / "hydra.yaml").get("hydra") or {}).get("runtime") or {}
     return Run(
         folder=folder,
         seed=seed,
-        choices=runtime.get("choices") or {},
+        choices=noted.choices(folder),
         config=config,
         written=written,
         metrics=metrics,
@@ -144,18 +143,9 @@ def read_table(path: Path) -> "pd.DataFrame":
         raise ConfigError(f"{shown(path)} cannot be read as a table: {error}") from error
 
 
-def read_yaml(path: Path) -> Any:
-    """The content of a YAML file; an empty mapping where there is none."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return (yaml.load(path.read_text(encoding="utf-8"), Loader=loader) if path.is_file() else None) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{shown(path)} cannot be read as YAML: {error}") from error
-
-
 def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
     """The seed, and the flat config as written and resolved; where the data lay needs a resolver and plays no part."""
-    written = {key: value for key, value in read_yaml(folder / ".hydra" / "config.yaml").items() if key != "data_dir"}
+    written = {key: value for key, value in noted.written(folder).items() if key != "data_dir"}
     seed = written.pop("seed", None)
     register_resolvers()
     try:

@@ -11,7 +11,7 @@ from fedexp.report import look
 
 
 @dataclass(frozen=True)
-class Bar:
+class SweepBar:
     """Its name, its length, and the standard deviation over seeds where there is one."""
 
     label: str
@@ -19,7 +19,7 @@ class Bar:
     std: float | None
 
 
-def draw(path: Path, bars: Sequence[Bar], title: str) -> None:
+def draw(path: Path, bars: Sequence[SweepBar], title: str) -> None:
     """Bars from 0, with their standard deviations as lines where there are some; the best has the other colour."""
     from matplotlib.figure import Figure
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fedexp.config import noted
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import write_atomically
@@ -19,7 +20,7 @@ from fedexp.maths.metrics import area_under, final
 from fedexp.report import sweep_bars
 from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
-from fedexp.report.runs import natural, read_table, read_yaml
+from fedexp.report.runs import natural, read_table
 
 On = Literal["validation", "test"]
 SHOWN = 40  # rows on the terminal and bars in the picture
@@ -32,7 +33,7 @@ _TOO_SHORT = "not ranked: the area under a curve needs at least two evaluated ro
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class RankedRun:
     """One run of a sweep: its overrides and its metrics, which are empty unless the run is finished."""
 
     overrides: Mapping[str, str]
@@ -75,10 +76,10 @@ def conclude(folder: Path, on: On = "validation") -> str:
     return "\n".join(lines) + "\n"
 
 
-def ranking(points: Sequence[Point], on: On) -> pd.DataFrame:
+def ranking(points: Sequence[RankedRun], on: On) -> pd.DataFrame:
     """The table of `rank`, from points that are read already."""
     keys = [key for key in swept(points) if key != "seed"]
-    groups: dict[tuple[str, ...], list[Point]] = {}
+    groups: dict[tuple[str, ...], list[RankedRun]] = {}
     for point in points:
         groups.setdefault(tuple(point.overrides.get(key, "") for key in keys), []).append(point)
     kinds: tuple[On, ...] = ("validation", "test") if on == "test" else ("validation",)
@@ -92,15 +93,15 @@ def ranking(points: Sequence[Point], on: On) -> pd.DataFrame:
     return table.sort_values("rank", kind="stable", na_position="last", ignore_index=True)
 
 
-def read_points(folder: Path) -> list[Point]:
+def read_points(folder: Path) -> list[RankedRun]:
     """Every point below a sweep's folder, in the order of their numbers."""
     found = sorted((path.parent.parent for path in folder.rglob(".hydra/overrides.yaml")), key=natural)
     if not found:
         raise ConfigError(f"{folder} must be the folder of a sweep, but no point with .hydra/overrides.yaml is below")
-    return _filled([_point(place) for place in found], [place / ".hydra" / "config.yaml" for place in found])
+    return _filled([_point(place) for place in found], found)
 
 
-def swept(points: Sequence[Point]) -> list[str]:
+def swept(points: Sequence[RankedRun]) -> list[str]:
     """The overrides that are not the same in all points, in the order of the command line."""
     keys = dict.fromkeys(key for point in points for key in point.overrides)
     return [key for key in keys if len({point.overrides.get(key) for point in points}) > 1]
@@ -112,13 +113,13 @@ def grid(table: pd.DataFrame) -> Grid:
     return Grid(names, [[_text(line[name]) for name in names] for line in _records(table)], texts=0)
 
 
-def bars(table: pd.DataFrame, area: str) -> list[sweep_bars.Bar]:
+def bars(table: pd.DataFrame, area: str) -> list[sweep_bars.SweepBar]:
     """The best rows that have a rank, each named by its swept keys."""
     names = [str(name) for name in table]
     keys = names[1 : names.index("seeds")]
     best = [line for line in _records(table) if line["rank"] is not None][:SHOWN]
     return [
-        sweep_bars.Bar(
+        sweep_bars.SweepBar(
             label=", ".join(f"{key}={line[key]}" for key in keys) or "all points",
             mean=line[f"{area} mean"],
             std=line.get(f"{area} std"),
@@ -139,26 +140,26 @@ def _text(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _point(folder: Path) -> Point:
+def _point(folder: Path) -> RankedRun:
     overrides = {}
-    for text in read_yaml(folder / ".hydra" / "overrides.yaml"):
-        key, _, value = str(text).partition("=")
+    for text in noted.overrides(folder):
+        key, _, value = text.partition("=")
         overrides[key.lstrip("+")] = value
     finished = (folder / "summary.json").is_file()
-    return Point(overrides, read_table(folder / "metrics.csv") if finished else pd.DataFrame())
+    return RankedRun(overrides, read_table(folder / "metrics.csv") if finished else pd.DataFrame())
 
 
-def _filled(points: Sequence[Point], configs: Sequence[Path]) -> list[Point]:
+def _filled(points: Sequence[RankedRun], places: Sequence[Path]) -> list[RankedRun]:
     """A key that only some points override has in the others the value of their config."""
     keys = swept(points)
     return [
-        point if all(key in point.overrides for key in keys) else replace(point, overrides=_values(keys, point, config))
-        for point, config in zip(points, configs, strict=True)
+        point if all(key in point.overrides for key in keys) else replace(point, overrides=_values(keys, point, place))
+        for point, place in zip(points, places, strict=True)
     ]
 
 
-def _values(keys: Sequence[str], point: Point, config: Path) -> dict[str, str]:
-    written = read_yaml(config)
+def _values(keys: Sequence[str], point: RankedRun, place: Path) -> dict[str, str]:
+    written = noted.written(place)
     known: dict[str, str] = dict(point.overrides)
     for key in keys:
         node = written
@@ -169,7 +170,7 @@ def _values(keys: Sequence[str], point: Point, config: Path) -> dict[str, str]:
     return known
 
 
-def _row(points: Sequence[Point], kinds: Sequence[On]) -> dict[str, float | int | None]:
+def _row(points: Sequence[RankedRun], kinds: Sequence[On]) -> dict[str, float | int | None]:
     finished = [point for point in points if len(point.metrics)]
     row: dict[str, float | int | None] = {"seeds": len(finished)}
     for kind in kinds:
@@ -180,7 +181,7 @@ def _row(points: Sequence[Point], kinds: Sequence[On]) -> dict[str, float | int 
     return row
 
 
-def _warnings(table: pd.DataFrame, points: Sequence[Point], on: On) -> list[str]:
+def _warnings(table: pd.DataFrame, points: Sequence[RankedRun], on: On) -> list[str]:
     """What makes the ranking doubtful."""
     lines = []
     missing = sum(not len(point.metrics) for point in points)

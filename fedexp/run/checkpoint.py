@@ -17,6 +17,7 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import replacing
+from fedexp.core.moved import renewed
 from fedexp.core.nested import dotted
 from fedexp.core.values import Layout, State, Weights
 
@@ -130,7 +131,7 @@ def _read(path: Path) -> dict[str, Any] | None:
             f"{path} has format {content.get('format')}, but this version reads {FORMAT}; resume with the fedexp that "
             "wrote it"
         )
-    return content
+    return {**content, "config": renewed(content["config"])}
 
 
 def _whole(path: Path) -> bool:

@@ -12,7 +12,7 @@ from fedexp.report import closing, clusters, curves, federation
 from fedexp.run import checkpoint, digests, summary
 from fedexp.run.environment import device_name, surroundings
 from fedexp.run.progress import Progress
-from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, Table, client_rows, cluster_rows, write_table
+from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, GrowingCsv, client_rows, cluster_rows, write_table
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import client_accuracy
@@ -34,10 +34,10 @@ class Logbook:
     ) -> None:
         self.folder, self.exp, self.world, self.config = folder, exp, world, config
         self.counts = class_counts(world.partition, world.labels, len(world.class_names))
-        self.metrics = Table(folder / "metrics.csv", state.round)
-        self.clients = Table(folder / "clients.csv", state.round)
-        self.clusters = Table(folder / "clusters.csv", state.round) if exp.clustering.divides else None
-        self.digests = Table(folder / digests.NAME, state.round)
+        self.metrics = GrowingCsv(folder / "metrics.csv", state.round)
+        self.clients = GrowingCsv(folder / "clients.csv", state.round)
+        self.clusters = GrowingCsv(folder / "clusters.csv", state.round) if exp.clustering.divides else None
+        self.digests = GrowingCsv(folder / digests.NAME, state.round)
         self.tables = [self.metrics, self.clients, self.digests, *([self.clusters] if self.clusters else [])]
         self.progress = progress or Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 from hydra.types import RunMode
 
+from fedexp.config import noted
 from fedexp.config.compose import Request, start
 from fedexp.config.location import conf_dir
 from fedexp.core.files import write_atomically
@@ -34,5 +35,4 @@ def put(folder: Path, node: dict[str, Any] | None) -> None:
     path = folder / ".hydra" / "config.yaml"
     if node is None or not path.is_file():
         return
-    config = yaml.safe_load(path.read_text(encoding="utf-8"))
-    write_atomically(path, yaml.safe_dump({**config, "tracker": node}, sort_keys=False).encode())
+    write_atomically(path, yaml.safe_dump({**noted.written(folder), "tracker": node}, sort_keys=False).encode())

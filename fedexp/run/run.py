@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
+from fedexp.core.part import build
 from fedexp.core.torchrun import under_torchrun
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.run import checkpoint, folders
@@ -66,7 +66,7 @@ def send(config: dict[str, Any], folder: Path) -> None:
     """Sends what the tracker of a finished run has not got, old runs and those of another tracker included."""
     if "tracker" not in config:
         return
-    tracker: Tracker = spec.build(config["tracker"], "tracker")
+    tracker: Tracker = build(config["tracker"], "tracker")
     tracker.refuse()
     told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
     facts = {name: told[name] for name in ("versions", "git", "device", "engine") if name in told}
@@ -83,7 +83,7 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
 
     `watch` sees the row of every round once it is written, and ends the run by raising something.
     """
-    exp: Experiment = spec.build(config)
+    exp: Experiment = build(config)
     compatibility.refuse(exp)
     device = exp.engine.place()
     crew = join_torchrun(device) if under_torchrun() else Crew()

@@ -40,7 +40,7 @@ CLUSTERS = ("round", "event", "client", "cluster", "distance")
 CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
 
 
-class Table:
+class GrowingCsv:
     """A CSV file that grows by whole lines; its first column is the round."""
 
     def __init__(self, path: Path, upto: int) -> None:

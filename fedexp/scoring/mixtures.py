@@ -9,12 +9,14 @@ from torch import nn
 from torch.nn import functional as F
 
 from fedexp.core.values import Layout
+from fedexp.scoring.first_layer import FirstLayer
 from fedexp.scoring.side_by_side import OneByOne, SideBySide
 from fedexp.training.examples import Examples
 from fedexp.training.workers import Work
 
 BLOCK = 500  # examples of one job
 TOGETHER = 8  # convolutional models in one pass on a CPU; more leave its second-level cache
+MIXED = 32  # mixtures in one pass on a CPU where the outputs of the first layer are mixed
 FLOATS = 2**24  # activations of one pass on a CPU
 
 
@@ -22,42 +24,68 @@ class MixtureScorer:
     """Cuts the evaluation of mixtures in jobs that any idle worker can take."""
 
     def __init__(self, network: nn.Module, layout: Layout, floats: int, device: torch.device) -> None:
-        self.way = (SideBySide if SideBySide.fits(network) else OneByOne)(network, layout)
+        self.way = SideBySide(network, layout) if SideBySide.fits(network) else OneByOne(network, layout)
+        self.first = FirstLayer(self.way) if isinstance(self.way, SideBySide) and self.way.linear_first else None
         spacious = device.type == "cuda"
-        self.together = 128 if self.way.linear_first or spacious else TOGETHER
+        self.together = 128 if self.first or spacious else TOGETHER
+        self.mixed = 1024 if spacious else MIXED
         self.budget = 2**28 if spacious else FLOATS
         self.floats = floats
 
     def work(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples) -> Work:
-        """Jobs for the models `mix [R, M] @ rows [M, D]`, or for each row: loss sums by group of models and block."""
-        if mix is None:
-            groups = [(None, some) for some in rows.split(self.together)]
-        else:
-            groups = [(some, rows) for some in mix.split(self.together)]
-        blocks = range(0, len(examples), BLOCK)
-        out = torch.zeros((len(groups), len(blocks), self.together), dtype=torch.float64, device=rows.device)
-        work = Work(out.view(-1, self.together))
-        for group in groups:
-            for start in blocks:
-                block = slice(start, min(start + BLOCK, len(examples)))
-                position = np.array([len(work.jobs)])
-                work.jobs.append((position, lambda group=group, block=block: self._sums(*group, examples, block)))
+        """Jobs for the models `mix [R, M] @ rows [M, D]`, or for each row: a loss sum for each block and model."""
+        models = np.arange(len(rows if mix is None else mix))
+        blocks = [slice(start, min(start + BLOCK, len(examples))) for start in range(0, len(examples), BLOCK)]
+        work = Work(torch.zeros(len(blocks) * len(models), dtype=torch.float64, device=rows.device))
+        for some in self._groups(mix, len(models)):
+            group = (None, rows[some]) if mix is None else (mix[some], rows)
+            for number, block in enumerate(blocks):
+                place = number * len(models) + models[some]
+                work.jobs.append((place, lambda group=group, block=block: self._sums(*group, examples, block)))
         return work
 
-    def means(self, work: Work, mixtures: int, examples: int) -> torch.Tensor:
-        """The finished work's sample-weighted mean losses, float64 [R]."""
-        groups = -(-mixtures // self.together)
-        return work.out.view(groups, -1, self.together).sum(dim=1).flatten()[:mixtures] / examples
+    def means(self, work: Work, models: int, examples: int) -> torch.Tensor:
+        """The finished work's mean losses over so many examples, float64 [R]."""
+        return work.out.view(-1, models).sum(dim=0) / examples
+
+    def _groups(self, mix: torch.Tensor | None, models: int) -> list[slice]:
+        """Which models share a job: all, where they share their first layer."""
+        together = models if mix is not None and self.first else self.together
+        return [slice(start, start + together) for start in range(0, models, together)]
 
     def _sums(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, block: slice) -> torch.Tensor:
-        sums = torch.zeros(self.together, dtype=torch.float64, device=rows.device)
-        models = len(rows if mix is None else mix)
-        chunk = max(8, self.budget // (self.floats * models))
         with torch.inference_mode():
-            for start in range(block.start, block.stop, chunk):
-                part = slice(start, min(start + chunk, block.stop))
-                logits = self.way.logits(mix, rows, examples.inputs(part))
-                labels = examples.y[part].repeat(models)
-                losses = F.cross_entropy(logits.flatten(0, 1), labels, reduction="none")
-                sums[:models] += losses.view(models, -1).double().sum(dim=1)
-        return sums.clone()[None]
+            if mix is not None and self.first:
+                return self._mixed_sums(self.first, mix, rows, examples, block)
+            return self._plain_sums(mix, rows, examples, block)
+
+    def _mixed_sums(
+        self, first: FirstLayer, mix: torch.Tensor, rows: torch.Tensor, examples: Examples, block: slice
+    ) -> torch.Tensor:
+        given, labels = first.outputs(rows, examples, block), examples.y[block]
+        sums = torch.zeros(len(mix), dtype=torch.float64, device=rows.device)
+        for start in range(0, len(mix), self.mixed):
+            some = slice(start, start + self.mixed)
+            entries, seen = first.way.later_entries(mix[some], rows), 0
+            for part in given:
+                logits = first.way.later_logits(entries, mix[some], part)
+                sums[some] += loss_sums(logits, labels[seen : seen + part.shape[1]])
+                seen += part.shape[1]
+        return sums
+
+    def _plain_sums(
+        self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, block: slice
+    ) -> torch.Tensor:
+        models = len(rows if mix is None else mix)
+        sums = torch.zeros(models, dtype=torch.float64, device=rows.device)
+        chunk = max(8, self.budget // (self.floats * models))
+        for start in range(block.start, block.stop, chunk):
+            part = slice(start, min(start + chunk, block.stop))
+            sums += loss_sums(self.way.logits(mix, rows, examples.inputs(part)), examples.y[part])
+        return sums
+
+
+def loss_sums(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Summed cross-entropy `[R]`, float64, of `logits [R, B, K]` on the same labels `[B]`."""
+    losses = F.cross_entropy(logits.flatten(0, 1), labels.repeat(len(logits)), reduction="none")
+    return losses.view(len(logits), -1).double().sum(dim=1)

@@ -5,9 +5,8 @@ of all models as its output channels, later ones are grouped, linear layers beco
 core of a 2-core x86-64 machine: 12 us a model and CIFAR-size image for SimpleCNN, against 27 us one model at a time.
 
 A first linear layer is linear in its weights as well: what it gives for a mixture of models is the mixture of what it
-gives for each, so M products serve any number of mixtures. For 784-128-10 that makes 8 mixtures of 4 models 1.8 times
-and 64 mixtures of 7 models 5.8 times faster. For a first convolution it does not pay (mixing takes 11 us an image,
-convolving 5 us).
+gives for each, so M products serve any number of mixtures (`first_layer`, `later_logits`). For a first convolution it
+does not pay (mixing takes 11 us an image, convolving 5 us).
 
 Legend: G rows, R mixtures, M models mixed, B examples, K classes, D entries of a row.
 """
@@ -55,15 +54,36 @@ class SideBySide:
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Logits `[R, B, K]` of the models `mix [R, M] @ rows [M, D]`, or of each row, on the same `x [B, *shape]`."""
-        flow = Flow(x)
-        for position, (name, layer) in enumerate(self.layers):
-            entries, act = self._entries(rows, name), LAYERS[type(layer)]
-            if mix is None:
-                flow = act(layer, entries, flow, len(rows))
-            elif position == self.first and self.linear_first and len(mix) > len(rows):
-                flow = mixed(mix, act(layer, entries, flow, len(rows)))
-            else:
-                flow = act(layer, {name: mixtures(mix, entry) for name, entry in entries.items()}, flow, len(mix))
+        models = len(rows if mix is None else mix)
+        return self._through(slice(None), self.entries(slice(None), mix, rows), Flow(x), models)
+
+    def first_layer(self, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """What every row's layers up to the first with entries, a linear one, give: `[M, B, F]`, without gaps."""
+        upto = slice(self.first + 1)
+        return self._through(upto, self.entries(upto, None, rows), Flow(x), len(rows)).contiguous()
+
+    def later_entries(self, mix: torch.Tensor, rows: torch.Tensor) -> list[Entries]:
+        """The entries of the layers behind it, of the models `mix [R, M] @ rows [M, D]`."""
+        return self.entries(slice(self.first + 1, None), mix, rows)
+
+    def later_logits(self, entries: list[Entries], mix: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+        """Logits `[R, B, K]` of mixtures, from what each of the models mixed has given in its first layer `[M, B, F]`.
+
+        A linear layer's outputs are linear in its weights: the mixture's are the mixture of the models'.
+        """
+        mixed = (mix.to(given) @ given.flatten(1)).view(len(mix), *given.shape[1:])
+        return self._through(slice(self.first + 1, None), entries, Flow(mixed, "stacked"), len(mix))
+
+    def entries(self, which: slice, mix: torch.Tensor | None, rows: torch.Tensor) -> list[Entries]:
+        """The entries of these layers, of every row or of every mixture of rows."""
+        found = [self._entries(rows, name) for name, _ in self.layers[which]]
+        if mix is None:
+            return found
+        return [{name: mixtures(mix, entry) for name, entry in layer.items()} for layer in found]
+
+    def _through(self, which: slice, entries: list[Entries], flow: Flow, models: int) -> torch.Tensor:
+        for (_, layer), own in zip(self.layers[which], entries, strict=True):
+            flow = LAYERS[type(layer)](layer, own, flow, models)
         return flow.x
 
     def _entries(self, rows: torch.Tensor, layer: str) -> Entries:
@@ -87,11 +107,6 @@ class OneByOne:
         """Like `SideBySide.logits`."""
         models = (self.layout.views(row) for row in (rows if mix is None else mixtures(mix, rows)))
         return torch.stack([functional_call(self.network, model, (x,)) for model in models])
-
-
-def mixed(mix: torch.Tensor, each: Flow) -> Flow:
-    """What mixtures of models give, from what each of them gives: `stacked [M, B, F]` to `[R, B, F]`."""
-    return Flow((mix.to(each.x) @ each.x.reshape(len(each.x), -1)).view(len(mix), *each.x.shape[1:]), "stacked")
 
 
 def _of(entry: str, layer: str) -> bool:

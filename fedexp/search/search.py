@@ -20,7 +20,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.exits import resumable
 from fedexp.core.files import shown, write_atomically
 from fedexp.search import space, table
-from fedexp.search.study import Budget, Study
+from fedexp.search.study import Budget, MethodTrials
 from fedexp.search.trial import BLIND, execute
 from fedexp.sweep.points import Point, compose, composed, configured
 from fedexp.sweep.sweep import prepare
@@ -101,7 +101,7 @@ def conduct(folder: Path, jobs: int) -> str:
             from joblib import Parallel, delayed
 
             Parallel(jobs)(delayed(work)(folder.absolute(), 1) for _ in range(jobs))
-    studies = [Study(folder, method, search.budget) for method in search.space.methods]
+    studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
     own = () if search.config_dir is None else ("--config-dir", search.config_dir)
     return table.conclude(folder, search.space, studies, own)
 
@@ -112,7 +112,7 @@ def work(folder: Path, share: int | None) -> None:
     try:
         with shared_cores(share), logs.kept():
             composer, config = search.composer()
-            studies = [Study(folder, method, search.budget) for method in search.space.methods]
+            studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
             while studies:
                 pairs = [(one, _next(one, search, composer, config)) for one in studies]
                 studies = [one for one, went_on in pairs if went_on]
@@ -120,7 +120,7 @@ def work(folder: Path, share: int | None) -> None:
         GlobalHydra.instance().clear()
 
 
-def _next(study: Study, search: Search, composer: Composer, config: Any) -> bool:
+def _next(study: MethodTrials, search: Search, composer: Composer, config: Any) -> bool:
     """Works on one trial of a method; whether there was one."""
     with study.next_trial() as trial:
         if trial is None:

@@ -31,7 +31,7 @@ class Budget:
     pruning: bool
 
 
-class Study:
+class MethodTrials:
     """One method's trials in the folder of a search."""
 
     def __init__(self, folder: Path, method: tuple[str, ...], budget: Budget) -> None:

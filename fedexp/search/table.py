@@ -7,12 +7,12 @@ from typing import Any
 from fedexp.core.files import shown, write_atomically
 from fedexp.report.markup import Grid
 from fedexp.search.space import Space
-from fedexp.search.study import Study
+from fedexp.search.study import MethodTrials
 
 _COUNTED = ("COMPLETE", "PRUNED", "FAIL", "RUNNING")
 
 
-def conclude(folder: Path, space: Space, studies: list[Study], flags: tuple[str, ...] = ()) -> str:
+def conclude(folder: Path, space: Space, studies: list[MethodTrials], flags: tuple[str, ...] = ()) -> str:
     """Writes `search.csv`; returns the table of the methods and the commands, with these flags, that run their best."""
     import pandas as pd
 
@@ -28,13 +28,13 @@ def conclude(folder: Path, space: Space, studies: list[Study], flags: tuple[str,
     return text + f"search  {shown(folder / 'search.csv')}\n"
 
 
-def best(study: Study) -> Any:
+def best(study: MethodTrials) -> Any:
     """The complete trial with the highest validation accuracy, the earliest of equal ones; None without any."""
     complete = [trial for trial in study.trials() if trial.state.name == "COMPLETE"]
     return max(complete, key=lambda trial: (trial.value, -trial.number), default=None)
 
 
-def ending(study: Study, number: int) -> str:
+def ending(study: MethodTrials, number: int) -> str:
     """How a trial ended, in a word."""
     trial = study.trials()[number]
     if trial.state.name == "COMPLETE":
@@ -49,7 +49,7 @@ def overrides(space: Space, trial: Any) -> list[str]:
     return [one.suggest(trial) for one in space.dimensions]
 
 
-def command(study: Study, space: Space, flags: tuple[str, ...] = ()) -> str:
+def command(study: MethodTrials, space: Space, flags: tuple[str, ...] = ()) -> str:
     """What runs the best hyperparameters of a method with new seeds."""
     last = max(int(seed.partition("=")[2]) for seed in space.seeds)
     seeds = ",".join(str(last + more) for more in (1, 2, 3))
@@ -57,12 +57,12 @@ def command(study: Study, space: Space, flags: tuple[str, ...] = ()) -> str:
     return "fedexp run -m " + " ".join(shlex.quote(word) for word in words)
 
 
-def _row(study: Study, trial: Any) -> dict[str, Any]:
+def _row(study: MethodTrials, trial: Any) -> dict[str, Any]:
     told = {"method": study.name, "trial": trial.number, "state": trial.state.name.lower()}
     return {**told, "validation_accuracy": trial.value, "last_round": trial.last_step, **trial.params}
 
 
-def _line(study: Study, space: Space) -> list[str]:
+def _line(study: MethodTrials, space: Space) -> list[str]:
     states = [trial.state.name for trial in study.trials()]
     top = best(study)
     told = ["", ""] if top is None else [f"{top.value:.4f}", " ".join(overrides(space, top))]

@@ -10,8 +10,8 @@ from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import write_atomically
 from fedexp.maths.metrics import final
 from fedexp.report.runs import read_table
-from fedexp.run import run as execution
-from fedexp.search.study import Study
+from fedexp.run.run import complete
+from fedexp.search.study import MethodTrials
 from fedexp.simulation.round import Row
 from fedexp.sweep.worker import TRACEBACK
 
@@ -23,7 +23,7 @@ class CutOffError(Exception):
     """The trial is not worth its remaining rounds."""
 
 
-def execute(study: Study, trial: Any, configs: list[dict[str, Any]]) -> None:
+def execute(study: MethodTrials, trial: Any, configs: list[dict[str, Any]]) -> None:
     """Runs or resumes the trial's runs, one a seed, and tells the study how they ended.
 
     The first seed's curve decides whether the trial is cut off. A run that fails, as with a learning rate that is too
@@ -55,7 +55,7 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
     folder.mkdir(parents=True, exist_ok=True)
     with logs.kept():
         logs.log_to(folder, console=False)
-        execution.complete(config, folder, watch)
+        complete(config, folder, watch)
     accuracy = final(read_table(folder / "metrics.csv")[ACCURACY])
     if accuracy is None:
         raise RunError("no round has a validation accuracy")

@@ -16,8 +16,9 @@ from fedexp.core.files import shown, write_atomically
 from fedexp.core.torchrun import under_torchrun
 from fedexp.run import folders
 from fedexp.run.checkpoint import differing
-from fedexp.sweep import points as sweep
 from fedexp.sweep.launchers.basic import Basic
+from fedexp.sweep.points import check, compose
+from fedexp.sweep.points import points as composed_points
 from fedexp.sweep.sweep import Sweep, launcher_of, verdict
 
 NAME = "multirun.yaml"
@@ -27,8 +28,8 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
     """Runs every point; `job` is what sweepers and launchers of Hydra's plugins call for one."""
     if under_torchrun():  # one process group and one store serve one run: a second would read the first one's results
         raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
-    config = sweep.compose(composer, request, with_log_configuration=True)
-    points, launcher = sweep.check(composer, config), launcher_of(config)
+    config = compose(composer, request, with_log_configuration=True)
+    points, launcher = check(composer, config), launcher_of(config)
     if not points and launcher is not None and not isinstance(launcher, Basic):
         raise ConfigError("this launcher knows hydra/sweeper=basic and one_at_a_time; choose hydra/launcher=basic")
     folder = folders.claimed(config.hydra.sweep)
@@ -59,13 +60,13 @@ def resume(folder: Path, words: Sequence[str], tracker: dict[str, Any] | None = 
     overrides = [*given["task"], *before, *words]
     request = Request(conf_dir(), overrides, saved.hydra.job.config_name, Path(own[0]) if own else None)
     composer = start(request)
-    config = sweep.compose(composer, request, with_log_configuration=True)
+    config = compose(composer, request, with_log_configuration=True)
     if changed := differing(unresolved(saved), unresolved(config)):
         raise ConfigError(
             f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
         )
     _settle(config, folder)
-    points, launcher = sweep.points(composer, config), launcher_of(config)
+    points, launcher = composed_points(composer, config), launcher_of(config)
     if launcher is None or not points:
         raise ConfigError(
             f"{shown(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"

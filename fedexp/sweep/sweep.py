@@ -12,14 +12,14 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from fedexp.config.compose import Composer, read_config
 from fedexp.config.launchers import BASIC
-from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import ASKED_WRONGLY
 from fedexp.core.files import shown, write_atomically
+from fedexp.core.part import build
 from fedexp.run import folders
 from fedexp.run.retrack import put
 from fedexp.sweep.launchers.basic import Basic
-from fedexp.sweep.launchers.contract import Launcher, Outcome
+from fedexp.sweep.launchers.contract import Launcher, PointEnd
 from fedexp.sweep.points import Point, composed
 from fedexp.sweep.worker import TRACEBACK, live
 
@@ -41,7 +41,7 @@ class Sweep:
     tracker: dict[str, Any] | None = None
     places: dict[Path, Point] = field(default_factory=dict)
 
-    def execute(self) -> list[Outcome]:
+    def execute(self) -> list[PointEnd]:
         """Executes what is missing or unfinished and returns the points that failed."""
         failed = []
         share = None if self.launcher.aloud else 1
@@ -51,7 +51,7 @@ class Sweep:
                 failed.append(outcome)
         return failed
 
-    def _todo(self, failed: list[Outcome]) -> Iterator[Path]:
+    def _todo(self, failed: list[PointEnd]) -> Iterator[Path]:
         """The folders of unfinished points, each prepared when it is asked for."""
         for point in self.points:
             try:
@@ -59,7 +59,7 @@ class Sweep:
                 self._refuse_shared(folder, point)
             except ConfigError as error:
                 log.error("failed: %s%s", point, error)
-                failed.append(Outcome(Path(self.config.hydra.sweep.dir), ASKED_WRONGLY, str(error)))
+                failed.append(PointEnd(Path(self.config.hydra.sweep.dir), ASKED_WRONGLY, str(error)))
                 continue
             self.places[folder] = point
             put(folder, self.tracker)
@@ -99,7 +99,7 @@ class Sweep:
         node = self.tracker or self.config.get("tracker") or {}
         return node.get("_target_", NOTHING) != NOTHING
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _tell(self, outcome: PointEnd) -> None:
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
         point = self.places[outcome.folder]
         if outcome.code:
@@ -110,9 +110,9 @@ class Sweep:
 
 def send(folder: Path) -> None:
     """Sends what the tracker lacks of a finished point."""
-    from fedexp.run import run as execution
+    from fedexp.run.run import send
 
-    execution.send(read_config(folder), folder)
+    send(read_config(folder), folder)
 
 
 def prepare(folder: Path, own: DictConfig) -> None:
@@ -140,12 +140,12 @@ def launcher_of(config: DictConfig) -> Launcher | None:
         return Basic()
     if not str(node.get("_target_")).startswith("fedexp."):
         return None
-    launcher = spec.build(node, "hydra.launcher")
+    launcher = build(node, "hydra.launcher")
     launcher.refuse()
     return launcher
 
 
-def verdict(failed: list[Outcome], points: int, folder: Path) -> str:
+def verdict(failed: list[PointEnd], points: int, folder: Path) -> str:
     """What to say of a sweep with failed points."""
     named = ", ".join(shown(one.folder) for one in failed[:SHOWN]) + (", ..." if len(failed) > SHOWN else "")
     return (

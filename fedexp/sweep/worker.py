@@ -13,17 +13,17 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from fedexp.config.compose import read_config
-from fedexp.core import cpu_cores as cores
 from fedexp.core import logs
+from fedexp.core.cpu_cores import SHARE
 from fedexp.core.exits import INTERRUPTED, Stopped, ending
 from fedexp.core.files import shown, write_atomically
 from fedexp.run import folders
-from fedexp.sweep.launchers.contract import Outcome
+from fedexp.sweep.launchers.contract import PointEnd
 
 TRACEBACK = "traceback.txt"
 
 
-def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome:
+def live(folder: Path, share: int | None = None, aloud: bool = False) -> PointEnd:
     """Runs or resumes the point; a finished one is left alone.
 
     With `share` the point has so many cores for itself; without `aloud` only its log file is written to.
@@ -33,14 +33,14 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome
     """
     begun = time.perf_counter()
     if folders.is_finished(folder):
-        return Outcome(folder, 0)
+        return PointEnd(folder, 0)
     place = Path(shown(folder))
     try:
         with shared_cores(share), logs.kept(), nullcontext() if aloud else _silence(), ending(place):
             logs.log_to(place, console=aloud)
-            from fedexp.run import run as execution
+            from fedexp.run.run import complete
 
-            execution.complete(read_config(place), place)
+            complete(read_config(place), place)
     except Stopped as stop:
         if stop.code == INTERRUPTED:
             raise
@@ -48,23 +48,23 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> Outcome
         if cause is not None:
             with suppress(OSError):  # a full disk, which must not keep the other points
                 write_atomically(folder / TRACEBACK, "".join(traceback.format_exception(cause)).encode())
-        return Outcome(folder, stop.code, stop.message)
+        return PointEnd(folder, stop.code, stop.message)
     (folder / TRACEBACK).unlink(missing_ok=True)
-    return Outcome(folder, 0, seconds=time.perf_counter() - begun)
+    return PointEnd(folder, 0, seconds=time.perf_counter() - begun)
 
 
 @contextmanager
 def shared_cores(share: int | None) -> Iterator[None]:
     """Tells this process how many cores are its own while it shares them with its like."""
-    before = os.environ.get(cores.SHARE)
+    before = os.environ.get(SHARE)
     if share is not None:
-        os.environ[cores.SHARE] = str(share)
+        os.environ[SHARE] = str(share)
     try:
         yield
     finally:
         if share is not None:
-            os.environ.pop(cores.SHARE)
-            os.environ.update({cores.SHARE: before} if before is not None else {})
+            os.environ.pop(SHARE)
+            os.environ.update({SHARE: before} if before is not None else {})
 
 
 @contextmanager

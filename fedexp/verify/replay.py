@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
+from fedexp.core.part import build
 from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
 from fedexp.run.environment import surroundings
@@ -71,6 +71,6 @@ class Stage:
 
 def stage(config: dict[str, Any], engine: dict[str, str] | None) -> Stage:
     """Builds the world; the engine is the one that made the run, if that is known."""
-    exp: Experiment = spec.build(config)
+    exp: Experiment = build(config)
     compatibility.refuse(exp)
     return Stage(config, build_world(exp, Choice(**engine) if engine else None, Crew()))

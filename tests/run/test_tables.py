@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.run.tables import METRICS, Table, truncate
+from fedexp.run.tables import METRICS, GrowingCsv, truncate
 
 
-def table(path: Path, upto: int = 99) -> Table:
-    return Table(path, upto)
+def table(path: Path, upto: int = 99) -> GrowingCsv:
+    return GrowingCsv(path, upto)
 
 
 def test_lines_are_there_as_soon_as_they_are_appended(tmp_path: Path):

@@ -59,6 +59,36 @@ def test_side_by_side_equals_one_by_one(model, shape, count: int):
     assert together.shape == (count, 6, 4)
 
 
+@pytest.mark.parametrize(("model", "shape"), MODELS[:2])
+def test_the_first_layer_of_mixtures_is_the_mixture_of_first_layers(model, shape):
+    network = model.network(Facts(shape, 4, 9)).double()
+    layout = Layout.of(network)
+    rows, x, mix = rows_of(layout, 3), torch.randn((6, *shape), dtype=torch.float64), torch.rand((5, 3)).double()
+    way = SideBySide(network, layout)
+    given = way.first_layer(rows, x)
+    assert given.shape[:2] == (3, 6)
+    found = way.later_logits(way.later_entries(mix, rows), mix, given)
+    torch.testing.assert_close(found, OneByOne(network, layout).logits(mix, rows, x), rtol=1e-9, atol=1e-9)
+
+
+def test_the_first_layer_is_worked_out_once_for_the_same_rows(tiny, monkeypatch):
+    world = build_world(spec.build(tiny("evaluation.validation=true")), None, Crew())
+    first = world.mixtures.first
+    assert first is not None
+    counted, plain = [], first.way.first_layer
+    monkeypatch.setattr(first.way, "first_layer", lambda rows, x: counted.append(len(rows)) or plain(rows, x))
+    rows, ctx = torch.stack([world.first.flat, torch.randn(world.layout.size)]), context.at(world, 1)
+    alone = ctx.mixture_losses(np.array([[0.25, 0.75]]), rows)
+    both = ctx.mixture_losses(np.array([[0.25, 0.75], [1.0, 0.0]]), rows)
+    assert counted == [2]
+    assert both[0] == pytest.approx(alone[0], rel=1e-6)
+    other = rows.clone()
+    ctx.mixture_losses(np.array([[1.0, 0.0]]), other)
+    assert counted == [2, 2]
+    del other
+    assert not first.blocks, "forgotten with the rows"
+
+
 def test_an_unknown_layer_is_taken_one_by_one():
     assert not SideBySide.fits(nn.Sequential(nn.Linear(2, 2), nn.Tanh()))
     assert nn.Tanh not in LAYERS

@@ -9,7 +9,6 @@ from command_line import complaint
 from processes import Command
 
 from fedexp import cli
-from fedexp.run import run as execution
 
 pytest.importorskip("optuna")
 WORDS = (
@@ -73,7 +72,7 @@ def test_an_interrupted_search_says_how_it_goes_on(
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(execution, "complete", interrupted)
+    monkeypatch.setattr("fedexp.search.trial.complete", interrupted)
     assert cli.main(["search", *WORDS, "--out", "cut"]) == 130
     assert complaint(capsys) == "fedexp: interrupted; continue with: fedexp resume cut"
 

@@ -39,7 +39,7 @@ def truncated_normal(uniform: np.ndarray, mean: np.ndarray, std: float, half_wid
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RoundEnd:
     """Which of a round's clients `[n]` delivered, which were too late, and how many seconds the round took."""
 
     arrived: np.ndarray
@@ -47,7 +47,7 @@ class Outcome:
     seconds: float
 
 
-def play(resources: Resources, present: np.ndarray, deadline_s: float | None, idle_s: float) -> Outcome:
+def play(resources: Resources, present: np.ndarray, deadline_s: float | None, idle_s: float) -> RoundEnd:
     """Runs the clock of one round over clients in the order of their uploads; `present [n]` did not drop out."""
     start = resources.overhead_s + resources.distribution_s
     limit = np.inf if deadline_s is None else deadline_s
@@ -56,8 +56,8 @@ def play(resources: Resources, present: np.ndarray, deadline_s: float | None, id
     late = present & (times > limit)
     arrived = present & ~late
     if late.any() or not arrived.any():
-        return Outcome(arrived, late, start + idle_s if deadline_s is None else deadline_s)
-    return Outcome(arrived, late, float(times[arrived].max()))
+        return RoundEnd(arrived, late, start + idle_s if deadline_s is None else deadline_s)
+    return RoundEnd(arrived, late, float(times[arrived].max()))
 
 
 @dataclass(frozen=True, kw_only=True)

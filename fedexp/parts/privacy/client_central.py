@@ -25,11 +25,11 @@ from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.clipping import clipped, noised
 from fedexp.parts.privacy.ledger import Ledger
-from fedexp.parts.privacy.settings import NOT_COVERED, Settings
+from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClientCentral(Settings):
+class ClientCentral(PromisedPrivacy):
     """Clipping at `clip`, which `quantile` lets adapt; noise of `noise_multiplier * clip` on the sum of the rows."""
 
     noises_mean = True

@@ -18,13 +18,13 @@ from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.clipping import clipped, noised
 from fedexp.parts.privacy.ledger import Ledger
-from fedexp.parts.privacy.settings import NOT_COVERED, Settings
+from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 
 ONE = np.ones(1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClientLocal(Settings):
+class ClientLocal(PromisedPrivacy):
     """Clipping at `clip` and noise of `noise_multiplier * clip`, or as much as `epsilon` over `rounds` rounds needs."""
 
     def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "ClientLocal":

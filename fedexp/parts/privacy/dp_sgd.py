@@ -24,12 +24,12 @@ from fedexp.parts.model.contract import Model
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.contract import Sampling
 from fedexp.parts.privacy.ledger import Ledger
-from fedexp.parts.privacy.settings import NOT_COVERED, Settings
+from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 from fedexp.parts.workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPSGD(Settings):
+class DPSGD(PromisedPrivacy):
     """Per-example clipping at `clip` and Gaussian noise of `noise_multiplier * clip` on every batch's sum.
 
     Instead of the noise multiplier one may give `epsilon`: what nobody's may exceed who takes part in `rounds` rounds.

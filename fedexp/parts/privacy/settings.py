@@ -15,7 +15,7 @@ NOT_COVERED = "Losses and test figures in this folder are the experimenter's and
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(Privacy):
+class PromisedPrivacy(Privacy):
     """A clip, a delta, and a noise multiplier or the epsilon from which it is worked out for so many rounds."""
 
     guarantees = True

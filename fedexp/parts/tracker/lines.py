@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from fedexp.config import noted
+from fedexp.core.errors import ConfigError
 from fedexp.core.nested import dotted
 
 FILES = ("summary.json", "metrics.csv", "federation.csv", "*.png", ".hydra/*.yaml")
@@ -72,9 +72,8 @@ def files(folder: Path) -> list[Path]:
 def choices(folder: Path) -> dict[str, str]:
     """The option of each group, as Hydra has noted them; nothing for a run that it did not start."""
     try:
-        content = yaml.safe_load((folder / ".hydra" / "hydra.yaml").read_text(encoding="utf-8"))
-        chosen = content["hydra"]["runtime"]["choices"]
-    except (OSError, yaml.YAMLError, KeyError, TypeError):
+        chosen = noted.choices(folder)
+    except (OSError, ConfigError):
         return {}
     return {name: option for name, option in chosen.items() if option is not None and not name.startswith("hydra/")}
 

@@ -32,9 +32,9 @@ class MLflow(Sending):
     uri: str | None = None
     experiment: str = "fedexp"
 
-    def open(self, order: Order, known: Memo) -> "Run":
+    def open(self, order: Order, known: Memo) -> "MlflowRun":
         _calm(self.patience_s)
-        return Run(self, order, known)
+        return MlflowRun(self, order, known)
 
 
 def _calm(patience_s: float) -> None:
@@ -86,7 +86,7 @@ def title(folder: Path) -> str:
     return "/".join(words[len(words) - words[::-1].index("outputs") :]) if "outputs" in words else folder.name
 
 
-class Run(Receiver):
+class MlflowRun(Receiver):
     """A run of a tracking server."""
 
     def __init__(self, tracker: MLflow, order: Order, known: Memo) -> None:

@@ -41,7 +41,7 @@ class Heat:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Cells:
     """Where the cells are."""
 
     left: float
@@ -56,13 +56,13 @@ class Layout:
         return self.left + (column + 0.5) * self.wide, _TOP + (row + 0.5) * self.tall
 
 
-def layout(heat: Heat) -> Layout:
+def layout(heat: Heat) -> Cells:
     """Room for the names of the rows; cells of up to 26 units, less where there are many."""
     rows, columns = heat.values.shape
     left = 26 + min(240.0, _LETTER * max(map(len, heat.rows)) + 10)
     tall = max(2.0, min(26.0, 520 / rows))
     turned = 0.0 if not _slanted(heat) else min(90.0, 0.62 * _LETTER * max(map(len, heat.columns)))
-    return Layout(left, (WIDTH - left - _RIGHT) / columns, tall, _TOP + rows * tall + _BOTTOM + turned)
+    return Cells(left, (WIDTH - left - _RIGHT) / columns, tall, _TOP + rows * tall + _BOTTOM + turned)
 
 
 def draw(heat: Heat, over: str = "") -> str:
@@ -102,7 +102,7 @@ def strength(heat: Heat) -> np.ndarray:
     return np.where(np.isnan(share), -1, np.rint(np.clip(np.nan_to_num(share), 0, 1) * _LEVELS)).astype(np.int64)
 
 
-def _cells(heat: Heat, place: Layout) -> str:
+def _cells(heat: Heat, place: Cells) -> str:
     """The ground of all cells, and a path for the cells of each strength or kind."""
     marks = strength(heat) if heat.kinds is None else heat.kinds
     ground = svg.boxes([place.box(row, 0, marks.shape[1]) for row in range(len(marks))])
@@ -124,7 +124,7 @@ def _paint(mark: int, by_strength: bool) -> str:
     return f'class="kind c{(abs(mark) - 1) % 7}{" waits" if mark < 0 else ""}"'
 
 
-def _written(heat: Heat, place: Layout) -> str:
+def _written(heat: Heat, place: Cells) -> str:
     if heat.written is None:
         return ""
     marks, parts = strength(heat), []
@@ -142,7 +142,7 @@ def _slanted(heat: Heat) -> bool:
     return longest > 4 and longest * _LETTER * len(heat.columns) > WIDTH - 120
 
 
-def _names(heat: Heat, place: Layout) -> str:
+def _names(heat: Heat, place: Cells) -> str:
     rows, columns = heat.values.shape
     floor, parts = _TOP + rows * place.tall, []
     for row in range(0, rows, max(1, int(np.ceil(11 / place.tall)))):

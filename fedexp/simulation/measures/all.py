@@ -7,9 +7,7 @@ from typing import Any
 from fedexp.core.values import State, Uploads
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.measures import clusters as cluster_models
-from fedexp.simulation.measures import own_models as personal
-from fedexp.simulation.measures import participants as local_models
+from fedexp.simulation.measures import clusters, own_models, participants
 from fedexp.simulation.world import World
 
 Told = tuple[dict[str, Any], float]  # columns, and the seconds of computing that they took
@@ -18,7 +16,7 @@ Told = tuple[dict[str, Any], float]  # columns, and the seconds of computing tha
 def blank(exp: Experiment, world: World) -> dict[str, Any]:
     """The cells of a round that is not evaluated."""
     audited = {f"audit.{name}": cell for name, cell in exp.audit.blank().items()}
-    clients = local_models.blank(exp) | personal.blank(exp) | cluster_models.blank(exp)
+    clients = participants.blank(exp) | own_models.blank(exp) | clusters.blank(exp)
     return dict.fromkeys(world.probes) | clients | audited
 
 
@@ -26,9 +24,9 @@ def begin(exp: Experiment, world: World, before: State, state: State, sent: Uplo
     """Begins all of them, for the round that led from `before` to `state`; each result completes the round's row."""
     return [
         probes(world, state),
-        local_models.score_later(exp, world, before, state, sent),
-        personal.score_later(exp, world, state),
-        cluster_models.score_later(exp, world, state),
+        participants.score_later(exp, world, before, state, sent),
+        own_models.score_later(exp, world, state),
+        clusters.score_later(exp, world, state),
         audit(exp, world, state),
     ]
 

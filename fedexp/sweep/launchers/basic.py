@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from fedexp.sweep.launchers.contract import Launcher, Live, Outcome
+from fedexp.sweep.launchers.contract import Launcher, Live, PointEnd
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,5 +14,5 @@ class Basic(Launcher):
 
     aloud: ClassVar[bool] = True
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
+    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[PointEnd]:
         return map(live, todo)

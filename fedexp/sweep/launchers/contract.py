@@ -11,7 +11,7 @@ from fedexp.core.part import Part
 
 
 @dataclass(frozen=True)
-class Outcome:
+class PointEnd:
     """How a point ended: 0 and its seconds, or an exit code and why."""
 
     folder: Path
@@ -20,7 +20,7 @@ class Outcome:
     seconds: float = 0.0
 
 
-Live = Callable[[Path], Outcome]
+Live = Callable[[Path], PointEnd]
 
 
 class Launcher(Part):
@@ -31,7 +31,7 @@ class Launcher(Part):
     def refuse(self) -> None:
         """Raises ConfigError where this launcher cannot work."""
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
+    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[PointEnd]:
         """Yields the outcome of every point of `todo`, in any order; one that fails does not keep the others.
 
         `todo` prepares a point's folder when it is asked for the next one. `live` can be sent to another process.

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fedexp.core.exits import FAILED
 from fedexp.core.part import Range
-from fedexp.sweep.launchers.contract import Launcher, Live, Outcome
+from fedexp.sweep.launchers.contract import Launcher, Live, PointEnd
 
 _ATTEMPTS = 2
 
@@ -20,7 +20,7 @@ class Joblib(Launcher):
 
     jobs: Annotated[int, Range(1)]
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
+    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[PointEnd]:
         """Joblib ends all its processes when one of them dies: their points are taken up again, twice at most."""
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -38,7 +38,7 @@ class Joblib(Launcher):
                 again = [folder for folder in flying if deaths[folder] < _ATTEMPTS]
                 killed = [folder for folder in flying if deaths[folder] >= _ATTEMPTS]
                 flying.clear()
-                yield from (Outcome(folder, FAILED, "its process was killed (out of memory?)") for folder in killed)
+                yield from (PointEnd(folder, FAILED, "its process was killed (out of memory?)") for folder in killed)
 
     def _parallel(self, folders: Iterator[Path], live: Live, flying: list[Path]) -> Any:
         from joblib import Parallel, delayed

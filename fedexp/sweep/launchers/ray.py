@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fedexp.core.exits import FAILED
 from fedexp.core.part import Range
-from fedexp.sweep.launchers.contract import Launcher, Live, Outcome, needed
+from fedexp.sweep.launchers.contract import Launcher, Live, PointEnd, needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Ray(Launcher):
     def refuse(self) -> None:
         needed("ray", "ray", "hydra/launcher=ray")
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
+    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[PointEnd]:
         """A point whose process dies is taken up once more by Ray itself."""
         ray = self._started()
         remote = ray.remote(num_cpus=self.cpus, num_gpus=self.gpus, max_retries=1)(live_alone)
@@ -54,15 +54,15 @@ class Ray(Launcher):
         return max(1, int(cores / self.cpus)) + 1 if self.cpus else int(cores)
 
 
-def live_alone(live: Live, folder: Path) -> Outcome:
+def live_alone(live: Live, folder: Path) -> PointEnd:
     """Ray names tasks by their function, which a partial one has not."""
     return live(folder)
 
 
-def _landed(ray: Any, flying: dict[Any, Path]) -> Outcome:
+def _landed(ray: Any, flying: dict[Any, Path]) -> PointEnd:
     done = next(islice(ray.wait(list(flying), num_returns=1)[0], 1))
     folder = flying.pop(done)
     try:
         return ray.get(done)
     except ray.exceptions.RayError as error:
-        return Outcome(folder, FAILED, f"its task ended without a result: {type(error).__name__}")
+        return PointEnd(folder, FAILED, f"its task ended without a result: {type(error).__name__}")

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED
 from fedexp.core.part import Range
-from fedexp.sweep.launchers.contract import Launcher, Live, Outcome, needed
+from fedexp.sweep.launchers.contract import Launcher, Live, PointEnd, needed
 
 _LOOK_S = {"local": 0.1, "slurm": 5.0}
 
@@ -36,7 +36,7 @@ class Submitit(Launcher):
                 "hydra/launcher=submitit_slurm needs Slurm, but there is no srun here; try submitit_local"
             )
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[Outcome]:
+    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[PointEnd]:
         """Jobs are cancelled when this process is interrupted; when it is killed they go on by themselves."""
         flying: dict[Path, Any] = {}
         executor = None
@@ -64,7 +64,7 @@ class Submitit(Launcher):
             raise ConfigError(f"hydra.launcher.parameters must be what submitit knows: {error}") from error
         return executor
 
-    def _landed(self, flying: dict[Path, Any]) -> list[Outcome]:
+    def _landed(self, flying: dict[Path, Any]) -> list[PointEnd]:
         """The outcomes of the jobs that have ended since; waits a little where none has."""
         done = [folder for folder, job in flying.items() if job.done()]
         if not done:
@@ -72,8 +72,8 @@ class Submitit(Launcher):
         return [_outcome(folder, flying.pop(folder)) for folder in done]
 
 
-def _outcome(folder: Path, job: Any) -> Outcome:
+def _outcome(folder: Path, job: Any) -> PointEnd:
     error = job.exception()
     if error is None:
         return job.result()
-    return Outcome(folder, FAILED, f"its job {job.job_id} ended without a result; see {job.paths.stderr}")
+    return PointEnd(folder, FAILED, f"its job {job.job_id} ended without a result; see {job.paths.stderr}")

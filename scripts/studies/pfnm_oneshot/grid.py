@@ -17,7 +17,7 @@ from hydra import compose, initialize_config_dir
 
 from fedexp.config.compose import plain, register_resolvers
 from fedexp.config.location import conf_dir
-from fedexp.core import part as spec
+from fedexp.core.part import build
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import fold, run_round
@@ -32,7 +32,7 @@ def experiment(overrides: list[str]) -> Experiment:
     register_resolvers()
     with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
         config = compose("config", ["experiment=pfnm_oneshot", "engine=loop", "engine.workers=1", *overrides])
-    built = spec.build(plain(config))
+    built = build(plain(config))
     compatibility.refuse(built)
     return built
 

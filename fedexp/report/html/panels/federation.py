@@ -6,7 +6,7 @@ from fedexp.report.federation import grouped_shares
 from fedexp.report.html.heat import Heat, draw
 from fedexp.report.html.section import Section, tabs
 from fedexp.report.methods import Method
-from fedexp.report.pictures import Division, divisions
+from fedexp.report.pictures import SplitTable, divisions
 
 _SINGLY, _NUMBERED, _MOST = 100, 25, 8
 
@@ -21,7 +21,7 @@ def section(methods: Sequence[Method]) -> Section | None:
     return Section("federation", "Federations", tabs(panes), note) if panes else None
 
 
-def _map(one: Division) -> str:
+def _map(one: SplitTable) -> str:
     singly = len(one.counts) <= _SINGLY
     cells = one.counts.T.astype(float) if singly else grouped_shares(one.counts)
     classes, columns = cells.shape

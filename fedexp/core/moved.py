@@ -1,0 +1,65 @@
+"""Names that parts had before: folders that were made then say in every `_target_` where its class stood.
+
+`today` and `renewed` are all that the program knows of them. Who reads a config that a folder kept renews it there, so
+that it equals the one that is composed now.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+# The first pair that fits counts: a name inside a module stands before the module. Only parts are ever named, so that
+# `fedexp.data`, where none is today, can stand for the datasets that were in it.
+MOVED = (
+    ("fedexp.aggregators.", "fedexp.parts.aggregator."),
+    ("fedexp.attacks.", "fedexp.parts.attack."),
+    ("fedexp.audits.audit.", "fedexp.parts.audit.contract."),
+    ("fedexp.audits.", "fedexp.parts.audit."),
+    ("fedexp.clusterings.clustering.", "fedexp.parts.clustering.contract."),
+    ("fedexp.clusterings.", "fedexp.parts.clustering."),
+    ("fedexp.data.", "fedexp.parts.dataset."),
+    ("fedexp.evaluation.", "fedexp.scoring.evaluation."),
+    ("fedexp.experiment.", "fedexp.simulation.experiment."),
+    ("fedexp.features.features.", "fedexp.parts.features.contract."),
+    ("fedexp.features.", "fedexp.parts.features."),
+    ("fedexp.federations.", "fedexp.parts.federation."),
+    ("fedexp.fleets.", "fedexp.parts.fleet."),
+    ("fedexp.launchers.", "fedexp.sweep.launchers."),
+    ("fedexp.local.", "fedexp.parts.local."),
+    ("fedexp.models.", "fedexp.parts.model."),
+    ("fedexp.one_at_a_time.", "fedexp.config.one_at_a_time."),
+    ("fedexp.pre_aggregation.", "fedexp.parts.pre_aggregation."),
+    ("fedexp.pretraining.pretraining.", "fedexp.parts.pretraining.contract."),
+    ("fedexp.pretraining.", "fedexp.parts.pretraining."),
+    ("fedexp.privacy.privacy.", "fedexp.parts.privacy.contract."),
+    ("fedexp.privacy.", "fedexp.parts.privacy."),
+    ("fedexp.roles.Attack", "fedexp.parts.attack.contract.Attack"),
+    ("fedexp.roles.Fleet", "fedexp.parts.fleet.contract.Fleet"),
+    ("fedexp.roles.PreAggregation", "fedexp.parts.pre_aggregation.contract.PreAggregation"),
+    ("fedexp.roles.ServerOptimizer", "fedexp.parts.server_optimizer.contract.ServerOptimizer"),
+    ("fedexp.roles.Stop", "fedexp.parts.stop.contract.Stop"),
+    ("fedexp.selectors.", "fedexp.parts.selector."),
+    ("fedexp.server_optimizers.", "fedexp.parts.server_optimizer."),
+    ("fedexp.shapley.", "fedexp.maths.shapley."),
+    ("fedexp.stops.", "fedexp.parts.stop."),
+    ("fedexp.trackers.tracker.", "fedexp.parts.tracker.contract."),
+    ("fedexp.trackers.", "fedexp.parts.tracker."),
+)
+
+
+def today(target: str) -> str:
+    """The name of a class now; one that has not moved, or is somebody else's, as it is."""
+    for before, now in MOVED:
+        if target.startswith(before):
+            return now + target.removeprefix(before)
+    return target
+
+
+def renewed(node: Any) -> Any:
+    """A copy of a nested config in which every `_target_` has today's name; all else is as it was."""
+    if isinstance(node, Mapping):
+        return {name: _value(name, child) for name, child in node.items()}
+    return [renewed(child) for child in node] if isinstance(node, list) else node
+
+
+def _value(name: Any, child: Any) -> Any:
+    return today(child) if name == "_target_" and isinstance(child, str) else renewed(child)
