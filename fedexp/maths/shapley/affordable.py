@@ -2,11 +2,11 @@
 
 P independent, uniformly random permutations of M players meet a given coalition of s players with probability
 1 - (1 - 1 / C(M, s))^P, as each permutation has exactly one prefix of s players and all C(M, s) are equally likely. So
-the expected number of distinct coalitions, nobody and all included, is 2 + sum over s of C(M, s) (1 - (1 - 1/C(M, s))^P).
+the expected number of distinct coalitions is 2 (nobody, all) plus the sum over s of C(M, s) (1 - (1 - 1 / C(M, s))^P).
 Utilities are remembered, so only distinct coalitions cost anything.
 
 The rule: exact values are taken where that number is at least three quarters of 2^M, that is, where being exact costs
-at most a third more than sampling. It is a rule of M and the budget alone. With the default budget of 50 M permutations:
+at most a third more than sampling. It is a rule of M and the budget alone. With the default of 50 M permutations:
 
     M                      8     9    10    11    12    13    14    16
     2^M                  256   512  1024  2048  4096  8192 16384 65536

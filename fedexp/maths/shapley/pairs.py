@@ -2,7 +2,7 @@
 
 A pair stands for two coalitions of s and M - s players; s is at most M / 2, and of the two halves of s = M / 2 the one
 that holds player 0 is kept. The Shapley kernel gives a coalition of s players the weight
-1 / (C(M, s) s (M - s)) up to a factor, so all pairs of size s together weigh 2 / (s (M - s)), and 1 / s^2 for s = M / 2.
+1 / (C(M, s) s (M - s)) up to a factor, so all pairs of size s together weigh 2 / (s (M - s)), or 1 / s^2 for s = M / 2.
 Legend: M players, n pairs.
 """
 
@@ -66,8 +66,7 @@ def first_share(strata: list[Stratum], share: float) -> list[Stratum]:
     """The same sample cut to its first part, where a stratum is not complete; at least two pairs of each stay."""
     cut = (max(2, math.ceil(share * len(one.members))) for one in strata)
     return [
-        one if one.complete else replace(one, members=one.members[:some])
-        for one, some in zip(strata, cut, strict=True)
+        one if one.complete else replace(one, members=one.members[:some]) for one, some in zip(strata, cut, strict=True)
     ]
 
 

@@ -21,6 +21,7 @@ from fedexp.maths.shapley.pairs import Stratum
 from fedexp.maths.shapley.standard_error import combined
 from fedexp.maths.shapley.utilities import Utilities
 
+SINGULAR = 1e-9  # eigenvalues below this share of the largest are none: the constraint takes one direction away
 NEARLY = 1e-6  # least 1 - leverage, so that a pair which alone fixes a value has a large influence and no infinite one
 
 
@@ -35,7 +36,7 @@ def fit(strata: list[Stratum], utilities: Utilities) -> tuple[np.ndarray, np.nda
     design = members - share[:, None]
     difference = (inside - outside - (2 * share - 1) * (full - empty)) / 2
     weight = np.concatenate([np.full(len(one.members), one.weight / len(one.members)) for one in strata] or [share])
-    inverse = np.linalg.pinv((design * weight[:, None]).T @ design, hermitian=True)
+    inverse = np.linalg.pinv((design * weight[:, None]).T @ design, rcond=SINGULAR, hermitian=True)
     slope = inverse @ (design.T @ (weight * difference))
     residual = difference - design @ slope
     leverage = weight * ((design @ inverse) * design).sum(axis=1)
