@@ -73,7 +73,8 @@ def first_share(strata: list[Stratum], share: float) -> list[Stratum]:
 def _all_pairs(players: int, size: int) -> np.ndarray:
     halves = 2 * size == players
     free = range(1, players) if halves else range(players)
-    chosen = np.array(list(combinations(free, size - halves)), dtype=np.int64).reshape(-1, size - halves)
+    rows = list(combinations(free, size - halves))
+    chosen = np.array(rows, dtype=np.int64).reshape(len(rows), size - halves)
     members = np.zeros((len(chosen), players), dtype=bool)
     np.put_along_axis(members, chosen, True, axis=1)
     members[:, 0] |= halves

@@ -40,7 +40,7 @@ def test_exact_by_default_up_to_eleven_players():
 
 
 def test_the_budget_in_coalitions():
-    assert coalition_budget(10, 200, 2048) == 659
+    assert coalition_budget(10, 200, 2048) == 703
     assert coalition_budget(100, 5000, 2048) == 2048
     assert coalition_budget(8, 1, 2048) == least(8) == 18
     assert [least(players) for players in (1, 2, 3, 4)] == [2, 4, 8, 10]
