@@ -63,8 +63,8 @@ def counting_walk(permutations: np.ndarray, utilities: Utilities, truncation: fl
     """The marginal contributions of `walk`, and the share of steps that were truncated."""
     count, players = permutations.shape
     empty, full = utilities(np.array([np.zeros(players), np.ones(players)], dtype=bool))
-    if truncation == 0:
-        utilities(prefixes(permutations))  # all will be asked for: in one batch
+    if truncation == 0:  # all will be asked for: in one batch
+        return _whole(permutations, empty, utilities(prefixes(permutations))), 0.0
     members = np.zeros((count, players), dtype=bool)
     rows, value = np.arange(count), np.full(count, empty)
     marginal, walked = np.empty((count, players)), 0
@@ -79,3 +79,11 @@ def counting_walk(permutations: np.ndarray, utilities: Utilities, truncation: fl
         marginal[rows, player] = following - value
         value = following
     return marginal, 1 - walked / max(count * players, 1)
+
+
+def _whole(permutations: np.ndarray, empty: float, passed: np.ndarray) -> np.ndarray:
+    """Marginal contributions by player from the utilities that all permutations pass, one after another."""
+    gains = np.diff(passed.reshape(permutations.shape), axis=1, prepend=empty)
+    marginal = np.empty(permutations.shape)
+    np.put_along_axis(marginal, permutations, gains, axis=1)
+    return marginal
