@@ -17,6 +17,7 @@ Legend: U units a stratum, S strata, M players.
 import numpy as np
 from scipy.special import stdtrit
 
+FEWEST = 4  # units of all strata together: where a bound leaves room for less, those that fit are too much alike
 PRIOR = 8  # observations that the mean variance of all players counts for
 NORMAL = 1.959963984540054  # 97.5 % quantile
 
@@ -41,9 +42,9 @@ def moderated(variance: np.ndarray, freedom: int) -> np.ndarray:
 
 
 def standard_errors(units: np.ndarray) -> np.ndarray | None:
-    """Standard error `[M]` of the mean over units and strata of `units [U, S, M]`; None of a single unit."""
+    """Standard error `[M]` of the mean over units and strata of `units [U, S, M]`; None of very few."""
     repeats, strata, players = units.shape
-    if repeats < 2:
+    if repeats < 2 or repeats * strata < FEWEST:
         return None
     variance = moderated(units.var(axis=0, ddof=1), repeats - 1) / (repeats * strata**2)
     borrowed = min(PRIOR, (repeats - 1) * (players - 1))

@@ -61,7 +61,7 @@ class Sampled:
 
     @property
     def errors(self) -> np.ndarray | None:
-        """Their standard errors `[M]`; None of a single unit."""
+        """Their standard errors `[M]`; None of very few units."""
         strata = self.rows if self.way.strata else 1
         unit = self.way.unit or self.rows
         return standard_errors(self.marginal.reshape(-1, strata, unit, self.marginal.shape[1]).mean(axis=2))

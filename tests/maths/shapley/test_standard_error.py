@@ -6,8 +6,9 @@ import pytest
 from fedexp.maths.shapley.standard_error import NORMAL, PRIOR, moderated, standard_errors, widening
 
 
-def test_one_unit_tells_nothing():
-    assert standard_errors(np.ones((1, 1, 3))) is None
+@pytest.mark.parametrize(("units", "strata"), [(1, 1), (3, 1), (1, 8)])
+def test_few_units_tell_nothing(units: int, strata: int):
+    assert standard_errors(np.ones((units, strata, 3))) is None
 
 
 def test_units_that_agree_have_no_error():
@@ -15,9 +16,9 @@ def test_units_that_agree_have_no_error():
 
 
 def test_one_player_by_hand():
-    # 1, 2, 3: variance 1, of the mean 1/3; Student's 97.5 % quantile with 2 degrees of freedom is 4.303
-    found = standard_errors(np.array([1.0, 2.0, 3.0]).reshape(3, 1, 1))
-    assert found == pytest.approx([np.sqrt(1 / 3) * 4.30265 / 1.95996], rel=1e-5)
+    # 1, 2, 3, 4: variance 5/3, of the mean 5/12; Student's 97.5 % quantile with 3 degrees of freedom is 3.182
+    found = standard_errors(np.array([1.0, 2.0, 3.0, 4.0]).reshape(4, 1, 1))
+    assert found == pytest.approx([np.sqrt(5 / 12) * 3.18245 / 1.95996], rel=1e-5)
 
 
 def test_strata_by_hand():
