@@ -8,8 +8,8 @@ The budget is `permutations_per_client` times M permutations, for `kernel` and `
 so many permutations are expected to ask for (`affordable`); `coalitions` bounds what a round asks for, 2,048 if it is
 not given, and without bound for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first
 sweep is made whatever the bound. `auto` is exact where that costs little more than sampling, else `leverage`: the most
-accurate for its coalitions on simulated games (tests) and on a first few rounds of MNIST; `scripts/studies/shapley` asks
-the same of more real rounds.
+accurate for its coalitions on simulated games (tests) and on a first few rounds of MNIST;
+`scripts/studies/shapley` asks the same of more real rounds.
 
 Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; between rounds
 |U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Antithetic and

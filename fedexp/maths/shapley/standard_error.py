@@ -6,7 +6,8 @@ the variance of the mean is the sum over strata of s^2 / (U S^2), with U units a
 With few units, a player whose contributions are rare may show none of them in any unit, and an error of 0; so each
 player's variance is drawn towards the mean variance of all players of its stratum, which counts as `PRIOR` more
 observations (moderated variances: Smyth 2004, who estimates that number; here it was set so that the intervals of the
-four families of games in the tests cover as they should, at 12 and more units). Where all marginals are the same the error stays 0.
+four families of games in the tests cover as they should). Where all marginals are the same the
+error stays 0.
 The error is widened by the ratio of Student's and the normal 97.5 % quantile, with the degrees of freedom of Welch and
 Satterthwaite, so that plus and minus 1.96 errors is the 95 % interval for few units, too.
 
