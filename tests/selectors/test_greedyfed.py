@@ -101,7 +101,7 @@ class TestRoundValues:
     @pytest.mark.parametrize("method", ["exact", "gtg", "permutations"])
     def test_credit_goes_to_the_right_client_whatever_the_numbers(self, game: Stage, owner: list[int], method: str):
         uploads = game.uploads(game.plan(np.array(owner)))
-        values, columns = round_values(Shapley(method=method, truncation=0), uploads, game)
+        values, _, columns = round_values(Shapley(method=method, truncation=0), uploads, game)
         assert values == pytest.approx(WORTH[owner])
         assert columns["method"] == method
 
@@ -115,7 +115,7 @@ class TestRoundValues:
         uploads = game.uploads(game.plan(np.array([0, 2, 4])))
         delta = uploads.delta.clone()
         delta[1, 3] = torch.nan
-        values, columns = round_values(Shapley(), replace(uploads, delta=delta), game)
+        values, _, columns = round_values(Shapley(), replace(uploads, delta=delta), game)
         assert values == pytest.approx([5.0, 0.0, 3.0])
         assert columns["coalitions"] == 4
 
