@@ -1,72 +1,113 @@
-"""Shapley values of a round by the method that pays: exact, GTG-Shapley or plain permutation sampling.
+"""Shapley values of a round by the method that pays: exact, or one of six ways of sampling.
 
-Source: GTG-Shapley (Liu et al. 2022, arXiv 2109.02053) as used by GreedyFed (Singhal et al. 2023, arXiv 2312.09108).
+Source: GTG-Shapley (Liu et al. 2022, arXiv 2109.02053) as used by GreedyFed (Singhal et al. 2023, arXiv 2312.09108);
+the other ways name theirs in their own files: `permutations`, `kernel`, `leverage`.
 U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the model that the round began with.
+
+The budget is `permutations_per_client` times M permutations, for `kernel` and `leverage` the distinct coalitions that
+so many permutations are expected to ask for (`affordable`); `coalitions` bounds what a round asks for, 2,048 if it is
+not given, and without bound for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first
+sweep is made whatever the bound. `auto` is exact where that costs little more than sampling, else `leverage`: the most
+accurate for its coalitions on simulated games (tests) and on a first few rounds of MNIST;
+`scripts/studies/shapley` asks the same of more real rounds.
+
 Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; between rounds
-|U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9).
+|U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Antithetic and
+stratified estimates become the exact values when every coalition has been asked for.
+Legend: M players, R coalitions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
 from fedexp.core.part import Part, Range
-from fedexp.maths.shapley.convergence import TESTS
+from fedexp.maths.shapley.affordable import AT_MOST, EXACT_AT_MOST, coalition_budget, exact_pays
 from fedexp.maths.shapley.exact import exact
-from fedexp.maths.shapley.permutations import guided, shuffled, walk
+from fedexp.maths.shapley.fits import DRAWS, STAGES, Fitted, fits
+from fedexp.maths.shapley.settled import is_settled
+from fedexp.maths.shapley.sweeps import WAYS, Sampled, sweeps
 from fedexp.maths.shapley.utilities import Utilities, all_coalitions
 
-EXACT_AT_MOST = 20  # players whose 2^M coalitions can be asked for
+PUBLISHED = ("exact", "gtg", "permutations")  # done as published: no bound unless one is given
+LOOKS = (0.125, 0.25, 0.5, 1.0)  # shares of the budget after which it is asked whether the ranking is settled
+
+Sure = Callable[[np.ndarray, np.ndarray], float | None]
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Values `[M]`, how they were found, how many coalitions that took, and their largest error where it is known."""
+    """Values `[M]`, how they were found, how many coalitions that took, and their largest error where it is known.
+
+    `errors [M]` are standard errors: 1.96 of them make a 95 % interval; None where they are unknown. They are about
+    sampling alone: not about truncation, nor about the noise of the validation data.
+    """
 
     values: np.ndarray
     method: str
     coalitions: int
     converged: bool
     error: float | None
+    errors: np.ndarray | None = None
+
+    @property
+    def relative_error(self) -> float | None:
+        """The largest standard error in units of the spread of the values; None where it is unknown."""
+        if self.errors is None:
+            return None
+        largest, spread = self.errors.max(initial=0.0), np.ptp(self.values) if len(self.values) else 0.0
+        return float(largest / spread) if spread else (None if largest else 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shapley(Part):
-    """How Shapley values are found; `auto` is exact where 2^M coalitions are no more than the permutations allowed."""
+    """How Shapley values are found, at what cost, and when they are good enough."""
 
-    method: Literal["auto", "exact", "gtg", "permutations"] = "auto"
+    method: Literal["auto", "exact", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage"] = "auto"
     permutations_per_client: Annotated[int, Range(1)] = 50
+    coalitions: Annotated[int, Range(4)] | None = None
     truncation: Annotated[float, Range(0)] = 1e-4
     truncation_between: Annotated[float, Range(0)] = 1e-4
+    stop: Literal["values", "ranking", "budget"] = "values"
     convergence: Literal["per_client", "flexcs", "gtg_authors"] = "per_client"
+    confidence: Annotated[float, Range(0.5, 1, high_open=True)] = 0.95
     compare: bool = False
 
     def estimate(
-        self, players: int, evaluate: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
+        self,
+        players: int,
+        evaluate: Callable[[np.ndarray], np.ndarray],
+        rng: np.random.Generator,
+        sure: Sure | None = None,
     ) -> Estimate:
         """Values of M players; `evaluate` gives the utilities `[R]` of coalitions `[R, M]`.
+
+        `sure` says of values and standard errors `[M]` how sure the ranking is that they lead to.
 
         Raises:
             ValueError: exact values of more than 20 players were asked for.
         """
-        utilities, method = Utilities(players, evaluate), self._method(players)
+        utilities, method = Utilities(players, evaluate), self.chosen(players)
         if players == 0:
-            return Estimate(np.zeros(0), method, 0, True, None)
+            return Estimate(np.zeros(0), method, 0, True, None, np.zeros(0))
         if method == "exact":
-            return Estimate(self._exact(utilities), method, utilities.evaluated, True, 0.0)
-        values, converged = self._sampled(utilities, method, rng)
-        coalitions = utilities.evaluated
-        known = utilities.complete or (self.compare and players <= EXACT_AT_MOST)
-        error = float(np.abs(values - self._exact(utilities)).max()) if known else None
-        return Estimate(values, method, coalitions, converged, error)
+            return Estimate(self._exact(utilities), method, utilities.evaluated, True, 0.0, np.zeros(players))
+        values, errors, converged = self._sampled(utilities, method, rng, sure)
+        coalitions, complete = utilities.evaluated, utilities.complete
+        true = self._exact(utilities) if complete or (self.compare and players <= EXACT_AT_MOST) else None
+        if true is not None and complete and method not in PUBLISHED:
+            return Estimate(true, method, coalitions, True, 0.0, np.zeros(players))
+        error = None if true is None else float(np.abs(values - true).max())
+        return Estimate(values, method, coalitions, converged, error, errors)
 
-    def _method(self, players: int) -> str:
+    def chosen(self, players: int) -> str:
+        """The method for so many players."""
         if self.method != "auto":
             return self.method
-        affordable = players <= EXACT_AT_MOST and 2**players <= self.permutations_per_client * players
-        return "exact" if affordable or players == 0 else "gtg"
+        permutations = self.permutations_per_client * players
+        return "exact" if exact_pays(players, permutations, self.coalitions) else "leverage"
 
     def _exact(self, utilities: Utilities) -> np.ndarray:
         if utilities.players > EXACT_AT_MOST:
@@ -76,18 +117,37 @@ class Shapley(Part):
             )
         return exact(utilities(all_coalitions(utilities.players)))
 
-    def _sampled(self, utilities: Utilities, method: str, rng: np.random.Generator) -> tuple[np.ndarray, bool]:
+    def _sampled(
+        self, utilities: Utilities, method: str, rng: np.random.Generator, sure: Sure | None
+    ) -> tuple[np.ndarray, np.ndarray | None, bool]:
         players = utilities.players
         empty, full = utilities(np.array([np.zeros(players), np.ones(players)], dtype=bool))
-        truncating = method == "gtg"
-        if truncating and abs(full - empty) < self.truncation_between:
-            return np.zeros(players), True
-        draw, settled = (guided if truncating else shuffled), TESTS[self.convergence]
-        marginal, means = np.zeros((0, players)), np.zeros((0, players))
-        while len(marginal) < self.permutations_per_client * players:
-            sweep = walk(draw(players, rng), utilities, self.truncation if truncating else 0.0)
-            marginal = np.concatenate([marginal, sweep])
-            means = marginal.cumsum(axis=0) / np.arange(1, len(marginal) + 1)[:, None]
-            if settled(means):
-                return means[-1], True
-        return means[-1], False
+        if method == "gtg" and abs(full - empty) < self.truncation_between:
+            return np.zeros(players), np.zeros(players), True
+        reached, due = None, 0
+        for reached in self._estimates(utilities, method, rng):
+            if self.stop == "values" and reached.converged(self.convergence):
+                return reached.values, reached.errors, True
+            if self.stop == "ranking" and reached.share >= LOOKS[due]:
+                due = min(due + sum(reached.share >= look for look in LOOKS[due:]), len(LOOKS) - 1)
+                if self._ranked(reached, sure):
+                    return reached.values, reached.errors, True
+        assert reached is not None  # a first sweep, or a fit, is always made
+        return reached.values, reached.errors, self.stop == "budget" and reached.converged(self.convergence)
+
+    def _ranked(self, reached: Sampled | Fitted, sure: Sure | None) -> bool:
+        errors = reached.errors
+        return (
+            sure is not None
+            and errors is not None
+            and is_settled(sure(reached.values, errors), self.confidence, len(LOOKS))
+        )
+
+    def _estimates(self, utilities: Utilities, method: str, rng: np.random.Generator) -> Iterator[Sampled | Fitted]:
+        permutations = self.permutations_per_client * utilities.players
+        if method in DRAWS:
+            stages = {"values": STAGES, "ranking": LOOKS, "budget": (1.0,)}[self.stop]
+            budget = coalition_budget(utilities.players, permutations, self.coalitions or AT_MOST)
+            return iter(fits(utilities, method, budget, stages, rng))
+        at_most = self.coalitions if method in PUBLISHED else self.coalitions or AT_MOST
+        return iter(sweeps(utilities, WAYS[method], permutations, at_most, self.truncation, rng))

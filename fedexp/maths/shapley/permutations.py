@@ -1,6 +1,9 @@
 """Marginal contributions along permutations of the players: what sampled Shapley values are means of.
 
 Source of the truncation and of the guided permutations: GTG-Shapley (Liu et al. 2022, arXiv 2109.02053, algorithm 1).
+Antithetic permutations: Mitchell, Cooper, Frank & Holmes 2022 (arXiv 2104.12199), a permutation and its reverse.
+Stratified ones: every player at every position equally often, as in the same paper's orthogonal designs and in Castro
+et al. 2017; here a random Latin square, the cyclic shifts of one random permutation.
 Deviations: a sweep's permutations are walked side by side, so that their new coalitions are evaluated in one batch;
 credit goes to the client at the position, never to `id - 1`.
 Legend: M players, P permutations.
@@ -9,6 +12,8 @@ Legend: M players, P permutations.
 import numpy as np
 
 from fedexp.maths.shapley.utilities import Utilities
+
+GOLDEN = (5**0.5 - 1) / 2
 
 
 def guided(players: int, rng: np.random.Generator) -> np.ndarray:
@@ -23,24 +28,62 @@ def shuffled(players: int, rng: np.random.Generator) -> np.ndarray:
     return rng.permuted(np.tile(np.arange(players), (players, 1)), axis=1)
 
 
+def antithetic(players: int, rng: np.random.Generator) -> np.ndarray:
+    """Random permutations, each followed by its reverse: M of them, or M + 1 where M is odd."""
+    forward = rng.permuted(np.tile(np.arange(players), ((players + 1) // 2, 1)), axis=1)
+    return np.stack([forward, forward[:, ::-1]], axis=1).reshape(-1, players)
+
+
+def stratified(players: int, rng: np.random.Generator) -> np.ndarray:
+    """A random Latin square `[M, M]`: every player once at every position.
+
+    The shifts come in the order of the golden ratio's multiples, so that the positions of a player are spread evenly
+    in the first few rows, too.
+    """
+    shift = np.argsort(np.argsort(np.arange(players) * GOLDEN % 1))
+    return rng.permutation(players)[(np.arange(players) + shift[:, None]) % max(players, 1)]
+
+
+def prefixes(permutations: np.ndarray) -> np.ndarray:
+    """The coalitions that permutations `[P, M]` pass, bool `[P M, M]`: the first player, the first two, ... all."""
+    place = np.argsort(permutations, axis=1)
+    return (place[:, None, :] <= np.arange(permutations.shape[1])[:, None]).reshape(-1, permutations.shape[1])
+
+
 def walk(permutations: np.ndarray, utilities: Utilities, truncation: float) -> np.ndarray:
     """Marginal contribution of every player along every permutation, `[P, M]`, columns by player.
 
     Where the utility is within `truncation` of the full coalition's the rest of the permutation adds nothing and is
     not evaluated; 0 never truncates.
     """
+    return counting_walk(permutations, utilities, truncation)[0]
+
+
+def counting_walk(permutations: np.ndarray, utilities: Utilities, truncation: float) -> tuple[np.ndarray, float]:
+    """The marginal contributions of `walk`, and the share of steps that were truncated."""
     count, players = permutations.shape
     empty, full = utilities(np.array([np.zeros(players), np.ones(players)], dtype=bool))
+    if truncation == 0:  # all will be asked for: in one batch
+        return _whole(permutations, empty, utilities(prefixes(permutations))), 0.0
     members = np.zeros((count, players), dtype=bool)
     rows, value = np.arange(count), np.full(count, empty)
-    marginal = np.empty((count, players))
+    marginal, walked = np.empty((count, players)), 0
     for position in range(players):
         player = permutations[:, position]
         members[rows, player] = True
         going = np.abs(full - value) >= truncation
+        walked += int(going.sum())
         following = value.copy()
         if going.any():
             following[going] = utilities(members[going])
         marginal[rows, player] = following - value
         value = following
+    return marginal, 1 - walked / max(count * players, 1)
+
+
+def _whole(permutations: np.ndarray, empty: float, passed: np.ndarray) -> np.ndarray:
+    """Marginal contributions by player from the utilities that all permutations pass, one after another."""
+    gains = np.diff(passed.reshape(permutations.shape), axis=1, prepend=empty)
+    marginal = np.empty(permutations.shape)
+    np.put_along_axis(marginal, permutations, gains, axis=1)
     return marginal

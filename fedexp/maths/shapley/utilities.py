@@ -16,28 +16,46 @@ class Utilities:
     def __init__(self, players: int, evaluate: Callable[[np.ndarray], np.ndarray]) -> None:
         self.players, self.evaluate = players, evaluate
         self.known: dict[bytes, float] = {}
+        self.asked: set[bytes] = set()
 
     def __call__(self, members: np.ndarray) -> np.ndarray:
         """Utilities `[R]` of these coalitions."""
-        keys = [row.tobytes() for row in np.packbits(members, axis=1)]
+        keys = self._learn(members)
+        self.asked.update(keys)
+        return np.array([self.known[key] for key in keys])
+
+    def ahead(self, members: np.ndarray) -> None:
+        """Evaluates coalitions that will probably be asked for, in one batch; they count when they are."""
+        self._learn(members)
+
+    def missing(self, members: np.ndarray) -> int:
+        """How many of these coalitions have not been asked for, each counted once."""
+        return len(set(_keys(members)) - self.asked)
+
+    @property
+    def evaluated(self) -> int:
+        """How many coalitions were asked for."""
+        return len(self.asked)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every coalition was asked for."""
+        return self.players < 63 and self.evaluated == 2**self.players
+
+    def _learn(self, members: np.ndarray) -> list[bytes]:
+        keys = _keys(members)
         new = {key: position for position, key in enumerate(keys) if key not in self.known}
         if new:
             found = self.evaluate(members[list(new.values())])
             worst = np.min(found, where=np.isfinite(found), initial=WORST)
             self.known |= dict(zip(new, np.where(np.isfinite(found), found, worst).tolist(), strict=True))
-        return np.array([self.known[key] for key in keys])
-
-    @property
-    def evaluated(self) -> int:
-        """How many coalitions were evaluated."""
-        return len(self.known)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every coalition is known."""
-        return self.players < 63 and self.evaluated == 2**self.players
+        return keys
 
 
 def all_coalitions(players: int) -> np.ndarray:
     """Every coalition, bool `[2^M, M]`; row r holds the players whose bits are set in r."""
     return (np.arange(2**players)[:, None] >> np.arange(players) & 1).astype(bool)
+
+
+def _keys(members: np.ndarray) -> list[bytes]:
+    return [row.tobytes() for row in np.packbits(members, axis=1)]

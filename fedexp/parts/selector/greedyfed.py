@@ -42,6 +42,9 @@ class GreedyFed(ShapleySelector):
 
     opening: Literal["shuffled", "published"] = "shuffled"
 
+    def scores(self, mean: np.ndarray, count: np.ndarray, ctx: Context) -> np.ndarray | None:
+        return mean if count.all() else None
+
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         clients, begun = ctx.clients, (ctx.round - 1) * self.count
         shuffled = self.opening == "shuffled"

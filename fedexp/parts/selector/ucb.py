@@ -32,11 +32,17 @@ class UCB(ShapleySelector):
     beta: Annotated[float, Range(0)] = 0.01
     logarithm: Literal["t_plus_1", "t"] = "t_plus_1"
 
+    def scores(self, mean: np.ndarray, count: np.ndarray, ctx: Context) -> np.ndarray | None:
+        return self._bounds(mean, count, ctx.round) if count.all() else None
+
+    def _bounds(self, mean: np.ndarray, count: np.ndarray, elapsed: int) -> np.ndarray:
+        number = max(elapsed + (self.logarithm == "t_plus_1"), 1)  # a logarithm of 0 would outbid everything
+        return upper_bounds(mean, count, float(np.log(number)), self.beta)
+
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         elapsed, begun = ctx.round - 1, (ctx.round - 1) * self.count
         mean, count = means_and_counts(memory, ctx.clients)
-        number = max(elapsed + (self.logarithm == "t_plus_1"), 1)  # a logarithm of 0 would outbid everything
-        bounds = upper_bounds(mean, count, float(np.log(number)), self.beta)
+        bounds = self._bounds(mean, count, elapsed)
         turn = opening_order(ctx)[begun : begun + self.count] if begun < ctx.clients else np.zeros(0, np.int64)
         bounds[turn] = -np.inf
         others = highest(bounds, min(self.count, ctx.clients) - len(turn))

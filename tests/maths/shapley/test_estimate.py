@@ -9,6 +9,7 @@ from fedexp.maths.shapley import permutations
 from fedexp.maths.shapley.convergence import flexcs, gtg_authors, per_client
 from fedexp.maths.shapley.estimate import Shapley
 from fedexp.maths.shapley.exact import exact
+from fedexp.maths.shapley.sweeps import WAYS, Way
 from fedexp.maths.shapley.utilities import WORST, Utilities
 
 Method = Literal["auto", "exact", "gtg", "permutations"]
@@ -29,15 +30,16 @@ def test_auto_is_exact_while_all_coalitions_are_affordable():
     found = Shapley().estimate(6, evaluate, np.random.default_rng(0))
     assert (found.method, found.coalitions, found.converged, found.error) == ("exact", 64, True, 0.0)
     assert found.values == pytest.approx(exact(utility))
-    assert Shapley().estimate(9, game(9)[0], np.random.default_rng(0)).method == "gtg"  # 512 > 50 * 9
-    assert Shapley(permutations_per_client=60).estimate(9, game(9)[0], np.random.default_rng(0)).method == "exact"
+    assert Shapley().estimate(12, game(12)[0], np.random.default_rng(0)).method == "leverage"
+    few = Shapley(permutations_per_client=5)
+    assert few.estimate(9, game(9)[0], np.random.default_rng(0)).method == "leverage"
 
 
 def test_gtg_without_truncation_is_permutation_sampling_with_the_same_permutations(monkeypatch):
     evaluate, _ = game(5)
     plain = Shapley(method="permutations", permutations_per_client=7)
     untruncated = Shapley(method="gtg", permutations_per_client=7, truncation=0, truncation_between=0)
-    monkeypatch.setattr("fedexp.maths.shapley.estimate.shuffled", permutations.guided)
+    monkeypatch.setitem(WAYS, "permutations", Way(permutations.guided, 1))
     first, second = (way.estimate(5, evaluate, np.random.default_rng(3)) for way in (plain, untruncated))
     assert first.values.tolist() == second.values.tolist()
     assert first.coalitions == second.coalitions

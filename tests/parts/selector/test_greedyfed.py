@@ -103,7 +103,7 @@ class TestRoundValues:
     @pytest.mark.parametrize("method", ["exact", "gtg", "permutations"])
     def test_credit_goes_to_the_right_client_whatever_the_numbers(self, game: Stage, owner: list[int], method: Method):
         uploads = game.uploads(game.plan(np.array(owner)))
-        values, columns = round_values(Shapley(method=method, truncation=0), uploads, game.ctx)
+        values, _, columns = round_values(Shapley(method=method, truncation=0), uploads, game.ctx)
         assert values == pytest.approx(WORTH[owner])
         assert columns["method"] == method
 
@@ -117,7 +117,7 @@ class TestRoundValues:
         uploads = game.uploads(game.plan(np.array([0, 2, 4])))
         delta = uploads.delta.clone()
         delta[1, 3] = torch.nan
-        values, columns = round_values(Shapley(), replace(uploads, delta=delta), game.ctx)
+        values, _, columns = round_values(Shapley(), replace(uploads, delta=delta), game.ctx)
         assert values == pytest.approx([5.0, 0.0, 3.0])
         assert columns["coalitions"] == 4
 

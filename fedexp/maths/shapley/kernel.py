@@ -1,0 +1,29 @@
+"""KernelSHAP by paired sampling (Covert & Lee 2021, arXiv 2012.01536): sizes by the Shapley kernel.
+
+A coalition is drawn with probability in proportion to its kernel weight: first its size s, with p(s) in proportion to
+1 / (s (M - s)), then one of the C(M, s) sets; its complement comes with it. All drawn pairs count the same.
+Sizes from 1 upwards are enumerated, not drawn, while sampling would ask for as many pairs of the size as there are (as
+the authors of KernelSHAP do in their package); what is left of the budget is drawn from the other sizes: with
+replacement, or without where a single size is left. With all pairs the values are exact.
+Legend: M players.
+"""
+
+import numpy as np
+
+from fedexp.maths.shapley.pairs import Stratum, distinct_pairs, kernel_weight, pairs_of, random_pairs
+
+
+def kernel_pairs(players: int, pairs: int, rng: np.random.Generator) -> list[Stratum]:
+    """At most so many pairs: the sizes that are complete, and one stratum of what was drawn from the others."""
+    strata, sizes, left = [], list(range(1, players // 2 + 1)), pairs
+    while sizes:
+        size, weight = sizes[0], np.array([kernel_weight(players, one) for one in sizes])
+        population = pairs_of(players, size)
+        if len(sizes) > 1 and left * weight[0] / weight.sum() < population:
+            drawn = rng.choice(sizes, size=left, p=weight / weight.sum())
+            rest = Stratum(random_pairs(players, drawn, rng), np.inf, float(weight.sum()))
+            return [*strata, rest] if left else strata
+        some = distinct_pairs(players, size, min(left, population), rng)
+        strata += [Stratum(some, population, float(weight[0]))] if len(some) else []
+        sizes, left = sizes[1:], left - len(some)
+    return strata

@@ -1,0 +1,81 @@
+"""Random pairs of a coalition and its complement, drawn by size: what the regression estimators look at.
+
+A pair stands for two coalitions of s and M - s players; s is at most M / 2, and of the two halves of s = M / 2 the one
+that holds player 0 is kept. The Shapley kernel gives a coalition of s players the weight
+1 / (C(M, s) s (M - s)) up to a factor, so all pairs of size s together weigh 2 / (s (M - s)), or 1 / s^2 for s = M / 2.
+Legend: M players, n pairs.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+ENUMERATED = 4  # times as many pairs as are wanted are listed and drawn from; of more, distinct ones are drawn
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Pairs `members [n, M]` in random order, standing for `population` pairs of this kernel weight in all.
+
+    Where the pairs were drawn with replacement the population is infinite.
+    """
+
+    members: np.ndarray
+    population: float
+    weight: float
+
+    @property
+    def complete(self) -> bool:
+        """Whether every pair that it stands for is there."""
+        return len(self.members) >= self.population
+
+
+def kernel_weight(players: int, size: int) -> float:
+    """Kernel weight of all pairs of this size together."""
+    return (1 if 2 * size == players else 2) / (size * (players - size))
+
+
+def pairs_of(players: int, size: int) -> int:
+    """How many pairs of this size there are."""
+    return math.comb(players, size) // (2 if 2 * size == players else 1)
+
+
+def distinct_pairs(players: int, size: int, count: int, rng: np.random.Generator) -> np.ndarray:
+    """So many different pairs of one size, all subsets equally likely, in random order, bool `[n, M]`."""
+    population = pairs_of(players, size)
+    if population <= ENUMERATED * count:
+        return rng.permutation(_all_pairs(players, size))[:count]
+    found: dict[bytes, np.ndarray] = {}
+    while len(found) < count:
+        for row in random_pairs(players, np.full(count, size), rng):
+            found.setdefault(row.tobytes(), row)
+    return np.array(list(found.values())[:count])
+
+
+def random_pairs(players: int, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A uniformly random pair of each of these sizes, bool `[n, M]`; the same may come twice."""
+    rank = np.argsort(np.argsort(rng.random((len(sizes), players)), axis=1), axis=1)
+    members = rank < sizes[:, None]
+    other = (2 * sizes == players) & ~members[:, 0]
+    return members ^ other[:, None]
+
+
+def first_share(strata: list[Stratum], share: float) -> list[Stratum]:
+    """The same sample cut to its first part, where a stratum is not complete; at least two pairs of each stay."""
+    cut = (max(2, math.ceil(share * len(one.members))) for one in strata)
+    return [
+        one if one.complete else replace(one, members=one.members[:some]) for one, some in zip(strata, cut, strict=True)
+    ]
+
+
+def _all_pairs(players: int, size: int) -> np.ndarray:
+    halves = 2 * size == players
+    free = range(1, players) if halves else range(players)
+    rows = list(combinations(free, size - halves))
+    chosen = np.array(rows, dtype=np.int64).reshape(len(rows), size - halves)
+    members = np.zeros((len(chosen), players), dtype=bool)
+    np.put_along_axis(members, chosen, True, axis=1)
+    members[:, 0] |= halves
+    return members

@@ -1,0 +1,62 @@
+"""Shapley values as a weighted least-squares fit to pairs of coalitions, with standard errors.
+
+Source: Charnes et al. 1988 and Lundberg & Lee 2017 (KernelSHAP): the values are the additive game, with
+sum = U(all) - U(nobody), that fits all coalitions best under the Shapley kernel's weights. With the constraint put in
+(Musco & Witter 2024, arXiv 2410.01917, lemma 3.1), z' = z - |z| / M and
+d = (U(z) - U(1 - z) - (2|z| - M) / M (U(all) - U(nobody))) / 2 for a pair:
+values = (U(all) - U(nobody)) / M + G^+ sum w z' d, with G = sum w z' z'^T.
+A complement has -z' and -d, so a pair is one row. The fit to a sample is Covert & Lee's (2021, arXiv 2012.01536)
+original, not their unbiased estimator: its bias falls faster than its error and its variance is far lower.
+
+Standard errors: the sandwich formula. Pair i moves the values by w G^+ z' e / (1 - h), with e its residual and h its
+leverage in the fit (the jackknife, HC3); within a stratum pairs are a simple random sample, so a stratum adds
+W^2 (1 - n / N) s^2 / n (Cochran 1977), nothing where all its pairs are known. Widened for few pairs as in
+`standard_error`. Not covered: the bias of the fit, and fewer pairs than players.
+Legend: M players, n pairs of a stratum, N pairs that it stands for, W their kernel weight.
+"""
+
+import numpy as np
+
+from fedexp.maths.shapley.pairs import Stratum
+from fedexp.maths.shapley.standard_error import combined
+from fedexp.maths.shapley.utilities import Utilities
+
+SINGULAR = 1e-9  # eigenvalues below this share of the largest are none: the constraint takes one direction away
+NEARLY = 1e-6  # least 1 - leverage, so that a pair which alone fixes a value has a large influence and no infinite one
+
+
+def fit(strata: list[Stratum], utilities: Utilities) -> tuple[np.ndarray, np.ndarray | None]:
+    """Values `[M]` and their standard errors `[M]`, None where there are too few pairs to tell."""
+    players = utilities.players
+    members = np.concatenate([np.zeros((0, players), dtype=bool), *(one.members for one in strata)])
+    ends = np.array([np.zeros(players), np.ones(players)], dtype=bool)
+    empty, full, *rest = utilities(np.concatenate([ends, members, ~members]))
+    inside, outside = np.array(rest).reshape(2, -1)
+    share = members.mean(axis=1)
+    design = members - share[:, None]
+    difference = (inside - outside - (2 * share - 1) * (full - empty)) / 2
+    weight = np.concatenate([np.full(len(one.members), one.weight / len(one.members)) for one in strata] or [share])
+    inverse = np.linalg.pinv((design * weight[:, None]).T @ design, rcond=SINGULAR, hermitian=True)
+    slope = inverse @ (design.T @ (weight * difference))
+    residual = difference - design @ slope
+    leverage = weight * ((design @ inverse) * design).sum(axis=1)
+    moved = (design @ inverse) * (residual / np.maximum(1 - leverage, NEARLY))[:, None]
+    return (full - empty) / players + slope, _errors(strata, moved)
+
+
+def _errors(strata: list[Stratum], moved: np.ndarray) -> np.ndarray | None:
+    """Standard errors from what each pair would move the values by if it alone stood for its stratum, `[n, M]`."""
+    players = moved.shape[1]
+    sampled = [one for one in strata if not one.complete]
+    if not sampled:
+        return np.zeros(players)
+    if len(moved) <= players or min(len(one.members) for one in sampled) < 2:
+        return None
+    ends = np.cumsum([len(one.members) for one in strata])[:-1]
+    parts = [part for one, part in zip(strata, np.split(moved, ends), strict=True) if not one.complete]
+    variance = [
+        one.weight**2 * (1 - len(part) / one.population) * part.var(axis=0, ddof=1) / len(part)
+        for one, part in zip(sampled, parts, strict=True)
+    ]
+    freedom = np.array([[len(part) - 1.0] for part in parts])
+    return combined(np.array(variance), freedom)

@@ -1,0 +1,103 @@
+"""Permutation sampling, sweep by sweep: means of marginal contributions that get better, and how sure they are.
+
+A sweep is M permutations (M + 1 antithetic ones where M is odd), or fewer where the bound on coalitions leaves no
+room for several. All coalitions of a sweep are evaluated in one batch where nothing is truncated. GTG-Shapley walks
+side by side, position by position; if the sweep before truncated at most `RARELY` of its steps, the whole next sweep is
+evaluated ahead, with the same result (what it then does not need is not counted as asked for).
+Legend: M players, P permutations, T sweeps.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fedexp.maths.shapley.convergence import TESTS
+from fedexp.maths.shapley.permutations import antithetic, counting_walk, guided, prefixes, shuffled, stratified
+from fedexp.maths.shapley.standard_error import standard_errors
+from fedexp.maths.shapley.utilities import Utilities
+
+RARELY = 0.05  # of the steps of a sweep
+SEVERAL = 8  # sweeps at least, where the bound allows a sweep of one unit
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a sweep is drawn: how many rows make a unit (0: the sweep), whether its rows are strata of their own."""
+
+    draw: Callable[[int, np.random.Generator], np.ndarray]
+    unit: int
+    strata: bool = False
+    truncates: bool = False
+
+
+WAYS = {
+    "gtg": Way(guided, 1, strata=True, truncates=True),
+    "permutations": Way(shuffled, 1),
+    "antithetic": Way(antithetic, 2),
+    "stratified": Way(stratified, 0),
+}
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The marginal contributions `[P, M]` so far, in sweeps of `rows`; `share` of the budget is spent."""
+
+    marginal: np.ndarray
+    rows: int
+    way: Way
+    share: float
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """Running means `[P, M]`."""
+        return self.marginal.cumsum(axis=0) / np.arange(1, len(self.marginal) + 1)[:, None]
+
+    @property
+    def values(self) -> np.ndarray:
+        """The values `[M]`."""
+        return self.means[-1]
+
+    @property
+    def errors(self) -> np.ndarray | None:
+        """Their standard errors `[M]`; None of very few units."""
+        strata = self.rows if self.way.strata else 1
+        unit = self.way.unit or self.rows
+        return standard_errors(self.marginal.reshape(-1, strata, unit, self.marginal.shape[1]).mean(axis=2))
+
+    def converged(self, test: str) -> bool:
+        """Whether the running means have settled by one of the published tests."""
+        return TESTS[test](self.means)
+
+
+def sweeps(
+    utilities: Utilities, way: Way, permutations: int, at_most: int | None, truncation: float, rng: np.random.Generator
+) -> Iterator[Sampled]:
+    """Better and better estimates, until permutations or coalitions are spent; the first sweep is always made."""
+    players = utilities.players
+    truncation, often = truncation if way.truncates else 0.0, True
+    rows = sweep_rows(way, players, at_most)
+    marginal = np.zeros((0, players))
+    while len(marginal) < permutations:
+        sweep = way.draw(players, rng)[:rows]
+        steps = prefixes(sweep)
+        if at_most and len(marginal) and utilities.evaluated + utilities.missing(steps) > at_most:
+            return
+        if truncation and not often:
+            utilities.ahead(steps)
+        found, truncated = counting_walk(sweep, utilities, truncation)
+        often = truncated > RARELY
+        marginal = np.concatenate([marginal, found])
+        spent = utilities.evaluated / at_most if at_most else 0.0
+        yield Sampled(marginal, len(sweep), way, max(spent, len(marginal) / permutations))
+
+
+def sweep_rows(way: Way, players: int, at_most: int | None) -> int:
+    """Permutations of a sweep: all that are drawn, or what lets several sweeps fit into the bound."""
+    whole = players + (way.unit == 2 and players % 2)
+    if at_most is None or way.strata:
+        return whole
+    room = (at_most - 2) // max(players - 1, 1)
+    rows = max(room // SEVERAL, 1)
+    return min(whole, max(rows - rows % 2, 2) if way.unit == 2 else rows)
