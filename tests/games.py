@@ -1,10 +1,14 @@
 """Games whose Shapley values are known exactly, as tables of utilities `[2^M]`; and their evaluation by coalition."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
 from fedexp.maths.shapley.utilities import Utilities, all_coalitions
+
+Method = Literal["auto", "exact", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage"]
+Stop = Literal["values", "ranking", "budget"]
 
 
 def additive(players: int, rng: np.random.Generator) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from games import FAMILIES, evaluating, unrelated
+from games import FAMILIES, Method, evaluating, unrelated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +13,7 @@ SAMPLING = ("gtg", "permutations", "antithetic", "stratified", "kernel", "levera
 CHOSEN = ("auto", "exact", "antithetic", "stratified", "kernel", "leverage")  # exact once all coalitions are known
 
 
-def estimate(method: str, utility: np.ndarray, seed: int = 0, **keys) -> Estimate:
+def estimate(method: Method, utility: np.ndarray, seed: int = 0, **keys) -> Estimate:
     players = len(utility).bit_length() - 1
     way = Shapley(method=method, stop="budget", truncation=0, truncation_between=0, **keys)
     return way.estimate(players, evaluating(utility), np.random.default_rng(seed))
@@ -26,7 +26,7 @@ def within(found: Estimate, difference: np.ndarray, times: float = 4.5) -> bool:
 
 @pytest.mark.parametrize("players", range(1, 7))
 @pytest.mark.parametrize("method", CHOSEN)
-def test_with_every_coalition_values_are_exact(method: str, players: int):
+def test_with_every_coalition_values_are_exact(method: Method, players: int):
     utility = unrelated(players, np.random.default_rng(players))
     found = estimate(method, utility, permutations_per_client=400)
     assert found.coalitions == 2**players
@@ -37,7 +37,7 @@ def test_with_every_coalition_values_are_exact(method: str, players: int):
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("method", SAMPLING)
-def test_efficiency(method: str, family: str):
+def test_efficiency(method: Method, family: str):
     utility = FAMILIES[family](8, np.random.default_rng(0))
     found = estimate(method, utility, coalitions=120)
     assert found.values.sum() == pytest.approx(utility[-1] - utility[0])
@@ -46,7 +46,7 @@ def test_efficiency(method: str, family: str):
 @settings(max_examples=10, deadline=None)
 @pytest.mark.parametrize("method", SAMPLING)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_symmetry(method: str, seed: int):
+def test_symmetry(method: Method, seed: int):
     size = (np.arange(256)[:, None] >> np.arange(8) & 1) @ np.array([1, 1, 0, 0, 0, 0, 0, 0])
     alike = np.random.default_rng(seed).normal(size=(64, 3))[np.arange(256) >> 2, size]  # players 0 and 1 are alike
     found = estimate(method, alike, seed, coalitions=120)
@@ -57,7 +57,7 @@ def test_symmetry(method: str, seed: int):
 @settings(max_examples=10, deadline=None)
 @pytest.mark.parametrize("method", SAMPLING)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_null_player(method: str, seed: int):
+def test_null_player(method: Method, seed: int):
     half = unrelated(7, np.random.default_rng(seed))
     found = estimate(method, np.concatenate([half, half]), seed, coalitions=120)
     assert found.errors is not None
@@ -69,7 +69,7 @@ def test_null_player(method: str, seed: int):
 @settings(max_examples=10, deadline=None)
 @pytest.mark.parametrize("method", SAMPLING)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_additivity_with_the_same_draws(method: str, seed: int):
+def test_additivity_with_the_same_draws(method: Method, seed: int):
     rng = np.random.default_rng(seed)
     one, other = unrelated(7, rng), unrelated(7, rng)
     whole = estimate(method, one + other, seed, coalitions=80)

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from games import FAMILIES, evaluating
+from games import FAMILIES, Method, evaluating
 
 from fedexp.maths.shapley.estimate import Estimate, Shapley
 from fedexp.maths.shapley.exact import exact
@@ -17,7 +17,7 @@ METHODS = ("gtg", "permutations", "antithetic", "stratified", "kernel", "leverag
 
 
 @cache
-def estimates(method: str, family: str) -> list[tuple[Estimate, np.ndarray]]:
+def estimates(method: Method, family: str) -> list[tuple[Estimate, np.ndarray]]:
     """What a method says of 100 games with room for about 150 of the 256 coalitions, and the exact values."""
     found = []
     for seed in range(GAMES):
@@ -28,7 +28,7 @@ def estimates(method: str, family: str) -> list[tuple[Estimate, np.ndarray]]:
     return found
 
 
-def held(method: str, family: str) -> float:
+def held(method: Method, family: str) -> float:
     inside = [
         np.abs(found.values - true) <= 1.96 * found.errors + 1e-9
         for found, true in estimates(method, family)
@@ -40,24 +40,24 @@ def held(method: str, family: str) -> float:
 
 @pytest.mark.parametrize("family", ["unrelated", "threshold", "losing"])
 @pytest.mark.parametrize("method", METHODS)
-def test_the_95_percent_intervals_hold_the_exact_value(method: str, family: str):
+def test_the_95_percent_intervals_hold_the_exact_value(method: Method, family: str):
     assert 0.90 <= held(method, family) <= 0.99
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_an_additive_game_is_known_without_error(method: str):
+def test_an_additive_game_is_known_without_error(method: Method):
     for found, true in estimates(method, "additive"):
         assert found.values == pytest.approx(true)
         assert found.errors == pytest.approx(np.zeros(PLAYERS), abs=1e-9)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_bound_on_coalitions_is_kept(method: str):
+def test_the_bound_on_coalitions_is_kept(method: Method):
     assert max(found.coalitions for found, _ in estimates(method, "losing")) <= 150
 
 
 def test_regressions_are_the_most_accurate_for_their_coalitions():
-    def error(method: str) -> float:
+    def error(method: Method) -> float:
         return float(np.mean([np.abs(found.values - true).max() for found, true in estimates(method, "losing")]))
 
     assert error("leverage") < error("kernel") < 0.5 * min(error("antithetic"), error("stratified"), error("gtg"))

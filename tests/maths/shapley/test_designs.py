@@ -6,7 +6,7 @@ from games import evaluating, losing
 
 from fedexp.maths.shapley.exact import exact
 from fedexp.maths.shapley.permutations import antithetic, guided, prefixes, stratified, walk
-from fedexp.maths.shapley.sweeps import WAYS, sweep_rows, sweeps
+from fedexp.maths.shapley.sweeps import WAYS, Way, sweep_rows, sweeps
 from fedexp.maths.shapley.utilities import Utilities
 
 
@@ -52,26 +52,26 @@ class TestSweeps:
     """Batches, bounds, and what is evaluated ahead."""
 
     @staticmethod
-    def batches(utility: np.ndarray, *args) -> tuple[list[int], np.ndarray]:
+    def batches(utility: np.ndarray, way: Way, permutations: int, truncation: float) -> tuple[list[int], np.ndarray]:
         sizes: list[int] = []
 
         def evaluate(members: np.ndarray) -> np.ndarray:
             sizes.append(len(members))
             return evaluating(utility)(members)
 
-        *_, last = sweeps(Utilities(8, evaluate), *args, np.random.default_rng(0))
+        *_, last = sweeps(Utilities(8, evaluate), way, permutations, None, truncation, np.random.default_rng(0))
         return sizes, last.marginal
 
     def test_a_sweep_without_truncation_is_one_batch(self):
-        sizes, _ = self.batches(losing(8, np.random.default_rng(0)), WAYS["permutations"], 16, None, 0.0)
+        sizes, _ = self.batches(losing(8, np.random.default_rng(0)), WAYS["permutations"], 16, 0.0)
         assert len(sizes) == 3  # nobody and all, and two sweeps
         assert sum(sizes) < 8 * 16
 
     def test_evaluating_ahead_changes_nothing_but_the_batches(self, monkeypatch):
         utility = losing(8, np.random.default_rng(0))
-        few, ahead = self.batches(utility, WAYS["gtg"], 80, None, 1e-4)
+        few, ahead = self.batches(utility, WAYS["gtg"], 80, 1e-4)
         monkeypatch.setattr("fedexp.maths.shapley.sweeps.RARELY", -1.0)
-        many, beside = self.batches(utility, WAYS["gtg"], 80, None, 1e-4)
+        many, beside = self.batches(utility, WAYS["gtg"], 80, 1e-4)
         assert ahead.tobytes() == beside.tobytes()
         assert len(few) < len(many) / 2
 

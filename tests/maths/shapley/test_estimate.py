@@ -1,9 +1,8 @@
 """Methods against each other, convergence tests by hand, and what is recorded."""
 
-from typing import Literal
-
 import numpy as np
 import pytest
+from games import Method
 
 from fedexp.maths.shapley import permutations
 from fedexp.maths.shapley.convergence import flexcs, gtg_authors, per_client
@@ -11,8 +10,6 @@ from fedexp.maths.shapley.estimate import Shapley
 from fedexp.maths.shapley.exact import exact
 from fedexp.maths.shapley.sweeps import WAYS, Way
 from fedexp.maths.shapley.utilities import WORST, Utilities
-
-Method = Literal["auto", "exact", "gtg", "permutations"]
 
 
 def game(players: int, seed: int = 0):

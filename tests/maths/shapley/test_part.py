@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from games import evaluating, losing
+from games import Method, Stop, evaluating, losing
 
 from fedexp.core.errors import ConfigError
 from fedexp.maths.shapley.estimate import Estimate, Shapley
@@ -18,7 +18,7 @@ def concave(members: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("players", [0, 1, 2])
 @pytest.mark.parametrize("method", [*METHODS, "exact"])
 @pytest.mark.parametrize("stop", ["values", "ranking", "budget"])
-def test_few_players(method: str, players: int, stop: str):
+def test_few_players(method: Method, players: int, stop: Stop):
     way = Shapley(method=method, stop=stop)
     found = way.estimate(players, lambda members: members.sum(axis=1) * 2.0, np.random.default_rng(0))
     assert found.values.tolist() == [2.0] * players
@@ -28,7 +28,7 @@ def test_few_players(method: str, players: int, stop: str):
 
 @pytest.mark.parametrize("players", [50, 100])
 @pytest.mark.parametrize("method", ["auto", "antithetic", "stratified", "kernel", "leverage"])
-def test_many_players_in_bounded_time(method: str, players: int):
+def test_many_players_in_bounded_time(method: Method, players: int):
     found = Shapley(method=method).estimate(players, concave, np.random.default_rng(0))
     assert found.coalitions <= 2048
     assert found.errors is not None
@@ -37,7 +37,7 @@ def test_many_players_in_bounded_time(method: str, players: int):
 
 
 @pytest.mark.parametrize("method", ["antithetic", "stratified", "kernel", "leverage"])
-def test_the_bound_is_what_is_asked_for(method: str):
+def test_the_bound_is_what_is_asked_for(method: Method):
     found = Shapley(method=method, coalitions=300, stop="budget").estimate(20, concave, np.random.default_rng(0))
     assert 200 < found.coalitions <= 300
 
@@ -62,7 +62,7 @@ class TestStop:
         return Shapley(**keys).estimate(12, evaluating(self.utility), np.random.default_rng(0), sure)
 
     @pytest.mark.parametrize("method", ["leverage", "kernel", "antithetic", "permutations"])
-    def test_a_settled_ranking_saves_coalitions(self, method: str):
+    def test_a_settled_ranking_saves_coalitions(self, method: Method):
         soon = self.found(lambda values, errors: 1.0, method=method, stop="ranking")
         late = self.found(lambda values, errors: 0.94, method=method, stop="ranking")
         assert soon.converged

@@ -1,11 +1,11 @@
 """GreedyFed by hand: everybody once, then the largest mean Shapley values; UCB and S-FedAvg on the same game."""
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import pytest
 import torch
+from games import Method
 from stages import Stage, play
 
 from fedexp.core import part as spec
@@ -15,7 +15,6 @@ from fedexp.parts.selector.contributions import coalition_mix, round_values, run
 from fedexp.parts.selector.greedyfed import GreedyFed, opening_rounds
 
 WORTH = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
-Method = Literal["exact", "gtg", "permutations"]
 
 
 def additive(coalition: frozenset[int]) -> float:
