@@ -4,33 +4,23 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
-from copy import deepcopy
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from hydra.core.override_parser.overrides_parser import OverridesParser
+from composing import config
 from hypothesis import settings
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
-from fedexp.config import one_at_a_time
-from fedexp.config.location import conf_dir
-from fedexp.config.resolvers import register_resolvers
-from fedexp.core import part as spec
-from fedexp.simulation.experiment import Experiment
 from fedexp.training.examples import Examples
 
+pytest.register_assert_rewrite("preparation")
 settings.register_profile("busy", deadline=None)  # a first call imports, and the machine may be shared
 settings.load_profile("busy")
 
 with redirect_stderr(sys.__stderr__):  # dp-accounting's logging closes what was sys.stderr at its import
     import absl.logging  # noqa: F401
 
-CONF = conf_dir()
 MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")
 TINY = (
     "scenario.clients=6",
@@ -40,7 +30,7 @@ TINY = (
     "engine.workers=1",
     "pictures=false",
 )
-LONGEST = ("test_killed_sweeps.py", "test_engines.py", "test_resume.py", "test_dp_sgd.py", "test_mlflow.py")
+LONGEST = ("test_killed_sweeps.py", "test_engine.py", "test_resume.py", "test_dp_sgd.py", "test_mlflow.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -52,40 +42,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Measurements and parsed files of the tests stay out of the user's cache."""
     os.environ.setdefault("FEDEXP_CACHE", str(tmp_path_factory.mktemp("cache")))
-
-
-def config(*overrides: str) -> dict[str, Any]:
-    """The composed plain config of these overrides."""
-    register_resolvers()
-    one_at_a_time.register()
-    values = [word for word in overrides if is_plain_value(word)]
-    composed = deepcopy(chosen(*(word for word in overrides if word not in values)))
-    try:
-        for value in OverridesParser.create().parse_overrides(values):
-            OmegaConf.update(composed, value.key_or_group, value.value(), merge=True)
-    except OmegaConfBaseException:  # told as Hydra tells it
-        composed = chosen(*overrides)
-    plain = OmegaConf.to_container(composed, resolve=True)
-    assert isinstance(plain, dict)
-    return plain  # type: ignore[return-value]
-
-
-@cache
-def chosen(*overrides: str) -> DictConfig:
-    """What Hydra composes, once a process: choosing files costs it 90 ms, setting values in them nothing."""
-    with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
-        return compose("config", overrides=list(overrides))
-
-
-def is_plain_value(override: str) -> bool:
-    """Whether an override sets a key that is there, and chooses no file."""
-    key = override.partition("=")[0]
-    return not ({*"+~@/"} & set(key) or key.startswith("hydra.") or (CONF / key).is_dir())
-
-
-def experiment(*overrides: str) -> Experiment:
-    """The experiment of these overrides."""
-    return spec.build(config(*overrides))
 
 
 @pytest.fixture

@@ -1,5 +1,16 @@
 """Fifteen people in three groups, three of them the server's: twelve clients whose labels mean other things."""
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fedexp.core import part as spec
+from fedexp.core.values import State
+from fedexp.simulation.rounds import rounds
+from fedexp.simulation.world import World, build_world
+from fedexp.training.workers import Crew
+
 GROUPED = (
     "dataset=synthetic",
     "dataset.subjects=15",
@@ -11,3 +22,19 @@ GROUPED = (
     "scenario.participants=12",
 )
 SIMILAR = ("clustering=output_similarity", "clustering.threshold=1.4")
+Lived = tuple[World, list[State], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def live(tiny: Callable[..., dict[str, Any]]) -> Callable[..., Lived]:
+    """A world on grouped data, and the states and rows of its rounds."""
+
+    def lived(*words: str) -> Lived:
+        world = build_world(spec.build(tiny(*GROUPED, *words)), None, Crew())
+        states, lines = [], []
+        for state, row, _ in rounds(world.exp, world, world.beginning()):
+            states.append(state)
+            lines.append(row)
+        return world, states, lines
+
+    return lived

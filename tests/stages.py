@@ -1,7 +1,7 @@
 """A context whose answers a test writes down, so that a selector's rounds can be followed with a pencil."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -9,6 +9,8 @@ import torch
 from fedexp.core.client_resources import Resources
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Layout, Memory, Plan, Uploads, Weights
+from fedexp.parts.context import Context
+from fedexp.parts.selector.contract import Selector
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Stage:
         return examples % 10
 
     def plan(self, owner: np.ndarray) -> Plan:
-        return Plan(owner, tuple(client * 100 + np.arange(self.sizes[client]) for client in owner))
+        return Plan(owner, tuple(client * 100 + np.arange(int(self.sizes[client])) for client in owner))
 
     @property
     def models(self) -> tuple[Weights, ...]:
@@ -74,6 +76,11 @@ class Stage:
         models = mix @ rows.double().numpy()
         return -np.array([self.utility(frozenset(np.flatnonzero(model).tolist())) for model in models])
 
+    @property
+    def ctx(self) -> Context:
+        """This stage as a part takes it, which asks no more of it than what the test wrote down."""
+        return cast(Context, self)
+
     def at(self, number: int) -> "Stage":
         return replace(self, round=number)
 
@@ -85,14 +92,14 @@ class Stage:
         return Uploads(owner, owner * 0, plan.sizes, importance, delta, ones, ones)
 
 
-def play(selector: Any, stages: list[Stage]) -> tuple[list[list[int]], list[Memory]]:
+def play(selector: Selector, stages: list[Stage]) -> tuple[list[list[int]], list[Memory]]:
     """Who was chosen in each round, and what was remembered after it."""
     memory: Memory = {}
     owners, memories = [], []
     for number, stage in enumerate(stages, start=1):
-        ctx = stage.at(number)
-        plan, memory = selector.choose(memory, ctx)
-        memory = selector.observe(ctx.uploads(plan), memory, ctx)
+        now = stage.at(number)
+        plan, memory = selector.choose(memory, now.ctx)
+        memory = selector.observe(now.uploads(plan), memory, now.ctx)
         owners.append(plan.owner.tolist())
         memories.append(memory)
     return owners, memories

@@ -19,7 +19,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.run.checked import checked
 from fedexp.run.isolation import isolated
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation import compatibility
 from fedexp.sweep import points as sweep
 
 HOUSE = Path(__file__).parents[1]
@@ -100,7 +100,7 @@ def composed(*words: str) -> None:
 def test_every_command_is_understood(page: Path, own: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(own)
     monkeypatch.syspath_prepend(own)
-    monkeypatch.setattr(Experiment, "refuse", lambda _: None)  # it needs the files of the datasets
+    monkeypatch.setattr(compatibility, "refuse", lambda _: None)  # it needs the files of the datasets
     for command in commands(page):
         _, name, *words = command.replace("'", "").replace('"', "").split()
         assert name in cli.COMMANDS, command
@@ -175,8 +175,8 @@ def test_a_selector_of_the_project_is_one_python_file_one_yaml_file_and_one_test
         "conf/selector/waiting.yaml": shown["conf/selector/waiting.yaml"].replace("mine.", "fedexp.parts.selector."),
         **files(inside),
     })  # fmt: skip
-    assert (house / "tests" / "selectors" / "test_waiting.py").exists()
-    tests = ("tests/selectors/test_waiting.py", "tests/contracts/test_roles.py")
+    assert (house / "tests" / "parts" / "selector" / "test_waiting.py").exists()
+    tests = ("tests/parts/selector/test_waiting.py", "tests/parts/selector/test_contract.py")
     told = python(house, "-m", "pytest", "-v", "-p", "no:cacheprovider", *tests, "-k", "waiting", path=str(house))
     passed = [line.split("::")[0] for line in told.splitlines() if line.partition(" PASSED")[1]]
     assert passed.count(tests[0]) == 1

@@ -1,5 +1,7 @@
 """Numbers by hand, and a study of the verdicts: how often they cry wolf, and what they find."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -36,8 +38,9 @@ def test_the_p_of_three_equal_signs_is_two_of_eight():
 
 def test_tied_differences_are_tested_exactly():
     differences = np.array([1.0, 1.0, -1.0, 2.0, 3.0, 3.0, 0.0])
-    flips = stats.PermutationMethod(n_resamples=np.inf)
-    assert wilcoxon_p(differences) == pytest.approx(stats.wilcoxon(differences, method=flips).pvalue)
+    library: Any = stats  # whose annotations say less than its pages
+    found = library.wilcoxon(differences, method=library.PermutationMethod(n_resamples=np.inf))
+    assert wilcoxon_p(differences) == pytest.approx(found.pvalue)
 
 
 def test_no_difference_at_all_has_p_one():
@@ -71,9 +74,10 @@ def test_the_ranks_say_who_is_ahead_not_the_count():
 
 
 def test_less_loss_is_better():
-    losses = np.arange(8.0)
-    assert judged([compare(losses - 1, losses, more=False)])[0].verdict == "A better"
-    assert judged([compare(losses - 1, losses, more=True)])[0].verdict == "B better"
+    losses = [float(loss) for loss in range(8)]
+    less = [loss - 1 for loss in losses]
+    assert judged([compare(less, losses, more=False)])[0].verdict == "A better"
+    assert judged([compare(less, losses, more=True)])[0].verdict == "B better"
 
 
 @pytest.mark.parametrize(("family", "pairs"), [(1, 6), (5, 8), (20, 10)])
@@ -127,7 +131,7 @@ def test_a_planted_difference_of_two_standard_errors_is_found(draw):
     noise = (noise - noise.mean()) / noise.std(ddof=1)
     standard_error = 1 / np.sqrt(seeds)
     other = np.random.default_rng(draw + 50).standard_normal(seeds)
-    (found,) = judged([compare(other + noise + 2 * standard_error, other, more=True)])
+    (found,) = judged([compare((other + noise + 2 * standard_error).tolist(), other.tolist(), more=True)])
     assert found.verdict == "A better"
     assert found.low is not None
     assert found.low > 0

@@ -20,7 +20,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(BODY if self.path == "/whole" else BODY[: len(BODY) // 2])  # then the connection closes
 
-    def log_message(self, *_):
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
 

@@ -78,11 +78,11 @@ class TestRun:
         assert is_picture(tmp_path / "client_accuracy.png")
         table, metrics = pd.read_csv(tmp_path / "client_accuracy.csv"), pd.read_csv(tmp_path / "metrics.csv")
         assert tuple(table.columns) == COLUMNS
-        assert (table["cluster"] == 1).all()
+        assert set(table["cluster"]) == {1}
         last = metrics.iloc[-1]
-        assert table["personal"].mean() == pytest.approx(last["personal_accuracy"])
-        assert table["inside"].mean() == pytest.approx(last["clusters.inside"])
-        assert table["global"].mean() == pytest.approx(last["clusters.global_inside"])
+        assert np.mean(table["personal"]) == pytest.approx(last["personal_accuracy"])
+        assert np.mean(table["inside"]) == pytest.approx(last["clusters.inside"])
+        assert np.mean(table["global"]) == pytest.approx(last["clusters.global_inside"])
         for way in ("vote", "max", "mean", "nearest"):
             assert table[way].tolist() == table["inside"].tolist(), "one cluster has one answer"
 
@@ -90,7 +90,7 @@ class TestRun:
         run(tiny("local=personal_layer", "clustering.threshold=1e9", "local.lr=1", *CLUSTERED), tmp_path)
         table = pd.read_csv(tmp_path / "client_accuracy.csv")
         last = pd.read_csv(tmp_path / "metrics.csv").iloc[-1]
-        assert table["personal"].mean() == pytest.approx(last["personal_accuracy"])
+        assert np.mean(table["personal"]) == pytest.approx(last["personal_accuracy"])
         assert table["personal"].tolist() != table["inside"].tolist()
 
     @pytest.mark.parametrize("words", [(), (*CLUSTERED[:2], "pictures=true")])

@@ -31,5 +31,5 @@ def test_empty_cells_infinities_and_absent_columns_are_left_out(tmp_path):
     rows.loc[3, "test_loss"] = np.inf
     rows["train_loss"] = None
     curves.draw(tmp_path / "curves.png", rows)
-    curves.draw(tmp_path / "curves.png", rows[["round", "test_accuracy"]])
+    curves.draw(tmp_path / "curves.png", rows.filter(["round", "test_accuracy"]))
     assert (tmp_path / "curves.png").exists()

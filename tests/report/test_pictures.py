@@ -59,9 +59,8 @@ def test_a_single_round_is_drawn(make_run, tmp_path):
 
 
 def test_each_different_federation_is_drawn_once(make_run, tmp_path):
-    for number in range(3):
-        folder = make_run(str(number), seed=number)
-    (folder / "federation.csv").write_text("client,examples,cat,dog\n0,1,1,0\n")
+    folders = [make_run(str(number), seed=number) for number in range(3)]
+    (folders[-1] / "federation.csv").write_text("client,examples,cat,dog\n0,1,1,0\n")
     drawn = [one for one in pictures.draw(tmp_path / "out", grouped(tmp_path)) if one.title == "Federations"]
     assert [one.caption.partition(": ")[2] for one in drawn] == [
         "seeds 0, 1 of every method.",

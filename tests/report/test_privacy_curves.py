@@ -28,7 +28,8 @@ def grouped(folder):
 
 def panels(folder):
     drawn = privacy_curves.figure(grouped(folder))
-    return None if drawn is None else drawn.axes
+    assert drawn is not None
+    return drawn.axes
 
 
 def test_the_last_epsilon_and_round_ones_before_it():
@@ -58,14 +59,14 @@ def test_ledgers_that_differ_have_a_panel_of_their_own(point, make_run, tmp_path
     left, right = panels(tmp_path)
     assert left.child_axes == []
     assert right.get_xlabel() == "ε (PLD)", "two deltas cannot be one label"
-    assert [line.get_xdata().tolist() for line in right.lines[:2]] == [list(SPENT), [1.0, 2.0, 3.0, 4.0]]
-    assert list(right.lines[2].get_ydata()) == [0.97, 0.97], "what has no epsilon lies across"
+    assert [list(np.asarray(line.get_xdata())) for line in right.lines[:2]] == [list(SPENT), [1.0, 2.0, 3.0, 4.0]]
+    assert list(np.asarray(right.lines[2].get_ydata())) == [0.97, 0.97], "what has no epsilon lies across"
 
 
 def test_without_a_ledger_there_is_nothing_to_show(make_run, tmp_path):
     make_run("0")
     make_run("1", metrics={LEDGER: np.inf}, keys=PRIVATE)
-    assert panels(tmp_path) is None
+    assert privacy_curves.figure(grouped(tmp_path)) is None
 
 
 def around_a_centre(point):

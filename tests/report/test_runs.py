@@ -101,5 +101,6 @@ def test_a_spoilt_file_is_named(make_run, name, content):
 def test_a_config_that_asks_for_more_than_its_own_keys_is_resolved(make_run):
     asked = "${likely_malicious:${scenario.clients},${scenario.participants},2}"
     run = runs.read(make_run("a", keys={"scenario.byzantine": asked}))
+    assert run is not None
     assert run.config["scenario.byzantine"] == 2
     assert run.config["evaluation.toa"] == [0.5, 0.8, 0.99]

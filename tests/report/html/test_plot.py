@@ -24,7 +24,8 @@ def methods(make_run, tmp_path: Path):
 
 
 def numbers(figure: str) -> dict:
-    return json.loads(re.search(r"<script[^>]*>(.*?)</script>", figure, re.DOTALL)[1])
+    (text,) = re.findall(r"<script[^>]*>(.*?)</script>", figure, re.DOTALL)
+    return json.loads(text)
 
 
 def test_the_mean_and_the_range_of_two_seeds(methods):
@@ -38,6 +39,7 @@ def test_the_mean_and_the_range_of_two_seeds(methods):
 def test_the_line_lies_where_its_numbers_say(methods):
     figure = plot.draw(AXES, methods, lambda run: by_round(run, "test_accuracy"))
     begin = re.search(r'class="line c0 d0" data-m="0" d="M([\d.]+) ([\d.]+)', figure)
+    assert begin is not None
     assert float(begin[1]) == 64.0
     assert float(begin[2]) == pytest.approx(252 - 240 * 0.3 / 1.04, abs=0.05)
 

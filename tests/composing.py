@@ -1,0 +1,57 @@
+"""Configs and experiments of overrides, and the options that there are: what tests compose."""
+
+from copy import deepcopy
+from functools import cache
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from fedexp.config import catalog, one_at_a_time
+from fedexp.config.location import conf_dir
+from fedexp.config.resolvers import register_resolvers
+from fedexp.core import part as spec
+from fedexp.simulation.experiment import Experiment
+
+CONF = conf_dir()
+
+
+def options(group: str) -> list[str]:
+    """The options of a group, found from conf/: dropping in a YAML file enrols a part."""
+    return catalog.options(CONF, group)
+
+
+def config(*overrides: str) -> dict[str, Any]:
+    """The composed plain config of these overrides."""
+    register_resolvers()
+    one_at_a_time.register()
+    values = [word for word in overrides if is_plain_value(word)]
+    composed = deepcopy(chosen(*(word for word in overrides if word not in values)))
+    try:
+        for value in OverridesParser.create().parse_overrides(values):
+            OmegaConf.update(composed, value.key_or_group, value.value(), merge=True)
+    except OmegaConfBaseException:  # told as Hydra tells it
+        composed = chosen(*overrides)
+    plain = OmegaConf.to_container(composed, resolve=True)
+    assert isinstance(plain, dict)
+    return {str(name): value for name, value in plain.items()}
+
+
+@cache
+def chosen(*overrides: str) -> DictConfig:
+    """What Hydra composes, once a process: choosing files costs it 90 ms, setting values in them nothing."""
+    with initialize_config_dir(config_dir=str(CONF), version_base="1.3"):
+        return compose("config", overrides=list(overrides))
+
+
+def is_plain_value(override: str) -> bool:
+    """Whether an override sets a key that is there, and chooses no file."""
+    key = override.partition("=")[0]
+    return not ({*"+~@/"} & set(key) or key.startswith("hydra.") or (CONF / key).is_dir())
+
+
+def experiment(*overrides: str) -> Experiment:
+    """The experiment of these overrides."""
+    return spec.build(config(*overrides))

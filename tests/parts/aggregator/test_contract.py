@@ -1,0 +1,70 @@
+"""What every aggregator must keep, found from conf/."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from composing import options
+from worlds import WEIGHTLESS, Tiny, folded, uploads_like, world_of
+
+from fedexp.simulation import context
+from fedexp.simulation.round import fold
+from fedexp.simulation.world import World
+
+
+@pytest.fixture(params=options("aggregator"))
+def rule(request: pytest.FixtureRequest, tiny: Tiny) -> World:
+    return world_of(tiny(f"aggregator={request.param}", "scenario.clients=5", *WEIGHTLESS.get(request.param, ())))
+
+
+class TestAggregator:
+    def test_agreeing_clients_are_obeyed(self, rule: World):
+        row = torch.randn(rule.layout.size) * 0.01
+        moved, _ = folded(rule, uploads_like(row.expand(5, -1)))
+        torch.testing.assert_close(moved, rule.first.flat + row)
+
+    def test_order_of_clients_does_not_matter(self, rule: World):
+        delta = torch.randn(5, rule.layout.size)
+        order = [3, 0, 4, 2, 1]
+        straight, _ = folded(rule, uploads_like(delta))
+        turned, _ = folded(rule, uploads_like(delta[order], order))
+        assert torch.equal(straight, turned)
+
+    def test_nobody_leaves_the_model_as_it_is(self, rule: World):
+        moved, _ = folded(rule, uploads_like(torch.zeros(0, rule.layout.size)))
+        assert torch.equal(moved, rule.first.flat)
+
+    def test_what_is_not_finite_is_dropped_and_counted(self, rule: World):
+        delta = torch.randn(5, rule.layout.size)
+        spoiled = delta.clone()
+        spoiled[1, 7], spoiled[3, 0] = torch.nan, torch.inf
+        clean, _ = folded(rule, uploads_like(delta).where(np.array([0, 2, 4])))
+        moved, memory = folded(rule, uploads_like(spoiled))
+        assert torch.equal(moved, clean)
+        assert memory["aggregator"]["columns"]["dropped"] == 2
+
+    def test_inputs_are_not_written(self, rule: World):
+        delta = torch.randn(4, rule.layout.size)
+        kept, first = delta.clone(), rule.first.flat.clone()
+        folded(rule, uploads_like(delta))
+        assert torch.equal(delta, kept)
+        assert torch.equal(rule.first.flat, first)
+
+    def test_the_same_columns_in_every_round(self, rule: World, caplog: pytest.LogCaptureFixture):
+        reports, memory, models = [], {}, (rule.first,)
+        for number, rows in enumerate((5, 0, 1, 4), start=1):
+            uploads = uploads_like(torch.randn(rows, rule.layout.size))
+            models, memory = fold(rule.exp, models, uploads, memory, context.at(rule, number))
+            reports.append(memory["aggregator"]["columns"])
+        assert all(report.keys() == reports[0].keys() for report in reports)
+        assert all(value is None or type(value) in (int, float) for report in reports for value in report.values())
+
+    def test_clients_without_examples_have_no_say(self, rule: World):
+        delta = torch.randn(5, rule.layout.size)
+        delta[[1, 4]] = 0
+        uploads = uploads_like(delta)
+        silent = replace(uploads, examples=np.array([20, 0, 20, 20, 0]))
+        moved, _ = folded(rule, silent)
+        expected, _ = folded(rule, uploads.where(np.array([0, 2, 3])))
+        assert torch.equal(moved, expected)

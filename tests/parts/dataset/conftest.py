@@ -1,0 +1,3 @@
+from caches import _cache, own_cache, real, shared_cache
+
+__all__ = ["_cache", "own_cache", "real", "shared_cache"]

@@ -1,0 +1,57 @@
+"""What every dataset must keep, found from conf/, and the digest by which runs are told to have had the same data."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from composing import experiment, options
+
+from fedexp.core.errors import ConfigError
+from fedexp.parts.dataset.contract import Data, Split
+
+
+def data(size: int = 4000) -> Data:
+    x = torch.arange(size * 2, dtype=torch.float32).reshape(size, 2)
+    split = Split(x, torch.arange(size) % 3)
+    return Data(split, split, ("a", "b", "c"))
+
+
+def test_equal_data_has_one_digest():
+    assert data().sha256() == data().sha256()
+    assert len(data().sha256()) == 64
+
+
+def test_a_label_the_normalisation_the_size_and_the_values_each_change_it():
+    first = data()
+    y, x = first.train.y.clone(), first.train.x.clone()
+    y[18] = 2  # was 0
+    others = [
+        replace(first, train=Split(first.train.x, y)),
+        replace(first, scale=255.0),
+        replace(first, class_names=("a", "b", "d")),
+        replace(first, train=Split(x + 1, first.train.y)),
+        replace(first, train=Split(x.int(), first.train.y)),
+        replace(first, test=Split(x[:-1], first.train.y[:-1])),
+    ]
+    assert len({first.sha256(), *(other.sha256() for other in others)}) == 7
+
+
+@pytest.mark.parametrize("option", options("dataset"))
+def test_it_says_what_is_missing_or_loads_what_its_facts_say(option: str, tmp_path: Path):
+    """None of the published archives lies in an empty folder."""
+    path = (f"dataset.path={tmp_path / 'mine.npz'}",) if option == "npz" else ()
+    dataset = experiment(f"dataset={option}", *path).dataset
+    assert dataset.name == option
+    try:
+        dataset.require(tmp_path)
+    except ConfigError as error:
+        assert option not in ("digits", "synthetic")
+        assert str(tmp_path) in str(error)  # noqa: PT017 - either outcome is right
+        return
+    assert option in ("digits", "synthetic")
+    facts, loaded = dataset.facts(tmp_path), dataset.load(tmp_path, 0)
+    assert loaded.train.x.shape == (facts.train_size, *facts.shape)
+    assert loaded.test.x.shape[1:] == facts.shape
+    assert len(loaded.class_names) == facts.classes
+    assert set(loaded.train.y.tolist()) == set(range(facts.classes))

@@ -1,0 +1,90 @@
+"""What every option of the group `federation` promises; dropping a YAML file there enrols it."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
+
+from fedexp.config.location import conf_dir
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import build
+from fedexp.parts.dataset.contract import Facts
+
+FOLDER = conf_dir() / "federation"
+OPTIONS = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def option(name, clients):
+    config = OmegaConf.create({"scenario": {"clients": clients}, "federation": OmegaConf.load(FOLDER / f"{name}.yaml")})
+    plain = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(plain, dict)
+    return build(plain["federation"], "federation")
+
+
+def split(name, clients, labels, classes, seed=0):
+    federation = option(name, clients)
+    subjects = np.random.default_rng(9).integers(0, 7, len(labels)) * 3
+    federation.refuse(Facts(shape=(1,), classes=classes, train_size=len(labels), subjects=7))
+    return federation.split(labels, subjects, classes, np.random.default_rng(seed))
+
+
+def possible(name, clients, labels, classes, seed=0):
+    try:
+        return split(name, clients, labels, classes, seed)
+    except ConfigError:
+        assume(False)
+
+
+cases = {
+    "clients": st.integers(1, 40),
+    "labels": st.lists(st.integers(0, 5), min_size=1, max_size=200).map(lambda given: np.array(given, dtype=np.int64)),
+    "seed": st.integers(0, 2**32),
+}
+
+
+def test_the_six_federations_are_options():
+    assert {"iid", "dirichlet", "shamsian", "shards", "subject", "central"} <= set(OPTIONS)
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@settings(deadline=None, max_examples=60)
+@given(**cases)
+def test_every_example_belongs_to_exactly_one_client(name, clients, labels, seed):
+    partition = possible(name, clients, labels, 6, seed)
+    assert partition.offsets.dtype == partition.indices.dtype == np.int64
+    assert partition.offsets[0] == 0
+    assert partition.offsets[-1] == len(labels)
+    assert (partition.sizes >= 0).all()
+    assert np.array_equal(np.sort(partition.indices), np.arange(len(labels)))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@settings(deadline=None, max_examples=30)
+@given(**cases)
+def test_indices_ascend_within_a_client(name, clients, labels, seed):
+    partition = possible(name, clients, labels, 6, seed)
+    assert all((np.diff(partition.shard(client)) > 0).all() for client in range(partition.clients))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+@settings(deadline=None, max_examples=30)
+@given(**cases)
+def test_the_same_stream_gives_the_same_partition(name, clients, labels, seed):
+    before = labels.copy()
+    first = possible(name, clients, labels, 6, seed)
+    assert first.sha256() == split(name, clients, labels, 6, seed).sha256()
+    assert np.array_equal(labels, before)
+
+
+@pytest.mark.parametrize("name", sorted(set(OPTIONS) - {"subject", "central"}))
+def test_another_stream_gives_another_partition(name):
+    labels = np.arange(600) % 6
+    assert split(name, 10, labels, 6, seed=0).sha256() != split(name, 10, labels, 6, seed=1).sha256()
+    assert split(name, 10, labels, 6).clients == 10
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_class_without_examples_harms_nothing(name):
+    partition = split(name, 10, np.arange(90) % 3, 6)
+    assert len(partition.indices) == 90

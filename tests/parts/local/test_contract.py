@@ -1,0 +1,85 @@
+"""What every local rule must keep, found from conf/."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from composing import options
+from worlds import Tiny, same, world_of
+
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import SERVER, Trained
+from fedexp.simulation import context
+from fedexp.simulation.round import run_round
+from fedexp.simulation.world import World
+
+
+@pytest.mark.parametrize("option", options("local"))
+class TestLocalRule:
+    def begun(self, tiny: Tiny, option: str) -> tuple[World, torch.Tensor, torch.Tensor]:
+        """The first round of three clients: the world, what they train from, their anchors."""
+        world = world_of(tiny(f"local={option}"))
+        start, anchor = world.exp.local.begin(world.first.flat.expand(3, -1), np.arange(3), {}, context.at(world, 1))
+        assert start.shape == (3, world.layout.size)
+        assert anchor.shape == (3, world.layout.parameters)
+        return world, start[:, : world.layout.parameters], anchor
+
+    def test_without_gradient_nothing_moves(self, tiny: Tiny, option: str):
+        world, start, anchor = self.begun(tiny, option)
+        rule, w = world.exp.local, start.clone()
+        direction = rule.direction(torch.zeros_like(w), w, anchor)
+        rule.update(w, direction, torch.zeros(rule.slots, *w.shape), torch.tensor(1.0), torch.ones(3, 1))
+        rule.pull(w, anchor, torch.ones(3, 1))
+        assert torch.equal(w, start)
+
+    def test_a_step_goes_downhill_and_done_rows_stay(self, tiny: Tiny, option: str):
+        world, start, anchor = self.begun(tiny, option)
+        rule, w, grad = world.exp.local, start.clone(), torch.rand(start.shape) + 0.1
+        active = torch.tensor([[1.0], [0.0], [1.0]])
+        rule.update(w, rule.direction(grad, w, anchor), torch.zeros(rule.slots, *w.shape), torch.tensor(1.0), active)
+        rule.pull(w, anchor, active)
+        assert (w[0] < start[0]).all()
+        assert torch.equal(w[1], start[1])
+
+    def test_what_is_sent_is_what_was_trained(self, tiny: Tiny, option: str):
+        """And neither the memory nor what was received is written in place."""
+        world, _, _ = self.begun(tiny, option)
+        received, memory = world.first.flat.expand(3, -1), {}
+        for number in range(1, 4):
+            ctx, kept = context.at(world, number), copy.deepcopy(memory)
+            rows = torch.randn(3, world.layout.size)
+            start, _ = world.exp.local.begin(received, np.arange(3), memory, ctx)
+            trained = Trained(np.arange(3), np.full(3, 2), received, start, rows.clone())
+            delta, following = world.exp.local.finish(trained, memory, ctx)
+            torch.testing.assert_close(received + delta, rows)
+            assert same(memory, kept)
+            memory = following
+
+    def test_a_training_that_is_not_finite_or_took_no_step_is_not_remembered(self, tiny: Tiny, option: str):
+        world, _, _ = self.begun(tiny, option)
+        received, owner = world.first.flat.expand(3, -1), np.array([SERVER, 2, 4])
+        rows = torch.randn(3, world.layout.size)
+        rows[1, 3] = torch.nan
+        trained = Trained(owner, np.array([1, 1, 0]), received, received, rows)
+        _, memory = world.exp.local.finish(trained, {}, context.at(world, 1))
+        assert len(memory.get("owner", ())) == 0
+
+    def test_clients_without_a_model_of_their_own_use_the_global_one(self, tiny: Tiny, option: str):
+        world, _, _ = self.begun(tiny, option)
+        received = world.first.flat.expand(3, -1)
+        assert torch.equal(world.exp.local.serve(np.arange(3), received, {}), received)
+
+    def test_what_clients_keep_to_themselves_is_not_sent_and_the_rest_is(self, tiny: Tiny, option: str):
+        world, _, _ = self.begun(tiny, option)
+        kept, every = world.exp.local.keeps(world.layout), np.arange(world.layout.size)
+        assert kept.tolist() == every[np.isin(every, kept)].tolist()
+        _, _, sent = run_round(world.exp, world, world.beginning())
+        moves = sent.delta.any(dim=0).numpy()
+        assert not moves[kept].any()
+        assert moves[np.setdiff1d(every, kept)].any()
+
+    def test_a_schedule_needs_exactly_one_length(self, tiny: Tiny, option: str):
+        with pytest.raises(ConfigError, match=r"local\.epochs and steps exclude each other"):
+            spec.build(tiny(f"local={option}", "local.epochs=2", "local.steps=3"))

@@ -1,0 +1,24 @@
+"""The network of the Keras notebook: its size, and when it drops out."""
+
+import torch
+from networks import MNIST, parameters
+
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.layers import Dropout
+from fedexp.parts.model.keras_cnn import KerasCNN
+
+
+def test_as_many_parameters_as_the_notebook_shows():
+    """3 x 3 entries and a bias for each of 32 and of 64 channels, 64 x 7 x 7 values into 10 classes."""
+    assert parameters(KerasCNN(), MNIST, 10) == (9 * 32 + 32) + (32 * 9 * 64 + 64) + (3136 * 10 + 10) == 50_186
+
+
+def test_dropout_thins_training_alone():
+    x = torch.ones(2, *MNIST)
+    plain, thinned = (KerasCNN(dropout=share).network(Facts(MNIST, 10, 1)) for share in (0.0, 0.9))
+    thinned.load_state_dict(plain.state_dict())
+    for layer in thinned.modules():
+        if isinstance(layer, Dropout):
+            layer.generator = torch.Generator().manual_seed(0)
+    assert torch.equal(plain.eval()(x), thinned.eval()(x))
+    assert not torch.allclose(plain.train()(x), thinned.train()(x))

@@ -1,0 +1,238 @@
+"""DP-SGD as a whole: its limits, both engines, repetition, the ledger through rounds, and what it refuses."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import State
+from fedexp.parts.local.sgd import SGD
+from fedexp.parts.privacy.accounting import epsilons
+from fedexp.parts.privacy.dp_sgd import rates
+from fedexp.simulation import compatibility, context
+from fedexp.simulation.round import run_round
+from fedexp.simulation.rounds import rounds, staffed
+from fedexp.simulation.world import World, build_world
+from fedexp.training.batches import draw_batches, running_losses
+from fedexp.training.workers import Crew
+
+Tiny = Callable[..., dict[str, Any]]
+
+MODELS = {
+    "mlp": ("model=mlp", "dataset.shape=[12]"),
+    "simple_cnn": ("model=simple_cnn", "dataset.shape=[3,8,8]"),
+    "complex_cnn": ("model=complex_cnn", "model.norm=group", "dataset.shape=[1,8,8]"),
+    "keras_cnn": ("model=keras_cnn", "model.dropout=0", "dataset.shape=[1,8,8]"),
+    "har_cnn": ("model=har_cnn", "dataset.shape=[3,16]"),
+}
+PRIVATE = ("privacy=dp_sgd", "privacy.clip=0.5", "privacy.noise_multiplier=0.7", "privacy.delta=1e-3")
+DEEP = "complex_cnn"  # seconds a case: its layers meet one rule, and every rule four other models
+PAIRS = [(model, rule) for model in MODELS for rule in ("sgd", "adam", "scaffold", "prox") if model != DEEP]
+PAIRS.append((DEEP, "sgd"))
+SHUFFLED = ("local.batch_size=8", "local.epochs=2")
+
+
+def lived(config: dict[str, Any], upto: int | None = None) -> list[State]:
+    exp = spec.build(config)
+    world = build_world(exp, None, Crew())
+    with staffed(world.exp, world, world.beginning()) as world:
+        return [state for state, _, _ in rounds(world.exp, world, world.beginning())][:upto]
+
+
+def final(*states: State) -> torch.Tensor:
+    return states[-1].models[0].flat
+
+
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("model", MODELS)
+def test_no_noise_and_no_clip_is_plain_sgd(tiny: Tiny, model: str, engine: str):
+    words = (*MODELS[model], *SHUFFLED, f"engine={engine}")
+    plain = lived(tiny(*words, "local.drop_last=true"))
+    free = ("privacy=dp_sgd", "privacy.clip=inf", "privacy.noise_multiplier=0", "privacy.delta=1e-3")
+    ours = lived(tiny(*words, *free, "privacy.batches=shuffled"))
+    torch.testing.assert_close(final(*ours), final(*plain), atol=1e-10, rtol=0)
+
+
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("model", MODELS)
+def test_one_round_without_noise_equals_gradients_clipped_one_by_one(tiny: Tiny, model: str, engine: str):
+    quiet = ("privacy=dp_sgd", "privacy.clip=0.2", "privacy.noise_multiplier=0", "privacy.delta=1e-3")
+    words = (*MODELS[model], *quiet, "local.batch_size=6", "federation=dirichlet", "scenario.participants=6")
+    world = build_world(spec.build(tiny(*words, f"engine={engine}")), None, Crew())
+    _, _, sent = run_round(world.exp, world, world.beginning())
+    for row, client in enumerate(sent.owner.tolist()):
+        expected = by_hand(world, client, 0.2)
+        torch.testing.assert_close(sent.delta[row], expected - world.first.flat, atol=1e-10, rtol=0)
+
+
+def by_hand(world: World, client: int, clip: float) -> torch.Tensor:
+    """One client's round, one example at a time, with PyTorch alone."""
+    rule, shard = world.exp.local, world.partition.shard(client)
+    assert isinstance(rule.batch_size, int)
+    batches = draw_batches(rule, len(shard), context.at(world, 1).rng("batches", client), "poisson")
+    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
+    network.load_state_dict(world.layout.views(world.first.flat.clone()))
+    parameters = list(network.parameters())
+    for a, b in zip(batches.bounds[:-1], batches.bounds[1:], strict=True):
+        total = [torch.zeros_like(entry) for entry in parameters]
+        for number in shard[batches.order[a:b]]:
+            inputs = world.train.inputs(torch.tensor([number]))
+            loss = F.cross_entropy(network(inputs), world.train.y[[number]])
+            gradient = torch.autograd.grad(loss, parameters)
+            norm = math.sqrt(sum(float(each.square().sum()) for each in gradient))
+            for place, each in zip(total, gradient, strict=True):
+                place += each / max(1.0, norm / clip)
+        with torch.no_grad():
+            for entry, gradient in zip(parameters, total, strict=True):
+                entry -= rule.lr * gradient / rule.batch_size
+    return world.layout.flatten(network)
+
+
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize(("model", "rule"), PAIRS)
+def test_engines_agree_with_noise(tiny: Tiny, model: str, rule: str):
+    """The noise is the same to the bit; empty batches, padded examples and finished rows add nothing but noise."""
+    words = (*MODELS[model], f"local={rule}", "local.batch_size=4", "local.epochs=2", "federation=dirichlet", *PRIVATE)
+    loop = lived(tiny(*words))
+    stacked = lived(tiny(*words, "engine=stacked"))
+    torch.testing.assert_close(final(*stacked), final(*loop), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("words", [("engine=loop", "engine.workers=2"), ("engine=stacked", "engine.memory_mb=0.01")])
+def test_workers_and_chunks_change_nothing_but_rounding(tiny: Tiny, words: tuple[str, ...]):
+    loop, other = lived(tiny(*PRIVATE)), lived(tiny(*PRIVATE, *words))
+    torch.testing.assert_close(final(*other), final(*loop), atol=1e-5, rtol=0)
+    assert other[-1].memory["privacy"]["columns"] == loop[-1].memory["privacy"]["columns"]
+
+
+def test_equal_seeds_are_equal_bits_and_shorter_runs_are_prefixes(tiny: Tiny):
+    long, again, short = (lived(tiny(*PRIVATE, f"rounds={count}")) for count in (3, 3, 2))
+    assert torch.equal(final(*long), final(*again))
+    assert torch.equal(final(*long[:2]), final(*short))
+    other = lived(tiny(*PRIVATE, "rounds=3", "seed=1"))
+    assert not torch.equal(final(*long), final(*other))
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_noise_reaches_the_uploads_with_the_variance_that_was_promised(tiny: Tiny, engine: str):
+    """One step of batch size B with lr 1: the delta is -(sum + noise) / B, with and without noise on equal batches."""
+    words = ("local.lr=1", "local.epochs=null", "local.steps=1", "local.batch_size=10", f"engine={engine}", *PRIVATE)
+    words = (*words, "scenario.clients=4", "scenario.participants=4")
+    loud, quiet = (first_uploads(tiny(*words, *more)) for more in ((), ("privacy.noise_multiplier=0",)))
+    noise = (loud - quiet) * 10
+    assert noise.std() == pytest.approx(0.7 * 0.5, rel=0.05)
+    correlation = torch.corrcoef(noise) - torch.eye(4)
+    assert correlation.abs().max() < 5 / math.sqrt(noise.shape[1])
+
+
+def first_uploads(config: dict[str, Any], number: int = 1) -> torch.Tensor:
+    world = build_world(spec.build(config), None, Crew())
+    state, _, sent = run_round(world.exp, world, world.beginning())
+    for _ in range(number - 1):
+        state, _, sent = run_round(world.exp, world, state)
+    return sent.delta
+
+
+def test_noise_is_new_in_every_round(tiny: Tiny):
+    words = ("local.lr=1e-6", "local.epochs=null", "local.steps=1", *PRIVATE, "scenario.participants=6")
+    first, second = (first_uploads(tiny(*words), number) for number in (1, 2))
+    both = torch.corrcoef(torch.cat([first, second]))[:6, 6:]
+    assert both.abs().max() < 5 / math.sqrt(first.shape[1])
+
+
+def test_the_ledger_counts_steps_and_reports_the_largest_clients(tiny: Tiny):
+    words = ("federation=dirichlet", "local.batch_size=4", "rounds=3", "selector=random", *PRIVATE)
+    world = build_world(spec.build(tiny(*words)), None, Crew())
+    state, taken = world.beginning(), np.zeros(6, dtype=np.int64)
+    for _ in range(3):
+        state, row, sent = run_round(world.exp, world, state)
+        taken[sent.owner] += world.sizes[sent.owner] // 4
+        statement = world.exp.privacy.statement(sent.owner, state.memory["privacy"], context.at(world, state.round))
+        rdp, pld = epsilons(rates(world.exp.local, world.sizes), 0.7, taken, 1e-3)
+        assert statement["epsilon_rdp"].tolist() == rdp[sent.owner].tolist()
+        assert statement["epsilon_pld"].tolist() == pld[sent.owner].tolist()
+        assert row["privacy.epsilon_rdp"] == rdp.max()
+        assert row["privacy.epsilon_pld"] == pld.max()
+        assert row["privacy.epsilon_next"] >= row["privacy.epsilon_pld"] > 0
+
+
+def test_sampling_rates():
+    assert rates(SGD(batch_size=5), np.array([20, 5, 4, 0])).tolist() == [0.25, 1, 0, 0]
+    assert rates(SGD(batch_size="full"), np.array([20, 0])).tolist() == [1, 0]
+
+
+def test_poisson_batches_are_coins_of_their_own():
+    rule = SGD(epochs=3, batch_size=10)
+    batches = draw_batches(rule, 45, np.random.default_rng(0), "poisson")
+    assert (batches.steps, batches.epoch, batches.size) == (12, 4, 10)
+    many = [draw_batches(rule, 45, np.random.default_rng(seed), "poisson").counts for seed in range(300)]
+    counts = np.concatenate(many)  # Binomial(45, 10 / 45)
+    assert counts.mean() == pytest.approx(10, abs=0.2)
+    assert counts.var() == pytest.approx(10 * (1 - 10 / 45), rel=0.1)
+    assert draw_batches(rule, 9, np.random.default_rng(0), "poisson").steps == 0
+
+
+def test_shuffled_batches_are_whole():
+    batches = draw_batches(SGD(epochs=2, batch_size=10, shuffle=False), 45, np.random.default_rng(0), "shuffled")
+    assert batches.counts.tolist() == [10] * 8
+    assert len(set(batches.order[:40].tolist())) == 40
+    assert batches.order[:40].tolist() != sorted(batches.order[:40].tolist())
+
+
+def test_an_epoch_without_examples_has_no_loss():
+    batches = draw_batches(SGD(epochs=1, batch_size=1), 2, np.random.default_rng(0), "poisson")
+    empty = type(batches)(np.zeros(0, np.int64), np.zeros(3, np.int64), 2, 1)
+    assert np.isnan(running_losses(np.zeros(2), empty)).all()
+
+
+def test_sigma_is_worked_out_for_the_worst_client(tiny: Tiny):
+    words = ("privacy=dp_sgd", "privacy.clip=1", "privacy.epsilon=2", "privacy.delta=1e-3", "federation=dirichlet")
+    states = lived(tiny(*words, "local.batch_size=4", "selector=all"))
+    last = states[-1].memory["privacy"]["columns"]
+    assert 1.9 < last["epsilon_pld"] <= 2
+    assert last["epsilon_rdp"] > last["epsilon_pld"]
+
+
+def test_the_budget_ends_the_run_before_it_is_overdrawn(tiny: Tiny):
+    words = ("privacy=dp_sgd", "privacy.clip=1", "privacy.epsilon=2", "privacy.delta=1e-3", "selector=all")
+    states = lived(tiny(*words, "rounds=9", "privacy.rounds=4", "stop=privacy_budget"))
+    assert len(states) == 4
+    last = states[-1].memory
+    assert last["privacy"]["columns"]["epsilon_pld"] <= 2 < last["privacy"]["columns"]["epsilon_next"]
+    assert last["stop"]["reason"].startswith("one more round could cost epsilon 2.")
+
+
+REFUSED = {
+    ("privacy=dp_sgd", "privacy.delta=1e-5", "privacy.epsilon=1"): "privacy.clip must be given",
+    ("privacy=dp_sgd", "privacy.clip=1", "privacy.epsilon=1"): "privacy.delta must be given",
+    ("privacy=dp_sgd", "privacy.clip=1", "privacy.delta=1e-5"): "one must be given and the other null",
+    (*PRIVATE, "privacy.epsilon=1"): "one must be given and the other null",
+    (*PRIVATE, "model=complex_cnn", "dataset.shape=[1,8,8]"): "use model.norm=group",
+    (*PRIVATE, "selector=afl"): "selector=afl learns the losses of clients; use selector=random",
+    (*PRIVATE, "selector=oort", "fleet=simulated"): "learns the losses",
+    (*PRIVATE, "selector=hybridfl", "fleet=simulated"): "and examples themselves; use selector=random",
+    (*PRIVATE, "aggregator=pfnm"): "aggregator=pfnm learns how many examples of each class a client holds",
+    ("stop=privacy_budget", "stop.epsilon=1"): "stop=privacy_budget needs a ledger",
+    (*PRIVATE, "stop=privacy_budget"): "stop.epsilon must be given",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED, ids=lambda words: " ".join(words[-2:]))
+def test_what_cannot_work_is_refused_in_one_line(tiny: Tiny, words: tuple[str, ...]):
+    with pytest.raises(ConfigError) as error:
+        compatibility.refuse(spec.build(tiny(*words)))
+    assert REFUSED[words] in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_clients_that_are_all_too_small_are_refused_before_training(tiny: Tiny):
+    with pytest.raises(ConfigError, match=r"no client has local\.batch_size=50 examples"):
+        build_world(spec.build(tiny(*PRIVATE, "local.batch_size=50")), None, Crew())

@@ -1,0 +1,9 @@
+from fedexp.parts.stop.patience import Patience
+
+
+def test_patience_counts_rounds_without_a_clear_improvement():
+    stop, memory, reasons = Patience(rounds=2, min_delta=0.1), {}, []
+    for loss in (1.0, 0.95, 0.8, 0.75, 0.9):
+        reason, memory = stop.judge({"validation_loss": loss}, memory)
+        reasons.append(reason)
+    assert reasons == [None, None, None, None, "validation loss has not improved for 2 rounds"]

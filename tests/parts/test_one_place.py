@@ -1,0 +1,95 @@
+"""One place for an option: its YAML file, its Python file and its test have one name, in folders of one name.
+
+`conf/GROUP/OPTION.yaml` is `fedexp/parts/GROUP/OPTION.py` is `tests/parts/GROUP/test_OPTION.py`; what a group must do
+stands in `fedexp/parts/GROUP/contract.py`. Whatever lies elsewhere is listed here with the reason. The options of
+`hydra/launcher` are no YAML files: `fedexp/sweep/launchers` holds them, `tests/sweep/launchers` their tests.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from composing import CONF
+
+import fedexp
+from fedexp.config import catalog
+
+PACKAGE, TESTS = Path(fedexp.__file__).parent, Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Place:
+    """The module of an option's class, the file of its test and the contract of its group."""
+
+    module: str
+    test: str
+    contract: str
+
+
+def usual(group: str, option: str) -> Place:
+    room = f"parts/{group}"
+    return Place(f"fedexp.parts.{group}.{option}", f"{room}/test_{option}.py", f"{room}/contract.py")
+
+
+def contract(group: str) -> Place:
+    return usual(group, "contract")
+
+
+ENGINE = Place("fedexp.training.engine", "training/test_engine.py", "training/engine.py")
+DOES_NOTHING = "an option that does nothing is the base class of the contract"
+MEASURES = "an engine chooses among real trainers, which stand above parts; all three are a few lines of one file"
+ELSEWHERE = {
+    "attack/none": (contract("attack"), DOES_NOTHING),
+    "audit/none": (contract("audit"), DOES_NOTHING),
+    "clustering/none": (contract("clustering"), DOES_NOTHING),
+    "features/none": (contract("features"), DOES_NOTHING),
+    "fleet/none": (contract("fleet"), DOES_NOTHING),
+    "pre_aggregation/none": (contract("pre_aggregation"), DOES_NOTHING),
+    "pretraining/none": (contract("pretraining"), DOES_NOTHING),
+    "privacy/none": (contract("privacy"), DOES_NOTHING),
+    "server_optimizer/replace": (contract("server_optimizer"), DOES_NOTHING),
+    "stop/rounds": (contract("stop"), DOES_NOTHING),
+    "tracker/none": (contract("tracker"), DOES_NOTHING),
+    "engine/auto": (ENGINE, MEASURES),
+    "engine/loop": (ENGINE, MEASURES),
+    "engine/stacked": (ENGINE, MEASURES),
+    "local/full_batch_step": (usual("local", "sgd"), "it is local=sgd with one step on all of a client's examples"),
+}
+
+OVER_ALL = {"promises", "whole_runs"}  # what all robust rules promise, and whole runs of every selector
+
+
+def chosen() -> Iterator[tuple[str, str]]:
+    """The options that name a class, and its dotted path."""
+    for path in sorted(CONF.rglob("*.yaml")):
+        target = catalog.load(path).get("_target_")
+        if target is not None and path.parent != CONF:  # config.yaml is the experiment itself, no option
+            yield path.relative_to(CONF).with_suffix("").as_posix(), target
+
+
+TARGETS = dict(chosen())
+
+
+@pytest.mark.parametrize("option", TARGETS)
+def test_every_option_has_one_place(option: str):
+    group, _, name = option.rpartition("/")
+    place = ELSEWHERE[option][0] if option in ELSEWHERE else usual(group, name)
+    assert TARGETS[option].rpartition(".")[0] == place.module
+    for file in (PACKAGE.parent / f"{place.module.replace('.', '/')}.py", TESTS / place.test, PACKAGE / place.contract):
+        assert file.is_file(), f"{option} has no {file}"
+
+
+@pytest.mark.parametrize("option", ELSEWHERE)
+def test_no_exception_is_stale(option: str):
+    assert option in TARGETS, f"conf/{option}.yaml is gone, or names no class"
+    module = TARGETS[option].rpartition(".")[0]
+    group, _, name = option.rpartition("/")
+    assert module != usual(group, name).module, f"{option} lies where all options lie"
+
+
+@pytest.mark.parametrize("group", sorted({option.split("/")[0] for option in TARGETS} - {"engine"}))
+def test_every_test_beside_an_option_is_of_a_file_beside_it(group: str):
+    rooms = {path.stem for path in (PACKAGE / "parts" / group).glob("*.py")}
+    tests = {path.stem.removeprefix("test_") for path in (TESTS / "parts" / group).glob("test_*.py")}
+    assert tests - rooms <= OVER_ALL, f"tests of no file of fedexp/parts/{group}"

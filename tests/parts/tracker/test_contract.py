@@ -1,0 +1,34 @@
+"""Trackers change no result, need their package, and end with the run."""
+
+from importlib import util
+from pathlib import Path
+
+import pytest
+from composing import experiment
+
+from fedexp.core.errors import ConfigError
+from fedexp.parts.tracker.contract import Tracker
+from fedexp.run import checkpoint
+from fedexp.simulation import compatibility
+
+
+@pytest.mark.parametrize("name", ["mlflow", "tensorboard"])
+def test_a_missing_package_is_told_before_data_is_loaded(name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fedexp.parts.tracker.contract.find_spec", lambda package: None)
+    with pytest.raises(ConfigError) as told:
+        compatibility.refuse(experiment(f"tracker={name}"))
+    assert str(told.value) == f"tracker={name} needs {name}; pip install 'fedexp[{name}]'"
+    assert util.find_spec("fedexp") is not None
+
+
+def test_a_run_may_be_resumed_with_another_tracker():
+    assert "tracker" in checkpoint.FREE
+
+
+def test_none_asks_nothing_and_leaves_nothing(tmp_path: Path):
+    tracker = experiment("tracker=none").tracker
+    assert tracker == Tracker()
+    following = tracker.follow(tmp_path, {}, pytest.fail)
+    following.listen()
+    following.close(ValueError)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,95 @@
+"""Run folders written by hand, with just the files that a run leaves."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+CHOICES = {"experiment": None, "algorithm": None, "fleet": "none", "selector": "random", "hydra/output": "default"}
+CONFIG = {
+    "_target_": "fedexp.simulation.experiment.Experiment",
+    "rounds": 4,
+    "data_dir": "${data_root:}",
+    "scenario": {"clients": 4, "participants": 2},
+    "evaluation": {"roa": [0.5, 0.8, 0.99], "toa": "${evaluation.roa}"},
+    "selector": {"_target_": "fedexp.parts.selector.random.Random", "count": "${scenario.participants}"},
+    "engine": {"workers": 1},
+}
+SUMMARY = {
+    "clients": 4,
+    "versions": {"fedexp": "0.1.0", "torch": "2.9"},
+    "git": {"commit": "0123456789abcdef", "dirty": True},
+    "device": "x86_64 CPU",
+}
+MakeRun = Callable[..., Path]
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> MakeRun:
+    """Writes a run folder below `tmp_path`; `metrics` adds or replaces columns, `keys` sets dotted config keys."""
+
+    def make(
+        name: str,
+        seed: int = 0,
+        accuracy: Sequence[float | None] = (0.4, 0.6, 0.8, 0.9),
+        metrics: Mapping[str, Any] | None = None,
+        choices: Mapping[str, str] | None = None,
+        keys: Mapping[str, Any] | None = None,
+        overrides: Sequence[str] = (),
+        finished: bool = True,
+    ) -> Path:
+        folder = tmp_path / name
+        (folder / ".hydra").mkdir(parents=True)
+        rounds = range(1, len(accuracy) + 1)
+        columns = {
+            "round": rounds,
+            "test_loss": [4.0 / number for number in rounds],
+            "test_accuracy": accuracy,
+            "participants": 2,
+            "host_s": [0.5 * number for number in rounds],
+            "sim_s": None,
+        } | dict(metrics or {})
+        kept = {column: values for column, values in columns.items() if values is not ...}
+        pd.DataFrame(kept).to_csv(folder / "metrics.csv", index=False)
+        taken = pd.DataFrame({"round": [r for r in rounds for _ in range(2)], "client": [0, 1] * len(accuracy)})
+        taken.to_csv(folder / "clients.csv", index=False)
+        (folder / "federation.csv").write_text("client,examples,cat,dog\n0,3,1,2\n1,3,2,1\n2,1,0,1\n3,1,1,0\n")
+        _write_config(folder, {"seed": seed, **(keys or {})}, {**CHOICES, **(choices or {})}, overrides)
+        if finished:
+            (folder / "summary.json").write_text(json.dumps(SUMMARY))
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def method(make_run: MakeRun, tmp_path: Path) -> MakeRun:
+    """A folder with a run a seed of one selector; `finals` are their last accuracies, `summary` joins theirs."""
+
+    def make(selector: str, finals: Sequence[float], name: str = "", summary: dict | None = None, **given: Any) -> Path:
+        for seed, last in enumerate(finals):
+            accuracy, choices = (0.4, 0.6, 0.7, last), {"selector": selector}
+            folder = make_run(f"{name or selector}/{seed}", seed=seed, accuracy=accuracy, choices=choices, **given)
+            told = {"data_sha256": "d", "split_sha256": f"s{seed}", **(summary or {})}
+            known = json.loads((folder / "summary.json").read_text())
+            (folder / "summary.json").write_text(json.dumps(known | told))
+        return tmp_path / (name or selector)
+
+    return make
+
+
+def _write_config(folder: Path, keys: Mapping[str, Any], choices: Mapping[str, Any], overrides: Sequence[str]) -> None:
+    config = json.loads(json.dumps(CONFIG))
+    for key, value in keys.items():
+        *path, last = key.split(".")
+        node = config
+        for step in path:
+            node = node.setdefault(step, {})
+        node[last] = value
+    (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
+    (folder / ".hydra" / "hydra.yaml").write_text(yaml.safe_dump({"hydra": {"runtime": {"choices": dict(choices)}}}))
+    (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(list(overrides)))

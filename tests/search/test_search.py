@@ -1,0 +1,130 @@
+"""Whole searches: the budget, no look at test data, kills, several processes at once."""
+
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import complaint
+from processes import Command
+
+from fedexp import cli
+
+pytest.importorskip("optuna")
+WORDS = (
+    *("dataset=synthetic", "dataset.train_size=300", "dataset.test_size=60", "scenario.clients=6"),
+    *("scenario.participants=3", "rounds=6", "engine=loop", "engine.workers=1", "checkpoint_s=0"),
+    *("selector=random,all", "local.lr=tag(log,interval(0.001,1e8))", "seed=0,1"),
+)
+TRIALS = 7
+
+
+def search(folder: Path, *more: str) -> pd.DataFrame:
+    """The trials of a search in this folder."""
+    assert cli.main(["search", *WORDS, *more, "--trials", str(TRIALS), "--out", str(folder)]) == 0
+    return pd.read_csv(folder / "search.csv")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("search") / "whole"
+    search(folder)
+    return folder
+
+
+def test_every_method_has_the_same_budget(whole: Path):
+    trials = pd.read_csv(whole / "search.csv")
+    assert trials.groupby("method").size().to_dict() == {"selector=random": TRIALS, "selector=all": TRIALS}
+    assert set(trials["state"]) <= {"complete", "pruned", "fail"}
+    assert {"complete", "pruned"} <= set(trials["state"]), "a learning rate of a million is not worth its rounds"
+
+
+def test_a_score_is_the_mean_of_the_seeds_last_validation_accuracies(whole: Path):
+    trials = pd.read_csv(whole / "search.csv")
+    for trial in trials.query("state == 'complete'").to_dict("records"):
+        last = [
+            pd.read_csv(whole / trial["method"] / str(trial["trial"]) / seed / "metrics.csv")["validation_accuracy"]
+            for seed in ("seed=0", "seed=1")
+        ]
+        assert trial["validation_accuracy"] == pytest.approx(sum(column.iloc[-1] for column in last) / 2)
+
+
+def test_no_look_is_taken_at_test_data(whole: Path):
+    tables = list(whole.glob("*/*/*/metrics.csv"))
+    assert len(tables) > 2 * TRIALS
+    for table in tables:
+        assert pd.read_csv(table)[["test_loss", "test_accuracy"]].isna().to_numpy().all()
+
+
+def test_the_end_names_the_commands_for_new_seeds(whole: Path, capsys: pytest.CaptureFixture[str]):
+    assert cli.main(["resume", str(whole)]) == 0
+    said = capsys.readouterr().out
+    assert "#" not in said, "no trial was left"
+    trials = pd.read_csv(whole / "search.csv").sort_values(["validation_accuracy", "trial"], ascending=[False, True])
+    best = trials[trials["method"] == "selector=all"].iloc[0]
+    assert f"selector=all local.lr={float(best['local.lr'])!r} seed=2,3,4\n" in said
+
+
+def test_an_interrupted_search_says_how_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fedexp.search.trial.complete", interrupted)
+    assert cli.main(["search", *WORDS, "--out", "cut"]) == 130
+    assert complaint(capsys) == "fedexp: interrupted; continue with: fedexp resume cut"
+
+
+def test_options_of_ones_own_are_in_the_commands_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "own" / "experiment").mkdir(parents=True)
+    (tmp_path / "own" / "experiment" / "mine.yaml").write_text("# @package _global_\n# Mine\nrounds: 1\n")
+    monkeypatch.chdir(tmp_path)
+    words = ("--config-dir", "own", "--trials", "1", "--out", "one", "seed=0", "selector=all", "experiment=mine")
+    assert cli.main(["search", *WORDS, *words]) == 0
+    assert f"fedexp run -m --config-dir {tmp_path / 'own'} dataset=synthetic" in capsys.readouterr().out
+
+
+def test_killed_and_taken_up_again_by_two_processes(whole: Path, tmp_path: Path):
+    """The trial that was under way keeps its hyperparameters and its rounds; nobody has more than the budget."""
+    begun = Command(tmp_path, "search", *WORDS, "--trials", str(TRIALS), "--out", "cut")
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("cut/*/*/*/summary.json"))) < 5 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    begun.kill()
+    both = [Command(tmp_path, "resume", "cut") for _ in range(2)]
+    for one in both:
+        one.finish()
+    ours, theirs = pd.read_csv(tmp_path / "cut" / "search.csv"), pd.read_csv(whole / "search.csv")
+    assert ours.groupby("method").size().to_dict() == {"selector=random": TRIALS, "selector=all": TRIALS}
+    assert "running" not in set(ours["state"])
+    same = ours.merge(theirs, on=["method", "trial"])
+    first = same[same["trial"] < 3]
+    assert first["local.lr_x"].tolist() == first["local.lr_y"].tolist()
+    assert first["validation_accuracy_x"].tolist() == first["validation_accuracy_y"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("local.lr=interval(-1,1)",), "point 0 (local.lr=-1.0"),
+        (("local.lr=interval(0.1,1)", "--trials", "0"), "--trials must be a whole number >= 1, got 0"),
+        (("local.lr=interval(0.1,1)", "--trial", "3"), "unknown flag --trial; search knows --trials, --jobs"),
+        (("local.rl=interval(0.1,1)",), "unknown key local.rl; "),
+        (("rounds=3",), "a search must vary something"),
+    ],
+)
+def test_a_wrong_search_is_refused_before_anything_is_made(
+    words: tuple[str, ...],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["search", *words]) == 2
+    assert told in complaint(capsys)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,3 @@
+from groups import live
+
+__all__ = ["live"]

@@ -1,0 +1,117 @@
+"""A sweep whose launcher and workers are killed at random, and resumed until done, with every launcher."""
+
+import os
+import random as chance  # noqa: TID251 - when the test kills is no draw of a run
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from composing import config
+
+from fedexp.run import run as execution
+from fedexp.run.tables import TIMINGS
+
+MADE = (
+    *("dataset=synthetic", "dataset.train_size=300", "dataset.test_size=60", "scenario.clients=6"),
+    *("scenario.participants=3", "rounds=12", "engine=loop", "engine.workers=1", "pictures=false", "checkpoint_s=0"),
+)
+LEARNING_RATES = ("0.05", "0.1", "0.2")
+FULL = os.environ.get("FEDEXP_FULL") == "1"  # the whole 24 points with every launcher: two minutes
+SEEDS = {"joblib": 8, "submitit_local": 8 if FULL else 1, "ray": 8 if FULL else 1}
+KILLS = {"joblib": 3 if FULL else 2, "submitit_local": 3 if FULL else 1, "ray": 3 if FULL else 1}
+START_S = {"joblib": 1.0, "submitit_local": 3.0, "ray": 5.0}  # until the first points run
+PACKAGES = {"joblib": "joblib", "submitit_local": "submitit", "ray": "ray"}
+
+
+def points(seeds: int) -> list[tuple[str, int]]:
+    return [(rate, seed) for rate in LEARNING_RATES for seed in range(seeds)]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, int], Path]:
+    """The folder of a point that ran on its own."""
+    folder = tmp_path_factory.mktemp("alone")
+
+    @cache
+    def run(rate: str, seed: int) -> Path:
+        execution.run(config(*MADE, f"local.lr={rate}", f"seed={seed}"), folder / f"{rate}-{seed}")
+        return folder / f"{rate}-{seed}"
+
+    return run
+
+
+def living_in(folder: Path) -> list[int]:
+    """The processes that were started from this folder, the oldest first."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            if (place / "cwd").readlink() == folder and "fedexp" not in (place / "comm").read_text():
+                found.append(int(place.name))
+        except OSError:
+            continue
+    return sorted(found)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    for process in living_in(tmp_path):
+        os.kill(process, signal.SIGKILL)
+
+
+def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
+    with (folder / "said.txt").open("ab") as said:
+        return subprocess.Popen(
+            [sys.executable, "-m", "fedexp.cli", *words],
+            cwd=folder,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+
+
+def kill_some(folder: Path, launcher: int, draw: chance.Random) -> None:
+    """Kills a process that works for the launcher, and a little later the launcher."""
+    workers = [process for process in living_in(folder) if process != launcher]
+    if workers:
+        os.kill(draw.choice(workers), signal.SIGKILL)
+        time.sleep(draw.random())
+    os.kill(launcher, signal.SIGKILL)
+
+
+def kept_text(run: Path) -> str:
+    table = pd.read_csv(run / "metrics.csv", dtype=str, keep_default_na=False)
+    return table.drop(columns=list(TIMINGS), errors="ignore").to_csv(index=False)
+
+
+@pytest.mark.parametrize("launcher", SEEDS)
+def test_killed_and_resumed_until_done(alone: Callable[[str, int], Path], here: Path, launcher: str):
+    pytest.importorskip(PACKAGES[launcher])
+    seeds, draw = SEEDS[launcher], chance.Random(3)
+    grid = (f"local.lr={','.join(LEARNING_RATES)}", f"seed={','.join(map(str, range(seeds)))}")
+    process = start(here, "run", "-m", *MADE, *grid, f"hydra/launcher={launcher}", "hydra.sweep.dir=many")
+    for _ in range(KILLS[launcher]):
+        while not (here / "many" / "multirun.yaml").exists() and process.poll() is None:
+            time.sleep(0.05)
+        try:
+            process.wait(START_S[launcher] + draw.random())
+        except subprocess.TimeoutExpired:
+            kill_some(here, process.pid, draw)
+            process.wait()
+        process = start(here, "resume", "many")
+    for _ in range(8):  # a point whose process outlived its launcher is waited for
+        if process.wait(timeout=200) == 0:
+            break
+        process = start(here, "resume", "many")
+    assert process.returncode == 0, (here / "said.txt").read_text()
+    for number, (rate, seed) in enumerate(points(seeds)):
+        run, twin = here / "many" / str(number), alone(rate, seed)
+        assert kept_text(run) == kept_text(twin)
+        assert (run / "clients.csv").read_bytes() == (twin / "clients.csv").read_bytes()
+        assert (run / "fedexp.log").read_text().count("final accuracy") == 1, "run to its end once"

@@ -1,0 +1,275 @@
+"""All engines give one result: the loop equals plain PyTorch, the stack and the workers equal the loop."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from composing import options
+from torch.nn import functional as F
+from worlds import Tiny, world_of
+
+from fedexp.core import part as spec
+from fedexp.core.values import Layout, Plan
+from fedexp.simulation import context
+from fedexp.simulation.round import run_round
+from fedexp.simulation.rounds import rounds, staffed
+from fedexp.simulation.world import World, build_world
+from fedexp.training.batches import draw_batches
+from fedexp.training.loop import Loop, Task
+from fedexp.training.stacked import Stacked
+from fedexp.training.workers import Crew
+
+MODELS = {
+    "mlp": "[12]",
+    "simple_cnn": "[3,8,8]",
+    "complex_cnn": "[1,16,16]",
+    "complex_cnn model.norm=group": "[1,8,8]",
+    "keras_cnn": "[1,8,8]",
+    "har_cnn": "[3,16]",
+}
+DEEP = ("complex_cnn", "complex_cnn model.norm=group")  # seconds a case: only with what meets their layers otherwise
+RULES = {
+    "sgd": (),
+    "momentum": ("local.momentum=0.9", "local.weight_decay=0.01"),
+    "adam": ("local=adam", "local.epochs=2"),
+    "prox": ("local=prox", "local.mu=0.5"),
+    "full": ("local=full_batch_step",),
+    "steps": ("local.epochs=null", "local.steps=7"),
+    "fedplus": ("algorithm=fedplus", "local.mixing=0.3"),
+    "fedplus_epoch": ("algorithm=fedplus", "local.mix=epoch", "local.epochs=2", "local.penalty=l1"),
+    "scaffold": ("algorithm=scaffold", "local.epochs=2"),
+    "personal_layer": ("local=personal_layer", "local.momentum=0.9"),
+}
+PAIRS = [
+    *((model, rule) for model in MODELS for rule in RULES if model not in DEEP),
+    *((DEEP[0], rule) for rule in ("sgd", "fedplus_epoch", "scaffold", "personal_layer")),  # buffers are kept or sent
+    *((DEEP[1], rule) for rule in ("adam", "steps")),
+]
+
+
+def words(model: str, *more: str) -> tuple[str, ...]:
+    dropout = ("model.dropout=0",) if model == "keras_cnn" else ()
+    # 20 examples each in batches of 8: the padded last batch has 4, enough for BatchNorm to be well conditioned
+    sizes = ("local.batch_size=8",) if "local=full_batch_step" not in more else ()
+    return (*f"model={model}".split(), f"dataset.shape={MODELS[model]}", "rounds=3", *sizes, *dropout, *more)
+
+
+def last(config: dict[str, Any]) -> tuple[list[dict[str, Any]], torch.Tensor]:
+    """Every row of the metrics, and the last model."""
+    exp = spec.build(config)
+    world = build_world(exp, None, Crew())
+    with staffed(exp, world, world.beginning()) as world:
+        lived = list(rounds(exp, world, world.beginning()))
+    return [row for _, row, _ in lived], lived[-1][0].models[0].flat
+
+
+def same(one: list[dict[str, Any]], other: list[dict[str, Any]], tolerance: float) -> None:
+    for left, right in zip(one, other, strict=True):
+        for name in ("test_loss", "test_accuracy", "train_loss", "participants", "examples"):
+            assert left[name] == pytest.approx(right[name], abs=tolerance, rel=0), name
+
+
+def prepared(config: dict[str, Any]) -> tuple[World, Task]:
+    """A world and the task of its first round, with clients of different sizes."""
+    exp = spec.build(config)
+    world = build_world(exp, None, Crew())
+    plan = context.at(world, 1).plan(np.arange(world.partition.clients))
+    batches = tuple(
+        draw_batches(exp.local, len(shard), context.at(world, 1).rng("batches", client))
+        for client, shard in enumerate(plan.shards)
+    )
+    received = world.first.flat.expand(len(plan.owner), -1)
+    start, anchor = exp.local.begin(received, plan.owner, {}, context.at(world, 1))
+    return world, Task(start, anchor, plan, batches, 0, 1)
+
+
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("model", MODELS)
+def test_loop_equals_plain_pytorch(tiny: Tiny, model: str, optimizer: str):
+    world, task = prepared(tiny(*words(model, f"local={optimizer}", "federation=dirichlet", "federation.alpha=1")))
+    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
+    out = world.trainer.run(task, np.arange(len(task.batches)))
+    x, y = world.train.x, world.train.y
+    if world.train.images:
+        x = x.permute(0, 3, 1, 2)
+    for row, batches in enumerate(task.batches):
+        network.load_state_dict(world.layout.views(world.first.flat.clone()), strict=False)
+        network.train()
+        make = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[optimizer]
+        descend = make(network.parameters(), lr=world.exp.local.lr)
+        for a, b in zip(batches.bounds[:-1], batches.bounds[1:], strict=True):
+            index = torch.from_numpy(task.plan.shards[row][batches.order[a:b]])
+            descend.zero_grad()
+            F.cross_entropy(network(x[index].double().contiguous()), y[index]).backward()
+            descend.step()
+        torch.testing.assert_close(out[row, :-2], world.layout.flatten(network), atol=1e-8, rtol=0)
+
+
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize(("model", "rule"), PAIRS)
+def test_stacked_is_the_same_mathematics_as_loop(tiny: Tiny, model: str, rule: str):
+    loop, row = last(tiny(*words(model, *RULES[rule])))
+    stacked, stacked_row = last(tiny(*words(model, *RULES[rule], "engine=stacked")))
+    same(loop, stacked, 1e-9)
+    torch.testing.assert_close(stacked_row, row, atol=1e-8, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("model", "rule"),
+    [(model, rule) for model in MODELS for rule in ("sgd", "momentum", "full") if (model, rule) in PAIRS],
+)
+def test_stacked_equals_loop_in_single_precision(tiny: Tiny, model: str, rule: str):
+    loop, _ = last(tiny(*words(model, *RULES[rule])))
+    stacked, _ = last(tiny(*words(model, *RULES[rule], "engine=stacked")))
+    same(loop, stacked, 1e-4)
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("model", ["mlp", "complex_cnn"])
+def test_unequal_clients_padding_and_buckets(tiny: Tiny, model: str, engine: str):
+    sizes = ("federation=dirichlet", "federation.alpha=2", "federation.min_size=9", "scenario.participants=6")
+    loop, _ = last(tiny(*words(model, *sizes)))
+    small, _ = last(
+        tiny(*words(model, *sizes), f"engine={engine}", "engine.memory_mb=0.001", "engine.evaluation_chunk=7")
+    )
+    same(loop, small, 1e-4)
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("model", MODELS)
+def test_two_workers_equal_one(tiny: Tiny, model: str, engine: str):
+    one, model_of_one = last(tiny(*words(model), f"engine={engine}"))
+    two, model_of_two = last(tiny(*words(model), f"engine={engine}", "engine.workers=2"))
+    same(one, two, 0 if engine == "loop" else 1e-4)
+    if engine == "loop":
+        assert torch.equal(model_of_one, model_of_two)
+
+
+@pytest.mark.parametrize("rule", ["fedplus", "fedplus_epoch", "scaffold", "personal_layer"])
+def test_two_workers_equal_one_where_clients_keep_rows(tiny: Tiny, rule: str):
+    buffers = ("model.buffers=local", "evaluation.personal_fraction=0.3")
+    one, model_of_one = last(tiny(*words("complex_cnn", *RULES[rule], *buffers)))
+    two, model_of_two = last(tiny(*words("complex_cnn", *RULES[rule], *buffers, "engine.workers=2")))
+    same(one, two, 0)
+    for name in ("personal_accuracy", "personal_worst_decile"):
+        assert [row[name] for row in one] == [row[name] for row in two]
+    assert torch.equal(model_of_one, model_of_two)
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_more_workers_than_clients(tiny: Tiny, engine: str):
+    words = (f"engine={engine}", "scenario.participants=2", "stop=target", "stop.accuracy=1")
+    one, _ = last(tiny(*words))
+    three, _ = last(tiny(*words, "engine.workers=3"))
+    same(one, three, 1e-4)
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("model", ["keras_cnn", "complex_cnn"])
+def test_two_runs_are_bit_identical(tiny: Tiny, model: str, engine: str):
+    first, second = (last(tiny(f"model={model}", "dataset.shape=[1,8,8]", f"engine={engine}"))[1] for _ in range(2))
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("rule", ["sgd", "fedplus_epoch", "scaffold"])
+def test_order_of_clients_does_not_matter(tiny: Tiny, engine: str, rule: str):
+    world, task = prepared(tiny("federation=dirichlet", "federation.alpha=1", f"engine={engine}", *RULES[rule]))
+    order = np.array([3, 0, 5, 1, 4, 2])
+    turned = Task(
+        task.start[order],
+        task.anchor[order],
+        Plan(task.plan.owner[order], tuple(task.plan.shards[row] for row in order)),
+        tuple(task.batches[row] for row in order),
+        0,
+        1,
+    )
+    straight = world.trainer.run(task, np.arange(6))
+    torch.testing.assert_close(world.trainer.run(turned, np.arange(6)), straight[torch.from_numpy(order)])
+
+
+def test_dropout_of_a_client_does_not_depend_on_its_neighbours(tiny: Tiny):
+    world, task = prepared(tiny("model=keras_cnn", "dataset.shape=[1,8,8]"))
+    assert torch.equal(world.trainer.run(task, np.array([1, 4]))[1], world.trainer.run(task, np.array([4]))[0])
+
+
+def test_large_clients_are_normalised_in_the_batch(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    world, task = prepared(tiny("dataset.shape=[3,8,8]", "model=simple_cnn"))
+    cached = world.trainer.run(task, np.arange(3))
+    monkeypatch.setattr("fedexp.training.loop.CACHED_FLOATS", 0)
+    assert torch.equal(world.trainer.run(task, np.arange(3)), cached)
+
+
+def test_groups_of_the_stack_cover_all_rows_within_the_bound(tiny: Tiny):
+    world, task = prepared(tiny("federation=dirichlet", "federation.alpha=0.3", "engine=stacked"))
+    assert isinstance(world.trainer, Stacked)
+    steps = np.array([batches.steps for batches in task.batches])
+    for workers in (1, 2, 4):
+        groups = world.trainer.groups(task, workers)
+        assert sorted(np.concatenate(groups).tolist()) == list(range(6))
+        assert all(steps[rows].max() <= 2 * max(1, steps[rows].min()) for rows in groups)
+    assert len(world.trainer.groups(task, 6)) == 6
+
+
+def test_a_client_without_examples_sends_nothing_and_weighs_nothing(tiny: Tiny):
+    for engine in ("loop", "stacked"):
+        config = tiny("dataset.classes=2", "dataset.train_size=4", "scenario.participants=6", f"engine={engine}")
+        world = build_world(spec.build(config), None, Crew())
+        state, row, sent = run_round(world.exp, world, world.beginning())
+        empty = sent.examples == 0
+        assert empty.sum() == 2
+        assert not sent.delta[torch.from_numpy(empty)].any()
+        assert np.isnan(sent.loss_after[empty]).all()
+        assert row["examples"] == 4
+        assert state.models[0].flat.isfinite().all()
+
+
+def test_exact_client_losses_are_those_of_the_models(tiny: Tiny):
+    config = tiny("evaluation.client_losses=exact")
+    world = build_world(spec.build(config), None, Crew())
+    _, _, sent = run_round(world.exp, world, world.beginning())
+    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir)).eval()
+    assert sent.exact is not None
+    for position, client in enumerate(sent.owner):
+        index = torch.from_numpy(world.partition.shard(client))
+        for flat, told in (
+            (world.first.flat, sent.exact[position, 0]),
+            (world.first.flat + sent.delta[position], sent.exact[position, 1]),
+        ):
+            network.load_state_dict(world.layout.views(flat), strict=False)
+            with torch.no_grad():
+                loss = F.cross_entropy(network(world.train.inputs(index)), world.train.y[index])
+            assert told == pytest.approx(float(loss), abs=1e-5)
+
+
+def test_auto_measures_once_and_remembers(tiny: Tiny, monkeypatch: pytest.MonkeyPatch, tmp_path):
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path))
+    exp = spec.build(tiny("engine=auto", "engine.workers=1"))
+    first = build_world(exp, None, Crew()).choice
+    second = build_world(exp, None, Crew()).choice
+    assert first.name in ("loop", "stacked")
+    assert "ms a client's step" in first.reason
+    assert second.reason == f"{first.reason}, measured earlier on this machine"
+    note = next((tmp_path / "engine").glob("*.json"))
+    note.write_text("damaged")
+    assert "measured earlier" not in build_world(exp, None, Crew()).choice.reason
+
+
+def test_layout_is_shared_by_both_trainers(tiny: Tiny):
+    world, task = prepared(tiny("model=complex_cnn", "dataset.shape=[1,16,16]", "local.batch_size=8"))
+    assert isinstance(world.trainer, Loop)
+    facts = world.exp.dataset.facts(world.exp.data_dir)
+    network = world.exp.model.network(facts)
+    assert Layout.of(network) == world.layout
+    stacked = Stacked(network, world.layout, world.train, world.exp.local, world.exp.privacy, 512)
+    rows = np.arange(2)
+    torch.testing.assert_close(stacked.run(task, rows), world.trainer.run(task, rows), atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("option", options("engine"))
+def test_every_engine_names_itself_and_the_reason(tiny: Tiny, option: str):
+    world = world_of(tiny(f"engine={option}", "engine.workers=1"))
+    assert world.choice.name in ("loop", "stacked")
+    assert world.choice.reason

@@ -1,0 +1,40 @@
+"""Worlds of tiny runs, uploads made up for them, one folding of a round: what the contracts of parts are tried on."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedexp.core import part as spec
+from fedexp.core.values import Memory, Uploads
+from fedexp.simulation import context
+from fedexp.simulation.round import fold
+from fedexp.simulation.world import World, build_world
+from fedexp.training.workers import Crew
+
+Tiny = Callable[..., dict[str, Any]]
+WEIGHTLESS = {"pfnm": ("aggregator.s=1e-9",)}  # what keeps a rule's prior from pulling at agreeing clients
+
+
+def world_of(config: dict[str, Any]) -> World:
+    return build_world(spec.build(config), None, Crew())
+
+
+def uploads_like(delta: torch.Tensor, owner: list[int] | None = None, examples: np.ndarray | None = None) -> Uploads:
+    clients = np.array(owner if owner is not None else range(len(delta)), dtype=np.int64)
+    counts = clients * 0 + 20 if examples is None else examples
+    return Uploads(clients, clients * 0, counts, clients * 0 + 1.0, delta, clients * 1.0, clients * 0.5)
+
+
+def folded(
+    world: World, uploads: Uploads, mem: dict[str, Memory] | None = None
+) -> tuple[torch.Tensor, dict[str, Memory]]:
+    models, memory = fold(world.exp, (world.first,), uploads, mem or {}, context.at(world, 1))
+    return models[0].flat, memory
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
+    return torch.equal(one, other) if isinstance(one, torch.Tensor) else one == other
