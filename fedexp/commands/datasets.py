@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from fedexp.config import catalog
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError, nearest
 from fedexp.core.part import build
@@ -57,11 +58,6 @@ def known() -> list[str]:
 
 def find(name: str) -> Dataset:
     """The dataset of that name with its default options."""
-    from omegaconf import OmegaConf
-
     if name not in known():
         raise ConfigError(f"there is no dataset {name}; {nearest(name, known())}")
-    node = OmegaConf.to_container(OmegaConf.load(conf_dir() / "dataset" / f"{name}.yaml"))
-    if not isinstance(node, dict):
-        raise ConfigError(f"conf/dataset/{name}.yaml must be a mapping")
-    return build({str(key): value for key, value in node.items()}, "dataset")
+    return build(catalog.part(conf_dir(), "dataset", name), "dataset")

@@ -69,13 +69,25 @@ def keys(conf: Path, chosen: Mapping[str, str]) -> dict[str, Any]:
     found = leaves(top)
     for group, option in {**defaults(conf), **chosen}.items():
         if option in options(conf, group):
-            found.update(leaves({group: load(conf / group / f"{option}.yaml")}))
+            found.update(own_keys(conf, group, option))
     return found
+
+
+def part(conf: Path, group: str, option: str) -> dict[str, Any]:
+    """The node of the config that an option makes of its group: a part, or nothing where it is a bundle of others."""
+    path = conf / group / f"{option}.yaml"
+    return load(path).get(group, {}) if is_global(path) else load(path)
+
+
+def own_keys(conf: Path, group: str, option: str) -> dict[str, Any]:
+    """The dotted keys that an option sets, from the root of the config, with their values."""
+    path = conf / group / f"{option}.yaml"
+    return leaves(load(path) if is_global(path) else {group: load(path)})
 
 
 def options_with(conf: Path, group: str, key: str) -> list[str]:
     """The options of a group that know a key."""
-    return [name for name in options(conf, group) if key in leaves(load(conf / group / f"{name}.yaml"))]
+    return [name for name in options(conf, group) if f"{group}.{key}" in own_keys(conf, group, name)]
 
 
 def leaves(node: Mapping[str, Any]) -> dict[str, Any]:

@@ -157,6 +157,14 @@ def plain(config: DictConfig) -> dict[str, Any]:
     return renewed(OmegaConf.to_container(container, resolve=True))
 
 
+def settings(*configs: DictConfig) -> list[dict[str, Any]]:
+    """Configs to compare: their interpolations resolved, or as they are written where one of them cannot be."""
+    try:
+        return [plain(config) for config in configs]
+    except COMPOSING:
+        return [unresolved(config) for config in configs]
+
+
 def unresolved(config: DictConfig) -> dict[str, Any]:
     """A config by its top-level names, as it is written, but with today's names of parts."""
     container = renewed(OmegaConf.to_container(config, resolve=False))

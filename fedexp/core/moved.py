@@ -45,6 +45,12 @@ MOVED = (
     ("fedexp.trackers.", "fedexp.parts.tracker."),
 )
 
+# Keys that came later, with what runs of before did: without them their configs are those of today.
+ADDED = {
+    "fedexp.simulation.experiment.Scenario": {"local_epochs": 1, "local_lr": 0.1},
+    "fedexp.maths.shapley.estimate.Shapley": {"coalitions": None, "stop": "values", "confidence": 0.95},
+}
+
 
 def today(target: str) -> str:
     """The name of a class now; one that has not moved, or is somebody else's, as it is."""
@@ -55,9 +61,10 @@ def today(target: str) -> str:
 
 
 def renewed(node: Any) -> Any:
-    """A copy of a nested config in which every `_target_` has today's name; all else is as it was."""
+    """A copy of a nested config with today's name in every `_target_`, and the keys that came later."""
     if isinstance(node, Mapping):
-        return {name: _value(name, child) for name, child in node.items()}
+        known = {name: _value(name, child) for name, child in node.items()}
+        return {**ADDED.get(str(known.get("_target_")), {}), **known}
     return [renewed(child) for child in node] if isinstance(node, list) else node
 
 

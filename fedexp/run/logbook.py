@@ -9,7 +9,7 @@ from fedexp.core.values import State, Uploads
 from fedexp.parts.federation.statistics import class_counts
 from fedexp.parts.tracker.courier import Courier
 from fedexp.report import closing, clusters, curves, federation
-from fedexp.run import checkpoint, digests, summary
+from fedexp.run import checkpoint, digests, opening, summary
 from fedexp.run.environment import device_name, surroundings
 from fedexp.run.progress import Progress
 from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, GrowingCsv, client_rows, cluster_rows, write_table
@@ -49,6 +49,8 @@ class Logbook:
         if not name.exists():
             federation.write_csv(name, self.counts, self.world.class_names)
         exp, world = self.exp, self.world
+        for line in opening.lines(exp, world.partition.clients):
+            self.progress.say(line)
         self.progress.say(
             f"{world.partition.clients} clients, {len(world.partition.indices)} training examples, "
             f"{world.layout.parameters:,} parameters, {world.crew.size} worker(s) on {device_name(exp)}"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from fedexp.core.part import Part, Range
+from fedexp.core.part import Part, Positive, Range
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.attack.contract import Attack
 from fedexp.parts.audit.contract import Audit
@@ -32,6 +32,8 @@ class Scenario(Part):
 
     clients: Annotated[int, Range(1)]
     participants: Annotated[int, Range(1)]
+    local_epochs: Annotated[int, Range(1)] = 1
+    local_lr: Annotated[float, Positive] = 0.1
     malicious: Annotated[int, Range(0)] = 0
     byzantine: Annotated[int, Range(0)] = 0
     public_fraction: Annotated[float, Range(0, 1, high_open=True)] = 0.0

@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 from hydra.types import TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config.compose import COMPOSING, Composer, Request, start, unresolved
+from fedexp.config.compose import COMPOSING, Composer, Request, settings, start
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped, resumable
@@ -61,7 +61,7 @@ def resume(folder: Path, words: Sequence[str], tracker: dict[str, Any] | None = 
     request = Request(conf_dir(), overrides, saved.hydra.job.config_name, Path(own[0]) if own else None)
     composer = start(request)
     config = compose(composer, request, with_log_configuration=True)
-    if changed := differing(unresolved(saved), unresolved(config)):
+    if changed := differing(*settings(saved, config)):
         raise ConfigError(
             f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
         )

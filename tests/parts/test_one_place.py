@@ -62,9 +62,9 @@ OVER_ALL = {"promises", "whole_runs"}  # what all robust rules promise, and whol
 
 def chosen() -> Iterator[tuple[str, str]]:
     """The options that name a class, and its dotted path."""
-    for path in sorted(CONF.rglob("*.yaml")):
-        target = catalog.load(path).get("_target_")
-        if target is not None and path.parent != CONF:  # config.yaml is the experiment itself, no option
+    for path in sorted(CONF.glob("*/*.yaml")):
+        target = catalog.part(CONF, path.parent.name, path.stem).get("_target_")
+        if target is not None:
             yield path.relative_to(CONF).with_suffix("").as_posix(), target
 
 

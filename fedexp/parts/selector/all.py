@@ -13,7 +13,11 @@ from fedexp.parts.selector.contract import Selector
 class All(Selector):
     """All N clients."""
 
+    learns = False
     foreseeable = True
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         return ctx.plan(np.arange(ctx.clients)), memory
+
+    def asked(self, clients: int) -> int:
+        return clients

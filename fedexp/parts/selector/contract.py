@@ -13,6 +13,7 @@ class Selector(Part):
 
     needs_validation = False
     needs_fleet = False
+    learns = True  # whether it prefers some clients, so that it is idle where all take part
     foreseeable = False  # whether the seed alone, the fleet's machines included, tells who is asked in which round
     reveals = ""  # what it learns of single clients beside what they upload, in words
     averages_models = False  # whether it looks at averages of the global and the clients' models
@@ -21,6 +22,11 @@ class Selector(Part):
     def rate(self, clients: int) -> float:
         """The chance of each of so many clients to be asked in a round, if that is one number; 1 where it is not."""
         return 1.0
+
+    def asked(self, clients: int) -> int | None:
+        """How many of so many clients it asks in a round; None where that differs from round to round."""
+        count: int | None = getattr(self, "count", None)
+        return None if count is None else min(count, clients)
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         """The participants of this round, in the order of their uploads, and what each trains on."""

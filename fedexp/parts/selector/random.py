@@ -27,6 +27,7 @@ def sample_clients(clients: int, count: int, rng: np.random.Generator) -> np.nda
 class Random(Selector):
     """A new uniform draw each round, of a `count` of clients or of a `fraction` of them."""
 
+    learns = False
     foreseeable = True
 
     count: Annotated[int, Range(1)] | None = None
