@@ -33,6 +33,7 @@ LENGTHS = (0.125, 0.25, 0.5, 1.0, 1.5, 2.5)  # weights of two players alone are 
 NUGGETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 10.0)
 CHOICE = 400  # coalitions that length and nugget are chosen on
 DEPENDENT = 1e-9  # singular values below this share of the largest are none: equal clients, equal shares
+BLOCK = 4096  # coalitions that are predicted at a time
 NOTHING = 1e-20  # variance in units of that of the utilities which is rounding
 
 
@@ -123,7 +124,8 @@ class Surface:
     def predict(self, weight: np.ndarray, members: np.ndarray) -> np.ndarray:
         """Mean of the utilities of other coalitions, `[R]`."""
         trend = _columns(weight, members, self.additive) @ (self.basis @ self.slope)
-        return trend + kernel(weight, self.weight, self.length) @ self.pull
+        blocks = np.split(weight, range(BLOCK, len(weight), BLOCK))
+        return trend + np.concatenate([kernel(block, self.weight, self.length) @ self.pull for block in blocks])
 
     def variance(self, weight: np.ndarray, members: np.ndarray, functional: np.ndarray) -> np.ndarray:
         """Variances `[F]` of sums of the utilities of other coalitions, weighed by `functional [R, F]`, widened."""

@@ -1,13 +1,15 @@
 """Shapley values of a smooth surrogate: few coalitions are evaluated, a Gaussian process tells the others.
 
 Where M is at most `ALL_AT_MOST`, every coalition that was not evaluated is predicted and the exact formula is applied,
-SV_k = sum over S of c_k(S) U(S). For more players the formula becomes the regression on `PREDICTED` predicted
-coalitions that the Shapley kernel draws (`kernel`, `regression`): singles and their complements complete, the others in
-pairs; it is linear in the utilities, too, so c_k(S) are its weights. Values add up to U(all) - U(nobody) either way.
+SV_k = sum over S of c_k(S) U(S). For more players the surrogate is asked along random circles (`circles`).
+Values add up to U(all) - U(nobody) either way.
 
 Standard errors are the square roots of the posterior variance of sum over S of c_k(S) U(S), coalitions not evaluated
-(`smooth.Surface.variance`), plus, for more players, the regression's own variance by sampling. Measured coverage of
-their 95 % intervals: see tests/maths/shapley/test_surrogate.py and the benchmarks page.
+(`smooth.Surface.variance`). For more players c_k(S) are the weights of the regression on `PREDICTED` coalitions drawn
+by the Shapley kernel (`kernel`, `regression`), also linear in the utilities, and the variance of the circles is added.
+Where no utility is smooth the variance is that of unrelated utilities, and large.
+Coverage of the 95 % intervals at 12 M coalitions: 0.93 on 14 rounds of MNIST with M = 10; 0.89 to 0.96 on simulated
+games of M = 8 and 10 (threshold, unrelated, losing), the least for a threshold game, which is not smooth anywhere.
 Ours and new, as far as we know: surrogates for data values exist (for example Covert & Lee's regressions), none over the
 mixture weights of averaged models.
 Legend: M players, R coalitions.
@@ -18,11 +20,12 @@ from functools import partial
 
 import numpy as np
 
+from fedexp.maths.shapley.circles import circle_values
 from fedexp.maths.shapley.design import coalition_sequence
 from fedexp.maths.shapley.exact import exact, exact_weights
 from fedexp.maths.shapley.fits import Fitted
 from fedexp.maths.shapley.kernel import kernel_pairs
-from fedexp.maths.shapley.regression import fit, pair_weights
+from fedexp.maths.shapley.regression import pair_weights
 from fedexp.maths.shapley.smooth import Surface, fitted, mixture_weights
 from fedexp.maths.shapley.utilities import Utilities, all_coalitions
 
@@ -47,7 +50,7 @@ def surrogate_fits(
 
 def completed(
     utilities: Utilities, asked: np.ndarray, share: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray | None]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Values `[M]` and standard errors from the utilities of what was asked for and predictions of all else."""
     players = utilities.players
     weight = mixture_weights(asked, share)
@@ -60,13 +63,12 @@ def completed(
         values, errors = exact(told(members)), np.zeros(players)
         functional = exact_weights(players)
     else:
-        strata = kernel_pairs(players, PREDICTED // 2, rng)
-        values, errors = fit(strata, told)
-        members, functional = pair_weights(strata, players)
+        values, errors = circle_values(told, rng)
+        members, functional = pair_weights(kernel_pairs(players, PREDICTED // 2, rng), players)
     unknown = ~utilities.knows(members) & (mixture_weights(members, share) > 0).any(axis=1)
     rest = members[unknown]
     variance = surface.variance(mixture_weights(rest, share), rest.astype(float), functional[unknown])
-    return values, None if errors is None else np.sqrt(variance + errors**2)
+    return values, np.sqrt(variance + errors**2)
 
 
 def _predicted(surface: Surface, share: np.ndarray, nobody: float, members: np.ndarray) -> np.ndarray:
