@@ -16,7 +16,7 @@ import numpy as np
 
 from fedexp.maths.shapley.utilities import Utilities
 
-LEVEL = 8192  # coalitions
+LEVEL = 4096  # coalitions
 FINER = 3  # times smaller is the next level
 
 

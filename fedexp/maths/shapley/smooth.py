@@ -12,14 +12,17 @@ measurement: what was evaluated is known exactly. Nobody is another model and ne
 l and nu maximise the restricted marginal likelihood over `LENGTHS` x `NUGGETS`; between the two means the larger
 leave-one-out predictive density decides (section 5.4.2), as likelihoods of different flat means do not compare. Short
 lengths and large nuggets are in the grid: a game without smoothness becomes a regression with independent residuals,
-and its large amplitude makes large errors. Both choices look at no more than `CHOICE` coalitions, or 4 M.
-a is the larger of two estimates: the restricted likelihood's y'Qy / (n - p), and the mean squared leave-one-out
-residual in units of its own standard deviation, (Qy)_i^2 / Q_ii, with Q = K^-1 - K^-1 H (H'K^-1 H)^-1 H'K^-1; errors
-are widened by Student's t with n - p degrees of freedom. Ours and new, as far as we know: these features for Shapley
-values of averaged models.
+and its large amplitude makes large errors. Both choices look at no more than `CHOICE` coalitions, or 3 M.
+a is the largest of three estimates: the restricted likelihood's y'Qy / (n - p); the mean squared leave-one-out residual
+in units of its own standard deviation, (Qy)_i^2 / Q_ii, with Q = K^-1 - K^-1 H (H'K^-1 H)^-1 H'K^-1; and the same
+mean with each size s weighed by what its coalitions that are not known weigh in the values,
+(C(M, s) - n_s) (s / C(M - 1, s - 1)^2 + (M - s) / C(M - 1, s)^2), as a game may be quiet in the small coalitions, of
+which most are known, and rough in the others. Errors are widened by Student's t with n - p degrees of freedom.
+Ours and new, as far as we know: these features for Shapley values of averaged models, and the third estimate.
 Legend: M players, n coalitions of the fit, R other coalitions, p columns of the mean, F linear functionals.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +34,7 @@ from fedexp.maths.shapley.standard_error import widening
 
 LENGTHS = (0.125, 0.25, 0.5, 1.0, 1.5, 2.5)  # weights of two players alone are 1.4 apart
 NUGGETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 10.0)
-CHOICE = 400  # coalitions that length and nugget are chosen on
+CHOICE = 300  # coalitions that length and nugget are chosen on
 DEPENDENT = 1e-9  # singular values below this share of the largest are none: equal clients, equal shares
 BLOCK = 4096  # coalitions that are predicted at a time
 NOTHING = 1e-20  # variance in units of that of the utilities which is rounding
@@ -48,6 +51,18 @@ def kernel(one: np.ndarray, other: np.ndarray, length: float) -> np.ndarray:
     """exp(-|w - w'|^2 / (2 l^2)), `[R, n]`."""
     squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
     return np.exp(-np.maximum(squares, 0) / (2 * length**2))
+
+
+def unknown_weight(members: np.ndarray) -> np.ndarray:
+    """What the coalitions of its size that are not among them weigh in the values, for each of these, `[n]`."""
+    players, size = members.shape[1], members.sum(axis=1).astype(np.int64)
+    sizes, place, known = np.unique(size, return_inverse=True, return_counts=True)
+    each = [
+        one / math.comb(players - 1, one - 1) ** 2 + (players - one) / max(math.comb(players - 1, one), 1) ** 2
+        for one in sizes.tolist()
+    ]
+    missing = [math.comb(players, one) / count - 1 for one, count in zip(sizes.tolist(), known.tolist(), strict=True)]
+    return (np.array(each) * np.array(missing, dtype=float))[place]
 
 
 @dataclass(frozen=True)
@@ -100,24 +115,28 @@ class Surface:
         return len(self.utility) - self.design.shape[1]
 
     @cached_property
-    def left_out(self) -> tuple[np.ndarray, np.ndarray]:
-        """Leave-one-out residuals and their variances in units of the amplitude, of all that the others can tell."""
+    def left_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Leave-one-out residuals, their variances in units of the amplitude, and which coalitions the others tell."""
         whitened = self.inverse @ self.design
         precision = np.diag(self.inverse) - ((whitened @ self.gram) * whitened).sum(axis=1)
         told = precision > DEPENDENT * precision.max()
-        return self.pull[told] / precision[told], 1 / precision[told]
+        return self.pull[told] / precision[told], 1 / precision[told], told
 
     @cached_property
     def amplitude(self) -> float:
-        """The variance a, never below what either estimate says."""
-        residual, variance = self.left_out
+        """The variance a, never below what each of the estimates says."""
+        residual, variance, told = self.left_out
+        if not told.any():
+            return 0.0
         likely = float(self.utility @ self.pull) / max(self.freedom, 1)
-        return max(likely, float((residual**2 / variance).mean()), 0.0)
+        square, weight = residual**2 / variance, unknown_weight(self.members)[told]
+        sized = weight @ square / weight.sum() if weight.any() else 0.0
+        return max(likely, float(square.mean()), float(sized), 0.0)
 
     @property
     def score(self) -> float:
         """Mean leave-one-out log predictive density, without constants."""
-        residual, variance = self.left_out
+        residual, variance, _ = self.left_out
         own = (residual**2 / variance).mean() + NOTHING * self.utility.var() + np.finfo(float).tiny
         return float(-np.log(own * variance).mean())
 
@@ -141,7 +160,7 @@ class Surface:
 
 def fitted(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Surface:
     """The surface of these coalitions, with the mean, length and nugget that suit them best."""
-    most = max(CHOICE, 4 * weight.shape[1])
+    most = max(CHOICE, 3 * weight.shape[1])
     some = np.unique(np.linspace(0, len(utility) - 1, min(most, len(utility))).round().astype(np.int64))
     tried = list(_likely(weight[some], members[some], utility[some]))
     best = max(tried, key=lambda one: one.score)
@@ -164,9 +183,7 @@ def _likely(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Ite
         yield Surface(weight, members, utility, additive, length, nugget)
 
 
-def _likelihood(
-    value: np.ndarray, vector: np.ndarray, nugget: float, design: np.ndarray, utility: np.ndarray
-) -> float:
+def _likelihood(value: np.ndarray, vector: np.ndarray, nugget: float, design: np.ndarray, utility: np.ndarray) -> float:
     """Twice the restricted log likelihood at the amplitude that suits it best, without constants."""
     scale = np.maximum(value, 0) + nugget
     white = (vector.T @ design) / np.sqrt(scale)[:, None]
