@@ -1,19 +1,19 @@
-"""Shapley values of a round by the method that pays: exact, or one of six ways of sampling.
+"""Shapley values of a round by the method that pays: exact, a smooth surrogate, or one of six ways of sampling.
 
 Source: GTG-Shapley (Liu et al. 2022, arXiv 2109.02053) as used by GreedyFed (Singhal et al. 2023, arXiv 2312.09108);
-the other ways name theirs in their own files: `permutations`, `kernel`, `leverage`.
+the other ways name theirs in their own files: `surrogate`, `permutations`, `kernel`, `leverage`.
 U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the model that the round began with.
 
-The budget is `permutations_per_client` times M permutations, for `kernel` and `leverage` the distinct coalitions that
-so many permutations are expected to ask for (`affordable`); `coalitions` bounds what a round asks for, 2,048 if it is
-not given, and without bound for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first
-sweep is made whatever the bound. `auto` is exact where that costs little more than sampling, else `leverage`: the most
-accurate for its coalitions on simulated games (tests) and on a first few rounds of MNIST;
-`scripts/studies/shapley` asks the same of more real rounds.
+The surrogate's budget is `coalitions`, 12 M if that is not given, in two batches; the second is not asked for where the
+largest standard error is at most 2 % of the spread of the values (`stop=values`), or the ranking is settled. The budget
+of the others is `permutations_per_client` times M permutations, for `kernel` and `leverage` the distinct coalitions
+that so many permutations are expected to ask for; `coalitions` bounds it, 2,048 if it is not given, and without bound
+for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep is made whatever it is.
+`auto` is exact to 6 players, then the surrogate (`affordable`).
 
 Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; between rounds
-|U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Antithetic and
-stratified estimates become the exact values when every coalition has been asked for.
+|U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Estimates that are
+not published ones become the exact values when every coalition has been asked for.
 Legend: M players, R coalitions.
 """
 
@@ -24,10 +24,17 @@ from typing import Annotated, Literal
 import numpy as np
 
 from fedexp.core.part import Part, Range
-from fedexp.maths.shapley.affordable import AT_MOST, EXACT_AT_MOST, coalition_budget, exact_pays
+from fedexp.maths.shapley.affordable import (
+    AT_MOST,
+    EXACT_AT_MOST,
+    affordable_method,
+    coalition_budget,
+    surrogate_budget,
+)
 from fedexp.maths.shapley.exact import exact
 from fedexp.maths.shapley.fits import DRAWS, STAGES, Fitted, fits
 from fedexp.maths.shapley.settled import is_settled
+from fedexp.maths.shapley.surrogate import BATCHES, surrogate_fits
 from fedexp.maths.shapley.sweeps import WAYS, Sampled, sweeps
 from fedexp.maths.shapley.utilities import Utilities, all_coalitions
 
@@ -65,7 +72,9 @@ class Estimate:
 class Shapley(Part):
     """How Shapley values are found, at what cost, and when they are good enough."""
 
-    method: Literal["auto", "exact", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage"] = "auto"
+    method: Literal[
+        "auto", "exact", "surrogate", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage"
+    ] = "auto"
     permutations_per_client: Annotated[int, Range(1)] = 50
     coalitions: Annotated[int, Range(4)] | None = None
     truncation: Annotated[float, Range(0)] = 1e-4
@@ -81,10 +90,12 @@ class Shapley(Part):
         evaluate: Callable[[np.ndarray], np.ndarray],
         rng: np.random.Generator,
         sure: Sure | None = None,
+        share: np.ndarray | None = None,
     ) -> Estimate:
         """Values of M players; `evaluate` gives the utilities `[R]` of coalitions `[R, M]`.
 
-        `sure` says of values and standard errors `[M]` how sure the ranking is that they lead to.
+        `sure` says of values and standard errors `[M]` how sure the ranking is that they lead to; `share [M]` is what
+        each counts in the mean of a coalition, equally much unless it is given.
 
         Raises:
             ValueError: exact values of more than 20 players were asked for.
@@ -94,7 +105,9 @@ class Shapley(Part):
             return Estimate(np.zeros(0), method, 0, True, None, np.zeros(0))
         if method == "exact":
             return Estimate(self._exact(utilities), method, utilities.evaluated, True, 0.0, np.zeros(players))
-        values, errors, converged = self._sampled(utilities, method, rng, sure)
+        values, errors, converged = self._sampled(
+            utilities, self._estimates(utilities, method, share, rng), method, sure
+        )
         coalitions, complete = utilities.evaluated, utilities.complete
         true = self._exact(utilities) if complete or (self.compare and players <= EXACT_AT_MOST) else None
         if true is not None and complete and method not in PUBLISHED:
@@ -104,10 +117,7 @@ class Shapley(Part):
 
     def chosen(self, players: int) -> str:
         """The method for so many players."""
-        if self.method != "auto":
-            return self.method
-        permutations = self.permutations_per_client * players
-        return "exact" if exact_pays(players, permutations, self.coalitions) else "leverage"
+        return affordable_method(players, self.coalitions) if self.method == "auto" else self.method
 
     def _exact(self, utilities: Utilities) -> np.ndarray:
         if utilities.players > EXACT_AT_MOST:
@@ -118,14 +128,14 @@ class Shapley(Part):
         return exact(utilities(all_coalitions(utilities.players)))
 
     def _sampled(
-        self, utilities: Utilities, method: str, rng: np.random.Generator, sure: Sure | None
+        self, utilities: Utilities, estimates: Iterator[Sampled | Fitted], method: str, sure: Sure | None
     ) -> tuple[np.ndarray, np.ndarray | None, bool]:
         players = utilities.players
         empty, full = utilities(np.array([np.zeros(players), np.ones(players)], dtype=bool))
         if method == "gtg" and abs(full - empty) < self.truncation_between:
             return np.zeros(players), np.zeros(players), True
         reached, due = None, 0
-        for reached in self._estimates(utilities, method, rng):
+        for reached in estimates:
             if self.stop == "values" and reached.converged(self.convergence):
                 return reached.values, reached.errors, True
             if self.stop == "ranking" and reached.share >= LOOKS[due]:
@@ -143,11 +153,19 @@ class Shapley(Part):
             and is_settled(sure(reached.values, errors), self.confidence, len(LOOKS))
         )
 
-    def _estimates(self, utilities: Utilities, method: str, rng: np.random.Generator) -> Iterator[Sampled | Fitted]:
-        permutations = self.permutations_per_client * utilities.players
+    def _estimates(
+        self, utilities: Utilities, method: str, share: np.ndarray | None, rng: np.random.Generator
+    ) -> Iterator[Sampled | Fitted]:
+        players = utilities.players
+        permutations = self.permutations_per_client * players
+        if method == "surrogate":
+            counts = np.ones(players) if share is None else share
+            return surrogate_fits(
+                utilities, counts, surrogate_budget(players, self.coalitions), BATCHES[self.stop], rng
+            )
         if method in DRAWS:
             stages = {"values": STAGES, "ranking": LOOKS, "budget": (1.0,)}[self.stop]
-            budget = coalition_budget(utilities.players, permutations, self.coalitions or AT_MOST)
+            budget = coalition_budget(players, permutations, self.coalitions or AT_MOST)
             return iter(fits(utilities, method, budget, stages, rng))
         at_most = self.coalitions if method in PUBLISHED else self.coalitions or AT_MOST
         return iter(sweeps(utilities, WAYS[method], permutations, at_most, self.truncation, rng))

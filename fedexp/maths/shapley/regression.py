@@ -28,20 +28,37 @@ NEARLY = 1e-6  # least 1 - leverage, so that a pair which alone fixes a value ha
 def fit(strata: list[Stratum], utilities: Utilities) -> tuple[np.ndarray, np.ndarray | None]:
     """Values `[M]` and their standard errors `[M]`, None where there are too few pairs to tell."""
     players = utilities.players
-    members = np.concatenate([np.zeros((0, players), dtype=bool), *(one.members for one in strata)])
+    members, weight, design, inverse = _least_squares(strata, players)
     ends = np.array([np.zeros(players), np.ones(players)], dtype=bool)
     empty, full, *rest = utilities(np.concatenate([ends, members, ~members]))
     inside, outside = np.array(rest).reshape(2, -1)
     share = members.mean(axis=1)
-    design = members - share[:, None]
     difference = (inside - outside - (2 * share - 1) * (full - empty)) / 2
-    weight = np.concatenate([np.full(len(one.members), one.weight / len(one.members)) for one in strata] or [share])
-    inverse = np.linalg.pinv((design * weight[:, None]).T @ design, rcond=SINGULAR, hermitian=True)
     slope = inverse @ (design.T @ (weight * difference))
     residual = difference - design @ slope
     leverage = weight * ((design @ inverse) * design).sum(axis=1)
     moved = (design @ inverse) * (residual / np.maximum(1 - leverage, NEARLY))[:, None]
     return (full - empty) / players + slope, _errors(strata, moved)
+
+
+def pair_weights(strata: list[Stratum], players: int) -> tuple[np.ndarray, np.ndarray]:
+    """What the fit weighs the utility of each coalition by: coalitions `[2 n, M]` and weights `[2 n, M]`.
+
+    Nobody and all are left out.
+    """
+    members, weight, design, inverse = _least_squares(strata, players)
+    half = (design @ inverse) * weight[:, None] / 2
+    return np.concatenate([members, ~members]), np.concatenate([half, -half])
+
+
+def _least_squares(strata: list[Stratum], players: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The pairs, their weights `[n]`, their rows z' of the design, and G^+."""
+    members = np.concatenate([np.zeros((0, players), dtype=bool), *(one.members for one in strata)])
+    share = members.mean(axis=1)
+    design = members - share[:, None]
+    weight = np.concatenate([np.full(len(one.members), one.weight / len(one.members)) for one in strata] or [share])
+    inverse = np.linalg.pinv((design * weight[:, None]).T @ design, rcond=SINGULAR, hermitian=True)
+    return members, weight, design, inverse
 
 
 def _errors(strata: list[Stratum], moved: np.ndarray) -> np.ndarray | None:

@@ -32,6 +32,10 @@ class Utilities:
         """How many of these coalitions have not been asked for, each counted once."""
         return len(set(_keys(members)) - self.asked)
 
+    def knows(self, members: np.ndarray) -> np.ndarray:
+        """Which of these coalitions need no evaluation, bool `[R]`."""
+        return np.array([key in self.known for key in _keys(members)], dtype=bool)
+
     @property
     def evaluated(self) -> int:
         """How many coalitions were asked for."""

@@ -23,6 +23,7 @@ from fedexp.core.values import Memory, Uploads, finite
 from fedexp.maths.shapley.affordable import EXACT_AT_MOST, least
 from fedexp.maths.shapley.estimate import Shapley, Sure
 from fedexp.maths.shapley.settled import mean_variance, top_sure
+from fedexp.maths.shapley.smooth import mixture_weights
 from fedexp.parts.context import Context
 from fedexp.parts.selector.contract import Selector
 
@@ -32,10 +33,8 @@ def coalition_mix(members: np.ndarray, share: np.ndarray) -> np.ndarray:
 
     `members` is bool `[R, M]`, `share [M]` what each counts; a coalition without weight keeps the model before.
     """
-    weight = members * share
-    total = weight.sum(axis=1, keepdims=True)
-    some = total > 0
-    return np.concatenate([~some, np.divide(weight, total, out=np.zeros_like(weight), where=some)], axis=1)
+    weight = mixture_weights(members, share)
+    return np.concatenate([~weight.any(axis=1, keepdims=True), weight], axis=1)
 
 
 def round_values(
@@ -61,6 +60,7 @@ def round_values(
         lambda members: -ctx.mixture_losses(coalition_mix(members, share), rows),
         ctx.rng("shapley"),
         sure and (lambda values, errors: sure(of_all(values), of_all(errors))),
+        share,
     )
     values, errors = of_all(found.values), of_all(found.errors)
     return (

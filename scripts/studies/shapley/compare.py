@@ -4,7 +4,8 @@
     python scripts/studies/shapley/compare.py compare estimators.csv TABLES/*.npz
 
 `record` runs GreedyFed with exact values once for each number of participants and keeps the utilities of all 2^M
-coalitions of every round, `utility [rounds, 2^M]` in TABLES/mnist_6.npz; what is there already stays. `compare` appends
+coalitions of every round, `utility [rounds, 2^M]` in TABLES/mnist_6.npz, and what each client counted in the means,
+`share [rounds, M]`; what is there already stays. `compare` appends
 a line for each table, round, method and budget, means over `SEEDS` seeds; lines that are there already stay, too:
 
 coalitions  asked for; budget, what was allowed
@@ -26,14 +27,14 @@ import numpy as np
 from fedexp.api import run
 from fedexp.core.files import replacing
 from fedexp.maths.shapley.affordable import least
-from fedexp.maths.shapley.estimate import Shapley
+from fedexp.maths.shapley.estimate import Estimate, Shapley
 from fedexp.maths.shapley.exact import exact
 
 SEEDS = 20
-SHARES = (0.125, 0.25, 0.5, 0.75)  # of the 2^M coalitions
+SHARES = (0.0625, 0.125, 0.25, 0.5, 0.75)  # of the 2^M coalitions
 WAYS = {
     name: Shapley(method=name, permutations_per_client=10_000, stop="budget")
-    for name in ("gtg", "permutations", "antithetic", "stratified", "kernel", "leverage")
+    for name in ("gtg", "permutations", "antithetic", "stratified", "kernel", "leverage", "surrogate")
 }
 KEY = ("table", "round", "method", "budget")
 MEASURED = ("seeds", "coalitions", "error", "error_90", "half", "covered")
@@ -42,27 +43,41 @@ MEASURED = ("seeds", "coalitions", "error", "error_90", "half", "covered")
 def record(out: Path, data_dir: str, dataset: str, players: int, words: list[str]) -> None:
     """Keeps the utilities of every round of one run with exact values."""
     tables: list[np.ndarray] = []
+    shares: list[np.ndarray] = []
 
     def keeping(utility: np.ndarray) -> np.ndarray:
         tables.append(utility)
         return exact(utility)
 
+    def sharing(self: Shapley, players: int, *rest, share: np.ndarray, **keys) -> Estimate:
+        shares.append(share)
+        return plain(self, players, *rest, share=share, **keys)
+
     asked = ["selector=greedyfed", f"dataset={dataset}", "selector.shapley.method=exact", "rounds=30", *words]
     place = {"scenario.participants": players, "data_dir": data_dir}
-    with TemporaryDirectory() as folder, patch("fedexp.maths.shapley.estimate.exact", keeping):
+    plain = Shapley.estimate
+    with (
+        TemporaryDirectory() as folder,
+        patch("fedexp.maths.shapley.estimate.exact", keeping),
+        patch.object(Shapley, "estimate", sharing),
+    ):
         run(*asked, folder=Path(folder) / "run", **place)
-    whole = [table for table in tables if len(table) == 2**players]
+    whole = [number for number, table in enumerate(tables) if len(table) == 2**players]
     with replacing(out) as partial, partial.open("wb") as file:
-        np.savez_compressed(file, utility=np.array(whole))
+        kept = {"utility": np.array([tables[one] for one in whole]), "share": np.array([shares[one] for one in whole])}
+        np.savez_compressed(file, **kept)
 
 
-def measured(utility: np.ndarray, method: str, budget: int) -> dict[str, float]:
+def measured(utility: np.ndarray, share: np.ndarray, method: str, budget: int) -> dict[str, float]:
     """What a method makes of one round with so many coalitions, over the seeds."""
     players, true = len(utility).bit_length() - 1, exact(utility)
     way = replace(WAYS[method], coalitions=budget)
     found = [
         way.estimate(
-            players, lambda members: utility[(members << np.arange(players)).sum(axis=1)], np.random.default_rng(seed)
+            players,
+            lambda members: utility[(members << np.arange(players)).sum(axis=1)],
+            np.random.default_rng(seed),
+            share=share,
         )
         for seed in range(SEEDS)
     ]
@@ -84,14 +99,17 @@ def best_half(values: np.ndarray) -> set[int]:
     return set(np.argsort(-values, kind="stable")[: len(values) // 2].tolist())
 
 
-def points(tables: list[Path]) -> Iterator[tuple[tuple[str, ...], np.ndarray, str, int]]:
-    """Every line of the study: its key, the utilities, the method and the budget."""
+def points(tables: list[Path]) -> Iterator[tuple[tuple[str, ...], np.ndarray, np.ndarray, str, int]]:
+    """Every line of the study: its key, the utilities, the shares (equal in tables without), the method, the budget."""
     for path in tables:
-        for number, utility in enumerate(np.load(path)["utility"], start=1):
+        table = np.load(path)
+        players = table["utility"].shape[1].bit_length() - 1
+        shares = table["share"] if "share" in table else np.ones((len(table["utility"]), players))
+        for number, (utility, share) in enumerate(zip(table["utility"], shares, strict=True), start=1):
             floor = least(len(utility).bit_length() - 1)
             for budget in sorted({max(int(share * len(utility)), floor) for share in SHARES}):
                 for method in WAYS:
-                    yield (path.stem, str(number), method, str(budget)), utility, method, budget
+                    yield (path.stem, str(number), method, str(budget)), utility, share, method, budget
 
 
 def compare(out: Path, tables: list[Path]) -> None:
@@ -104,9 +122,9 @@ def compare(out: Path, tables: list[Path]) -> None:
         writer = csv.writer(file, lineterminator="\n")
         if not done:
             writer.writerow([*KEY, *MEASURED])
-        for key, utility, method, budget in points(tables):
+        for key, utility, share, method, budget in points(tables):
             if key not in done:
-                writer.writerow([*key, *measured(utility, method, budget).values()])
+                writer.writerow([*key, *measured(utility, share, method, budget).values()])
                 file.flush()
 
 

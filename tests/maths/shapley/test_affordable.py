@@ -1,11 +1,17 @@
-"""How many coalitions permutations ask for, against counting; and where exact values pay."""
+"""How many coalitions permutations ask for, against counting; and where exact values cost no more."""
 
 from itertools import permutations, product
 
 import numpy as np
 import pytest
 
-from fedexp.maths.shapley.affordable import coalition_budget, exact_pays, expected_coalitions, least
+from fedexp.maths.shapley.affordable import (
+    affordable_method,
+    coalition_budget,
+    expected_coalitions,
+    least,
+    surrogate_budget,
+)
 from fedexp.maths.shapley.permutations import prefixes, shuffled
 from fedexp.maths.shapley.utilities import Utilities
 
@@ -31,12 +37,18 @@ def test_ten_players_with_the_default_budget_ask_for_nearly_all():
     assert utilities.evaluated == pytest.approx(947, abs=20)
 
 
-def test_exact_by_default_up_to_eleven_players():
-    assert [players for players in range(30) if exact_pays(players, 50 * players, None)] == list(range(12))
-    assert exact_pays(12, 400 * 12, None)  # who gives more gets more
-    assert not exact_pays(10, 20 * 10, None)
-    assert not exact_pays(10, 500, 1000)
-    assert not exact_pays(21, 10**9, None)
+def test_what_auto_stands_for():
+    default = [affordable_method(players, None) for players in (0, 1, 6, 7, 200, 201)]
+    assert default == ["exact", "exact", "exact", "surrogate", "surrogate", "leverage"]
+    assert affordable_method(10, 1024) == "exact"  # who gives more gets more
+    assert affordable_method(10, 1023) == "surrogate"
+    assert affordable_method(6, 50) == "surrogate"
+    assert affordable_method(21, 2**21) == "surrogate"
+
+
+def test_the_budget_of_the_surrogate():
+    assert [surrogate_budget(players, None) for players in (3, 10, 100, 200)] == [36, 120, 1200, 2048]
+    assert [surrogate_budget(10, bound) for bound in (4, 60, 500)] == [22, 60, 500]
 
 
 def test_the_budget_in_coalitions():

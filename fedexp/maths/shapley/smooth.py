@@ -1,0 +1,199 @@
+"""The utility of a round as a smooth function of the mixture weights: a Gaussian process fitted to some coalitions.
+
+The model of coalition S is the mean of its members' models with weights w_k(S) = share_k [k in S] / share(S), so its
+loss is a function of w(S), and a smooth one where the loss is smooth. The prior (Rasmussen & Williams 2006, chapter 2):
+
+    U(S) = h(S)' b + f(w(S)) + e(S),   cov f = a exp(-|w - w'|^2 / (2 l^2)),   e independent with variance a nu
+
+with b flat. h(S) = w(S), or h(S) = [w(S), 1(S)] with the indicators of the members, which fits additive games exactly;
+a constant is in both, as weights sum to 1. e is a part of the utility that is not smooth, not an error of
+measurement: what was evaluated is known exactly. Nobody is another model and never in the fit.
+
+l and nu maximise the restricted marginal likelihood over `LENGTHS` x `NUGGETS`; between the two means the larger
+leave-one-out predictive density decides (section 5.4.2), as likelihoods of different flat means do not compare. Short
+lengths and large nuggets are in the grid: a game without smoothness becomes a regression with independent residuals,
+and its large amplitude makes large errors. Both choices look at no more than `CHOICE` coalitions, or 3 M.
+a is the largest of three estimates: the restricted likelihood's y'Qy / (n - p); the mean squared leave-one-out residual
+in units of its own standard deviation, (Qy)_i^2 / Q_ii, with Q = K^-1 - K^-1 H (H'K^-1 H)^-1 H'K^-1; and the same
+mean with each size s weighed by what its coalitions that are not known weigh in the values,
+(C(M, s) - n_s) (s / C(M - 1, s - 1)^2 + (M - s) / C(M - 1, s)^2), as a game may be quiet in the small coalitions, of
+which most are known, and rough in the others. Errors are widened by Student's t with n - p degrees of freedom.
+Ours and new, as far as we know: these features for Shapley values of averaged models, and the third estimate.
+Legend: M players, n coalitions of the fit, R other coalitions, p columns of the mean, F linear functionals.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from fedexp.maths.shapley.standard_error import widening
+
+LENGTHS = (0.125, 0.25, 0.5, 1.0, 1.5, 2.5)  # weights of two players alone are 1.4 apart
+NUGGETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 10.0)
+CHOICE = 300  # coalitions that length and nugget are chosen on
+DEPENDENT = 1e-9  # singular values below this share of the largest are none: equal clients, equal shares
+BLOCK = 4096  # coalitions that are predicted at a time
+NOTHING = 1e-20  # variance in units of that of the utilities which is rounding
+
+
+def mixture_weights(members: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """What each member counts in its coalition's mean, `[R, M]`; zeros where nobody counts."""
+    weight = members * share
+    total = weight.sum(axis=1, keepdims=True)
+    return np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
+
+
+def kernel(one: np.ndarray, other: np.ndarray, length: float) -> np.ndarray:
+    """exp(-|w - w'|^2 / (2 l^2)), `[R, n]`."""
+    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
+    return np.exp(-np.maximum(squares, 0) / (2 * length**2))
+
+
+def unknown_weight(members: np.ndarray) -> np.ndarray:
+    """What the coalitions of its size that are not among them weigh in the values, for each of these, `[n]`."""
+    players, size = members.shape[1], members.sum(axis=1).astype(np.int64)
+    sizes, place, known = np.unique(size, return_inverse=True, return_counts=True)
+    each = [
+        one / math.comb(players - 1, one - 1) ** 2 + (players - one) / max(math.comb(players - 1, one), 1) ** 2
+        for one in sizes.tolist()
+    ]
+    missing = [math.comb(players, one) / count - 1 for one, count in zip(sizes.tolist(), known.tolist(), strict=True)]
+    return (np.array(each) * np.array(missing, dtype=float))[place]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The process given `utility [n]` of coalitions with `weight [n, M]`; mean columns are `columns @ basis`."""
+
+    weight: np.ndarray
+    members: np.ndarray
+    utility: np.ndarray
+    additive: bool
+    length: float
+    nugget: float
+
+    @cached_property
+    def basis(self) -> np.ndarray:
+        """Makes the columns of the mean orthonormal on the fitted coalitions and drops those that depend on others."""
+        _, size, right = np.linalg.svd(_columns(self.weight, self.members, self.additive), full_matrices=False)
+        kept = size > DEPENDENT * size[0]
+        return right[kept].T / size[kept]
+
+    @cached_property
+    def design(self) -> np.ndarray:
+        """Columns of the mean, `[n, p]`."""
+        return _columns(self.weight, self.members, self.additive) @ self.basis
+
+    @cached_property
+    def inverse(self) -> np.ndarray:
+        """K^-1, `[n, n]`."""
+        whole = kernel(self.weight, self.weight, self.length) + self.nugget * np.eye(len(self.weight))
+        return cho_solve(cho_factor(whole, lower=True), np.eye(len(whole)))
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """(H'K^-1 H)^-1, `[p, p]`."""
+        return np.linalg.inv(self.design.T @ self.inverse @ self.design)
+
+    @cached_property
+    def slope(self) -> np.ndarray:
+        """Coefficients of the mean, `[p]`."""
+        return self.gram @ (self.design.T @ (self.inverse @ self.utility))
+
+    @cached_property
+    def pull(self) -> np.ndarray:
+        """K^-1 (y - H b) = Qy, `[n]`."""
+        return self.inverse @ (self.utility - self.design @ self.slope)
+
+    @property
+    def freedom(self) -> int:
+        """Coalitions beyond the columns of the mean."""
+        return len(self.utility) - self.design.shape[1]
+
+    @cached_property
+    def left_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Leave-one-out residuals, their variances in units of the amplitude, and which coalitions the others tell."""
+        whitened = self.inverse @ self.design
+        precision = np.diag(self.inverse) - ((whitened @ self.gram) * whitened).sum(axis=1)
+        told = precision > DEPENDENT * precision.max()
+        return self.pull[told] / precision[told], 1 / precision[told], told
+
+    @cached_property
+    def amplitude(self) -> float:
+        """The variance a, never below what each of the estimates says."""
+        residual, variance, told = self.left_out
+        if not told.any():
+            return 0.0
+        likely = float(self.utility @ self.pull) / max(self.freedom, 1)
+        square, weight = residual**2 / variance, unknown_weight(self.members)[told]
+        sized = weight @ square / weight.sum() if weight.any() else 0.0
+        return max(likely, float(square.mean()), float(sized), 0.0)
+
+    @property
+    def score(self) -> float:
+        """Mean leave-one-out log predictive density, without constants."""
+        residual, variance, _ = self.left_out
+        own = (residual**2 / variance).mean() + NOTHING * self.utility.var() + np.finfo(float).tiny
+        return float(-np.log(own * variance).mean())
+
+    def predict(self, weight: np.ndarray, members: np.ndarray) -> np.ndarray:
+        """Mean of the utilities of other coalitions, `[R]`."""
+        trend = _columns(weight, members, self.additive) @ (self.basis @ self.slope)
+        blocks = np.split(weight, range(BLOCK, len(weight), BLOCK))
+        return trend + np.concatenate([kernel(block, self.weight, self.length) @ self.pull for block in blocks])
+
+    def variance(self, weight: np.ndarray, members: np.ndarray, functional: np.ndarray) -> np.ndarray:
+        """Variances `[F]` of sums of the utilities of other coalitions, weighed by `functional [R, F]`, widened."""
+        near = kernel(weight, self.weight, self.length).T @ functional
+        columns = (_columns(weight, members, self.additive) @ self.basis).T @ functional
+        missed = columns - self.design.T @ (self.inverse @ near)
+        smooth = (functional * (kernel(weight, weight, self.length) @ functional)).sum(axis=0)
+        known = (near * (self.inverse @ near)).sum(axis=0)
+        rest = self.nugget * (functional**2).sum(axis=0) + (missed * (self.gram @ missed)).sum(axis=0)
+        wide = widening(np.array([float(self.freedom)]))
+        return self.amplitude * np.maximum(smooth - known + rest, 0) * wide**2
+
+
+def fitted(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Surface:
+    """The surface of these coalitions, with the mean, length and nugget that suit them best."""
+    most = max(CHOICE, 3 * weight.shape[1])
+    some = np.unique(np.linspace(0, len(utility) - 1, min(most, len(utility))).round().astype(np.int64))
+    tried = list(_likely(weight[some], members[some], utility[some]))
+    best = max(tried, key=lambda one: one.score)
+    return Surface(weight, members, utility, best.additive, best.length, best.nugget)
+
+
+def _likely(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Iterator[Surface]:
+    """The likeliest surface of each mean; the larger one only where coalitions are clearly more than its columns."""
+    spectra = {length: np.linalg.eigh(kernel(weight, weight, length)) for length in LENGTHS}
+    for additive in (False, True):
+        start = Surface(weight, members, utility, additive, 1.0, 1.0)
+        if additive and 4 * start.freedom < len(utility):
+            continue
+        found = {
+            (length, nugget): _likelihood(*spectra[length], nugget, start.design, utility)
+            for length in LENGTHS
+            for nugget in NUGGETS
+        }
+        length, nugget = max(found, key=lambda one: found[one])
+        yield Surface(weight, members, utility, additive, length, nugget)
+
+
+def _likelihood(value: np.ndarray, vector: np.ndarray, nugget: float, design: np.ndarray, utility: np.ndarray) -> float:
+    """Twice the restricted log likelihood at the amplitude that suits it best, without constants."""
+    scale = np.maximum(value, 0) + nugget
+    white = (vector.T @ design) / np.sqrt(scale)[:, None]
+    seen = (vector.T @ utility) / np.sqrt(scale)
+    orthogonal, triangle = np.linalg.qr(white)
+    residual = seen - orthogonal @ (orthogonal.T @ seen)
+    freedom = max(len(utility) - design.shape[1], 1)
+    own = residual @ residual / freedom + NOTHING * utility.var() + np.finfo(float).tiny
+    return float(-freedom * np.log(own) - np.log(scale).sum() - 2 * np.log(np.abs(np.diag(triangle))).sum())
+
+
+def _columns(weight: np.ndarray, members: np.ndarray, additive: bool) -> np.ndarray:
+    return np.concatenate([weight, members], axis=1) if additive else weight

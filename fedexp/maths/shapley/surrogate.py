@@ -1,0 +1,80 @@
+"""Shapley values of a smooth surrogate: few coalitions are evaluated, a Gaussian process tells the others.
+
+Where M is at most `ALL_AT_MOST`, every coalition that was not evaluated is predicted and the exact formula is applied,
+SV_k = sum over S of c_k(S) U(S). For more players the surrogate is asked along random circles (`circles`).
+Values add up to U(all) - U(nobody) either way.
+
+Standard errors are the square roots of the posterior variance of sum over S of c_k(S) U(S), coalitions not evaluated
+(`smooth.Surface.variance`). For more players c_k(S) are the weights of the regression on `PREDICTED` coalitions drawn
+by the Shapley kernel (`kernel`, `regression`), also linear in the utilities, and the variance of the circles is added.
+Where no utility is smooth the variance is that of unrelated utilities, and large.
+Coverage of the 95 % intervals at 12 M coalitions: 0.93 on 14 rounds of MNIST with M = 10; 0.89 to 0.96 on simulated
+games of M = 8 and 10 (threshold, unrelated, losing), the least for a threshold game, which is not smooth anywhere.
+Ours and new, as far as we know: KernelSHAP's surrogate is additive in the members, this one is smooth in the mixture
+weights of averaged models.
+Legend: M players, R coalitions.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from fedexp.maths.shapley.circles import circle_values
+from fedexp.maths.shapley.design import coalition_sequence
+from fedexp.maths.shapley.exact import exact, exact_weights
+from fedexp.maths.shapley.fits import Fitted
+from fedexp.maths.shapley.kernel import kernel_pairs
+from fedexp.maths.shapley.regression import pair_weights
+from fedexp.maths.shapley.smooth import Surface, fitted, mixture_weights
+from fedexp.maths.shapley.utilities import Utilities, all_coalitions
+
+ALL_AT_MOST = 12  # players whose 2^M coalitions are predicted
+PREDICTED = 2048  # coalitions that stand for all in the variance of more players
+TOLERANCE = 0.02  # largest standard error in units of the spread that is small enough
+BATCHES = {"values": (2 / 3, 1.0), "ranking": (0.5, 1.0), "budget": (1.0,)}  # shares of the budget, by what stops
+
+
+def surrogate_fits(
+    utilities: Utilities, share: np.ndarray, budget: int, stages: tuple[float, ...], rng: np.random.Generator
+) -> Iterator[Fitted]:
+    """Values from growing parts of one sequence of at most `budget` coalitions, a batch each."""
+    share = share if share.any() else np.ones(utilities.players)
+    asked = coalition_sequence(utilities.players, budget, rng)
+    least = min(2 * utilities.players + 2, len(asked))
+    for stage in stages:
+        members = asked[: max(round(stage * len(asked)), least)]
+        utilities(members)
+        values, errors = completed(utilities, members, share, rng)
+        yield Fitted(values, errors, stage, TOLERANCE)
+
+
+def completed(
+    utilities: Utilities, asked: np.ndarray, share: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values `[M]` and standard errors from the utilities of what was asked for and predictions of all else."""
+    players = utilities.players
+    if utilities.complete:
+        return exact(utilities(all_coalitions(players))), np.zeros(players)
+    weight = mixture_weights(asked, share)
+    counts = weight.any(axis=1)
+    surface = fitted(weight[counts], asked[counts].astype(float), utilities(asked[counts]))
+    told = Utilities(players, partial(_predicted, surface, share, float(utilities(np.zeros((1, players), bool))[0])))
+    told.known |= utilities.known
+    if players <= ALL_AT_MOST:
+        members = all_coalitions(players)
+        values, errors = exact(told(members)), np.zeros(players)
+        functional = exact_weights(players)
+    else:
+        values, errors = circle_values(told, rng)
+        members, functional = pair_weights(kernel_pairs(players, PREDICTED // 2, rng), players)
+    unknown = ~utilities.knows(members) & (mixture_weights(members, share) > 0).any(axis=1)
+    rest = members[unknown]
+    variance = surface.variance(mixture_weights(rest, share), rest.astype(float), functional[unknown])
+    return values, np.sqrt(variance + errors**2)
+
+
+def _predicted(surface: Surface, share: np.ndarray, nobody: float, members: np.ndarray) -> np.ndarray:
+    """Utilities of other coalitions; one whose members count nothing is nobody."""
+    weight = mixture_weights(members, share)
+    return np.where(weight.any(axis=1), surface.predict(weight, members.astype(float)), nobody)
