@@ -28,7 +28,7 @@ def act(words: list[str]) -> int:
             from fedexp.plan.plan import plan
 
             loaded_s = time.perf_counter() - begun
-            voice.begin("reading the words", aloud=False)
+            voice.begin("reading the config", aloud=False)
             wanted = asked.compose(flags)
             found = plan(wanted.config, begun, loaded_s, voice)
     sys.stdout.write((table.as_json if as_json else table.table)(found, wanted))

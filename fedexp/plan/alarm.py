@@ -27,5 +27,5 @@ def given_up_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _give_up(number: int, frame: FrameType | None) -> NoReturn:
+def _give_up(*_: int | FrameType | None) -> NoReturn:
     raise GivenUp

@@ -15,7 +15,7 @@ from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.plan.alarm import GivenUp, given_up_after
 from fedexp.plan.footprint import gpu_mb, peak_mb, workers_mb
-from fedexp.plan.ration import Ration, Rationed
+from fedexp.plan.ration import EnoughError, Ration, Rationed
 from fedexp.plan.rehearsal import trains_together, work
 from fedexp.plan.telling import Telling
 from fedexp.run import checkpoint
@@ -75,7 +75,7 @@ def probe(exp: Experiment, world: World, config: dict[str, Any], voice: Telling,
     evaluation = replace(exp.evaluation, every=1)
     exp = replace(exp, evaluation=evaluation, checkpoint_s=float("inf"), keep_states=0, tracker=Tracker())
     ration = Ration(budget_s)
-    world = world.with_crew(Rationed(Crew(), ration))
+    world = replace(world, crew=Rationed(Crew(), ration))
     voice.stage = lambda: ration.stage
     with TemporaryDirectory(prefix="fedexp-plan-") as name:
         folder, found = Path(name), Findings()
@@ -98,7 +98,10 @@ def probe(exp: Experiment, world: World, config: dict[str, Any], voice: Telling,
 
 
 def _try_all(exp: Experiment, world: World, logbook: Logbook, found: Findings, voice: Telling) -> None:
-    _try(replace(exp, rounds=min(2, exp.rounds)), world, logbook, found, voice)
+    try:
+        _try(replace(exp, rounds=min(2, exp.rounds)), world, logbook, found, voice)
+    except EnoughError:
+        return
     more = _affordable(found, exp.rounds - 2)
     if more and found.reason is None:
         _try(replace(exp, rounds=2 + more), world, logbook, found, voice)
@@ -114,7 +117,7 @@ def _affordable(found: Findings, left: int) -> int:
 def _try(exp: Experiment, world: World, logbook: Logbook, found: Findings, voice: Telling) -> None:
     state, before = logbook.state, None
     ration, first, last = _ration(world), state.round + 1, exp.rounds
-    voice.begin(f"trying round {first}" if first == last else f"trying rounds {first} to {last}")
+    voice.begin(f"round {first} of the trial" if first == 1 else f"{last + 1 - first} more rounds, as they are short")
     with _staffed(exp, world, state, found) as crew:
         zero = time.perf_counter() - state.host_s
         for after, row, sent in rounds(exp, crew, state):
@@ -126,7 +129,8 @@ def _try(exp: Experiment, world: World, logbook: Logbook, found: Findings, voice
             _measure_memory(crew, found)
             found.known.update(sent.owner.tolist())
             found.held.append((len(found.known), megabytes((after.memory, [each.flat for each in after.models]))))
-            voice.begin(f"round {min(after.round + 1, last)}", aloud=first == 1 and after.round < last)
+            if first == 1 and after.round < last:
+                voice.begin(f"round {after.round + 1} of the trial")
     found.reason = reason_to_stop(logbook.state)
 
 
@@ -143,7 +147,7 @@ def _ration(world: World) -> Ration:
     return world.crew.ration
 
 
-def _note(  # noqa: PLR0913
+def _note(
     world: World, row: Row, sent: Uploads, before: float | None, longer: tuple[float, float], found: Findings
 ) -> None:
     """`longer` are the seconds that the round, and its training, would have taken beyond those that they took."""

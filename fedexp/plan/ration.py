@@ -17,19 +17,24 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from fedexp.training.workers import Crew, Kind, T, Work
+from fedexp.core.errors import RunError
+from fedexp.training.workers import TRAINING, Crew, Kind, T, Work
 
 SHARE = 2 / 3  # of what is left, for one stage
-FEW = 2  # steps of a training job that are taken in any case
+WARM, FEW = 2, 6  # steps of a training job that say nothing of the others, and that are taken in any case
 KEPT = 2**18  # numbers of a kind's results that are kept to draw from
 
 
-class TimeUp(Exception):
-    """A training job is given up when a share of its steps is done."""
+class TimeIsUpError(Exception):
+    """A training job is given up when a share of its steps is done; the others would take `longer` seconds."""
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, share: float, longer: float) -> None:
         super().__init__(f"given up after {share:.0%}")
-        self.share = share
+        self.share, self.longer = share, longer
+
+
+class EnoughError(RunError):
+    """A round could be tried in part only: another one would tell no more."""
 
 
 @dataclass
@@ -103,6 +108,7 @@ class Rationed(Crew):
         super().__init__()
         self.crew, self.ration = crew, ration
         self.rank, self.size = crew.rank, crew.size
+        self.warm_at = 0.0
 
     def defer(self, work: Work) -> None:
         if self.size > 1:
@@ -120,16 +126,21 @@ class Rationed(Crew):
         return self if crew is self else Rationed(crew, self.ration)
 
     def watch(self, done: int, steps: int) -> None:
-        if done >= FEW and self.ration.up:
-            raise TimeUp(done / steps)
+        if done <= WARM:
+            self.warm_at = time.perf_counter()
+        elif done >= FEW and self.ration.up:
+            pace = (time.perf_counter() - self.warm_at) / (done - WARM)
+            raise TimeIsUpError(done / steps, (steps - done) * pace)
 
     def _do(self, works: list[Work]) -> None:
         works = [work for work in works if work.jobs]
         if not works:
             return
+        if works[0].kind == TRAINING and self.ration.savings and self.ration.tally(TRAINING).asked:
+            raise EnoughError("enough is tried")
         self.ration.enter(works[0].kind.stage)
         jobs, needed = self._ordered(works)
-        report = torch.zeros((len(jobs), 2), dtype=torch.float64, device=works[0].out.device)
+        report = torch.zeros((len(jobs), 3), dtype=torch.float64, device=works[0].out.device)
         for position in self.crew.claim(len(jobs)):
             if position >= needed and self.ration.up:
                 break
@@ -154,18 +165,19 @@ class Rationed(Crew):
 
     def _count(self, works: list[Work], jobs: list[tuple], report: np.ndarray) -> None:
         """Adds up what was done, prices what was not, and fills its place."""
-        share, seconds = report.T
+        share, seconds, rest = report.T
         effort = np.array([_effort(work, rows) for work, rows, _ in jobs])
         longer = 0.0
         for kind in dict.fromkeys(work.kind for work in works):
             mine, tally = np.array([work.kind == kind for work, _, _ in jobs]), self.ration.tally(kind)
             amount = np.array([_amount(kind, work, rows) for work, rows, _ in jobs if work.kind == kind])
-            tally.effort += float((share * effort)[mine].sum())
-            tally.seconds += float(seconds[mine].sum())
+            priced = mine & (share > 0)
+            tally.effort += float(effort[priced].sum())
+            tally.seconds += float((seconds + rest)[priced].sum())
             tally.done += float((share[mine] * amount).sum())
             tally.asked += float(amount.sum())
-            left = float(((1 - share) * effort)[mine].sum())
-            longer += tally.rate * left / min(self.size, int(mine.sum()))
+            left = tally.rate * float(effort[mine & (share == 0)].sum()) + float(rest[mine].sum())
+            longer += left / min(self.size, int(mine.sum()))
         if longer:
             self.ration.savings.append(Saving(time.perf_counter(), works[0].kind.stage, longer))
         for work in works:
@@ -184,19 +196,18 @@ class Rationed(Crew):
         chosen = np.random.default_rng(len(self.ration.savings)).integers(len(tally.sample), size=len(lacking))
         work.out[torch.from_numpy(lacking)] = tally.sample[torch.from_numpy(chosen)]
         if work.kind.unit == "clients":  # no two of them are alike
-            drawn = torch.Generator(device=work.out.device).manual_seed(len(self.ration.savings))
-            for row in lacking.tolist():
-                work.out[row] *= torch.empty_like(work.out[row]).uniform_(0.9, 1.1, generator=drawn)
+            for order, row in enumerate(lacking.tolist()):
+                work.out[row] *= 1 + 0.1 * (order + 1) / len(lacking)
 
 
-def _tried(work: Work, rows: np.ndarray, job: Callable[[], torch.Tensor]) -> tuple[float, float]:
-    """Does a job; the share of it that was done, and the seconds."""
-    begun, share = time.perf_counter(), 1.0
+def _tried(work: Work, rows: np.ndarray, job: Callable[[], torch.Tensor]) -> tuple[float, float, float]:
+    """Does a job; the share of it that was done, the seconds, and those that the rest would take."""
+    begun, share, longer = time.perf_counter(), 1.0, 0.0
     try:
         work.out[torch.from_numpy(rows)] = job()
-    except TimeUp as up:
-        share = up.share
-    return share, time.perf_counter() - begun
+    except TimeIsUpError as up:
+        share, longer = up.share, up.longer
+    return share, time.perf_counter() - begun, longer
 
 
 def _effort(work: Work, rows: np.ndarray) -> float:

@@ -63,7 +63,7 @@ def pretrain(
     return trained, {"public_accuracy": right / count, "seconds": time.perf_counter() - begin}
 
 
-def train_alone(  # noqa: PLR0913
+def train_alone(
     network: nn.Module, first: Weights, examples: Examples, rule: LocalRule, seed: int, crew: Crew
 ) -> Weights:
     """A model trained on all of these examples by one learner, whichever engine the clients train with."""
