@@ -24,7 +24,7 @@ from fedexp.training.engine import Choice
 from fedexp.training.workers import Crew
 
 LEAVING = 0.35  # the interpreter frees what it has loaded
-ANSWER_S = 17.0  # from the command until no more is tried
+ANSWER_S = 15.0  # from the command until no more is tried
 LEAST_S, MOST_S = 5.0, 15.0  # for trying, however long data took to load
 PREPARATION_S = 5.0  # for what the server does before the first round
 

@@ -28,7 +28,7 @@ from fedexp.simulation.rounds import reason_to_stop, rounds, staffed
 from fedexp.simulation.world import World
 from fedexp.training.workers import TRAINING, Crew
 
-GRACE_S = 3.0  # for what cannot be tried in part; then the trial is given up
+GRACE_S = 5.0  # for what cannot be tried in part; then the trial is given up
 PATIENCE_S = 2.0  # for rounds beyond the second, which make the estimate better
 MOST = 50
 TABLES = ("metrics.csv", "clients.csv", "digests.csv", "clusters.csv")  # they grow with the rounds
