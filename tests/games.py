@@ -7,7 +7,7 @@ import numpy as np
 
 from fedexp.maths.shapley.utilities import Utilities, all_coalitions
 
-Method = Literal["auto", "exact", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage"]
+Method = Literal["auto", "exact", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage", "surrogate"]
 Stop = Literal["values", "ranking", "budget"]
 
 

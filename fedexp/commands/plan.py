@@ -21,11 +21,15 @@ def act(words: list[str]) -> int:
         raise ConfigError("plan tries rounds in one group of processes; run it without torchrun")
     with logs.kept():
         logs.silence()
-        from fedexp.plan import asked, table
-        from fedexp.plan.plan import plan
+        from fedexp.plan.telling import telling
 
-        loaded_s = time.perf_counter() - begun
-        wanted = asked.compose(flags)
-        found = plan(wanted.config, begun, loaded_s)
+        with telling() as voice:
+            from fedexp.plan import asked, table
+            from fedexp.plan.plan import plan
+
+            loaded_s = time.perf_counter() - begun
+            voice.begin("reading the config", aloud=False)
+            wanted = asked.compose(flags)
+            found = plan(wanted.config, begun, loaded_s, voice)
     sys.stdout.write((table.as_json if as_json else table.table)(found, wanted))
     return 0

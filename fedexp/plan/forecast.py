@@ -45,13 +45,18 @@ def seconds(found: Findings, course: Course, start_s: float) -> Seconds:
     evaluation = median(each.evaluation_s for each in tried)
     work = course.work or (mean(each.work for each in tried),) * course.rounds
     rate = median(each.training_s / each.work if each.work else 0.0 for each in alone or tried)
-    rest = median((each.seconds or 0.0) - each.training_s for each in alone) if alone else 0.0
+    rest = median((each.seconds or 0.0) - each.training_s for each in alone) if alone else _rest_of_first(found)
     following = max(0.0, (course.rounds - 1) * rest + rate * sum(work[1:]))
     unevaluated = course.rounds - course.evaluations
     whole = found.first_s + following + evaluation - min(unevaluated * evaluation, following)
     saving = found.save_s * saves(whole, course)
     usual = following / (course.rounds - 1) if course.rounds > 1 else found.first_s
     return Seconds(start_s + found.staff_s, found.first_s, usual, whole + saving, found.closing_s)
+
+
+def _rest_of_first(found: Findings) -> float:
+    """What the first round took beside its training, where no other is known."""
+    return max(0.0, found.first_s - found.tried[0].training_s)
 
 
 def saves(rounds_s: float, course: Course) -> int:

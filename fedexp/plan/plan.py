@@ -1,5 +1,6 @@
 """The whole of `fedexp plan`: tries some rounds, rehearses all, and says what the run will cost."""
 
+import math
 import time
 from dataclasses import dataclass
 from statistics import mean
@@ -12,7 +13,9 @@ from fedexp.parts.privacy.ledger import Ledger
 from fedexp.plan import forecast
 from fedexp.plan.forecast import Course, Seconds
 from fedexp.plan.probe import Findings, probe
-from fedexp.plan.rehearsal import Rehearsal, rehearse
+from fedexp.plan.ration import Ration, Rationed
+from fedexp.plan.rehearsal import PATIENCE_S, Rehearsal, foreseeable, rehearse
+from fedexp.plan.telling import Telling
 from fedexp.run.environment import device_name
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.experiment import Experiment
@@ -21,21 +24,28 @@ from fedexp.training.engine import Choice
 from fedexp.training.workers import Crew
 
 LEAVING = 0.35  # the interpreter frees what it has loaded
+ANSWER_S = 15.0  # from the command until no more is tried
+LEAST_S, MOST_S = 5.0, 15.0  # for trying, however long data took to load
+PREPARATION_S = 5.0  # for what the server does before the first round
 
 
 @dataclass(frozen=True)
 class Sent:
     """What all rounds send, how long the fleet takes, and whether that is known or guessed from the tried rounds."""
 
-    mb_down: float
-    mb_up: float
+    mb_down: float | None
+    mb_up: float | None
     sim_s: float | None
     known: bool
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run will cost; `at_most` where a stop rule may end it earlier. What is sent is `known`, or guessed."""
+    """What a run will cost; `at_most` where a stop rule may end it earlier. What is sent is `known`, or guessed.
+
+    `parts` tells what was not tried whole. Where no round was over in time, `gave_up` says so, and what only a tried
+    round tells is None.
+    """
 
     choice: Choice
     device: str
@@ -44,37 +54,48 @@ class Forecast:
     at_most: bool
     reason: str | None
     tried: int
-    seconds: Seconds
-    memory_mb: float
+    parts: list[str]
+    gave_up: str | None
+    seconds: Seconds | None
+    memory_mb: float | None
     gpu_mb: float | None
     sent: Sent
     epsilon: dict[str, float] | None
     delta: float
-    disk_mb: float
+    disk_mb: float | None
 
 
-def plan(config: dict[str, Any], begun: float, loaded_s: float) -> Forecast:
+def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) -> Forecast:
     """The cost of one run; `begun` is when its command was given, by the clock of `time.perf_counter`.
 
     `loaded_s` is what the program took to load, of which it takes LEAVING to end.
     """
     exp: Experiment = build(config)
     compatibility.refuse(exp)
-    world = build_world(exp, None, Crew())
+    voice.begin("reading the data")
+    before = Ration(PREPARATION_S)
+    voice.stage = lambda: before.stage
+    world = build_world(exp, None, Rationed(Crew(), before))
     exp = world.exp
-    start_s = time.perf_counter() - begun
-    found = probe(exp, world, config)
+    elapsed_s = time.perf_counter() - begun
+    found = probe(exp, world, config, voice, min(MOST_S, max(LEAST_S, ANSWER_S - elapsed_s)))
     found.closing_s += LEAVING * loaded_s
+    found.parts = before.parts + found.parts
+    voice.begin("counting all rounds", aloud=False)
     rehearsal = rehearse(exp, world)
+    if rehearsal is None and foreseeable(exp):
+        found.parts.append(f"what all rounds send: counting took longer than {PATIENCE_S:.0f} s, so it is an estimate")
     course = course_of(exp, world, found, rehearsal)
-    spent = forecast.seconds(found, course, start_s)
-    memory, gpu = forecast.memory_mb(found, course)
+    spent = forecast.seconds(found, course, elapsed_s + before.saved(0.0, math.inf)) if found.tried else None
+    memory, gpu = forecast.memory_mb(found, course) if found.tried else (None, None)
     return Forecast(
         choice=world.choice,
         device=device_name(exp),
         workers=found.workers,
         rounds=course.rounds,
         at_most=exp.stop.needs_validation and found.reason is None,
+        parts=found.parts,
+        gave_up=found.gave_up,
         reason=found.reason or (rehearsal.reason if rehearsal else None),
         tried=len(found.tried),
         seconds=spent,
@@ -83,7 +104,7 @@ def plan(config: dict[str, Any], begun: float, loaded_s: float) -> Forecast:
         sent=sent(exp, found, rehearsal, course.rounds),
         epsilon=epsilon(exp, world, rehearsal, course.rounds),
         delta=exp.privacy.bound,
-        disk_mb=forecast.disk_mb(found, course, spent.rounds),
+        disk_mb=forecast.disk_mb(found, course, spent.rounds) if spent else None,
     )
 
 
@@ -106,6 +127,8 @@ def sent(exp: Experiment, found: Findings, rehearsal: Rehearsal | None, rounds: 
         clock = acts[-1].sim_s if exp.fleet.simulates else None
         return Sent(sum(act.mb_down for act in acts), sum(act.mb_up for act in acts), clock, True)
     rows = [each.row for each in found.tried]
+    if not rows:
+        return Sent(None, None, None, False)
     clock = rows[-1]["sim_s"] / len(rows) * rounds if exp.fleet.simulates else None
     return Sent(
         mean(row["mb_down"] for row in rows) * rounds, mean(row["mb_up"] for row in rows) * rounds, clock, False

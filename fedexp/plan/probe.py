@@ -13,8 +13,11 @@ import torch
 
 from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker.contract import Tracker
+from fedexp.plan.alarm import GivenUp, given_up_after
 from fedexp.plan.footprint import gpu_mb, peak_mb, workers_mb
+from fedexp.plan.ration import EnoughError, Ration, Rationed
 from fedexp.plan.rehearsal import trains_together, work
+from fedexp.plan.telling import Telling
 from fedexp.run import checkpoint
 from fedexp.run.logbook import Logbook
 from fedexp.run.progress import Silent
@@ -23,7 +26,9 @@ from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import reason_to_stop, rounds, staffed
 from fedexp.simulation.world import World
+from fedexp.training.workers import TRAINING, Crew
 
+GRACE_S = 5.0  # for what cannot be tried in part; then the trial is given up
 PATIENCE_S = 2.0  # for rounds beyond the second, which make the estimate better
 MOST = 50
 TABLES = ("metrics.csv", "clients.csv", "digests.csv", "clusters.csv")  # they grow with the rounds
@@ -38,10 +43,7 @@ class Tried:
     row: Row
     seconds: float | None
     evaluation_s: float
-
-    @property
-    def training_s(self) -> float:
-        return self.row["train_s"]
+    training_s: float
 
 
 @dataclass
@@ -64,22 +66,45 @@ class Findings:
     table_mb: float = 0.0  # a round
     other_mb: float = 0.0
     reason: str | None = None  # why the run was over already
+    parts: list[str] = field(default_factory=list)  # what was tried in part, or given up
+    gave_up: str | None = None  # why no more was tried
 
 
-def probe(exp: Experiment, world: World, config: dict[str, Any]) -> Findings:
-    """Tries two rounds, and more while they are short; leaves nothing behind."""
+def probe(exp: Experiment, world: World, config: dict[str, Any], voice: Telling, budget_s: float) -> Findings:
+    """Tries two rounds, and more while they are short; parts where the time is up. Leaves nothing behind."""
     evaluation = replace(exp.evaluation, every=1)
     exp = replace(exp, evaluation=evaluation, checkpoint_s=float("inf"), keep_states=0, tracker=Tracker())
+    ration = Ration(budget_s)
+    world = replace(world, crew=Rationed(Crew(), ration))
+    voice.stage = lambda: ration.stage
     with TemporaryDirectory(prefix="fedexp-plan-") as name:
         folder, found = Path(name), Findings()
         with Logbook(folder, exp, world, config, world.beginning(), Silent()) as logbook:
-            _try(replace(exp, rounds=min(2, exp.rounds)), world, logbook, found)
-            more = _affordable(found, exp.rounds - 2)
-            if more and found.reason is None:
-                _try(replace(exp, rounds=2 + more), world, logbook, found)
-            _close(config, logbook, found)
-        _weigh(folder, found)
+            try:
+                with given_up_after(budget_s + GRACE_S):
+                    _try_all(exp, world, logbook, found, voice)
+            except GivenUp:
+                found.gave_up = f"round {logbook.state.round + 1} was not over after {budget_s + GRACE_S:.0f} s"
+            voice.stage = str
+            if found.tried:
+                voice.begin("closing the trial")
+                _close(config, logbook, found)
+        if found.tried:
+            _weigh(folder, found)
+    found.parts = ration.parts
+    if found.parts and exp.stop.needs_validation:
+        found.reason = None  # said by a rule that has looked at models of no worth
     return found
+
+
+def _try_all(exp: Experiment, world: World, logbook: Logbook, found: Findings, voice: Telling) -> None:
+    try:
+        _try(replace(exp, rounds=min(2, exp.rounds)), world, logbook, found, voice)
+    except EnoughError:
+        return
+    more = _affordable(found, exp.rounds - 2)
+    if more and found.reason is None:
+        _try(replace(exp, rounds=2 + more), world, logbook, found, voice)
 
 
 def _affordable(found: Findings, left: int) -> int:
@@ -89,16 +114,23 @@ def _affordable(found: Findings, left: int) -> int:
     return more if more > 1 else 0
 
 
-def _try(exp: Experiment, world: World, logbook: Logbook, found: Findings) -> None:
+def _try(exp: Experiment, world: World, logbook: Logbook, found: Findings, voice: Telling) -> None:
     state, before = logbook.state, None
+    ration, first, last = _ration(world), state.round + 1, exp.rounds
+    voice.begin(f"round {first} of the trial" if first == 1 else f"{last + 1 - first} more rounds, as they are short")
     with _staffed(exp, world, state, found) as crew:
+        zero = time.perf_counter() - state.host_s
         for after, row, sent in rounds(exp, crew, state):
-            _note(crew, row, sent, before, found)
+            window = (zero + (before or state.host_s), zero + row["host_s"])
+            longer = ration.saved(*window), ration.saved(*window, TRAINING.stage)
+            _note(crew, row, sent, before, longer, found)
             before = row["host_s"]
             logbook.record(after, row, sent)
             _measure_memory(crew, found)
             found.known.update(sent.owner.tolist())
             found.held.append((len(found.known), megabytes((after.memory, [each.flat for each in after.models]))))
+            if first == 1 and after.round < last:
+                voice.begin(f"round {after.round + 1} of the trial")
     found.reason = reason_to_stop(logbook.state)
 
 
@@ -110,12 +142,21 @@ def _staffed(exp: Experiment, world: World, state: State, found: Findings) -> It
         yield crew
 
 
-def _note(world: World, row: Row, sent: Uploads, before: float | None, found: Findings) -> None:
+def _ration(world: World) -> Ration:
+    assert isinstance(world.crew, Rationed)
+    return world.crew.ration
+
+
+def _note(
+    world: World, row: Row, sent: Uploads, before: float | None, longer: tuple[float, float], found: Findings
+) -> None:
+    """`longer` are the seconds that the round, and its training, would have taken beyond those that they took."""
     if not found.tried:
-        found.first_s = row["host_s"]
+        found.first_s = row["host_s"] + longer[0]
     done = work(context.at(world, row["round"]), sent.examples, trains_together(world))
-    seconds = None if before is None else row["host_s"] - before
-    found.tried.append(Tried(done, row, seconds, row.get("evaluate_s", 0.0) / found.workers))
+    seconds = None if before is None else row["host_s"] - before + longer[0]
+    training_s = row["train_s"] + longer[1]
+    found.tried.append(Tried(done, row, seconds, row.get("evaluate_s", 0.0) / found.workers, training_s))
 
 
 def megabytes(node: Any) -> float:
@@ -134,12 +175,13 @@ def _measure_memory(world: World, found: Findings) -> None:
 
 
 def _close(config: dict[str, Any], logbook: Logbook, found: Findings) -> None:
+    ration, opened = _ration(logbook.world), time.perf_counter()
     begun = time.perf_counter()
     checkpoint.save(logbook.folder, logbook.state, config, {})
     found.save_s = time.perf_counter() - begun
     begun = time.perf_counter()
     logbook.conclude()
-    found.closing_s = time.perf_counter() - begun
+    found.closing_s = time.perf_counter() - begun + ration.saved(opened, time.perf_counter())
     found.memory_mb = max(found.memory_mb, peak_mb())
 
 

@@ -19,7 +19,7 @@ from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import clients, traffic, without_columns
 from fedexp.simulation.world import World
 
-PATIENCE_S = 20.0  # for runs of very many rounds
+PATIENCE_S = 4.0  # for runs of very many rounds
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,14 @@ class Rehearsal:
         return _counted([act.asked for act in acts]), _counted([act.delivered for act in acts])
 
 
+def foreseeable(exp: Experiment) -> bool:
+    """Whether the seed alone tells who takes part."""
+    return exp.selector.foreseeable and not exp.clustering.divides
+
+
 def rehearse(exp: Experiment, world: World) -> Rehearsal | None:
     """Plays all rounds; None where who takes part depends on what is learnt, or where there are too many."""
-    if exp.clustering.divides or not exp.selector.foreseeable:
+    if not foreseeable(exp):
         return None
     begun, acts = time.perf_counter(), []
     for act in _acts(exp, world):

@@ -17,11 +17,12 @@ def table(plan: Forecast, asked: PlanRequest) -> str:
         ("device", f"{plan.device}, {plan.workers} worker{'s' * (plan.workers > 1)}"),
         ("rounds", _rounds(plan)),
         *_times(plan, asked),
-        ("peak memory", _size(plan.memory_mb) + (f", of the GPU {_size(plan.gpu_mb)}" if plan.gpu_mb else "")),
-        ("sent down, up", f"{_size(plan.sent.mb_down)}, {_size(plan.sent.mb_up)} ({_sure(plan)})"),
+        ("peak memory", _memory(plan)),
+        ("sent down, up", _sent(plan)),
         ("simulated time", None if plan.sent.sim_s is None else f"{plan.sent.sim_s:,.2f} s ({_sure(plan)})"),
         ("epsilon", _epsilon(plan)),
-        ("disk", _size(plan.disk_mb * asked.points)),
+        ("disk", _missing(plan) if plan.disk_mb is None else _size(plan.disk_mb * asked.points)),
+        ("tried in part", "; ".join(plan.parts) or None),
     ]
     shown = [(name, value) for name, value in rows if value is not None]
     width = max(len(name) for name, _ in shown)
@@ -32,14 +33,17 @@ def as_json(plan: Forecast, asked: PlanRequest) -> str:
     """Every number in full; those of one point where a sweep is planned, and how many points there are."""
     told: dict[str, Any] = asdict(plan) | {"points": asked.points}
     told["engine"] = told.pop("choice") | {"workers": told.pop("workers")}
-    told["seconds"]["total"] = plan.seconds.total
+    if plan.seconds is not None:
+        told["seconds"]["total"] = plan.seconds.total
     if plan.epsilon is not None:
         told["epsilon"] = {name: value if math.isfinite(value) else None for name, value in plan.epsilon.items()}
     return json.dumps(told, indent=2, allow_nan=False) + "\n"
 
 
 def _rounds(plan: Forecast) -> str:
-    tried = f"{plan.tried} of them tried"
+    tried = f"{plan.tried} of them tried{' in part' * bool(plan.parts)}"
+    if plan.gave_up is not None and plan.tried:
+        tried = f"{tried} ({plan.gave_up})"
     if plan.reason is not None:
         return f"{plan.rounds:,}, {tried}; then {plan.reason}"
     return f"{plan.rounds:,}{' at most' * plan.at_most}, {tried}"
@@ -47,12 +51,30 @@ def _rounds(plan: Forecast) -> str:
 
 def _times(plan: Forecast, asked: PlanRequest) -> list[tuple[str, str]]:
     spent = plan.seconds
+    if spent is None:
+        return [("host time", _missing(plan))]
     parts = f"start {_time(spent.start)}, first round {_time(spent.first)}, then {_time(spent.round)} a round"
     limit = " at most" * plan.at_most
     one = ("host time", f"{_time(spent.total)}{limit} ({parts}, end {_time(spent.closing)})")
     if asked.points == 1:
         return [one]
     return [one, ("all points", f"{_time(spent.total * asked.points)}{limit}")]
+
+
+def _memory(plan: Forecast) -> str:
+    if plan.memory_mb is None:
+        return _missing(plan)
+    return _size(plan.memory_mb) + (f", of the GPU {_size(plan.gpu_mb)}" if plan.gpu_mb else "")
+
+
+def _sent(plan: Forecast) -> str:
+    down, up = plan.sent.mb_down, plan.sent.mb_up
+    return _missing(plan) if down is None or up is None else f"{_size(down)}, {_size(up)} ({_sure(plan)})"
+
+
+def _missing(plan: Forecast) -> str:
+    """In place of what only a tried round tells."""
+    return f"- ({plan.gave_up})"
 
 
 def _epsilon(plan: Forecast) -> str | None:

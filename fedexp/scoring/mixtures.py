@@ -12,7 +12,7 @@ from fedexp.core.values import Layout
 from fedexp.scoring.first_layer import FirstLayer
 from fedexp.scoring.side_by_side import OneByOne, SideBySide
 from fedexp.training.examples import Examples
-from fedexp.training.workers import Work
+from fedexp.training.workers import MIXTURES, Work
 
 BLOCK = 500  # examples of one job
 TOGETHER = 8  # convolutional models in one pass on a CPU; more leave its second-level cache
@@ -36,7 +36,8 @@ class MixtureScorer:
         """Jobs for the models `mix [R, M] @ rows [M, D]`, or for each row: a loss sum for each block and model."""
         models = np.arange(len(rows if mix is None else mix))
         blocks = [slice(start, min(start + BLOCK, len(examples))) for start in range(0, len(examples), BLOCK)]
-        work = Work(torch.zeros(len(blocks) * len(models), dtype=torch.float64, device=rows.device))
+        work = Work(torch.zeros(len(blocks) * len(models), dtype=torch.float64, device=rows.device), kind=MIXTURES)
+        work.effort = np.repeat([(block.stop - block.start) / len(examples) for block in blocks], len(models))
         for some in self._groups(mix, len(models)):
             group = (None, rows[some]) if mix is None else (mix[some], rows)
             for number, block in enumerate(blocks):

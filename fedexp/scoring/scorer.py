@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from fedexp.core.values import Layout, Weights
 from fedexp.training.binding import bind
 from fedexp.training.examples import Examples
-from fedexp.training.workers import Work
+from fedexp.training.workers import EVALUATION, LOSSES, Work
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Scorer:
             (np.array([position]), lambda start=start: self._sums(weights, examples, slice(start, start + self.chunk)))
             for position, start in enumerate(starts)
         ]
-        return Work(torch.zeros((len(starts), 4), dtype=torch.float64, device=weights.flat.device), jobs)
+        out = torch.zeros((len(starts), 4), dtype=torch.float64, device=weights.flat.device)
+        return Work(out, jobs, EVALUATION, chunk_sizes(len(examples), self.chunk))
 
     def losses_work(self, weights: Weights, examples: Examples, index: torch.Tensor) -> Work:
         """The loss of every example at these positions, `[S, 1]`, in jobs of one chunk each."""
@@ -74,7 +75,7 @@ class Scorer:
             part = index[start : start + self.chunk]
             place = np.arange(start, start + len(part))
             jobs.append((place, lambda part=part: self._losses(weights, examples, part)))
-        return Work(torch.zeros((len(index), 1), device=weights.flat.device), jobs)
+        return Work(torch.zeros((len(index), 1), device=weights.flat.device), jobs, LOSSES)
 
     def outputs_work(self, models: list[Weights], examples: Examples, classes: int) -> Work:
         """The log-probabilities `[n, S, K]` that the models give the examples, a job each."""
@@ -112,3 +113,8 @@ class Scorer:
             right = (logits.argmax(dim=1) == labels).sum().double()
         values = [loss, right, torch.full_like(loss, len(labels))]
         return torch.stack([*values, torch.full_like(loss, time.perf_counter() - begin)]).clone()
+
+
+def chunk_sizes(examples: int, chunk: int) -> np.ndarray:
+    """How many examples each chunk has; the last one has what is left."""
+    return np.diff(np.append(np.arange(0, examples, chunk), examples)).astype(float)

@@ -23,7 +23,7 @@ from fedexp.simulation.experiment import Experiment
 from fedexp.training.batches import draw_batches
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Loop, Task
-from fedexp.training.workers import Crew
+from fedexp.training.workers import PRETRAINING, Crew, Work
 
 Figures = dict[str, float]  # what is worth telling of a preparation, by name; empty where nothing was prepared
 
@@ -48,7 +48,7 @@ def pretrain(
 
     def train(rule: LocalRule) -> Weights:
         assert public is not None
-        return train_alone(network(), first, public, rule, exp.seed)
+        return train_alone(network(), first, public, rule, exp.seed, crew)
 
     begin = time.perf_counter()
     trained = exp.pretraining.prepare(first, train)
@@ -63,11 +63,15 @@ def pretrain(
     return trained, {"public_accuracy": right / count, "seconds": time.perf_counter() - begin}
 
 
-def train_alone(network: nn.Module, first: Weights, examples: Examples, rule: LocalRule, seed: int) -> Weights:
+def train_alone(
+    network: nn.Module, first: Weights, examples: Examples, rule: LocalRule, seed: int, crew: Crew
+) -> Weights:
     """A model trained on all of these examples by one learner, whichever engine the clients train with."""
     everything = Plan(np.array([SERVER]), (np.arange(len(examples)),))
     batches = draw_batches(rule, len(examples), stream(seed, "pretraining"))
     start = first.flat[None]
-    task = Task(start, start[:, : first.layout.parameters], everything, (batches,), seed, 0)
-    out = Loop(network, first.layout, examples, rule, Privacy()).run(task, np.zeros(1, np.int64))
-    return Weights(out[0, : first.layout.size].clone(), first.layout)
+    task = Task(start, start[:, : first.layout.parameters], everything, (batches,), seed, 0, crew.watch)
+    loop, row = Loop(network, first.layout, examples, rule, Privacy()), np.zeros(1, np.int64)
+    work = Work(start.new_zeros((1, first.layout.size + 2)), [(row, lambda: loop.run(task, row))], PRETRAINING)
+    crew.alone(work)
+    return Weights(work.out[0, : first.layout.size].clone(), first.layout)

@@ -27,7 +27,7 @@ from fedexp.training.examples import Examples
 from fedexp.training.gradients import Gradients
 from fedexp.training.loop import Task, Trainer
 from fedexp.training.stacked import activation_floats
-from fedexp.training.workers import Crew, Work
+from fedexp.training.workers import FINE_TUNING, TRAINING, Crew, Kind, Work
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class World:
 
     def with_crew(self, crew: Crew) -> "World":
         """The same world, its work shared by a crew."""
-        return replace(self, crew=crew)
+        return replace(self, crew=self.crew.regrouped(crew))
 
     def score_later(self, weights: Weights, examples: Examples) -> Pending:
         """Scores of a model, worked out while somebody is idle, at the latest when they are asked for."""
@@ -121,11 +121,15 @@ class World:
         )
         start, anchor = exp.local.begin(row.expand(len(owner), -1), owner, {}, ctx)
         task = Task(start, anchor, plan, batches, exp.seed, ctx.round)
-        return self.trained(task, 2, self.trainer.run)[:, : self.layout.size]
+        return self.trained(task, 2, self.trainer.run, FINE_TUNING)[:, : self.layout.size]
 
-    def trained(self, task: Task, told: int, run: Callable[[Task, np.ndarray], torch.Tensor]) -> torch.Tensor:
+    def trained(
+        self, task: Task, told: int, run: Callable[[Task, np.ndarray], torch.Tensor], kind: Kind = TRAINING
+    ) -> torch.Tensor:
         """What `run` makes of all rows of a task, `[C, D + told]`, its groups of rows shared out."""
-        work = Work(task.start.new_zeros((len(task.start), self.layout.size + told)))
+        steps = np.array([batches.steps for batches in task.batches], dtype=float)
+        work = Work(task.start.new_zeros((len(task.start), self.layout.size + told)), kind=kind, effort=steps)
+        task = replace(task, watch=self.crew.watch)
         for rows in self.trainer.groups(task, self.crew.size):
             work.jobs.append((rows, lambda rows=rows: run(task, rows)))
         self.crew.execute(work)

@@ -4,7 +4,7 @@ No data loader, images channels-last, one fused optimizer step on the row. On a 
 convolutions, and on any device it is the reference of the stacked one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -29,7 +29,10 @@ CACHED_FLOATS = 2**26  # a client's normalised examples are kept for the round u
 
 @dataclass(frozen=True)
 class Task:
-    """The training of one round: `start [C, D]`, the rule's `anchor [C, P]`, who trains on what, in which batches."""
+    """The training of one round: `start [C, D]`, the rule's `anchor [C, P]`, who trains on what, in which batches.
+
+    `watch` is told before each step how many of how many are done; it may raise.
+    """
 
     start: torch.Tensor
     anchor: torch.Tensor
@@ -37,6 +40,7 @@ class Task:
     batches: tuple[Batches, ...]
     seed: int
     round: int
+    watch: Callable[[int, int], None] = lambda done, steps: None
 
     def dropout_seed(self, row: int) -> int:
         """The seed of one row's dropout masks."""
@@ -101,17 +105,19 @@ class Loop:
             self.generator.manual_seed(task.dropout_seed(row))
         if self.noise is not None:
             self.noise.begin([task.noise_seed(row)], [batches.size])
-        losses = self._descend(task.anchor[row], task.plan.shards[row], batches)
+        losses = self._descend(task, row)
         return torch.cat([self.row, self.row.new_tensor(running_losses(losses, batches))])
 
-    def _descend(self, anchor: torch.Tensor, shard: np.ndarray, batches: Batches) -> np.ndarray:
+    def _descend(self, task: Task, row: int) -> np.ndarray:
         """Takes the client's steps on the row; returns the loss of each batch before its step."""
+        anchor, shard, batches = task.anchor[row], task.plan.shards[row], task.batches[row]
         if batches.steps == 0:
             return np.zeros(0)
         self.network.train()
         w, losses = self.row[: self.layout.parameters], []
         pulled = self.rule.pulls(batches.steps, batches.epoch).tolist()
         for (inputs, labels), due in zip(self._batches(shard, batches), pulled, strict=True):
+            task.watch(len(losses), batches.steps)
             losses.append(self.take_gradient(inputs, labels))
             self.step += 1
             self.rule.update(w, self.rule.direction(self.grad, w, anchor), self.slots, self.step, None)

@@ -106,6 +106,7 @@ class Stacked:
             bucket.noise.begin([task.noise_seed(row) for row in rows], [task.batches[row].size for row in rows])
         losses = torch.zeros(index.shape[:2], device=bucket.w.device)
         for step in range(len(index)):
+            task.watch(step, len(index))
             bucket.active.copy_(active[step])
             if len(due):
                 bucket.due.copy_(due[step])

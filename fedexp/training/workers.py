@@ -5,7 +5,7 @@ are shared out. Whoever is free claims the next one from a counter in the group'
 of zeros, and a sum over the processes (gloo on CPU cores, NCCL on GPUs) gives all of them the whole matrix.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
@@ -17,12 +17,35 @@ import torch.distributed as dist
 T = TypeVar("T")
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What jobs are for: the stage of a round, what is counted, and what they cost in proportion to."""
+
+    stage: str
+    unit: str
+    cost: str
+
+
+TRAINING = Kind("training", "clients", "their steps")
+FINE_TUNING = Kind("fine-tuning", "clients", "their steps")
+PRETRAINING = Kind("pretraining", "models", "its steps")
+EVALUATION = Kind("evaluation", "examples", "their number")
+LOSSES = Kind("losses of examples", "examples", "their number")
+MIXTURES = Kind("models on validation data", "models", "their number")
+OTHER = Kind("other work", "results", "their number")
+
+
 @dataclass(eq=False)
 class Work:
-    """Jobs whose results are rows of `out`: positions and the function that computes them."""
+    """Jobs whose results are rows of `out`: positions and the function that computes them.
+
+    `effort` says what each row costs beside the others of its kind; None: all alike.
+    """
 
     out: torch.Tensor
     jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]] = field(default_factory=list)
+    kind: Kind = OTHER
+    effort: np.ndarray | None = None
 
 
 class Crew:
@@ -49,14 +72,35 @@ class Crew:
             self._do(self.background)
             self.background.clear()
 
+    def alone(self, work: Work) -> None:
+        """Does work in this process, whoever else there is."""
+        for rows, job in work.jobs:
+            work.out[torch.from_numpy(rows)] = job()
+
     def agree(self, value: T) -> T:
         """The first process's value, in all of them."""
         return value
 
+    def regrouped(self, crew: "Crew") -> "Crew":
+        """The crew that follows this one where a group of processes is formed, or none."""
+        return crew
+
+    def watch(self, done: int, steps: int) -> None:
+        """Is told in the midst of a training job how many of its steps are done; may raise to give the job up."""
+
+    def claim(self, jobs: int) -> Iterator[int]:
+        """The positions, of so many jobs, that are this process's to do."""
+        yield from range(jobs)
+
+    def gather(self, outs: list[torch.Tensor]) -> None:
+        """Makes whole what every process did a part of."""
+
     def _do(self, works: list[Work]) -> None:
-        for work in works:
-            for rows, job in work.jobs:
-                work.out[torch.from_numpy(rows)] = job()
+        jobs = [(work.out, rows, job) for work in works for rows, job in work.jobs]
+        for position in self.claim(len(jobs)):
+            out, rows, job = jobs[position]
+            out[torch.from_numpy(rows)] = job()
+        self.gather([work.out for work in works if work.jobs])
 
 
 class SharedCrew(Crew):
@@ -78,15 +122,14 @@ class SharedCrew(Crew):
         """Keeps work for whoever is idle in the next `execute`."""
         self.background.append(work)
 
-    def _do(self, works: list[Work]) -> None:
-        jobs = [(work.out, rows, job) for work in works for rows, job in work.jobs]
+    def claim(self, jobs: int) -> Iterator[int]:
         self.calls += 1
-        while (position := self.store.add(str(self.calls), 1) - 1) < len(jobs):
-            out, rows, job = jobs[position]
-            out[torch.from_numpy(rows)] = job()
-        for work in works:
-            if work.jobs:
-                dist.all_reduce(work.out)
+        while (position := self.store.add(str(self.calls), 1) - 1) < jobs:
+            yield position
+
+    def gather(self, outs: list[torch.Tensor]) -> None:
+        for out in outs:
+            dist.all_reduce(out)
         if self.rank == 0:
             self.store.delete_key(str(self.calls - 1))
 

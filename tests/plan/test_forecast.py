@@ -9,7 +9,7 @@ from fedexp.plan.probe import Findings, Tried
 
 
 def tried(work: float, seconds: float | None, training: float, evaluation: float = 0.5) -> Tried:
-    return Tried(work, {"train_s": training}, seconds, evaluation)
+    return Tried(work, {}, seconds, evaluation, training)
 
 
 def course(rounds: int, work: tuple[float, ...] | None = None, **more: Any) -> Course:

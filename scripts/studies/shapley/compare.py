@@ -64,8 +64,8 @@ def record(out: Path, data_dir: str, dataset: str, players: int, words: list[str
         run(*asked, folder=Path(folder) / "run", **place)
     whole = [number for number, table in enumerate(tables) if len(table) == 2**players]
     with replacing(out) as partial, partial.open("wb") as file:
-        kept = {"utility": np.array([tables[one] for one in whole]), "share": np.array([shares[one] for one in whole])}
-        np.savez_compressed(file, **kept)
+        utility, share = (np.array([kept[one] for one in whole]) for kept in (tables, shares))
+        np.savez_compressed(file, utility=utility, share=share)
 
 
 def measured(utility: np.ndarray, share: np.ndarray, method: str, budget: int) -> dict[str, float]:

@@ -26,7 +26,9 @@ def estimates(family: str) -> list[tuple[Estimate, np.ndarray]]:
 
 @pytest.mark.parametrize("family", ["unrelated", "threshold", "losing"])
 def test_the_95_percent_intervals_hold_the_exact_value(family: str):
-    inside = [np.abs(found.values - true) <= 1.96 * found.errors for found, true in estimates(family)]
+    told = [(found.values - true, found.errors) for found, true in estimates(family)]
+    inside = [np.abs(wrong) <= 1.96 * errors for wrong, errors in told if errors is not None]
+    assert len(inside) == len(told)
     assert 0.90 <= np.mean(inside) <= 0.99
 
 
@@ -111,4 +113,4 @@ def test_small_errors_spare_the_second_batch():
     easy, hard = (FAMILIES[name](10, np.random.default_rng(0)) for name in ("losing", "unrelated"))
     assert (estimate(easy, 0).coalitions, estimate(easy, 0).converged) == (80, True)
     assert (estimate(hard, 0).coalitions, estimate(hard, 0).converged) == (120, False)
-    assert estimate(hard, 0).relative_error > 0.05
+    assert (estimate(hard, 0).relative_error or 0) > 0.05

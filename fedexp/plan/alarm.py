@@ -1,0 +1,31 @@
+"""The end of patience with what looks at no clock itself; where there are no signals, patience has no end."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+
+class GivenUp(BaseException):
+    """Time is up; no Exception, so that nobody on the way takes it for an error of his own."""
+
+
+@contextmanager
+def given_up_after(seconds: float) -> Iterator[None]:
+    """Raises GivenUp in the midst of whatever is then done."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _give_up)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _give_up(*_: int | FrameType | None) -> NoReturn:
+    raise GivenUp

@@ -1,0 +1,50 @@
+"""What `fedexp plan` does at present, on stderr, so that nobody looks at a silent screen."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+SILENCE_S = 1.5
+
+
+class Telling:
+    """One short line for each thing that begins, and more while it lasts."""
+
+    def __init__(self) -> None:
+        self.doing, self.since, self.told = "loading the program", time.perf_counter(), time.perf_counter()
+        self.stage: Callable[[], str] = str
+        self.over = threading.Event()
+
+    def begin(self, doing: str, aloud: bool = True) -> None:
+        """Says what is done from now on; what is short is not worth a line unless it is said aloud."""
+        self.doing, self.since = doing, time.perf_counter()
+        if aloud:
+            self._say(doing)
+
+    def keep_on(self) -> None:
+        """Says, as long as it is not over, what lasts and how long."""
+        while not self.over.wait(0.1):
+            now = time.perf_counter()
+            if now - self.told >= SILENCE_S:
+                stage = self.stage()
+                self._say(f"{self.doing}{': ' if stage else ''}{stage}, {now - self.since:.0f} s")
+
+    def _say(self, line: str) -> None:
+        self.told = time.perf_counter()
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+
+
+@contextmanager
+def telling() -> Iterator[Telling]:
+    """Tells from another thread; a fork does not take it along."""
+    voice = Telling()
+    thread = threading.Thread(target=voice.keep_on, name="telling", daemon=True)
+    thread.start()
+    try:
+        yield voice
+    finally:
+        voice.over.set()
+        thread.join()
