@@ -65,7 +65,7 @@ def record(out: Path, data_dir: str, dataset: str, players: int, words: list[str
     whole = [number for number, table in enumerate(tables) if len(table) == 2**players]
     with replacing(out) as partial, partial.open("wb") as file:
         kept = {"utility": np.array([tables[one] for one in whole]), "share": np.array([shares[one] for one in whole])}
-        np.savez_compressed(file, **kept)
+        np.savez_compressed(file, utility=kept["utility"], share=kept["share"])
 
 
 def measured(utility: np.ndarray, share: np.ndarray, method: str, budget: int) -> dict[str, float]:
