@@ -5,7 +5,7 @@ the other ways name theirs in their own files: `surrogate`, `permutations`, `ker
 U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the model that the round began with.
 
 The surrogate's budget is `coalitions`, 12 M if that is not given, in two batches; the second is not asked for where the
-largest standard error is at most 2 % of the spread of the values (`stop=values`), or the ranking is settled. The budget
+largest standard error is at most 1 % of the spread of the values (`stop=values`), or the ranking is settled. The budget
 of the others is `permutations_per_client` times M permutations, for `kernel` and `leverage` the distinct coalitions
 that so many permutations are expected to ask for; `coalitions` bounds it, 2,048 if it is not given, and without bound
 for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep is made whatever it is.

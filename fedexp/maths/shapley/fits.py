@@ -26,11 +26,10 @@ class Fitted:
     values: np.ndarray
     errors: np.ndarray | None
     share: float
-    tolerance: float = SMALL
 
     def converged(self, _test: str) -> bool:
-        """Covert & Lee's test: the largest standard error is a small share of the spread of the values."""
-        return self.errors is not None and self.errors.max() <= self.tolerance * np.ptp(self.values)
+        """Covert & Lee's test: the largest standard error is at most 1 % of the spread of the values."""
+        return self.errors is not None and self.errors.max() <= SMALL * np.ptp(self.values)
 
 
 def fits(

@@ -60,7 +60,7 @@ def round_values(
         lambda members: -ctx.mixture_losses(coalition_mix(members, share), rows),
         ctx.rng("shapley"),
         sure and (lambda values, errors: sure(of_all(values), of_all(errors))),
-        share,
+        share=share,
     )
     values, errors = of_all(found.values), of_all(found.errors)
     return (

@@ -50,7 +50,7 @@ def record(out: Path, data_dir: str, dataset: str, players: int, words: list[str
         return exact(utility)
 
     def sharing(self: Shapley, players: int, *rest, share: np.ndarray, **keys) -> Estimate:
-        shares.append(share)
+        shares.extend([share] * (players > 0))  # nobody has no table
         return plain(self, players, *rest, share=share, **keys)
 
     asked = ["selector=greedyfed", f"dataset={dataset}", "selector.shapley.method=exact", "rounds=30", *words]
