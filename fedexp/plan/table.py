@@ -86,7 +86,7 @@ def _epsilon(plan: Forecast) -> str | None:
 
 
 def _sure(plan: Forecast) -> str:
-    return "exact" if plan.sent.known else f"estimate from {plan.tried} rounds"
+    return "exact" if plan.sent.known else f"estimate from {plan.tried} round{'s' * (plan.tried > 1)}"
 
 
 def _time(seconds: float) -> str:
