@@ -46,9 +46,10 @@ MOVED = (
 )
 
 # Keys that came later, with what runs of before did: without them their configs are those of today.
+SHAPLEY = "fedexp.maths.shapley.estimate.Shapley"
 ADDED = {
     "fedexp.simulation.experiment.Scenario": {"local_epochs": 1, "local_lr": 0.1},
-    "fedexp.maths.shapley.estimate.Shapley": {"coalitions": None, "stop": "values", "confidence": 0.95},
+    SHAPLEY: {"coalitions": None, "stop": "values", "confidence": 0.95},
 }
 
 
@@ -64,7 +65,10 @@ def renewed(node: Any) -> Any:
     """A copy of a nested config with today's name in every `_target_`, and the keys that came later."""
     if isinstance(node, Mapping):
         known = {name: _value(name, child) for name, child in node.items()}
-        return {**ADDED.get(str(known.get("_target_")), {}), **known}
+        target = str(known.get("_target_"))
+        if target == SHAPLEY and "coalitions" not in known and known.get("method") == "auto":
+            known["method"] = "exact_or_gtg"  # what auto meant
+        return {**ADDED.get(target, {}), **known}
     return [renewed(child) for child in node] if isinstance(node, list) else node
 
 

@@ -77,3 +77,11 @@ def test_what_never_was_is_told_in_one_line(target: str):
     with pytest.raises(ConfigError, match=r"selector\._target_ must name a part, but .*owhere") as told:
         find(target, "selector")
     assert "\n" not in str(told.value)
+
+
+def test_shapley_values_of_before_go_on_by_their_method():
+    node = {"_target_": "fedexp.shapley.estimate.Shapley", "method": "auto", "truncation": 1e-4}
+    assert renewed(node)["method"] == "exact_or_gtg"
+    assert renewed(node)["coalitions"] is None
+    assert renewed({**node, "method": "gtg"})["method"] == "gtg"
+    assert renewed({**node, "coalitions": None})["method"] == "auto"

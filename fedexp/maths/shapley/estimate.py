@@ -9,7 +9,8 @@ largest standard error is at most 1 % of the spread of the values (`stop=values`
 of the others is `permutations_per_client` times M permutations, for `kernel` and `leverage` the distinct coalitions
 that so many permutations are expected to ask for; `coalitions` bounds it, 2,048 if it is not given, and without bound
 for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep is made whatever it is.
-`auto` is exact to 6 players, then the surrogate (`affordable`).
+`auto` is exact to 6 players, then the surrogate (`affordable`). `exact_or_gtg` is what `auto` was in version 0.1: exact
+where 2^M is at most the number of permutations allowed, else GTG-Shapley; runs of that version go on with it.
 
 Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; between rounds
 |U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Estimates that are
@@ -73,7 +74,16 @@ class Shapley(Part):
     """How Shapley values are found, at what cost, and when they are good enough."""
 
     method: Literal[
-        "auto", "exact", "surrogate", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage"
+        "auto",
+        "exact",
+        "surrogate",
+        "exact_or_gtg",
+        "gtg",
+        "permutations",
+        "antithetic",
+        "stratified",
+        "kernel",
+        "leverage",
     ] = "auto"
     permutations_per_client: Annotated[int, Range(1)] = 50
     coalitions: Annotated[int, Range(4)] | None = None
@@ -117,6 +127,9 @@ class Shapley(Part):
 
     def chosen(self, players: int) -> str:
         """The method for so many players."""
+        if self.method == "exact_or_gtg":
+            few = players <= EXACT_AT_MOST and 2**players <= self.permutations_per_client * players
+            return "exact" if few or players == 0 else "gtg"
         return affordable_method(players, self.coalitions) if self.method == "auto" else self.method
 
     def _exact(self, utilities: Utilities) -> np.ndarray:
