@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import fedexp
+from fedexp.commands.known import COMMANDS
 
 PACKAGE = Path(fedexp.__file__).parent
 # fmt: off
@@ -100,6 +101,13 @@ def test_metrics_are_pure():
 def test_no_file_has_outgrown_a_page():
     for path in PACKAGE.rglob("*.py"):
         assert len(path.read_text().splitlines()) <= 250, path
+
+
+def test_a_word_of_the_command_line_is_a_room_and_a_file_of_commands():
+    assert set(LAYERS[8:15]) - {"sweep"} <= COMMANDS.keys()  # sweep: fedexp run -m
+    for word in COMMANDS:
+        assert f"fedexp.commands.{word}" in MODULES
+        assert f"fedexp.{word}" in MODULES or word in ("resume", "list", "data", "completion")
 
 
 def test_no_two_classes_share_a_name():
