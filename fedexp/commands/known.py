@@ -1,4 +1,7 @@
-"""What every first word of the command line is for, as its help says; the module of its name does the work."""
+"""What every first word of the command line is for, as its help says.
+
+The module of its name reads its flags and has the work done; `tab_completion` says what may follow it.
+"""
 
 from dataclasses import dataclass
 

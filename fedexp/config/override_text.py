@@ -6,6 +6,7 @@ from os import PathLike, fspath
 from typing import Any
 
 _PLAIN = re.compile(r"[\w./@:+-]+")
+_ANOTHER_TYPE = re.compile(r"null|true|false|[+-]?(nan|inf|[\d_.]+(e[+-]?[\d_]+)?)", re.IGNORECASE)  # read as no text
 
 
 def override_text(value: Any) -> str:
@@ -35,6 +36,8 @@ def _text(value: Any, single: Callable[[Any], str]) -> str:
 
 def _quoted(value: Any) -> str:
     text = fspath(value) if isinstance(value, PathLike) else str(value)
-    if _PLAIN.fullmatch(text):
+    is_text = isinstance(value, str | PathLike)
+    if _PLAIN.fullmatch(text) and not (is_text and _ANOTHER_TYPE.fullmatch(text)):
         return text
-    return "'" + text.replace("\\'", "\\\\'").replace("'", "\\'") + "'"
+    escaped = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text)
+    return f"'{escaped}'"

@@ -1,14 +1,13 @@
-"""Names that parts had before: folders that were made then say in every `_target_` where its class stood.
+"""Where classes stood before: older folders name them so in every `_target_`, and lack the keys that came later.
 
-`today` and `renewed` are all that the program knows of them. Who reads a config that a folder kept renews it there, so
-that it equals the one that is composed now.
+Whoever reads a config from a folder renews it (`renewed`), so that it equals the one that is composed today.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-# The first pair that fits counts: a name inside a module stands before the module. Only parts are ever named, so that
-# `fedexp.data`, where none is today, can stand for the datasets that were in it.
+# The first pair that fits counts: a name inside a module stands before the module. `fedexp.data.` means datasets: no
+# class that is there now is ever a `_target_`.
 MOVED = (
     ("fedexp.aggregators.", "fedexp.parts.aggregator."),
     ("fedexp.attacks.", "fedexp.parts.attack."),

@@ -89,14 +89,6 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Stack:
-    """Rows `[C, D]` of one layout: what each participant starts from."""
-
-    rows: torch.Tensor
-    layout: Layout
-
-
-@dataclass(frozen=True)
 class Plan:
     """Who trains on what: `owner [C]` (a client number, or SERVER) and one array of example indices a row.
 

@@ -1,8 +1,8 @@
-"""Everything that a YAML file of `conf/` can choose, and the names that the author of a part imports: these alone.
+"""The parts that config groups choose, and the names that the author of a part imports: these alone.
 
-`conf/GROUP/OPTION.yaml` names a class of `fedexp/parts/GROUP/OPTION.py`. What every option of a group must do is
-said in `fedexp/parts/GROUP/contract.py`: its base class does nothing and is the option `none`. What a part may ask is
-said in `fedexp/parts/context.py`.
+`conf/GROUP/OPTION.yaml` names a class of `fedexp/parts/GROUP/OPTION.py`. What every option of a group must do is said
+in `fedexp/parts/GROUP/contract.py`. Where a group can do without, the base class there does nothing: it is `none`, or
+what the group calls it. What a part may ask is said in `fedexp/parts/context.py`.
 """
 
 from importlib import import_module
@@ -99,14 +99,14 @@ _GROUPS = (
     *("pre_aggregation", "pretraining", "privacy", "selector", "server_optimizer", "stop", "tracker"),
 )
 _HOMES = (
-    *(f"fedexp.core.{name}" for name in ("client_resources", "client_rows", "errors", "part", "values")),
+    *(f"fedexp.core.{name}" for name in ("errors", "part", "values", "client_resources", "client_rows")),
     *(f"fedexp.parts.{name}" for name in ("byzantine", "context", "layers", "workload")),
     *(f"fedexp.parts.{group}.contract" for group in _GROUPS),
 )
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what is asked for, when it is: one part must not wait for the libraries of all others."""
+    """Imports a name when it is asked for: commands that load no part must not wait for PyTorch."""
     if name in __all__:
         for module in _HOMES:
             if hasattr(found := import_module(module), name):

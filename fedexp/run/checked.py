@@ -15,7 +15,11 @@ from fedexp.simulation import compatibility
 
 
 def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) -> dict[str, Any]:
-    """The plain config of one run, after every refusal that is possible without loading data."""
+    """The plain config of one run, after every refusal that is possible without loading data.
+
+    Raises:
+        ConfigError: a key is missing or has a wrong value, parts cannot work together, or files are absent.
+    """
     HydraConfig.instance().set_config(deepcopy(config))  # it freezes what it is given
     name = config.hydra.job.config_name
     with composer.readable(name, overrides):

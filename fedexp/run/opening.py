@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fedexp.core.part import Part, option
+from fedexp.core.part import option
 from fedexp.simulation.experiment import Experiment
 
 GROUPS = ("dataset", "federation", "model", "local", "selector", "aggregator")
@@ -10,19 +10,15 @@ GROUPS = ("dataset", "federation", "model", "local", "selector", "aggregator")
 
 def lines(exp: Experiment, clients: int) -> Iterator[str]:
     """The parts that every table names, how many of so many clients take part, and a selector without a choice."""
-    yield " ".join(f"{group}={_name(getattr(exp, group))}" for group in GROUPS)
+    yield " ".join(f"{group}={option(getattr(exp, group))}" for group in GROUPS)
     asked = exp.selector.asked(clients)
     who = f"{clients} clients" if asked is None else f"{asked} of {clients} clients a round"
     yield f"{_counted(exp.rounds, 'round')}, {who}, {_work(exp)} of batches of {exp.local.batch_size}"
     if asked == clients and exp.selector.learns:
         yield (
-            f"selector={_name(exp.selector)} has nothing to choose: all {clients} clients take part in every round; "
+            f"selector={option(exp.selector)} has nothing to choose: all {clients} clients take part in every round; "
             f"lower scenario.participants or raise scenario.clients"
         )
-
-
-def _name(part: Part) -> str:
-    return option(part) if option(part) != "contract" else "none"
 
 
 def _work(exp: Experiment) -> str:

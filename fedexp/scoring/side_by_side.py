@@ -50,7 +50,7 @@ class SideBySide:
     @staticmethod
     def fits(network: nn.Module) -> bool:
         """Whether the network is a chain of layers that this pass knows."""
-        return isinstance(network, nn.Sequential) and all(type(layer) in LAYERS for layer in network)
+        return isinstance(network, nn.Sequential) and all(type(layer) in LAYERS and plain(layer) for layer in network)
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Logits `[R, B, K]` of the models `mix [R, M] @ rows [M, D]`, or of each row, on the same `x [B, *shape]`."""
@@ -63,7 +63,7 @@ class SideBySide:
         return self._through(upto, self.entries(upto, None, rows), Flow(x), len(rows)).contiguous()
 
     def later_entries(self, mix: torch.Tensor, rows: torch.Tensor) -> list[Entries]:
-        """The entries of the layers behind it, of the models `mix [R, M] @ rows [M, D]`."""
+        """The entries of the layers behind the first one, of the models `mix [R, M] @ rows [M, D]`."""
         return self.entries(slice(self.first + 1, None), mix, rows)
 
     def later_logits(self, entries: list[Entries], mix: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
@@ -107,6 +107,18 @@ class OneByOne:
         """Like `SideBySide.logits`."""
         models = (self.layout.views(row) for row in (rows if mix is None else mixtures(mix, rows)))
         return torch.stack([functional_call(self.network, model, (x,)) for model in models])
+
+
+def plain(layer: nn.Module) -> bool:
+    """Whether a layer of a known type is as usual: a bias, no stride, dilation or groups, padding with zeros."""
+    if isinstance(layer, nn.Linear):
+        return layer.bias is not None
+    if isinstance(layer, nn.Conv1d | nn.Conv2d):
+        odd = {*layer.stride, *layer.dilation, layer.groups} != {1} or layer.padding_mode != "zeros"
+        return layer.bias is not None and not odd and not isinstance(layer.padding, str)
+    if isinstance(layer, BatchNorm | nn.GroupNorm):
+        return layer.affine
+    return True
 
 
 def _of(entry: str, layer: str) -> bool:
@@ -163,7 +175,8 @@ def flatten(_layer: nn.Module, _entries: Entries, flow: Flow, rows: int) -> Flow
 def pooling(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
     """Max pooling of two by two pixels as two maxima of strided views: half the time of PyTorch's on a CPU."""
     assert isinstance(layer, nn.MaxPool2d)
-    if layer.kernel_size not in (2, (2, 2)) or layer.stride not in (2, (2, 2)) or layer.padding not in (0, (0, 0)):
+    usual = (layer.kernel_size, layer.stride, layer.padding, layer.dilation, layer.ceil_mode) == (2, 2, 0, 1, False)
+    if not usual:
         return unchanged(layer, entries, flow, rows)
     height, width = (side // 2 * 2 for side in flow.x.shape[2:])
     tall = torch.maximum(flow.x[:, :, 0:height:2, :width], flow.x[:, :, 1:height:2, :width])

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from fedexp.config.override_text import override_text, plain_text, short_text
 
@@ -21,6 +22,15 @@ from fedexp.config.override_text import override_text, plain_text, short_text
 )
 def test_values_are_written_as_the_command_line_wants_them(value: object, written: str):
     assert override_text(value) == written
+
+
+@pytest.mark.parametrize(
+    "value", ["a\\", "\\\\'", "'", "it's \\", "null", "True", "1", "-2.5e3", "nan", "a b", "", "x=1,y=[2]", "1a"]
+)
+def test_a_text_comes_back_as_the_text_it_was(value: str):
+    (parsed,) = OverridesParser.create().parse_overrides([f"key={override_text(value)}"])
+    assert parsed.value() == value
+    assert isinstance(parsed.value(), str)
 
 
 def test_for_reading_nothing_is_quoted():

@@ -38,7 +38,7 @@ def contract(group: str) -> Place:
 
 ENGINE = Place("fedexp.training.engine", "training/test_engine.py", "training/engine.py")
 DOES_NOTHING = "an option that does nothing is the base class of the contract"
-MEASURES = "an engine chooses among real trainers, which stand above parts; all three are a few lines of one file"
+STANDS_ABOVE = "an engine chooses among real trainers, which stand above parts; all three are a few lines of one file"
 ELSEWHERE = {
     "attack/none": (contract("attack"), DOES_NOTHING),
     "audit/none": (contract("audit"), DOES_NOTHING),
@@ -51,9 +51,9 @@ ELSEWHERE = {
     "server_optimizer/replace": (contract("server_optimizer"), DOES_NOTHING),
     "stop/rounds": (contract("stop"), DOES_NOTHING),
     "tracker/none": (contract("tracker"), DOES_NOTHING),
-    "engine/auto": (ENGINE, MEASURES),
-    "engine/loop": (ENGINE, MEASURES),
-    "engine/stacked": (ENGINE, MEASURES),
+    "engine/auto": (ENGINE, STANDS_ABOVE),
+    "engine/loop": (ENGINE, STANDS_ABOVE),
+    "engine/stacked": (ENGINE, STANDS_ABOVE),
     "local/full_batch_step": (usual("local", "sgd"), "it is local=sgd with one step on all of a client's examples"),
 }
 

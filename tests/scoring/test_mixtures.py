@@ -89,6 +89,35 @@ def test_the_first_layer_is_worked_out_once_for_the_same_rows(tiny, monkeypatch)
     assert not first.blocks, "forgotten with the rows"
 
 
+@pytest.mark.parametrize(
+    "layer",
+    [
+        nn.Conv2d(1, 2, 3, padding=1, padding_mode="circular"),
+        nn.Conv2d(1, 2, 3, stride=2),
+        nn.Conv2d(1, 2, 3, dilation=2),
+        nn.Conv2d(1, 2, 3, bias=False),
+        nn.Conv2d(1, 2, 3, padding="same"),
+        nn.Conv1d(2, 2, 3, groups=2),
+        nn.Linear(3, 2, bias=False),
+        nn.GroupNorm(1, 2, affine=False),
+    ],
+)
+def test_an_odd_layer_of_a_known_type_is_taken_one_by_one(layer: nn.Module):
+    assert not SideBySide.fits(nn.Sequential(layer))
+
+
+@pytest.mark.parametrize(
+    "pool", [nn.MaxPool2d(2), nn.MaxPool2d(3), nn.MaxPool2d(2, ceil_mode=True), nn.MaxPool2d(2, 1)]
+)
+def test_pooling_side_by_side_is_pooling(pool: nn.MaxPool2d):
+    network = nn.Sequential(nn.Conv2d(1, 2, 2), pool, nn.Flatten())
+    layout, x = Layout.of(network), torch.randn(3, 1, 8, 6)
+    rows = torch.randn(2, layout.size)
+    torch.testing.assert_close(
+        SideBySide(network, layout).logits(None, rows, x), OneByOne(network, layout).logits(None, rows, x)
+    )
+
+
 def test_an_unknown_layer_is_taken_one_by_one():
     assert not SideBySide.fits(nn.Sequential(nn.Linear(2, 2), nn.Tanh()))
     assert nn.Tanh not in LAYERS

@@ -9,8 +9,8 @@ largest standard error is at most 1 % of the spread of the values (`stop=values`
 of the others is `permutations_per_client` times M permutations, for `kernel` and `leverage` the distinct coalitions
 that so many permutations are expected to ask for; `coalitions` bounds it, 2,048 if it is not given, and without bound
 for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep is made whatever it is.
-`auto` is exact to 6 players, then the surrogate (`affordable`). `exact_or_gtg` is what `auto` was in version 0.1: exact
-where 2^M is at most the number of permutations allowed, else GTG-Shapley; runs of that version go on with it.
+`auto` is exact to 6 players, then the surrogate (`affordable`). `exact_or_gtg` is what `auto` was before there was a
+surrogate: exact where 2^M is at most the number of permutations allowed, else GTG-Shapley. Older runs go on with it.
 
 Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; between rounds
 |U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Estimates that are

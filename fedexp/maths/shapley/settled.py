@@ -4,8 +4,8 @@ The top n of the scores are certainly the top n of the true scores if for some t
 above it and every other client below. A client misses its side with probability Phi(-|score - threshold| / error); the
 sum of these over the clients (Bonferroni's inequality: nothing is assumed of how the errors depend on each other)
 bounds the chance that the set is wrong, and the threshold is the one between the last that is in and the first that is
-out for which the bound is least. So N terms are added where comparing pairs would add n (N - n). One look at least at
-the numbers decides; who looks several times and stops at the first success divides 1 - confidence among the looks.
+out for which the bound is least. So N terms are added where comparing pairs would add n (N - n). Who looks L times
+and stops at the first success asks for 1 - sure <= (1 - confidence) / L.
 Legend: N clients.
 """
 

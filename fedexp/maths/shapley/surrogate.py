@@ -20,6 +20,7 @@ from functools import partial
 
 import numpy as np
 
+from fedexp.maths.shapley.affordable import least
 from fedexp.maths.shapley.circles import circle_values
 from fedexp.maths.shapley.design import coalition_sequence
 from fedexp.maths.shapley.exact import exact, exact_weights
@@ -40,9 +41,9 @@ def surrogate_fits(
     """Values from growing parts of one sequence of at most `budget` coalitions, a batch each."""
     share = share if share.any() else np.ones(utilities.players)
     asked = coalition_sequence(utilities.players, budget, rng)
-    least = min(2 * utilities.players + 2, len(asked))
+    fewest = min(least(utilities.players), len(asked))
     for stage in stages:
-        members = asked[: max(round(stage * len(asked)), least)]
+        members = asked[: max(round(stage * len(asked)), fewest)]
         utilities(members)
         values, errors = completed(utilities, members, share, rng)
         yield Fitted(values, errors, stage)

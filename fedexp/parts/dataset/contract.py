@@ -76,7 +76,7 @@ class Dataset(Part):
         return type(self).__name__.lower()
 
     def facts(self, directory: Path) -> Facts:
-        """Shape, classes and sizes, without reading the examples. Raises ConfigError like `check`."""
+        """Shape, classes and sizes, without reading the examples. Raises ConfigError like `require`."""
         raise NotImplementedError
 
     def require(self, directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""The role of a federation: labels and subjects in, a partition out."""
+"""The contract of federations: labels and subjects of S examples in, a partition over N clients out."""
 
 from dataclasses import dataclass
 
