@@ -34,7 +34,7 @@ def ways(world: World, mix: np.ndarray, rows: torch.Tensor) -> dict[str, Callabl
     """Each way to the losses of the models `mix @ rows`."""
     validation = world.validation
     assert validation is not None
-    linear = world.mixtures.way.linear_first
+    first, together = world.mixtures.first, world.mixtures.together
 
     def one_by_one() -> np.ndarray:
         models = mixtures(torch.from_numpy(mix), rows)
@@ -42,14 +42,16 @@ def ways(world: World, mix: np.ndarray, rows: torch.Tensor) -> dict[str, Callabl
 
     def in_one_pass(linear_first: bool) -> Callable[[], np.ndarray]:
         def losses() -> np.ndarray:
-            world.mixtures.way.linear_first = linear_first
-            world.mixtures.together = 128 if linear_first else TOGETHER
+            world.mixtures.first = first if linear_first else None
+            world.mixtures.together = together if linear_first else TOGETHER
+            if first:
+                first.blocks.clear()  # what is measured begins with the first layer
             return world.mixture_losses(mix, rows)
 
         return losses
 
     found = {"one by one": one_by_one, "one pass": in_one_pass(linear_first=False)}
-    if linear:
+    if first:
         found["one pass, first layer mixed"] = in_one_pass(linear_first=True)
     return found
 

@@ -53,7 +53,7 @@ def _each(names: list[str], lines: Callable[[Dataset], list[str]], say: Say) -> 
 
 def known() -> list[str]:
     """The names of the datasets, as `dataset=` spells them."""
-    return sorted(path.stem for path in (conf_dir() / "dataset").glob("*.yaml"))
+    return catalog.options(conf_dir(), "dataset")
 
 
 def find(name: str) -> Dataset:

@@ -17,7 +17,7 @@ def lines(exp: Experiment, clients: int) -> Iterator[str]:
     if asked == clients and exp.selector.learns:
         yield (
             f"selector={option(exp.selector)} has nothing to choose: all {clients} clients take part in every round; "
-            f"lower scenario.participants or raise scenario.clients"
+            "lower scenario.participants or raise scenario.clients"
         )
 
 

@@ -98,8 +98,6 @@ class SideBySide:
 class OneByOne:
     """The slow, obvious way, for networks that are no chain of known layers."""
 
-    linear_first = False
-
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         self.network, self.layout = network.eval(), layout
 

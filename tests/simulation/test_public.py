@@ -7,22 +7,17 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.division import divide
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
 PUBLIC = ("scenario.public_fraction=0.25",)  # 30 of 120
 PEOPLE = ("federation=subject", "dataset.subjects=6", "federation.clients=3", "federation.server_persons=rest")
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 @pytest.mark.parametrize("words", [PUBLIC, PEOPLE, (*PUBLIC, *PEOPLE)])

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from worlds import world_of
 
-from fedexp.core import part as spec
 from fedexp.core.errors import RunError
 from fedexp.core.values import Uploads, Weights
 from fedexp.run.run import run
@@ -17,14 +17,8 @@ from fedexp.simulation import context
 from fedexp.simulation.division import split_validation
 from fedexp.simulation.round import fold, gathered, moving, run_round
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def test_runs_that_differ_in_one_part_stay_paired(tiny: Tiny):

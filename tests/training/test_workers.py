@@ -8,20 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from worlds import world_of
 
 from fedexp.core import logs
-from fedexp.core import part as spec
 from fedexp.core.errors import RunError
 from fedexp.run.run import run
 from fedexp.simulation.rounds import rounds, staffed
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
+from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def live(world: World) -> None:

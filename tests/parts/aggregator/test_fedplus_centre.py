@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -13,15 +14,9 @@ from fedexp.core.values import SERVER, Uploads
 from fedexp.maths.proximal import Penalty, clipped
 from fedexp.parts.aggregator.fedplus_centre import robust_centre
 from fedexp.simulation import compatibility, context
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
 LIMITS = (1e-12, 5000)
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def uploads(owner: list[int], delta: torch.Tensor) -> Uploads:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -17,8 +18,7 @@ from fedexp.run.tables import TIMINGS
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import Row, dispatch, fold, run_round
 from fedexp.simulation.rounds import rounds, staffed
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
+from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
 SKEWED = ("federation=dirichlet", "federation.alpha=0.3", "federation.min_size=4", "local=adam", "local.lr=0.05")
@@ -26,10 +26,6 @@ PFNM = ("aggregator=pfnm", "aggregator.s=0.1", "aggregator.gamma=5", "model.hidd
 DEEP = ("aggregator=pfnm", "aggregator.s=[0.1,0.2]", "aggregator.gamma=5", "model.hidden=[5,4]", *SKEWED)
 SPAHM = ("aggregator=spahm", "aggregator.gamma=50", "model.hidden=[5]", *SKEWED, "local.epochs=10")
 ALL = pytest.mark.parametrize("words", [PFNM, DEEP, SPAHM], ids=["pfnm", "deep", "spahm"])
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def live(world: World, state: State, upto: int) -> tuple[list[tuple[Row, State, Uploads]], State]:

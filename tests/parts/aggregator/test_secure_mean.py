@@ -12,6 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError, RunError
@@ -23,16 +24,11 @@ from fedexp.run.tables import TIMINGS
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.rounds import rounds, staffed
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
+from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
 WHOLE = 2**64
 SECURE = "aggregator=secure_mean"
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def uploads_like(delta: torch.Tensor, examples: list[int], owner: list[int] | None = None) -> Uploads:

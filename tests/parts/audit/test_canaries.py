@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -19,9 +20,7 @@ from fedexp.run import checkpoint
 from fedexp.run.run import run
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.rounds import rounds, staffed
-from fedexp.simulation.world import World, build_world
 from fedexp.training import private
-from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
 PRIVATE = ("privacy=dp_sgd", "privacy.clip=1", "privacy.delta=1e-5", "local.batch_size=full", "local.lr=0.5")
@@ -30,10 +29,6 @@ WHOLE = (
     *("dataset=digits", "model.hidden=[64]", "scenario.clients=2", "rounds=6", "audit=canaries", "audit.count=300"),
     *PRIVATE,
 )
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def lived(config: dict[str, Any]) -> list[tuple[State, dict[str, Any]]]:

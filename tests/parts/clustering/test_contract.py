@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from groups import GROUPED
+from worlds import world_of
 
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
@@ -19,8 +20,7 @@ from fedexp.parts.context import Context
 from fedexp.run import checkpoint
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import run_round
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
+from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
 CLUSTERINGS = sorted(path.stem for path in (conf_dir() / "clustering").glob("*.yaml"))
@@ -29,10 +29,6 @@ QUEUED = ("kmeans_updates", "output_similarity")
 SPENT = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
 PUBLIC = "scenario.public_fraction=0.2"
 SHARED = {"clusters", "largest", "messages", "mb", "agreement"}
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def after(world: World, rounds: int) -> tuple[State, list[dict[str, Any]]]:

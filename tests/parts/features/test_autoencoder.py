@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -19,16 +20,10 @@ from fedexp.parts.features.autoencoder import Autoencoder, Code, Scaling, coder,
 from fedexp.run.run import run
 from fedexp.simulation import compatibility
 from fedexp.simulation.round import run_round
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
 WORDS = ("features=autoencoder", "scenario.public_fraction=0.5", "features.epochs=2", "features.code=5")
 RNG, CPU = partial(stream, 0, "features"), torch.device("cpu")
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 @pytest.mark.parametrize(

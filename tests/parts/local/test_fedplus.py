@@ -7,24 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.client_rows import ClientRows
 from fedexp.core.values import SERVER, State, Trained, Uploads
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.world import World
 from fedexp.training.batches import Batches, draw_batches
 from fedexp.training.loop import Task
-from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
 ALL = ("selector=all", "federation=dirichlet", "federation.alpha=1", "local.batch_size=7")
 SHARED = ("evaluation.personal_fraction=0",)
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def lived(world: World, rounds: int) -> list[State]:

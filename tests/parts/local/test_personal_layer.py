@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -21,16 +22,11 @@ from fedexp.simulation.measures import own_models as personal
 from fedexp.simulation.measures import participants as local_models
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
+from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
 SMALL = ("local=personal_layer", "model.hidden=[5]")
 SPENT = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def lived(world: World, count: int) -> list[tuple[State, dict[str, Any], Uploads]]:

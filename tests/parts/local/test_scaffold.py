@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -14,14 +15,9 @@ from fedexp.core.values import State, Trained
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
+from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def lived(world: World, count: int) -> list[State]:

@@ -8,21 +8,16 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.run.run import run
 from fedexp.run.summary import read_metrics
 from fedexp.simulation import compatibility
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
 PUBLIC = ("scenario.public_fraction=0.5", "pretraining=public")
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def test_one_full_batch_step_is_the_gradients(tiny: Tiny):

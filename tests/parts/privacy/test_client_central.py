@@ -8,31 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from worlds import uploads_like, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.core.values import Uploads
 from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.client_central import ClientCentral
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import run_round
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
 CENTRAL = ("privacy=client_central", "privacy.clip=0.5", "privacy.noise_multiplier=2", "privacy.delta=1e-3")
 UNIFORM = ("aggregator.weighting=uniform",)
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
-
-
-def uploads(delta: torch.Tensor, examples: np.ndarray | None = None) -> Uploads:
-    owner = np.arange(len(delta))
-    ones = np.ones(len(delta))
-    examples = np.full(len(delta), 20) if examples is None else examples
-    return Uploads(owner, owner * 0, examples, ones, delta, ones, ones)
 
 
 class TestCentral:
@@ -40,7 +27,7 @@ class TestCentral:
     def test_the_mean_has_the_noise_of_the_sum_over_the_clients(self, tiny: Tiny, clients: int):
         world = world_of(tiny(*CENTRAL, *UNIFORM))
         delta = torch.zeros(clients, 40_000)
-        sent, memory = world.exp.privacy.protect(uploads(delta), {}, context.at(world, 1))
+        sent, memory = world.exp.privacy.protect(uploads_like(delta), {}, context.at(world, 1))
         assert sent.delta.mean(dim=0).std() == pytest.approx(2 * 0.5 / clients, rel=0.02)
         assert memory["columns"]["clip"] == 0.5
 
@@ -48,7 +35,9 @@ class TestCentral:
         world = world_of(tiny(*CENTRAL, *UNIFORM))
         delta = torch.zeros(4, 40_000)
         delta[1, 0] = torch.nan
-        sent, _ = world.exp.privacy.protect(uploads(delta, np.array([5, 5, 0, 5])), {}, context.at(world, 1))
+        sent, _ = world.exp.privacy.protect(
+            uploads_like(delta, examples=np.array([5, 5, 0, 5])), {}, context.at(world, 1)
+        )
         assert sent.owner.tolist() == [0, 3]
         assert sent.delta.mean(dim=0).std() == pytest.approx(2 * 0.5 / 2, rel=0.02)
 
@@ -77,7 +66,7 @@ class TestCentral:
         delta, memory = torch.zeros(100, 3), {}
         delta[:, 0] = torch.arange(1, 101).float()
         for number in range(1, 120):
-            _, memory = part.protect(uploads(delta), memory, context.at(world, number))
+            _, memory = part.protect(uploads_like(delta), memory, context.at(world, number))
         assert memory["clip"] == pytest.approx(50, rel=0.1)
 
     def test_rows_and_count_together_cost_sigma(self):

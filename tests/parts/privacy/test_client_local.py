@@ -7,32 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from worlds import uploads_like, world_of
 
-from fedexp.core import part as spec
-from fedexp.core.values import Uploads
 from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.client_local import ClientLocal
 from fedexp.parts.privacy.clipping import clipped
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
 
 
 LOCAL = ("privacy=client_local", "privacy.clip=0.5", "privacy.noise_multiplier=2", "privacy.delta=1e-3")
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
-
-
-def uploads(delta: torch.Tensor, examples: np.ndarray | None = None) -> Uploads:
-    owner = np.arange(len(delta))
-    ones = np.ones(len(delta))
-    examples = np.full(len(delta), 20) if examples is None else examples
-    return Uploads(owner, owner * 0, examples, ones, delta, ones, ones)
 
 
 class TestLocal:
@@ -41,13 +27,15 @@ class TestLocal:
         size = 40_000
         delta = torch.zeros(2, size)
         delta[:, 0] = 100.0
-        sent, _ = world.exp.privacy.protect(uploads(delta), {}, context.at(world, 1))
+        sent, _ = world.exp.privacy.protect(uploads_like(delta), {}, context.at(world, 1))
         noise = sent.delta - clipped(delta, 0.5)
         assert noise.std() == pytest.approx(2 * 0.5, rel=0.02)
         assert abs(torch.corrcoef(noise)[0, 1]) < 5 / math.sqrt(size)
-        alone, _ = world.exp.privacy.protect(uploads(delta).where(np.array([False, True])), {}, context.at(world, 1))
+        alone, _ = world.exp.privacy.protect(
+            uploads_like(delta).where(np.array([False, True])), {}, context.at(world, 1)
+        )
         assert torch.equal(alone.delta[0], sent.delta[1])
-        later, _ = world.exp.privacy.protect(uploads(delta), {}, context.at(world, 2))
+        later, _ = world.exp.privacy.protect(uploads_like(delta), {}, context.at(world, 2))
         assert abs(torch.corrcoef(torch.stack([later.delta[0], sent.delta[0]]))[0, 1]) < 0.05
 
     def test_two_updates_differ_by_twice_the_clip(self, tiny: Tiny):
@@ -65,7 +53,7 @@ class TestLocal:
     def test_malicious_clients_do_as_they_please(self, tiny: Tiny):
         world = world_of(tiny(*LOCAL, "scenario.malicious=2"))
         delta = torch.full((6, 3), 7.0)
-        sent, memory = world.exp.privacy.protect(uploads(delta), {}, context.at(world, 1))
+        sent, memory = world.exp.privacy.protect(uploads_like(delta), {}, context.at(world, 1))
         untouched = (sent.delta == 7).all(dim=1).numpy()
         assert np.flatnonzero(untouched).tolist() == world.malicious.tolist()
         assert memory["owner"].tolist() == np.flatnonzero(~untouched).tolist()

@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 import torch
+from worlds import world_of
 
 from fedexp.config.location import conf_dir
-from fedexp.core import part as spec
 from fedexp.core.values import State
 from fedexp.run import checkpoint
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import rounds, staffed
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
+from fedexp.simulation.world import World
 
 SELECTORS = sorted(path.stem for path in (conf_dir() / "selector").glob("*.yaml"))
 LEARNING = ("afl", "dyn_hybridfl", "greedyfed", "oort", "s_fedavg", "ucb")
@@ -27,10 +26,6 @@ Lines = list[tuple[str, list[int], torch.Tensor]]
 def config(tiny: Tiny) -> Callable[..., dict[str, Any]]:
     """The config of six rounds with a selector, on a fleet."""
     return lambda selector, *more: tiny(f"selector={selector}", "fleet=simulated", "rounds=6", *more)
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def live(world: World, state: State, upto: int = 6) -> tuple[Lines, State]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from worlds import world_of
 
-from fedexp.core import part as spec
 from fedexp.core.values import Layout, State, Weights
 from fedexp.run import checkpoint
 from fedexp.run.tables import TIMINGS
@@ -16,15 +16,10 @@ from fedexp.simulation import context
 from fedexp.simulation.measures import own_models as personal
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
+from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
 HALF = "evaluation.personal_fraction=0.5"
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def accuracy(world: World, row: torch.Tensor, index: np.ndarray) -> float:

@@ -6,19 +6,14 @@ from typing import Any
 import pytest
 import torch
 from torch.func import functional_call
+from worlds import world_of
 
-from fedexp.core import part as spec
 from fedexp.core.values import Uploads
 from fedexp.simulation.measures.participants import COLUMNS
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import World, build_world
-from fedexp.training.workers import Crew
+from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
-
-
-def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
 
 
 def slow(world: World, start: torch.Tensor, sent: Uploads) -> list[float]:
