@@ -71,7 +71,9 @@ class Stage:
         weight = uploads.examples * uploads.importance
         return weight / weight.sum()
 
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor) -> np.ndarray:
+    validation_size = 1
+
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
         """Client k's model is the k-th unit vector, so a mixture's entries above 0 are the coalition's members."""
         models = mix @ rows.double().numpy()
         return -np.array([self.utility(frozenset(np.flatnonzero(model).tolist())) for model in models])

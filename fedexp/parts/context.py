@@ -171,8 +171,11 @@ class Context(Protocol):
         """Loss of every model `rows [R, D]` on the server's validation data, or on these of it, float64 [R]."""
         ...
 
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor) -> np.ndarray:
-        """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R]."""
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
+        """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R].
+
+        Or on the examples at these places of an order that is drawn once a run.
+        """
         ...
 
     @property

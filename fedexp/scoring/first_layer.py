@@ -23,15 +23,14 @@ class FirstLayer:
     def __init__(self, way: SideBySide) -> None:
         self.way = way
         self.rows: Callable[[], torch.Tensor | None] = lambda: None
-        self.examples: Examples | None = None
-        self.blocks: dict[tuple[int, int], list[torch.Tensor]] = {}
+        self.blocks: dict[tuple[Examples, int, int], list[torch.Tensor]] = {}
 
     def outputs(self, rows: torch.Tensor, examples: Examples, block: slice) -> list[torch.Tensor]:
         """`[M, B, F]` for each part of the block, in order."""
-        if self.rows() is not rows or self.examples is not examples:
+        if self.rows() is not rows:
             self.blocks.clear()
-            self.rows, self.examples = weakref.ref(rows, lambda _: self.blocks.clear()), examples
-        place = (block.start, block.stop)
+            self.rows = weakref.ref(rows, lambda _: self.blocks.clear())
+        place = (examples, block.start, block.stop)
         found = self.blocks.get(place) or self._worked_out(rows, examples, block)
         if len(examples) * found[0][:, 0].numel() <= KEPT:
             self.blocks[place] = found

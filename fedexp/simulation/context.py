@@ -147,8 +147,8 @@ class RoundContext:
     def model_losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
         return self._world.model_losses(rows, examples)
 
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor) -> np.ndarray:
-        return self._world.mixture_losses(mix, rows)
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
+        return self._world.mixture_losses(mix, rows, places)
 
     @property
     def public_size(self) -> int:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import torch
@@ -97,12 +97,22 @@ class World:
         sums = np.bincount(row, weights=losses, minlength=len(plan.sizes))
         return np.divide(sums, plan.sizes, out=np.full(len(sums), np.nan), where=plan.sizes > 0)
 
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor) -> np.ndarray:
-        """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R]."""
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
+        """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R].
+
+        Or on the examples at these places of an order that is drawn once a run.
+        """
         assert self.validation is not None
-        work = self.mixtures.work(torch.from_numpy(mix).to(rows.device), rows, self.validation)
+        examples = self.validation if places is None else self._validation_parts(places)
+        work = self.mixtures.work(torch.from_numpy(mix).to(rows.device), rows, examples)
         self.crew.execute(work)
-        return self.mixtures.means(work, len(mix), len(self.validation)).cpu().numpy()
+        return self.mixtures.means(work, len(mix), len(examples)).cpu().numpy()
+
+    @cached_property
+    def _validation_parts(self) -> Callable[[range], Examples]:
+        assert self.validation is not None
+        whole, order = self.validation, stream(self.exp.seed, "validation_order").permutation(len(self.validation))
+        return cache(lambda places: whole.subset(np.sort(order[places.start : places.stop])))
 
     def model_losses(self, rows: torch.Tensor, index: np.ndarray | None) -> np.ndarray:
         """Loss of every model `rows [R, D]` on the server's validation data, or on these of it, float64 [R]."""
@@ -190,6 +200,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.selector.rate(partition.clients)))
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
     validation, public = (train.subset(own) if len(own) else None for own in (division.validation, division.public))
+    validation = validation and validation.normalised()
     begun, taught = pretrain(exp, network, Weights(layout.flatten(first).clone(), layout), public, crew)
     rows = min(exp.scenario.participants, partition.clients)
     choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, exp.privacy, rows))

@@ -7,6 +7,8 @@ import torch
 
 from fedexp.parts.dataset.contract import Data, Split
 
+KEPT = 2**26  # floats of examples that are kept normalised
+
 
 class Examples:
     """All examples of a split on one device. Images lie channels-last in memory, so that a batch already does."""
@@ -28,6 +30,14 @@ class Examples:
         part.x, part.y = self.x[place], self.y[place]
         return part
 
+    def normalised(self) -> "Examples":
+        """The same examples as floats that need no more work in the batch, unless they are too many to be kept so."""
+        if self.plain or self.x.numel() > KEPT:
+            return self
+        ready = copy.copy(self)
+        ready.x, ready.plain = self._normalised(self.x), True
+        return ready
+
     def __len__(self) -> int:
         return len(self.y)
 
@@ -38,8 +48,11 @@ class Examples:
         """A batch as the network takes it, float32 `[B, *shape]`; `index` holds positions of any shape."""
         batch = self.x[index]
         if not self.plain:
-            batch = batch.float().mul(self.factor).add_(self.offset)  # a slice of floats is a view: never in place
+            batch = self._normalised(batch)
         return batch.movedim(-1, -3) if self.images else batch
+
+    def _normalised(self, batch: torch.Tensor) -> torch.Tensor:
+        return batch.float().mul(self.factor).add_(self.offset)  # a slice of floats is a view: never in place
 
     def to_device(self, index: np.ndarray) -> torch.Tensor:
         """Example numbers as a tensor beside the examples."""

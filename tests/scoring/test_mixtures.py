@@ -89,6 +89,17 @@ def test_the_first_layer_is_worked_out_once_for_the_same_rows(tiny, monkeypatch)
     assert not first.blocks, "forgotten with the rows"
 
 
+def test_places_of_the_validation_data_are_the_same_all_run_long(tiny):
+    world = build_world(spec.build(tiny("evaluation.validation=true")), None, Crew())
+    rows, mix = torch.stack([world.first.flat, torch.randn(world.layout.size)]), np.array([[0.25, 0.75], [1.0, 0.0]])
+    size = context.at(world, 1).validation_size
+    begin, rest = (context.at(world, 1).mixture_losses(mix, rows, part) for part in (range(10), range(10, size)))
+    whole = context.at(world, 2).mixture_losses(mix, rows)
+    assert (10 * begin + (size - 10) * rest) / size == pytest.approx(whole, rel=1e-6)
+    assert begin != pytest.approx(whole, rel=1e-3)
+    assert context.at(world, 7).mixture_losses(mix, rows, range(10)).tolist() == begin.tolist()
+
+
 @pytest.mark.parametrize(
     "layer",
     [

@@ -4,11 +4,13 @@ Source: GTG-Shapley (Liu et al. 2022, arXiv 2109.02053) as used by GreedyFed (Si
 the other ways name theirs in their own files: `surrogate`, `permutations`, `kernel`, `leverage`.
 U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the model that the round began with.
 
-The surrogate's budget is `coalitions`, 12 M if that is not given, in two batches; the second is not asked for where the
-largest standard error is at most 1 % of the spread of the values (`stop=values`), or the ranking is settled. The budget
-of the others is `permutations_per_client` times M permutations, for `kernel` and `leverage` the distinct coalitions
-that so many permutations are expected to ask for; `coalitions` bounds it, 2,048 if it is not given, and without bound
-for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep is made whatever it is.
+Utilities are means over the validation examples, or over `examples` of them, drawn once a run. The surrogate evaluates
+3 M coalitions on all of these and the others on a `part` (`fidelities`). Its budget is `coalitions`, 12 M if that is
+not given, in two batches; the second is not asked for where the largest standard error is at most 1 % of the spread of
+the values (`stop=values`), or the ranking is settled. The budget of the others is `permutations_per_client` times M
+permutations, for `kernel` and `leverage` the distinct coalitions that so many permutations are expected to ask for;
+`coalitions` bounds it, 2,048 if it is not given, and without bound for `exact`, `gtg` and `permutations`, which are
+done as published. GTG-Shapley's first sweep is made whatever it is.
 `auto` is exact to 6 players, then the surrogate (`affordable`). `exact_or_gtg` is what `auto` was before there was a
 surrogate: exact where 2^M is at most the number of permutations allowed, else GTG-Shapley. Older runs go on with it.
 
@@ -33,6 +35,7 @@ from fedexp.maths.shapley.affordable import (
     surrogate_budget,
 )
 from fedexp.maths.shapley.exact import exact
+from fedexp.maths.shapley.fidelities import Fidelities, fidelities
 from fedexp.maths.shapley.fits import DRAWS, STAGES, Fitted, fits
 from fedexp.maths.shapley.settled import is_settled
 from fedexp.maths.shapley.surrogate import BATCHES, surrogate_fits
@@ -87,6 +90,8 @@ class Shapley(Part):
     ] = "auto"
     permutations_per_client: Annotated[int, Range(1)] = 50
     coalitions: Annotated[int, Range(4)] | None = None
+    examples: Annotated[int, Range(1)] | None = None
+    part: Annotated[float, Range(0, 1)] = 0.4
     truncation: Annotated[float, Range(0)] = 1e-4
     truncation_between: Annotated[float, Range(0)] = 1e-4
     stop: Literal["values", "ranking", "budget"] = "values"
@@ -97,28 +102,30 @@ class Shapley(Part):
     def estimate(
         self,
         players: int,
-        evaluate: Callable[[np.ndarray], np.ndarray],
+        evaluate: Callable[..., np.ndarray],
         rng: np.random.Generator,
         sure: Sure | None = None,
         share: np.ndarray | None = None,
+        examples: int = 0,
     ) -> Estimate:
         """Values of M players; `evaluate` gives the utilities `[R]` of coalitions `[R, M]`.
 
         `sure` says of values and standard errors `[M]` how sure the ranking is that they lead to; `share [M]` is what
-        each counts in the mean of a coalition, equally much unless it is given.
+        each counts in the mean of a coalition, equally much unless it is given. With `examples` utilities are means
+        over so many and `evaluate` is also told on which of them, a `range`.
 
         Raises:
             ValueError: exact values of more than 20 players were asked for.
         """
-        utilities, method = Utilities(players, evaluate), self.chosen(players)
+        method = self.chosen(players)
+        sight = fidelities(players, evaluate, examples, self._looked_at(players, method))
+        utilities = sight.whole
         if players == 0:
             return Estimate(np.zeros(0), method, 0, True, None, np.zeros(0))
         if method == "exact":
             return Estimate(self._exact(utilities), method, utilities.evaluated, True, 0.0, np.zeros(players))
-        values, errors, converged = self._sampled(
-            utilities, self._estimates(utilities, method, share, rng), method, sure
-        )
-        coalitions, complete = utilities.evaluated, utilities.complete
+        values, errors, converged = self._sampled(utilities, self._estimates(sight, method, share, rng), method, sure)
+        coalitions, complete = sight.evaluated, utilities.complete
         true = self._exact(utilities) if complete or (self.compare and players <= EXACT_AT_MOST) else None
         if true is not None and complete and method not in PUBLISHED:
             return Estimate(true, method, coalitions, True, 0.0, np.zeros(players))
@@ -131,6 +138,11 @@ class Shapley(Part):
             few = players <= EXACT_AT_MOST and 2**players <= self.permutations_per_client * players
             return "exact" if few or players == 0 else "gtg"
         return affordable_method(players, self.coalitions) if self.method == "auto" else self.method
+
+    def _looked_at(self, players: int, method: str) -> float:
+        """The share of the examples that most coalitions are evaluated on."""
+        every = players <= EXACT_AT_MOST and surrogate_budget(players, self.coalitions) >= 2**players
+        return self.part if method == "surrogate" and not every else 1.0
 
     def _exact(self, utilities: Utilities) -> np.ndarray:
         if utilities.players > EXACT_AT_MOST:
@@ -167,15 +179,13 @@ class Shapley(Part):
         )
 
     def _estimates(
-        self, utilities: Utilities, method: str, share: np.ndarray | None, rng: np.random.Generator
+        self, sight: Fidelities, method: str, share: np.ndarray | None, rng: np.random.Generator
     ) -> Iterator[Sampled | Fitted]:
-        players = utilities.players
+        utilities, players = sight.whole, sight.whole.players
         permutations = self.permutations_per_client * players
         if method == "surrogate":
             counts = np.ones(players) if share is None else share
-            return surrogate_fits(
-                utilities, counts, surrogate_budget(players, self.coalitions), BATCHES[self.stop], rng
-            )
+            return surrogate_fits(sight, counts, surrogate_budget(players, self.coalitions), BATCHES[self.stop], rng)
         if method in DRAWS:
             stages = {"values": STAGES, "ranking": LOOKS, "budget": (1.0,)}[self.stop]
             budget = coalition_budget(players, permutations, self.coalitions or AT_MOST)

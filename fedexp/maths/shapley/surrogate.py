@@ -8,6 +8,8 @@ Standard errors are the square roots of the posterior variance of sum over S of 
 (`smooth.Surface.variance`). For more players c_k(S) are the weights of the regression on `PREDICTED` coalitions drawn
 by the Shapley kernel (`kernel`, `regression`), also linear in the utilities, and the variance of the circles is added.
 Where no utility is smooth the variance is that of unrelated utilities, and large.
+With a part of the examples there are two games, one on the part, one of what it lacks (`fidelities`); their values and
+variances add.
 Coverage of the 95 % intervals at 12 M coalitions and M = 10: 0.93 on 14 rounds of MNIST, 0.97 on 5 of CIFAR-10; on
 simulated games of M = 8 and 10 0.93 to 0.97 (unrelated, losing) and 0.91 to 0.95 (threshold: smooth nowhere).
 Ours and new, as far as we know: KernelSHAP's surrogate is additive in the members, this one is smooth in the mixture
@@ -24,6 +26,7 @@ from fedexp.maths.shapley.affordable import least
 from fedexp.maths.shapley.circles import circle_values
 from fedexp.maths.shapley.design import coalition_sequence
 from fedexp.maths.shapley.exact import exact, exact_weights
+from fedexp.maths.shapley.fidelities import Fidelities
 from fedexp.maths.shapley.fits import Fitted
 from fedexp.maths.shapley.kernel import kernel_pairs
 from fedexp.maths.shapley.regression import pair_weights
@@ -36,29 +39,30 @@ BATCHES = {"values": (2 / 3, 1.0), "ranking": (0.5, 1.0), "budget": (1.0,)}  # s
 
 
 def surrogate_fits(
-    utilities: Utilities, share: np.ndarray, budget: int, stages: tuple[float, ...], rng: np.random.Generator
+    sight: Fidelities, share: np.ndarray, budget: int, stages: tuple[float, ...], rng: np.random.Generator
 ) -> Iterator[Fitted]:
     """Values from growing parts of one sequence of at most `budget` coalitions, a batch each."""
-    share = share if share.any() else np.ones(utilities.players)
-    asked = coalition_sequence(utilities.players, budget, rng)
-    fewest = min(least(utilities.players), len(asked))
+    players = sight.whole.players
+    share = share if share.any() else np.ones(players)
+    asked = coalition_sequence(players, budget, rng)
+    fewest = min(least(players), len(asked))
     for stage in stages:
-        members = asked[: max(round(stage * len(asked)), fewest)]
-        utilities(members)
-        values, errors = completed(utilities, members, share, rng)
-        yield Fitted(values, errors, stage)
+        games = sight.games(asked[: max(round(stage * len(asked)), fewest)])
+        found = [completed(game, members, share, rng) for game, members in games]
+        values, errors = zip(*found, strict=True)
+        yield Fitted(np.sum(values, axis=0), np.linalg.norm(errors, axis=0), stage)
 
 
 def completed(
     utilities: Utilities, asked: np.ndarray, share: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values `[M]` and standard errors from the utilities of what was asked for and predictions of all else."""
-    players = utilities.players
+    """Values `[M]` and standard errors from the utilities of what is asked for and predictions of all else."""
+    players, known = utilities.players, utilities(asked)
     if utilities.complete:
         return exact(utilities(all_coalitions(players))), np.zeros(players)
     weight = mixture_weights(asked, share)
     counts = weight.any(axis=1)
-    surface = fitted(weight[counts], asked[counts].astype(float), utilities(asked[counts]))
+    surface = fitted(weight[counts], asked[counts].astype(float), known[counts])
     told = Utilities(players, partial(_predicted, surface, share, float(utilities(np.zeros((1, players), bool))[0])))
     told.known |= utilities.known
     if players <= ALL_AT_MOST:

@@ -55,12 +55,19 @@ def round_values(
         whole[usable] = np.nan if own is None else own
         return whole
 
+    size = min(shapley.examples or ctx.validation_size, ctx.validation_size)
+
+    def utilities(members: np.ndarray, places: range) -> np.ndarray:
+        asked = None if len(places) == ctx.validation_size else places
+        return -ctx.mixture_losses(coalition_mix(members, share), rows, asked)
+
     found = shapley.estimate(
         len(players.owner),
-        lambda members: -ctx.mixture_losses(coalition_mix(members, share), rows),
+        utilities,
         ctx.rng("shapley"),
         sure and (lambda values, errors: sure(of_all(values), of_all(errors))),
         share=share,
+        examples=size,
     )
     values, errors = of_all(found.values), of_all(found.errors)
     return (

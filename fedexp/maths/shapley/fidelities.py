@@ -1,0 +1,72 @@
+"""Utilities on all validation examples, and on a part of them, which costs less and tells nearly as much.
+
+The utility on all examples is that on the part plus a difference, U = U_part + (U - U_part). Shapley values are linear
+in the game, so both may be estimated apart. What is rough in U is rough in U_part, too; the difference is a mean over
+examples of the same models and close to additive, so that few coalitions tell it. Both kinds are evaluated on disjoint
+examples: those of the part, and the others where all are asked for. Multi-fidelity regression with the difference
+modelled as a process of its own is Kennedy & O'Hagan's (2000); for Shapley values of averaged models it is new, as far
+as we know.
+
+Largest error in % of the spread (median / 95 % / max), M = 10, 14 rounds of MNIST and 5 of CIFAR-10, 3 seeds; cost in
+evaluations of a model on all examples:
+
+    coalitions on the part, on all   share   cost   MNIST              CIFAR-10
+    80, 80                               1     80   0.9 / 2.9 / 4.7    1.1 / 2.1 / 2.5
+    80, 30                             0.4     50   1.0 / 2.9 / 4.8    1.2 / 2.1 / 2.3
+    80, 22                             0.2     32   1.4 / 4.9 / 6.6    1.2 / 2.0 / 2.1
+    120, 120                             1    120   0.6 / 1.7 / 2.6    0.7 / 1.4 / 1.7
+    100, 30                            0.4     58   1.0 / 2.3 / 3.2    0.9 / 1.9 / 3.2
+
+Legend: M players, R coalitions.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.maths.shapley.utilities import Utilities
+
+FEWEST = 1000  # examples of a part; fewer are looked at all
+ON_ALL = 3  # coalitions a player that are evaluated on all examples
+
+
+@dataclass(frozen=True)
+class Fidelities:
+    """Utilities on all examples, and on a part of them where there is one."""
+
+    whole: Utilities
+    part: Utilities | None = None
+
+    @property
+    def evaluated(self) -> int:
+        """How many coalitions were asked for, on whatever examples."""
+        return max(self.whole.evaluated, self.part.evaluated if self.part else 0)
+
+    def games(self, asked: np.ndarray) -> list[tuple[Utilities, np.ndarray]]:
+        """Games that add up to the utility on all examples, each with what it is asked of the coalitions `[R, M]`.
+
+        Their first are asked on all examples, so they should be the ones that tell an additive game.
+        """
+        whole, part = self.whole, self.part
+        if part is None:
+            return [(whole, asked)]
+        difference = Utilities(whole.players, lambda members: whole(members) - part(members))
+        return [(part, asked), (difference, asked[: ON_ALL * whole.players])]
+
+
+def fidelities(players: int, evaluate: Callable[..., np.ndarray], examples: int, share: float) -> Fidelities:
+    """Both utilities where `share` of the examples is a part of at least `FEWEST`.
+
+    `evaluate(members [R, M], places)` gives the mean utilities on the examples at `range` places of a fixed order; with
+    no examples `evaluate(members)`, on all.
+    """
+    first = max(FEWEST, round(share * examples))
+    if not examples:
+        return Fidelities(Utilities(players, evaluate))
+    if first >= examples:
+        return Fidelities(Utilities(players, lambda members: evaluate(members, range(examples))))
+    part = Utilities(players, lambda members: evaluate(members, range(first)))
+    others = Utilities(players, lambda members: evaluate(members, range(first, examples)))
+    counts = first / examples
+    return Fidelities(Utilities(players, lambda members: counts * part(members) + (1 - counts) * others(members)), part)
