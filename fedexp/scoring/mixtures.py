@@ -32,12 +32,17 @@ class MixtureScorer:
         self.budget = 2**28 if spacious else FLOATS
         self.floats = floats
 
-    def work(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples) -> Work:
-        """Jobs for the models `mix [R, M] @ rows [M, D]`, or for each row: a loss sum for each block and model."""
+    def work(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, whole: int | None = None) -> Work:
+        """Jobs for the models `mix [R, M] @ rows [M, D]`, or for each row: a loss sum for each block and model.
+
+        Their effort counts models on so many examples as `whole` says, on all of these unless it is given.
+        """
         models = np.arange(len(rows if mix is None else mix))
         blocks = [slice(start, min(start + BLOCK, len(examples))) for start in range(0, len(examples), BLOCK)]
         work = Work(torch.zeros(len(blocks) * len(models), dtype=torch.float64, device=rows.device), kind=MIXTURES)
-        work.effort = np.repeat([(block.stop - block.start) / len(examples) for block in blocks], len(models))
+        work.effort = np.repeat(
+            [(block.stop - block.start) / (whole or len(examples)) for block in blocks], len(models)
+        )
         for some in self._groups(mix, len(models)):
             group = (None, rows[some]) if mix is None else (mix[some], rows)
             for number, block in enumerate(blocks):

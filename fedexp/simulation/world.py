@@ -104,7 +104,7 @@ class World:
         """
         assert self.validation is not None
         examples = self.validation if places is None else self._validation_parts(places)
-        work = self.mixtures.work(torch.from_numpy(mix).to(rows.device), rows, examples)
+        work = self.mixtures.work(torch.from_numpy(mix).to(rows.device), rows, examples, len(self.validation))
         self.crew.execute(work)
         return self.mixtures.means(work, len(mix), len(examples)).cpu().numpy()
 

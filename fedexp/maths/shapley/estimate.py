@@ -6,7 +6,7 @@ U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the m
 
 Utilities are means over the validation examples, or over `examples` of them, drawn once a run. The surrogate evaluates
 3 M coalitions on all of these and the others on a `part` (`fidelities`). Its budget is `coalitions`, 12 M if that is
-not given, in two batches; the second is not asked for where the largest standard error is at most 1 % of the spread of
+not given, in a few batches; the next is not asked for where the largest standard error is at most 1 % of the spread of
 the values (`stop=values`), or the ranking is settled. The budget of the others is `permutations_per_client` times M
 permutations, for `kernel` and `leverage` the distinct coalitions that so many permutations are expected to ask for;
 `coalitions` bounds it, 2,048 if it is not given, and without bound for `exact`, `gtg` and `permutations`, which are
@@ -91,7 +91,7 @@ class Shapley(Part):
     permutations_per_client: Annotated[int, Range(1)] = 50
     coalitions: Annotated[int, Range(4)] | None = None
     examples: Annotated[int, Range(1)] | None = None
-    part: Annotated[float, Range(0, 1)] = 0.4
+    part: Annotated[float, Range(0, 1)] = 0.25
     truncation: Annotated[float, Range(0)] = 1e-4
     truncation_between: Annotated[float, Range(0)] = 1e-4
     stop: Literal["values", "ranking", "budget"] = "values"

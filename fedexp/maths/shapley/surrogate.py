@@ -35,7 +35,11 @@ from fedexp.maths.shapley.utilities import Utilities, all_coalitions
 
 ALL_AT_MOST = 12  # players whose 2^M coalitions are predicted
 PREDICTED = 2048  # coalitions that stand for all in the variance of more players
-BATCHES = {"values": (2 / 3, 1.0), "ranking": (0.5, 1.0), "budget": (1.0,)}  # shares of the budget, by what stops
+BATCHES = {
+    "values": (7 / 12, 2 / 3, 5 / 6, 1.0),
+    "ranking": (0.5, 1.0),
+    "budget": (1.0,),
+}  # shares of the budget, by what stops
 
 
 def surrogate_fits(

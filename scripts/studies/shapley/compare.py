@@ -1,14 +1,17 @@
-"""Estimators of Shapley values on real rounds: error and ranking against the coalitions that were evaluated.
+"""Estimators of Shapley values on real rounds: error and ranking against what the evaluations cost.
 
-    python scripts/studies/shapley/compare.py record TABLES DATA_DIR mnist 6 8 10 [rounds=30] [local.lr=0.05 ...]
+    python scripts/studies/shapley/compare.py record TABLES DATA_DIR mnist 6 8 10 [rounds=30] [seed=1 ...]
     python scripts/studies/shapley/compare.py compare estimators.csv TABLES/*.npz
+    python scripts/studies/shapley/page.py
 
 `record` runs GreedyFed with exact values once for each number of participants and keeps the utilities of all 2^M
-coalitions of every round, `utility [rounds, 2^M]` in TABLES/mnist_6.npz, and what each client counted in the means,
-`share [rounds, M]`; what is there already stays. `compare` appends
-a line for each table, round, method and budget, means over `SEEDS` seeds; lines that are there already stay, too:
+coalitions of every round so far in TABLES/mnist_6.npz: on a part of the validation examples and on the others,
+`part` and `others [rounds, 2^M]`, how many examples these are, `examples [2]`, and what each client counted in the
+means, `share [rounds, M]`. A table that is complete stays. `compare` appends a line for each table, round, method and
+budget, means over `SEEDS` seeds; lines that are there already stay, too:
 
 coalitions  asked for; budget, what was allowed
+cost        evaluations of a model, in units of one on all validation examples
 error       largest error in units of the spread of the exact values; error_90, the 90 % quantile over the seeds
 half        share of the seeds in which the better half of the clients was that of the exact values
 covered     share of the values within 1.96 standard errors
@@ -26,59 +29,79 @@ import numpy as np
 
 from fedexp.api import run
 from fedexp.core.files import replacing
-from fedexp.maths.shapley.affordable import least
 from fedexp.maths.shapley.estimate import Estimate, Shapley
 from fedexp.maths.shapley.exact import exact
+from fedexp.maths.shapley.utilities import all_coalitions
 
-SEEDS = 20
-SHARES = (0.0625, 0.125, 0.25, 0.5, 0.75)  # of the 2^M coalitions
-WAYS = {
-    name: Shapley(method=name, permutations_per_client=10_000, stop="budget")
-    for name in ("gtg", "permutations", "antithetic", "stratified", "kernel", "leverage", "surrogate")
+SEEDS = 5
+PART = 0.25  # of the validation examples
+BUDGETS = (4, 6, 8, 12, 24, 48)  # coalitions a player
+SAMPLING = ("gtg", "permutations", "antithetic", "stratified", "kernel", "leverage")
+WAYS = {name: Shapley(method=name, permutations_per_client=10_000, stop="budget") for name in SAMPLING} | {
+    "surrogate": Shapley(method="surrogate", part=1, stop="budget"),
+    "surrogate, part": Shapley(method="surrogate", part=PART, stop="budget"),
+    "default": Shapley(method="surrogate", part=PART),
 }
 KEY = ("table", "round", "method", "budget")
-MEASURED = ("seeds", "coalitions", "error", "error_90", "half", "covered")
+MEASURED = ("seeds", "coalitions", "cost", "error", "error_90", "half", "covered")
+
+
+class Rounds:
+    """Takes the place of an estimator and keeps the utilities of every coalition that it meets."""
+
+    def __init__(self, out: Path, players: int) -> None:
+        self.out, self.players = out, players
+        self.kept: dict[str, list[np.ndarray]] = {"part": [], "others": [], "share": []}
+
+    def __call__(self, shapley: Shapley, players, evaluate, rng, *_, share, examples, **_keys) -> Estimate:
+        """Exact values; the utilities are kept if everybody took part."""
+        first = round(PART * examples)
+        if players != self.players:
+            return replace(shapley, method="exact").plain(players, evaluate, rng, share=share, examples=examples)
+        members = all_coalitions(players)
+        tables = [evaluate(members, places) for places in (range(first), range(first, examples))]
+        for name, one in zip(self.kept, (*tables, share), strict=True):
+            self.kept[name].append(one)
+        with replacing(self.out) as partial, partial.open("wb") as file:
+            np.savez_compressed(file, examples=[first, examples - first], **self.kept)
+        whole = np.average(tables, axis=0, weights=[first, examples - first])
+        return Estimate(exact(whole), "exact", 2**players, True, 0.0, np.zeros(players))
 
 
 def record(out: Path, data_dir: str, dataset: str, players: int, words: list[str]) -> None:
     """Keeps the utilities of every round of one run with exact values."""
-    tables: list[np.ndarray] = []
-    shares: list[np.ndarray] = []
-
-    def keeping(utility: np.ndarray) -> np.ndarray:
-        tables.append(utility)
-        return exact(utility)
-
-    def sharing(self: Shapley, players: int, *rest, share: np.ndarray, **keys) -> Estimate:
-        shares.extend([share] * (players > 0))  # nobody has no table
-        return plain(self, players, *rest, share=share, **keys)
-
-    asked = ["selector=greedyfed", f"dataset={dataset}", "selector.shapley.method=exact", "rounds=30", *words]
+    rounds, plain = Rounds(out.with_suffix(".begun"), players), Shapley.estimate
+    asked = ["selector=greedyfed", f"dataset={dataset}", "rounds=30", *words]
     place = {"scenario.participants": players, "data_dir": data_dir}
-    plain = Shapley.estimate
     with (
         TemporaryDirectory() as folder,
-        patch("fedexp.maths.shapley.estimate.exact", keeping),
-        patch.object(Shapley, "estimate", sharing),
+        patch.object(Shapley, "plain", plain, create=True),
+        patch.object(Shapley, "estimate", lambda shapley, *given, **keys: rounds(shapley, *given, **keys)),
     ):
         run(*asked, folder=Path(folder) / "run", **place)
-    whole = [number for number, table in enumerate(tables) if len(table) == 2**players]
-    with replacing(out) as partial, partial.open("wb") as file:
-        utility, share = (np.array([kept[one] for one in whole]) for kept in (tables, shares))
-        np.savez_compressed(file, utility=utility, share=share)
+    rounds.out.rename(out)
 
 
-def measured(utility: np.ndarray, share: np.ndarray, method: str, budget: int) -> dict[str, float]:
+class Table:
+    """One round's utilities of all coalitions, and what asking for them costs."""
+
+    def __init__(self, part: np.ndarray, others: np.ndarray, examples: np.ndarray) -> None:
+        self.part, self.others, self.examples = part, others, examples
+        self.whole = np.average([part, others], axis=0, weights=examples)
+        self.players, self.cost = len(part).bit_length() - 1, 0.0
+
+    def __call__(self, members: np.ndarray, places: range) -> np.ndarray:
+        self.cost += len(members) * len(places) / self.examples.sum()
+        whole = len(places) == self.examples.sum()
+        found = self.whole if whole else self.others if places.start else self.part
+        return found[(members << np.arange(self.players)).sum(axis=1)]
+
+
+def measured(table: Table, share: np.ndarray, method: str, budget: int) -> dict[str, float]:
     """What a method makes of one round with so many coalitions, over the seeds."""
-    players, true = len(utility).bit_length() - 1, exact(utility)
-    way = replace(WAYS[method], coalitions=budget)
+    true, way, table.cost = exact(table.whole), replace(WAYS[method], coalitions=budget), 0.0
     found = [
-        way.estimate(
-            players,
-            lambda members: utility[(members << np.arange(players)).sum(axis=1)],
-            np.random.default_rng(seed),
-            share=share,
-        )
+        way.estimate(table.players, table, np.random.default_rng(seed), share=share, examples=int(table.examples.sum()))
         for seed in range(SEEDS)
     ]
     error = [np.abs(one.values - true).max() / np.ptp(true) for one in found]
@@ -86,6 +109,7 @@ def measured(utility: np.ndarray, share: np.ndarray, method: str, budget: int) -
     values = (
         SEEDS,
         np.mean([one.coalitions for one in found]),
+        table.cost / SEEDS,
         np.mean(error),
         np.quantile(error, 0.9),
         np.mean([best_half(one.values) == best_half(true) for one in found]),
@@ -99,20 +123,21 @@ def best_half(values: np.ndarray) -> set[int]:
     return set(np.argsort(-values, kind="stable")[: len(values) // 2].tolist())
 
 
-def points(tables: list[Path]) -> Iterator[tuple[tuple[str, ...], np.ndarray, np.ndarray, str, int]]:
-    """Every line of the study: its key, the utilities, the shares (equal in tables without), the method, the budget."""
-    for path in tables:
-        table = np.load(path)
-        players = table["utility"].shape[1].bit_length() - 1
-        shares = table["share"] if "share" in table else np.ones((len(table["utility"]), players))
-        for number, (utility, share) in enumerate(zip(table["utility"], shares, strict=True), start=1):
-            floor = least(len(utility).bit_length() - 1)
-            for budget in sorted({max(int(share * len(utility)), floor) for share in SHARES}):
-                for method in WAYS:
-                    yield (path.stem, str(number), method, str(budget)), utility, share, method, budget
+def points(paths: list[Path]) -> Iterator[tuple[tuple[str, ...], Table, np.ndarray, str, int]]:
+    """Every line of the study: its key, the utilities, the shares, the method, the budget."""
+    for path in paths:
+        kept = np.load(path)
+        for number, part, others, share in zip(
+            range(1, len(kept["part"]) + 1), kept["part"], kept["others"], kept["share"], strict=True
+        ):
+            table = Table(part, others, kept["examples"])
+            budgets = [times * table.players for times in BUDGETS if times * table.players < len(part)]
+            for method in WAYS:
+                for budget in budgets if method != "default" else [12 * table.players]:
+                    yield (path.stem, str(number), method, str(budget)), table, share, method, budget
 
 
-def compare(out: Path, tables: list[Path]) -> None:
+def compare(out: Path, paths: list[Path]) -> None:
     """Appends the lines that are not there yet."""
     done = set()
     if out.exists():
@@ -122,9 +147,9 @@ def compare(out: Path, tables: list[Path]) -> None:
         writer = csv.writer(file, lineterminator="\n")
         if not done:
             writer.writerow([*KEY, *MEASURED])
-        for key, utility, share, method, budget in points(tables):
+        for key, table, share, method, budget in points(paths):
             if key not in done:
-                writer.writerow([*key, *measured(utility, share, method, budget).values()])
+                writer.writerow([*key, *measured(table, share, method, budget).values()])
                 file.flush()
 
 
