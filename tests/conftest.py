@@ -11,10 +11,14 @@ import pytest
 import torch
 from composing import config
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from fedexp.training.examples import Examples
 
 pytest.register_assert_rewrite("preparation")
+threadpool_limits(limits=1)  # as the command does: threads of several test processes would wait for each other
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")  # and what they start
 settings.register_profile("busy", deadline=None)  # a first call imports, and the machine may be shared
 settings.load_profile("busy")
 
