@@ -4,10 +4,10 @@ Source: GTG-Shapley (Liu et al. 2022, arXiv 2109.02053) as used by GreedyFed (Si
 the other ways name theirs in their own files: `surrogate`, `permutations`, `kernel`, `leverage`.
 U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the model that the round began with.
 
-Utilities are means over the validation examples, or over `examples` of them, drawn once a run. The surrogate evaluates
-3 M coalitions on all of these and the others on a `part` (`fidelities`). Its budget is `coalitions`, 12 M if that is
-not given, in a few batches; the next is not asked for where the largest standard error is at most 1 % of the spread of
-the values (`stop=values`), or the ranking is settled. The budget of the others is `permutations_per_client` times M
+Utilities are means over the validation examples, or over `examples` of them if they are more, drawn once a run. The
+surrogate evaluates 3 M coalitions on all of these and the others on a `part` (`fidelities`). Its budget is
+`coalitions`, 12 M if that is not given, in a few batches; the next is not asked for where the largest standard error is
+at most 1 % of the spread of the values (`stop=values`), or the ranking is settled. The budget of the others is `permutations_per_client` times M
 permutations, for `kernel` and `leverage` the distinct coalitions that so many permutations are expected to ask for;
 `coalitions` bounds it, 2,048 if it is not given, and without bound for `exact`, `gtg` and `permutations`, which are
 done as published. GTG-Shapley's first sweep is made whatever it is.
@@ -90,7 +90,7 @@ class Shapley(Part):
     ] = "auto"
     permutations_per_client: Annotated[int, Range(1)] = 50
     coalitions: Annotated[int, Range(4)] | None = None
-    examples: Annotated[int, Range(1)] | None = None
+    examples: Annotated[int, Range(1)] | None = 10_000
     part: Annotated[float, Range(0, 1)] = 0.25
     truncation: Annotated[float, Range(0)] = 1e-4
     truncation_between: Annotated[float, Range(0)] = 1e-4
