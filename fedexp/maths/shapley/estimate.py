@@ -7,10 +7,10 @@ U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the m
 Utilities are means over the validation examples, or over `examples` of them if they are more, drawn once a run. The
 surrogate evaluates 3 M coalitions on all of these and the others on a `part` (`fidelities`). Its budget is
 `coalitions`, 12 M if that is not given, in a few batches; the next is not asked for where the largest standard error is
-at most 1 % of the spread of the values (`stop=values`), or the ranking is settled. The budget of the others is `permutations_per_client` times M
-permutations, for `kernel` and `leverage` the distinct coalitions that so many permutations are expected to ask for;
-`coalitions` bounds it, 2,048 if it is not given, and without bound for `exact`, `gtg` and `permutations`, which are
-done as published. GTG-Shapley's first sweep is made whatever it is.
+at most 1 % of the spread of the values (`stop=values`), or the ranking is settled. The budget of the others is
+`permutations_per_client` times M permutations, for `kernel` and `leverage` the distinct coalitions that so many
+permutations are expected to ask for; `coalitions` bounds it, 2,048 if it is not given, and without bound for `exact`,
+`gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep is made whatever it is.
 `auto` is exact to 6 players, then the surrogate (`affordable`). `exact_or_gtg` is what `auto` was before there was a
 surrogate: exact where 2^M is at most the number of permutations allowed, else GTG-Shapley. Older runs go on with it.
 
