@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fedexp.compare.study import Comparison
     from fedexp.report.runs import Run
 
-FLAGS = ("--against", "--out", "--measures", "--fail-if")
+FLAGS = ("--against", "--out", "--measures", "--fail-if", "--unequal")
 NAME = "compare.md"
 
 
@@ -38,6 +38,7 @@ class CompareRequest:
     out: Path | None = None
     measures: list[str] = field(default_factory=list)
     fail_if: list[str] = field(default_factory=list)
+    unequal: set[str] = field(default_factory=set)
 
 
 def act(words: list[str]) -> int:
@@ -46,7 +47,7 @@ def act(words: list[str]) -> int:
     from fedexp.compare import conditions, page, pairing, study
 
     checks = [conditions.parse(text) for text in asked.fail_if]
-    contests = pairing.contests(_runs(asked.a), _runs(asked.b))
+    contests = pairing.contests(_runs(asked.a), _runs(asked.b), asked.unequal)
     made = study.study(contests, asked.measures)
     target = asked.out or OUTPUTS / NAME
     try:
@@ -97,10 +98,21 @@ def _take(asked: CompareRequest, flag: str, value: str) -> None:
         asked.measures += [name for name in value.split(",") if name.strip()]
         if not value.strip():
             raise ConfigError("--measures needs names, e.g. --measures test_accuracy,roa@0.9")
+    elif flag == "--unequal":
+        asked.unequal |= _unequal(value)
     elif flag == "--fail-if":
         asked.fail_if.append(value)
     else:
         asked.out = _out(value)
+
+
+def _unequal(value: str) -> set[str]:
+    from fedexp.compare.equality import UNEQUAL
+
+    names = {name.strip() for name in value.split(",")}
+    if not names <= set(UNEQUAL):
+        raise ConfigError(f"--unequal must name some of {', '.join(UNEQUAL)}, got {value or 'none'}; see --help")
+    return names
 
 
 def _out(value: str) -> Path:

@@ -68,12 +68,13 @@ COMMANDS = {
         "\nA and B are run folders, sweeps, or folders with runs below; words KEY=VALUE (selector=random) pick runs\n"
         "of the folders on their side. Every method in A is compared with the one method in B, seed by seed. Refused:\n"
         "pairs that differ in data, split (who holds which example) or budget (rounds, clients, participants,\n"
-        "how often is evaluated, stop).\n\n"
+        "how often is evaluated, stop; local epochs, steps and batches; megabytes sent).\n\n"
         "--measures  of test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X; default: the first three, and roa (with\n"
         "            a simulated clock toa too) at the highest accuracy that half of the runs reach. Fewer need fewer\n"
         "            seeds.\n"
         "--out       the page (.md) or the table in full precision (.csv). With more than two methods a figure of\n"
         "            critical differences is drawn beside it (default: outputs/compare.png).\n"
+        "--unequal   of epochs, steps, megabytes: what of the budget may differ, because that is what is compared\n"
         '--fail-if   "test_accuracy < -0.01" (also <=, >, >=; test_accuracy.low or .high: a bound of the interval):\n'
         "            exit code 1 where the mean of A - B is so, or cannot be judged. May be given several times.\n",
     ),

@@ -89,7 +89,7 @@ def _report(before: list[str], word: str) -> list[str]:
 
 def _compare(before: list[str], word: str) -> list[str]:
     if word.startswith("-"):
-        return _starting(word, ["--against", "--fail-if", "--measures", "--out"])
+        return _starting(word, ["--against", "--fail-if", "--measures", "--out", "--unequal"])
     return _report(before, word)
 
 

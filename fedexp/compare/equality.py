@@ -4,8 +4,10 @@ Runs leave digests of their dataset and their split in summary.json. Older ones 
 examples of each class every client holds) and by the config, and the output says so.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
+
+import numpy as np
 
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
@@ -14,6 +16,9 @@ from fedexp.report.runs import Run
 
 DATA = ("dataset", "federation")
 BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")
+WORK = {"local.epochs": "epochs", "local.steps": "steps", "local.batch_size": "steps"}  # by what may be unequal
+UNEQUAL = ("epochs", "steps", "megabytes")
+NEARLY = 0.01  # share by which the megabytes of a pair may differ
 
 
 def data_config(run: Run) -> dict[str, Any]:
@@ -23,19 +28,24 @@ def data_config(run: Run) -> dict[str, Any]:
     return {**chosen, **{key: value for key, value in keys.items() if key != "federation.clients"}}
 
 
-def demand(a: Run, b: Run) -> None:
-    """Refuses a pair whose budgets, data or splits differ.
+def demand(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
+    """Refuses a pair whose budgets, data or splits differ; `unequal` names what of `UNEQUAL` may.
 
     Raises:
         ConfigError: names the two folders, what differs, and what to do.
     """
-    for what, cure in (*_budget(a, b), *_data(a, b), *_split(a, b)):
+    spent = [
+        (f"their budgets differ, {told}", f"run both with the same, or accept it with --unequal {name}")
+        for name, told in _spent(a, b)
+        if name not in unequal
+    ]
+    for what, cure in (*_budget(a, b), *_data(a, b), *_split(a, b), *spent):
         raise ConfigError(f"{shown(a.folder)} and {shown(b.folder)} cannot be compared: {what}; {cure}")
 
 
 def doubts(a: Run, b: Run) -> list[str]:
     """What could not be checked in this pair, or should be known of it."""
-    found = []
+    found = [f"unequal {name}, accepted by --unequal: {told}" for name, told in _spent(a, b)]
     if _either_lacks(a, b, "data_sha256"):
         found.append("older runs without a digest of their data: equal by the config alone")
     if _either_lacks(a, b, "split_sha256"):
@@ -56,6 +66,21 @@ def _budget(a: Run, b: Run) -> Iterator[tuple[str, str]]:
                 f"their budgets differ, {key} is {short_text(ours)} and {short_text(theirs)}",
                 f"run both with the same {key}",
             )
+
+
+def _spent(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+    """What of `UNEQUAL` differs, and how: work by the config, megabytes by the tables where both ran all rounds."""
+    for key, name in WORK.items():
+        ours, theirs = a.config.get(key), b.config.get(key)
+        if ours != theirs:
+            yield name, f"{key} is {short_text(ours)} and {short_text(theirs)}"
+    ours, theirs = (_megabytes(run) for run in (a, b))
+    if len(a.rounds) == len(b.rounds) and abs(ours - theirs) > NEARLY * max(ours, theirs):
+        yield "megabytes", f"{ours:,.4g} and {theirs:,.4g} MB were sent"
+
+
+def _megabytes(run: Run) -> float:
+    return float(np.nansum(run.column("mb_down")) + np.nansum(run.column("mb_up")))
 
 
 def _data(a: Run, b: Run) -> Iterator[tuple[str, str]]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
-from fedexp.compare.statistics import LEVEL, Paired, pairs_needed
+from fedexp.compare.statistics import LEVEL, POWER, Paired, pairs_needed
 from fedexp.compare.study import Comparison, Row
 from fedexp.report.markup import Grid
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _HEADINGS = (
-    "quantity", "better", "pairs", "A", "B", "A - B", "95 % interval", "wins/ties/losses", "p", "p Wilcoxon", "verdict",
+    "quantity", "better", "pairs", "A", "B", "A - B", "95 % interval", "wins/ties/losses", "p", "p Wilcoxon",
+    "resolvable", "verdict",
 )  # fmt: skip
 _NONE = "-"
-_FEW = 10  # pairs below which the interval covers clearly less than it says
 
 
 def markdown(made: Comparison, contests: Sequence[Contest], picture: str | None) -> str:
@@ -32,7 +32,7 @@ def frame(made: Comparison) -> "pd.DataFrame":
     import pandas as pd
 
     names = ("pairs", "a", "b", "difference", "low", "high", "wins", "ties", "losses", "only_a", "only_b", "neither")
-    tests = ("p_mean", "p_wilcoxon", "verdict")
+    tests = ("p_mean", "p_wilcoxon", "resolvable", "verdict")
     return pd.DataFrame(
         [
             {"method_a": row.contest.a, "method_b": row.contest.b, "quantity": row.quantity.name}
@@ -71,6 +71,7 @@ def _cells(row: Row) -> list[str]:
         f"{found.wins}/{found.ties}/{found.losses}",
         _text(found.p_mean, ".3f"),
         _text(found.p_wilcoxon, ".3f"),
+        _text(found.resolvable, form),
         found.verdict,
     ]
 
@@ -99,7 +100,7 @@ def _verdict(rows: Sequence[Row]) -> str:
 def _ranking(ranks: Ranks, by: str, picture: str | None) -> str:
     rows = [[ranks.names[place], f"{ranks.mean[place]:.2f}"] for place in ranks.order]
     grid = Grid(("method", "mean rank"), rows).markdown()
-    differ = "not all methods are the same" if ranks.p <= LEVEL else "no difference between any of them"
+    differ = "not all methods are the same" if ranks.p <= LEVEL else "none was shown to differ"
     said = (
         f"Friedman p {ranks.p:.3f} over {ranks.blocks} block(s): {differ}. Methods whose mean ranks are further apart "
         f"than the critical difference {ranks.difference:.2f} (Nemenyi, 5 %) differ."
@@ -121,12 +122,14 @@ def _explanations(made: Comparison) -> Iterator[str]:
             "Means and intervals are those of the pairs in which both got there; a run that never did counts as worse "
             "than any that did in wins and in Wilcoxon's test, which then gives the verdict."
         )
-    rough = f" With {min(pairs)} pair(s) it is too narrow." if min(pairs) < _FEW else ""
-    yield f"Interval: bootstrap (BCa) of the mean of this row alone, not corrected.{rough}"
+    yield "Interval: Student's t of the mean of this row alone, not corrected."
     yield (
         "p: exact test of the mean by sign flips; p Wilcoxon: signed ranks; each Holm-corrected over the "
-        f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never got there, by p Wilcoxon); no difference: "
-        "none was found."
+        f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never got there, by p Wilcoxon)."
+    )
+    yield (
+        "Not resolved: no difference was found, which does not say that there is none. Resolvable: the smallest "
+        f"difference that so many pairs, scattered like these, show in {POWER:.0%} of the cases."
     )
     needed = pairs_needed(family)
     if min(pairs) < needed:

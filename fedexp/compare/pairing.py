@@ -5,7 +5,7 @@ refused.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,8 @@ class _Method:
         return next(iter(self.blocks.values()))
 
 
-def contests(a: Sequence[Run], b: Sequence[Run]) -> list[Contest]:
-    """Every method of A against the one of B.
+def contests(a: Sequence[Run], b: Sequence[Run], unequal: Collection[str] = ()) -> list[Contest]:
+    """Every method of A against the one of B; `unequal` names what of `equality.UNEQUAL` may differ.
 
     Raises:
         ConfigError: B is several methods, nothing is left to pair, or a pair differs in data, split or budget.
@@ -66,7 +66,7 @@ def contests(a: Sequence[Run], b: Sequence[Run]) -> list[Contest]:
         raise ConfigError("A and B are the same runs; give other folders, or pick others by KEY=VALUE")
     mine, (yours,) = _methods(others, "A"), against
     names = _names(mine, yours)
-    return [_contest(method, yours, name) for method, name in zip(mine, names, strict=True)]
+    return [_contest(method, yours, name, unequal) for method, name in zip(mine, names, strict=True)]
 
 
 def _methods(runs: Sequence[Run], side: str) -> list[_Method]:
@@ -127,13 +127,13 @@ def _place(method: _Method) -> str:
     return shown(Path(os.path.commonpath([run.folder for run in method.blocks.values()])))
 
 
-def _contest(mine: _Method, yours: _Method, names: tuple[str, str]) -> Contest:
+def _contest(mine: _Method, yours: _Method, names: tuple[str, str], unequal: Collection[str]) -> Contest:
     shared = sorted(mine.blocks.keys() & yours.blocks.keys())
     if not shared:
         raise ConfigError(f"{names[0]} and {names[1]} cannot be compared: {_why_unpaired(mine, yours)}")
     pairs = tuple((mine.blocks[block], yours.blocks[block]) for block in shared)
     for pair in pairs:
-        equality.demand(*pair)
+        equality.demand(*pair, unequal)
     notes = [*mine.notes, *yours.notes]
     for side, method, other in (("A", mine, yours), ("B", yours, mine)):
         alone = [shown(run.folder) for block, run in method.blocks.items() if block not in other.blocks]

@@ -5,7 +5,11 @@ are those of the pairs in which both sides got there; wins and ranks count all p
 
 The verdict is that of an exact test (of the mean difference by flipping the signs of the pairs; where a value is
 censored there is no mean, and Wilcoxon's signed-rank test decides), its p corrected over everything that is compared.
-With n pairs no such test can go below 2 / 2^n, so few pairs get no verdict at all, rather than "no difference".
+With n pairs no such test can go below 2 / 2^n, so few pairs get no verdict at all.
+
+"not resolved" does not say that two methods are equal. It comes with the smallest mean difference that so many pairs
+with such a scatter show in `POWER` of the cases: (t_{1 - level / (2 F)} + t_{POWER}) s / sqrt(n), Student's t with
+n - 1 degrees of freedom, F what is compared (Bonferroni; the usual approximation of the noncentral t).
 """
 
 from collections.abc import Sequence
@@ -16,8 +20,9 @@ import numpy as np
 from scipy import stats
 
 LEVEL = 0.05
+POWER = 0.8
 RESAMPLES = 99_999  # sign flips drawn where the exact ones are more
-Verdict = Literal["A better", "B better", "no difference", "too few pairs", "identical"]
+Verdict = Literal["A better", "B better", "not resolved", "too few pairs", "identical"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,9 @@ class Paired:
     p_mean: float | None
     p_wilcoxon: float
     for_a: bool  # whether the deciding test leans to A
-    verdict: Verdict = "no difference"
+    spread: float | None = None  # sample standard deviation of A - B; None where some pair has none
+    verdict: Verdict = "not resolved"
+    resolvable: float | None = None  # mean difference that these pairs show in POWER of the cases
 
     @property
     def p(self) -> float:
@@ -73,6 +80,7 @@ def compare(a: Sequence[float | None], b: Sequence[float | None], *, more: bool)
         p_mean=sign_flip_p(known) if both.all() else None,
         p_wilcoxon=wilcoxon_p(ranked),
         for_a=bool(leaning.sum() > 0),
+        spread=float(known.std(ddof=1)) if both.all() and len(known) > 1 else None,
     )
 
 
@@ -87,13 +95,18 @@ def censored_differences(a: np.ndarray, b: np.ndarray, *, more: bool) -> np.ndar
 
 
 def interval(differences: np.ndarray) -> tuple[float | None, float | None]:
-    """The 95 % bootstrap interval (bias-corrected and accelerated, Efron 1987) of the mean of at least 3 pairs."""
+    """Student's 95 % interval of the mean of at least 3 pairs: right for few normal ones, where bootstraps are not."""
     if len(differences) < 3:
         return None, None
-    if np.ptp(differences) == 0:
-        return float(differences[0]), float(differences[0])
-    found = stats.bootstrap((differences,), np.mean, confidence_level=1 - LEVEL, rng=_draws())
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+    mean, error = float(differences.mean()), float(stats.sem(differences))
+    half = float(stats.t.ppf(1 - LEVEL / 2, len(differences) - 1)) * error
+    return mean - half, mean + half
+
+
+def resolvable(spread: float, pairs: int, family: int) -> float:
+    """The mean difference that is found in `POWER` of the cases, of pairs with this standard deviation of A - B."""
+    quantiles = stats.t.ppf([1 - LEVEL / (2 * family), POWER], pairs - 1)
+    return float(quantiles.sum() * spread / np.sqrt(pairs))
 
 
 def sign_flip_p(differences: np.ndarray) -> float:
@@ -149,6 +162,7 @@ def judged(found: Sequence[Paired]) -> list[Paired]:
             p_mean=None if paired.p_mean is None else p,
             p_wilcoxon=p if paired.p_mean is None else rank,
             verdict=_verdict(paired, p, family),
+            resolvable=None if paired.spread is None else resolvable(paired.spread, paired.pairs, family),
         )
         for paired, p, rank in zip(found, decisive, ranks, strict=True)
     ]
@@ -164,7 +178,7 @@ def _verdict(paired: Paired, p: float, family: int) -> Verdict:
         return "identical"
     if p <= LEVEL:
         return "A better" if paired.for_a else "B better"
-    return "too few pairs" if paired.pairs < pairs_needed(family) else "no difference"
+    return "too few pairs" if paired.pairs < pairs_needed(family) else "not resolved"
 
 
 def _numbers(values: Sequence[float | None]) -> np.ndarray:

@@ -117,6 +117,31 @@ def test_other_budgets_are_refused(method, refused, key, values):
     assert f"budgets differ, {key} is {values[0]} and {values[1]}; run both with the same {key}" in refused(a, b)
 
 
+@pytest.mark.parametrize(
+    ("key", "values", "name"),
+    [("local.epochs", (1, 5), "epochs"), ("local.steps", (7, 9), "steps"), ("local.batch_size", ("full", 20), "steps")],
+)
+def test_other_work_is_refused_unless_it_is_accepted(method, read, refused, key, values, name):
+    a, b = (
+        method(selector, [0.7], keys={key: value}) for selector, value in zip(("ucb", "random"), values, strict=True)
+    )
+    told = f"{key} is {values[0]} and {values[1]}"
+    assert f"budgets differ, {told}; run both with the same, or accept it with --unequal {name}" in refused(a, b)
+    (contest,) = contests(read(a), read(b), {name})
+    assert f"unequal {name}, accepted by --unequal: {told}" in contest.notes
+
+
+def test_other_traffic_is_refused_unless_it_is_accepted(method, read, refused):
+    a = method("scaffold", [0.7], metrics={"mb_down": 2.0, "mb_up": 2.0})
+    b = method("random", [0.7], metrics={"mb_down": 1.0, "mb_up": 1.0})
+    assert (
+        "budgets differ, 16 and 8 MB were sent; run both with the same, or accept it with --unequal megab"
+        in refused(a, b)
+    )
+    (contest,) = contests(read(a), read(b), {"megabytes"})
+    assert contest.notes == ("unequal megabytes, accepted by --unequal: 16 and 8 MB were sent",)
+
+
 def test_another_dataset_digest_is_refused(method, refused):
     a, b = method("ucb", [0.7], summary={"data_sha256": "e"}), method("random", [0.7])
     assert "cannot be compared: their data differ, data_sha256 in summary.json says so" in refused(a, b)

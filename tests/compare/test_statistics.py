@@ -19,7 +19,8 @@ def test_differences_by_hand():
     assert (found.wins, found.ties, found.losses) == (1, 1, 1)
     assert found.low is not None
     assert found.high is not None
-    assert -0.05 <= found.low < 0.05 / 3 < found.high <= 0.1
+    half = 4.302653 * np.std([0.1, 0, -0.05], ddof=1) / np.sqrt(3)  # Student's t with 2 degrees of freedom
+    assert (found.low, found.high) == (pytest.approx(0.05 / 3 - half), pytest.approx(0.05 / 3 + half))
     assert compare([0.9, 0.8, 0.7], [0.8, 0.8, 0.75], more=False).wins == 1
     assert compare([0.9, 0.8], [0.8, 0.7], more=False).losses == 2
 
@@ -110,8 +111,31 @@ def verdicts(rng: np.random.Generator, shift: float, shared: float) -> list[str]
 
 def test_two_selectors_that_differ_in_name_only_are_not_told_apart():
     rng = np.random.default_rng(1)
-    alike = [set(verdicts(rng, shift=0.0, shared=0.5)) == {"no difference"} for _ in range(100)]
+    alike = [set(verdicts(rng, shift=0.0, shared=0.5)) == {"not resolved"} for _ in range(100)]
     assert sum(alike) >= 95
+
+
+@pytest.mark.parametrize("pairs", [3, 5, 8, 10])
+def test_the_interval_of_few_pairs_covers_what_it_says(pairs):
+    rng = np.random.default_rng(pairs)
+    held = [low <= 0 <= high for low, high in (statistics.interval(one) for one in rng.standard_normal((2000, pairs)))]
+    assert 0.935 <= np.mean(held) <= 0.965
+
+
+@pytest.mark.parametrize(("pairs", "family"), [(8, 1), (20, 1), (20, 5)])
+def test_the_resolvable_difference_is_found_in_four_of_five_cases(pairs, family):
+    rng, shift = np.random.default_rng(pairs), statistics.resolvable(1.0, pairs, family)
+    drawn = rng.standard_normal((4000, pairs)) + shift
+    statistic = drawn.mean(axis=1) / (drawn.std(axis=1, ddof=1) / np.sqrt(pairs))
+    found = np.abs(statistic) > stats.t.ppf(1 - 0.05 / (2 * family), pairs - 1)
+    assert 0.75 <= found.mean() <= 0.85
+
+
+def test_what_was_not_found_is_not_called_equal():
+    (found,) = judged([compare([0.9, 0.8, 0.7, 0.9, 0.8, 0.7], [0.8, 0.9, 0.8, 0.7, 0.8, 0.9], more=True)])
+    assert found.verdict == "not resolved"
+    assert found.resolvable is not None
+    assert found.resolvable > 0.1
 
 
 def test_one_quantity_by_itself_cries_wolf_in_one_of_twenty():
