@@ -1,4 +1,7 @@
-"""Runs grouped into methods: everything but the seed is the same, and the label says what differs between them."""
+"""Runs grouped into methods: everything but the seed is the same, and the label says what differs between them.
+
+Of several runs of one seed one counts: they repeat each other, and a mean over them would say nothing of chance.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +21,12 @@ Options = dict[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """Runs that differ in the seed only; its position gives it the same colour in every picture."""
+    """Runs that differ in the seed only, one a seed; its position gives it the same colour in every picture."""
 
     position: int
     label: str
     runs: tuple[Run, ...]
+    repeats: tuple[Run, ...] = ()  # more runs of these seeds, which no figure counts
 
     @property
     def unfinished(self) -> int:
@@ -36,9 +40,20 @@ def group(runs: Iterable[Run]) -> list[Method]:
         groups.setdefault((frozen(options(run)), frozen(settings(run))), []).append(run)
     names = labels([members[0] for members in groups.values()])
     return [
-        Method(position, label, tuple(members))
+        Method(position, label, *_one_a_seed(members))
         for position, (label, members) in enumerate(zip(names, groups.values(), strict=True))
     ]
+
+
+def _one_a_seed(members: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """The first finished run of each seed, else the first, and all others; who has no seed repeats nobody."""
+    chosen: dict[Any, Run] = {}
+    for run in members:
+        key = id(run) if run.seed is None else run.seed
+        if key not in chosen or (run.finished and not chosen[key].finished):
+            chosen[key] = run
+    counted = tuple(chosen.values())
+    return counted, tuple(run for run in members if run not in counted)
 
 
 def options(run: Run) -> Options:

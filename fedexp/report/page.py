@@ -1,13 +1,13 @@
 """The report as one Markdown page beside a folder of its pictures and tables."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
 from fedexp.config.override_text import short_text
 from fedexp.core.files import shown, write_atomically
+from fedexp.maths.metrics import final
 from fedexp.report import pictures, tables
 from fedexp.report.markup import Grid
 from fedexp.report.methods import Method, differing_keys, differing_options, options, settings
@@ -66,10 +66,23 @@ def doubts(methods: Sequence[Method], empty: Sequence[Path]) -> list[str]:
         for run in method.runs:
             if not run.finished:
                 notes.append(f"`{shown(run.folder)}` is unfinished: used up to round {run.rounds[-1]}, {_PARTLY}.")
-        twice = [str(seed) for seed, count in Counter(run.seed for run in method.runs).items() if count > 1]
-        if twice:
-            notes.append(f"{method.label}: several runs of seed {', '.join(twice)}, each counted as a run of its own.")
+        notes += _repeated(method)
     return notes + [f"`{shown(folder)}` is left out: it has no finished round." for folder in empty]
+
+
+def _repeated(method: Method) -> Iterator[str]:
+    """What was run again, and whether it came out the same."""
+    for run in method.runs:
+        again = [other for other in method.repeats if other.seed == run.seed]
+        if not again:
+            continue
+        ends = {final(one.column("test_accuracy")) for one in (run, *again)}
+        told = "all end with the same accuracy" if len(ends) == 1 else "they end with different accuracies"
+        names = ", ".join(f"`{shown(other.folder)}`" for other in again)
+        yield (
+            f"{method.label}: seed {run.seed} was run {len(again) + 1} times; `{shown(run.folder)}` counts, "
+            f"not {names}; {told}."
+        )
 
 
 def _table_section(table: Table, folder: str) -> str:
@@ -103,7 +116,7 @@ def _setting(run: Run, key: str) -> str:
 def runs(methods: Sequence[Method]) -> Grid:
     """Where each run lies and what it was made with."""
     headings = ("folder", "method", "seed", "rounds", "state", "versions", "commit", "device")
-    rows = [_run_row(method, run) for method in methods for run in method.runs]
+    rows = [_run_row(method, run) for method in methods for run in (*method.runs, *method.repeats)]
     return Grid(headings, rows, len(headings))
 
 
@@ -112,7 +125,7 @@ def _run_row(method: Method, run: Run) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in (summary.get("versions") or {}).items())
     git = summary.get("git") or {}
     commit = f"{git['commit'][:10]}{' (changed)' if git.get('dirty') else ''}" if git.get("commit") else "-"
-    state = "finished" if run.finished else "unfinished"
+    state = "repeat" if run in method.repeats else "finished" if run.finished else "unfinished"
     seed = "-" if run.seed is None else str(run.seed)
     device = summary.get("device") or "-"
     return [shown(run.folder), method.label, seed, str(run.rounds[-1]), state, versions or "-", commit, device]

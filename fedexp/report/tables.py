@@ -86,7 +86,9 @@ def _four_digits(mean: float) -> int:
 
 
 def _seeds(method: Method) -> str:
-    return f"{len(method.runs)} ({method.unfinished} unfinished)" if method.unfinished else str(len(method.runs))
+    told = [f"{method.unfinished} unfinished"] if method.unfinished else []
+    told += [f"{len(method.repeats)} repeated"] if method.repeats else []
+    return f"{len(method.runs)} ({', '.join(told)})" if told else str(len(method.runs))
 
 
 def _table(name: str, title: str, methods: Sequence[Method], numbers: Callable[[Run], Numbers]) -> Table:

@@ -69,7 +69,10 @@ def test_doubtful_folders_are_named_on_the_page(make_run, capsys):
     (make_run("a/2") / "metrics.csv").write_text("")
     assert cli.main(["report", "a", "--out", "report.md"]) == 0
     page = Path("report.md").read_text()
-    assert "* random: several runs of seed 0, each counted as a run of its own.\n" in page
+    told = "seed 0 was run 2 times; `a/0` counts, not `a/1`; all end with the same accuracy"
+    assert f"* random: {told}.\n" in page
+    assert re.search(r"\| random \|\s+1 \(1 repeated\) \|", page)
+    assert re.search(r"\| a/1 +\| random \| 0 +\| 4 +\| repeat", page)
     assert "* `a/2` is left out: it has no finished round.\n" in page
     assert "## Differences" not in page
     capsys.readouterr()

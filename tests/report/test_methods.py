@@ -1,7 +1,7 @@
 import pytest
 
 from fedexp.config.override_text import short_text
-from fedexp.report import methods, runs
+from fedexp.report import methods, runs, tables
 
 
 @pytest.fixture
@@ -27,6 +27,19 @@ def test_runs_that_differ_in_the_seed_the_engine_or_the_tracker_are_one_method(m
     (method,) = methods.group(runs.collect([tmp_path])[0])
     assert [run.seed for run in method.runs] == [0, 1, 2, 3]
     assert (method.label, method.unfinished) == ("random", 1)
+
+
+def test_of_the_runs_of_one_seed_the_first_finished_one_counts(make_run, tmp_path):
+    make_run("0", seed=0, accuracy=(0.1, 0.2), finished=False)
+    make_run("1", seed=0, accuracy=(0.1, 0.9))
+    make_run("2", seed=0, accuracy=(0.1, 0.9))
+    make_run("3", seed=1, accuracy=(0.1, 0.7))
+    (method,) = methods.group(runs.collect([tmp_path])[0])
+    assert [run.folder.name for run in method.runs] == ["1", "3"]
+    assert [run.folder.name for run in method.repeats] == ["0", "2"]
+    (table,) = tables.both([method])
+    value = table.rows[0]["final accuracy"]
+    assert (value.mean, value.runs) == (pytest.approx(0.8), 2)
 
 
 def test_a_differing_group_names_the_method(labels):
