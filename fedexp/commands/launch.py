@@ -14,6 +14,7 @@ from omegaconf import DictConfig
 from fedexp.config.compose import Composer, Request, plain, read_config, start, unresolved
 from fedexp.config.hydra_errors import unknown_key
 from fedexp.config.location import conf_dir
+from fedexp.config.trust import NOBODY, Trust
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import ending
@@ -47,20 +48,20 @@ def launch(flags: Namespace) -> int:
     return 0
 
 
-def resume(folder: Path, words: Sequence[str] = ()) -> int:
+def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NOBODY) -> int:
     """Continues the run of a folder, or the sweep."""
     try:
         node = retrack.chosen([word for word in words if word.startswith(retrack.WORDS)])
         more = [word for word in words if not word.startswith(retrack.WORDS)]
         if folders.is_sweep(folder):
             with logs.kept():
-                multirun.resume(folder, more, node)
+                multirun.resume(folder, more, node, trust)
             return 0
     finally:
         GlobalHydra.instance().clear()
     if more:
         raise ConfigError(f"a run goes on as it began, but for tracker=...; start a new one to change {more[0]}")
-    config = read_config(folder)
+    config = read_config(folder, trust)
     retrack.put(folder, node)
     from fedexp.run.run import resume
 
@@ -70,7 +71,7 @@ def resume(folder: Path, words: Sequence[str] = ()) -> int:
             return 0
         logs.log_to(folder)
         with ending(folder):
-            resume(folder)
+            resume(folder, trust)
     return 0
 
 

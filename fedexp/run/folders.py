@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import locked, shown
+from fedexp.core.files import shown
+from fedexp.core.locks import locked
+from fedexp.core.own_files import refuse_strange
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -26,6 +28,7 @@ def claim(folder: Path, *, dated: bool) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not dated:
         refuse_used(folder)
+        refuse_strange(folder)
         folder.mkdir(exist_ok=True)
         return folder
     for attempt in count(1):

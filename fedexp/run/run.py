@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fedexp.config.trust import NOBODY, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
 from fedexp.core.torchrun import under_torchrun
@@ -46,14 +47,14 @@ def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None) -
             conduct(config, folder, watch)
 
 
-def resume(folder: Path) -> None:
+def resume(folder: Path, trust: Trust = NOBODY) -> None:
     """Continues an interrupted run from its last good state; of a finished one sends what its tracker lacks.
 
     Raises like `run`.
     """
     from fedexp.config.compose import read_config
 
-    config = read_config(folder)
+    config = read_config(folder, trust)
     with folders.held(folder):
         if folders.is_finished(folder):
             log.info("%s is finished: nothing is left to run", folder)

@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from fedexp.config.compose import read_config
+from fedexp.config.trust import NOBODY, Trust
 from fedexp.core import logs
 from fedexp.core.cpu_cores import SHARE
 from fedexp.core.exits import INTERRUPTED, Stopped, ending
@@ -23,7 +24,7 @@ from fedexp.sweep.launchers.contract import PointEnd
 TRACEBACK = "traceback.txt"
 
 
-def live(folder: Path, share: int | None = None, aloud: bool = False) -> PointEnd:
+def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Trust = NOBODY) -> PointEnd:
     """Runs or resumes the point; a finished one is left alone.
 
     With `share` the point has so many cores for itself; without `aloud` only its log file is written to.
@@ -40,7 +41,7 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> PointEn
             logs.log_to(place, console=aloud)
             from fedexp.run.run import complete
 
-            complete(read_config(place), place)
+            complete(read_config(place, trust), place)
     except Stopped as stop:
         if stop.code == INTERRUPTED:
             raise
