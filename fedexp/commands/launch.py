@@ -11,6 +11,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from fedexp.config import noted
 from fedexp.config.compose import Composer, Request, plain, read_config, start, unresolved
 from fedexp.config.hydra_errors import unknown_key
 from fedexp.config.location import conf_dir
@@ -91,8 +92,7 @@ def single(composer: Composer, request: Request, console: bool) -> Path:
     if config.hydra.mode == RunMode.MULTIRUN:
         raise ConfigError("a sweep is for the command line, but the config sets hydra.mode=MULTIRUN; use fedexp run -m")
     checked(composer, config, request.overrides)
-    folder = folders.claimed(config.hydra.run)
-    config.hydra.run.dir = str(folder)
+    folder = _claimed(config)
     logs.log_to(folder, console)
     composer.run(request.config_name, job, request.overrides, with_log_configuration=False)
     return folder.absolute()
@@ -108,8 +108,17 @@ def _single(composer: Composer, request: Request) -> None:
     if rank():
         _follow(found)
         return
-    config.hydra.run.dir = str(folders.claimed(config.hydra.run))
+    _claimed(config)
     composer.run(request.config_name, job, request.overrides)
+
+
+def _claimed(config: DictConfig) -> Path:
+    """The folder of a run with its config in it, which Hydra would write in place and unsynced."""
+    folder = folders.claimed(config.hydra.run)
+    config.hydra.run.dir = str(folder)
+    noted.note(folder, config)
+    config.hydra.output_subdir = None
+    return folder
 
 
 def _follow(config: dict[str, Any]) -> None:

@@ -1,7 +1,8 @@
 """Composing: from the words behind `fedexp run` to plain, checked configs, before anything is loaded or made."""
 
+import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -28,7 +29,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 from fedexp.core.moved import renewed
 from fedexp.core.nested import walk
-from fedexp.core.passwords import without_passwords
+from fedexp.core.passwords import hold, without_passwords
 
 
 @dataclass
@@ -60,6 +61,8 @@ class Composer(Hydra):
                 self.composed = super().compose_config(
                     config_name, overrides, run_mode, False, from_shell, validate_sweep_overrides
                 )
+            with suppress(*COMPOSING):  # what is wrong with the tracker is told where it is built
+                hold(OmegaConf.select(self.composed, "tracker.uri"))
         if with_log_configuration:
             configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
         return self.composed
@@ -180,8 +183,8 @@ def read_config(folder: Path, trust: Trust = NOBODY) -> dict[str, Any]:
         ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted.
     """
     path = folder / noted.FOLDER / "config.yaml"
-    if not path.is_file():
-        raise ConfigError(f"{shown(folder)} is no run folder: it has no .hydra/config.yaml")
+    if not noted.is_there(folder):
+        raise ConfigError(_nothing_noted(folder))
     written = noted.written(folder)
     if "_target_" not in written:
         raise ConfigError(f"{shown(path)} must hold the config of a run, which has a _target_; restore it")
@@ -191,3 +194,12 @@ def read_config(folder: Path, trust: Trust = NOBODY) -> dict[str, Any]:
         return plain(OmegaConf.create(written))
     except COMPOSING as error:
         raise ConfigError(f"{shown(path)} cannot be read: {error}") from error
+
+
+def _nothing_noted(folder: Path) -> str:
+    if any((folder / name).is_file() and (folder / name).stat().st_size for name in ("metrics.csv", "state.pt")):
+        return f"{shown(folder)} has rounds but no config; restore its .hydra/config.yaml"
+    if not (folder / noted.FOLDER).is_dir():
+        return f"{shown(folder)} is no run folder: it has no .hydra/config.yaml"
+    words = [*noted.overrides(folder), f"hydra.run.dir={shown(folder)}"]
+    return f"{shown(folder)} was cut off before its config was written; begin again: fedexp run {shlex.join(words)}"

@@ -20,13 +20,14 @@ FOLDER, FILES = ".hydra", ("hydra", "overrides", "config")
 
 
 def note(folder: Path, own: DictConfig) -> None:
-    """Writes what is not there yet of the composed config of a run."""
+    """Writes what is not there yet of the composed config of a run; all of it where the config is missing, the last."""
+    begun = is_there(folder)
     with open_dict(own):
         own.hydra.runtime.output_dir = str(folder.absolute())
     told = OmegaConf.masked_copy(own, ["hydra"])
     config = OmegaConf.masked_copy(own, [str(key) for key in own if key != "hydra"])
     for name, content in zip(FILES, (told, own.hydra.overrides.task, config), strict=True):
-        if not _there(folder, name):
+        if not (begun and _there(folder, name)):
             write_atomically(_path(folder, name), as_text(content).encode())
 
 

@@ -1,8 +1,14 @@
-"""Texts and configs without the passwords of the addresses in them: what is written to files and logs."""
+"""Addresses without their passwords: what files, logs and trackers see of them.
 
+A whole address stays with the process that was given it and with those it starts, in the variable where MLflow's own
+tools look for one. Whoever resumes a run sets that variable, or types the address again.
+"""
+
+import os
 import re
 from typing import Any
 
+HELD = "MLFLOW_TRACKING_URI"
 _USER = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s]*@", re.IGNORECASE)  # up to the last @: a password may hold one
 
 
@@ -18,3 +24,15 @@ def without_passwords(node: Any) -> Any:
     if isinstance(node, dict):
         return {name: without_passwords(child) for name, child in node.items()}
     return [without_passwords(child) for child in node] if isinstance(node, list) else node
+
+
+def hold(address: object) -> None:
+    """Keeps an address that has a password."""
+    if isinstance(address, str) and without_password(address) != address:
+        os.environ[HELD] = address
+
+
+def whole(address: str) -> str:
+    """The address with its password, where that is kept."""
+    held = os.environ.get(HELD, "")
+    return held if without_password(held) == address else address

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.config.trust import NOBODY, Trust
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.part import build
 from fedexp.core.torchrun import under_torchrun
 from fedexp.parts.tracker.contract import Tracker
-from fedexp.run import checkpoint, folders
+from fedexp.run import checkpoint, folders, summary
 from fedexp.run.logbook import Logbook
 from fedexp.simulation import compatibility
 from fedexp.simulation.experiment import Experiment
@@ -103,3 +103,8 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
                 if watch is not None:
                     watch(row)
             logbook.conclude()
+    if summary.all_dropped(summary.read_metrics(folder / "metrics.csv")):
+        raise RunError(
+            "no update of any round was finite and all were dropped, so that the model is that of the beginning; "
+            "lower local.lr, or look for what makes them infinite"
+        )

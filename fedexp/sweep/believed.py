@@ -75,7 +75,7 @@ def _believed(word: Override, path: Path) -> bool:
         inside = isinstance(value, str) and ".." not in Path(value).parts and not Path(value).is_absolute()
         return _demand(inside, word, "a path below the sweep's folder", path)
     if key.startswith("hydra.sweeper.params"):  # what it makes are settings, which are looked at as such
-        single = re.fullmatch(r"hydra\.sweeper\.params\.\w+", key) and type(value) in (str, int, float)
+        single = re.fullmatch(r"hydra\.sweeper\.params\.(?!hydra$)\w+", key) and type(value) in (str, int, float)
         return _demand(bool(single), word, "a text or number for a key of its own", path)
     if not key.startswith("hydra.launcher."):
         return False

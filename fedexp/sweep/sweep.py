@@ -72,7 +72,7 @@ class Sweep:
                     send(folder, self.trust)
                 continue
             if self.launcher.aloud:
-                log.info("\t#%d : %s", point.number, " ".join(point.overrides))
+                log.info("\t#%d : %s", point.number, point.words)
             yield folder
 
     def _place(self, point: Point) -> Path:
@@ -112,7 +112,7 @@ class Sweep:
         if outcome.code:
             log.error("failed: %s%s", point, outcome.message)
         elif not self.launcher.aloud:
-            log.info("#%d : %s, %.1f s", point.number, " ".join(point.overrides), outcome.seconds)
+            log.info("#%d : %s, %.1f s", point.number, point.words, outcome.seconds)
 
 
 def send(folder: Path, trust: Trust) -> None:

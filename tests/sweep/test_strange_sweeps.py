@@ -110,6 +110,7 @@ def passed_over(made: dict[str, Any], word: str) -> bool:
         ("hydra/launcher=../../x", "must be one of basic, joblib"),
         ("hydra/sweeper=optuna", "must be one of basic, one_at_a_time"),
         ("hydra.sweeper.params={seed: '0,1'}", "must be a text or number for a key of its own"),
+        ("+hydra.sweeper.params.hydra=x", "must be a text or number for a key of its own"),
         ("+hydra.sweeper.params.hydra.searchpath=x", "must be a text or number for a key of its own"),
         ("hydra.sweeper.params.seed=[0,1]", "must be a text or number for a key of its own"),
         ("~hydra/launcher", "must be one of basic, joblib"),
