@@ -9,7 +9,8 @@ import re
 from typing import Any
 
 HELD = "MLFLOW_TRACKING_URI"
-_USER = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s]*@", re.IGNORECASE)  # up to the last @: a password may hold one
+# Up to the last @, which a password may hold; the words of a sweep's points have a backslash before each colon.
+_USER = re.compile(r"(\b[a-z][a-z0-9+.-]*\\?://)[^/\s]*@", re.IGNORECASE)
 
 
 def without_password(text: str) -> str:

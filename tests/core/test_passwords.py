@@ -11,6 +11,7 @@ SAID = [
     ("tracker.uri='http://me:secret@host',seed=1", "tracker.uri='http://host',seed=1"),
     ("no answer of http://me:secret@host:5000/api, said a@b", "no answer of http://host:5000/api, said a@b"),
     ("sqlite:////home/me@work/mlflow.db", "sqlite:////home/me@work/mlflow.db"),
+    (r"tracker.uri=http\://me\:secret@host\:5000", r"tracker.uri=http\://host\:5000"),
     ("http://host:5000", "http://host:5000"),
     ("me@host.org", "me@host.org"),
 ]
