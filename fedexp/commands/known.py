@@ -87,7 +87,8 @@ COMMANDS = {
         "those that follow a saved state (keep_states=N keeps one every N rounds), then what is near one. All rounds\n"
         "in between are compared too: digests of the models and lines of metrics.csv, bit by bit where engine,\n"
         "device and versions are those of the run, else metrics within rounding. Names the first differing round;\n"
-        "exit code 0: all equal, 1: something differs or is damaged. Nothing in RUN_DIR is changed.\n",
+        "exit code 0: all equal, 1: something differs or is damaged. Nothing in RUN_DIR is changed, and nothing of it\n"
+        "runs: parts from modules that were never run on this machine need --trust-modules A,B.\n",
     ),
     "list": Command(
         "list [GROUP [OPTION]]",

@@ -12,7 +12,6 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.files import remove_leftovers, shown
 from fedexp.core.locks import locked
 from fedexp.core.own_files import refuse_strange
-from fedexp.parts.tracker.memo import is_memo
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -57,12 +56,17 @@ def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}")
             file.flush()
-            for place in (folder, folder / ".hydra", folder / "states"):
-                remove_leftovers(place, lambda name: not is_memo(name))
+            clear(folder)
             yield
     except TimeoutError as error:
         owner = lock.read_text(encoding="utf-8") or "another process"
         raise ConfigError(f"{shown(folder)} is being run by {owner}; wait for it, or end it") from error
+
+
+def clear(folder: Path) -> None:
+    """Removes what killed processes left half made; not of the file that a tracker's process writes and clears."""
+    for place in (folder, folder / ".hydra", folder / "states"):
+        remove_leftovers(place, lambda name: name != "tracker.json")
 
 
 def refuse_used(folder: Path) -> None:

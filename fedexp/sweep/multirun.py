@@ -14,10 +14,9 @@ from fedexp.config.location import conf_dir
 from fedexp.config.trust import NOBODY, Trust, remember
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped, resumable
-from fedexp.core.files import remove_leftovers, shown, write_atomically
+from fedexp.core.files import shown, write_atomically
 from fedexp.core.torchrun import under_torchrun
 from fedexp.core.yaml_file import read_yaml
-from fedexp.parts.tracker.memo import is_memo
 from fedexp.run import folders
 from fedexp.run.checkpoint import differing
 from fedexp.sweep import believed
@@ -62,7 +61,7 @@ def resume(
         ConfigError: the sweep cannot be composed again as it was.
     """
     saved, path = _saved(folder), folder / NAME
-    remove_leftovers(folder, lambda name: not is_memo(name))
+    folders.clear(folder)
     odd = [word for word in words if not word.startswith(("hydra/launcher=", "hydra.launcher."))]
     if odd:
         raise ConfigError(f"a sweep goes on as it began, but for hydra/launcher and tracker; got {odd[0]}")

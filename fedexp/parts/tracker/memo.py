@@ -42,11 +42,6 @@ def load(folder: Path, tracker: str) -> Memo:
     return Memo(tracker, token=os.urandom(8).hex(), began_ms=int(time.time() * 1000))
 
 
-def is_memo(name: str) -> bool:
-    """Whether a file is written by the process that sends, and by no other."""
-    return name == NAME
-
-
 def save(folder: Path, memo: Memo) -> None:
     """Writes the memo."""
     write_atomically(folder / NAME, (json.dumps(asdict(memo), indent=2) + "\n").encode())

@@ -132,7 +132,7 @@ def main() -> int:
     known = {**order["parameters"], **lines.choices(folder)}
     try:
         with memo.alone(folder, tracker.patience_s):
-            remove_leftovers(folder, memo.is_memo)
+            remove_leftovers(folder, lambda name: name == memo.NAME)
             done = Sender(tracker, Order(folder, known, order["tags"]), ending).work()
     except Exception as error:
         say(f"nothing is sent: {plainly(error)}")
