@@ -17,7 +17,6 @@ from typing import Any
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.moved import today
-from fedexp.data.store import cache_dir
 
 OURS, ENTRY_POINTS, NAME = "fedexp", "fedexp.parts", "own_parts.json"
 Known = dict[str, str]  # places by the names of packages, and of config folders by themselves
@@ -72,7 +71,7 @@ def remember(config: Any = None, config_dir: Path | None = None) -> None:
     known = _known()
     if found.items() - known.items():
         with suppress(OSError):
-            write_atomically(cache_dir() / NAME, json.dumps({**known, **found}, indent=2).encode())
+            write_atomically(_note(), json.dumps({**known, **found}, indent=2).encode())
 
 
 def foreign(node: Any) -> Iterator[str]:
@@ -108,8 +107,14 @@ def _same(package: str) -> bool:
     return where is not None and _known().get(package) == where
 
 
+def _note() -> Path:
+    from fedexp.data.store import cache_dir  # it brings numpy, which completing a word need not wait for
+
+    return cache_dir() / NAME
+
+
 def _known() -> Known:
     with suppress(OSError, ValueError):
-        found = json.loads((cache_dir() / NAME).read_text(encoding="utf-8"))
+        found = json.loads(_note().read_text(encoding="utf-8"))
         return {str(name): str(where) for name, where in found.items()} if isinstance(found, dict) else {}
     return {}
