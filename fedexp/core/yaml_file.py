@@ -12,8 +12,9 @@ import yaml
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 from fedexp.core.own_files import read_own
+from fedexp.core.references import lookups
 
-LARGEST, DEEPEST = 8_000_000, 40  # bytes; levels
+LARGEST, DEEPEST, MOST = 8_000_000, 40, 1_000_000  # bytes; levels; values read to resolve all references
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -41,10 +42,10 @@ def _read(path: Path) -> Any:
     try:
         text = read_own(path, LARGEST).decode()
         _demand_plain(text, path)
-        return yaml.load(text, Loader=_LOADER)
+        return _demand_modest(yaml.load(text, Loader=_LOADER), path)
     except FileNotFoundError:
         return None
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, ConfigError):
             raise
         raise ConfigError(
@@ -62,6 +63,12 @@ def _demand_plain(text: str, path: Path) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > DEEPEST:
             raise ConfigError(f"{shown(path)} must be at most {DEEPEST} levels deep; restore it")
+
+
+def _demand_modest(found: Any, path: Path) -> Any:
+    if lookups(found) > MOST:
+        raise ConfigError(f"{shown(path)} must refer to its own values at most {MOST:,} times; restore it")
+    return found
 
 
 def _kind(found: Any) -> str:

@@ -64,8 +64,18 @@ def test_a_run_does_not_write_through_the_links_of_a_folder(tmp_path: Path, monk
 
 
 BOMB = "a0: &a0 [1, 2]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+REPEATED = "_target_: x\na0: '1'\n" + "".join(f"a{n}: ${{a{n - 1}}}${{a{n - 1}}}\n" for n in range(1, 40))
+SELECTED = REPEATED.replace("${", "${oc.select:")
+NESTED = "_target_: x\na0: {x: 1}\n" + "".join(
+    f"a{n}: {{x: '${{a{n - 1}}}', y: '${{a{n - 1}}}'}}\n" for n in range(1, 40)
+)
+CHAIN = "_target_: x\n" + "".join(f"a{n}: ${{a{n + 1}}}\n" for n in range(5000))
 YAMLS = {
     "bomb": BOMB,
+    "references": REPEATED,
+    "selections": SELECTED,
+    "nested references": NESTED,
+    "chain": CHAIN,
     "circle": "a: &a [*a]\n",
     "circle of keys": "_target_: fedexp.simulation.experiment.Experiment\nseed: ${rounds}\nrounds: ${seed}\n",
     "depth": "a: " + "[" * 20_000,
@@ -90,7 +100,7 @@ def test_a_config_that_is_no_plain_one_is_refused_at_once(name: str, run: Path, 
     assert not Path("made").exists()
 
 
-@pytest.mark.parametrize("name", ["bomb", "circle", "depth", "tag", "list", "bytes"])
+@pytest.mark.parametrize("name", ["bomb", "references", "circle", "depth", "tag", "list", "bytes"])
 @pytest.mark.parametrize("file", ["config", "hydra"])
 def test_the_report_of_such_a_folder_is_refused_too(file: str, name: str, run: Path, capsys):
     (run / ".hydra" / f"{file}.yaml").write_bytes(YAMLS[name].encode(errors="surrogateescape"))
