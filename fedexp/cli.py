@@ -1,5 +1,6 @@
 """The command line: the first word picks the command, the rest belongs to it (for `run`: to Hydra)."""
 
+import logging
 import os
 import sys
 import traceback
@@ -8,7 +9,8 @@ from importlib import import_module
 
 from fedexp.commands.known import COMMANDS
 from fedexp.core.errors import ConfigError, RunError, nearest
-from fedexp.core.exits import ASKED_WRONGLY, FAILED, INTERRUPTED, Stopped, complain, full_error
+from fedexp.core.exits import ASKED_WRONGLY, FAILED, Stopped, complain, full_error
+from fedexp.core.signals import exit_code, heeded
 from fedexp.core.version import __version__
 
 HELP = """\
@@ -22,15 +24,16 @@ Every command answers --help; `fedexp --version` names the version.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit code: 0, 1 failed, 2 asked wrongly, 130 interrupted."""
+    """Runs one command and returns its exit code: 0, 1 failed, 2 asked wrongly, 130 / 143 / 129 interrupted."""
     _environment()
     try:
-        return _dispatch(list(sys.argv[1:] if argv is None else argv))
+        with heeded():
+            return _dispatch(list(sys.argv[1:] if argv is None else argv))
     except Stopped as stop:
         return stop.report()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         complain("interrupted")
-        return INTERRUPTED
+        return exit_code(interrupt)
     except BrokenPipeError:  # the reader of our output left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -46,6 +49,7 @@ def _environment() -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
+    logging.raiseExceptions = full_error()  # a log that finds no room is no news beside what ends the run
 
 
 def _dispatch(words: list[str]) -> int:

@@ -38,7 +38,10 @@ COMMANDS = {
         "\nDIR is a run folder, or the folder of a sweep (fedexp run -m): then its missing, unfinished and failed\n"
         "points are run and nothing else, where hydra/launcher says (default: where they began). Or it is the folder\n"
         "of a search, which may be worked on by several processes at once (--jobs N). tracker=mlflow sends there what\n"
-        "has not arrived, also of runs and sweeps that are finished.\n",
+        "has not arrived, also of runs and sweeps that are finished.\n\n"
+        "A folder runs nothing of its own: parts from modules that were never run on this machine are refused.\n\n"
+        "  --trust-modules A,B  import these modules all the same\n"
+        "  --config-dir D       where the options lie that a sweep or search was begun with\n",
     ),
     "search": Command(
         "search key=interval(A,B) [...] [--trials N]",
@@ -85,7 +88,8 @@ COMMANDS = {
         "those that follow a saved state (keep_states=N keeps one every N rounds), then what is near one. All rounds\n"
         "in between are compared too: digests of the models and lines of metrics.csv, bit by bit where engine,\n"
         "device and versions are those of the run, else metrics within rounding. Names the first differing round;\n"
-        "exit code 0: all equal, 1: something differs or is damaged. Nothing in RUN_DIR is changed.\n",
+        "exit code 0: all equal, 1: something differs or is damaged. Nothing in RUN_DIR is changed, and nothing of it\n"
+        "runs: parts from modules that were never run on this machine need --trust-modules A,B.\n",
     ),
     "list": Command(
         "list [GROUP [OPTION]]",

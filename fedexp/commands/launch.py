@@ -11,9 +11,11 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from fedexp.config import noted
 from fedexp.config.compose import Composer, Request, plain, read_config, start, unresolved
 from fedexp.config.hydra_errors import unknown_key
 from fedexp.config.location import conf_dir
+from fedexp.config.trust import NOBODY, Trust
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import ending
@@ -47,20 +49,20 @@ def launch(flags: Namespace) -> int:
     return 0
 
 
-def resume(folder: Path, words: Sequence[str] = ()) -> int:
+def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NOBODY) -> int:
     """Continues the run of a folder, or the sweep."""
     try:
         node = retrack.chosen([word for word in words if word.startswith(retrack.WORDS)])
         more = [word for word in words if not word.startswith(retrack.WORDS)]
         if folders.is_sweep(folder):
             with logs.kept():
-                multirun.resume(folder, more, node)
+                multirun.resume(folder, more, node, trust)
             return 0
     finally:
         GlobalHydra.instance().clear()
     if more:
         raise ConfigError(f"a run goes on as it began, but for tracker=...; start a new one to change {more[0]}")
-    config = read_config(folder)
+    config = read_config(folder, trust)
     retrack.put(folder, node)
     from fedexp.run.run import resume
 
@@ -70,7 +72,7 @@ def resume(folder: Path, words: Sequence[str] = ()) -> int:
             return 0
         logs.log_to(folder)
         with ending(folder):
-            resume(folder)
+            resume(folder, trust)
     return 0
 
 
@@ -90,8 +92,7 @@ def single(composer: Composer, request: Request, console: bool) -> Path:
     if config.hydra.mode == RunMode.MULTIRUN:
         raise ConfigError("a sweep is for the command line, but the config sets hydra.mode=MULTIRUN; use fedexp run -m")
     checked(composer, config, request.overrides)
-    folder = folders.claimed(config.hydra.run)
-    config.hydra.run.dir = str(folder)
+    folder = _claimed(config)
     logs.log_to(folder, console)
     composer.run(request.config_name, job, request.overrides, with_log_configuration=False)
     return folder.absolute()
@@ -107,8 +108,17 @@ def _single(composer: Composer, request: Request) -> None:
     if rank():
         _follow(found)
         return
-    config.hydra.run.dir = str(folders.claimed(config.hydra.run))
+    _claimed(config)
     composer.run(request.config_name, job, request.overrides)
+
+
+def _claimed(config: DictConfig) -> Path:
+    """The folder of a run with its config in it, which Hydra would write in place and unsynced."""
+    folder = folders.claimed(config.hydra.run)
+    config.hydra.run.dir = str(folder)
+    noted.note(folder, config)
+    config.hydra.output_subdir = None
+    return folder
 
 
 def _follow(config: dict[str, Any]) -> None:

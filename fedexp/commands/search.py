@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from fedexp.config.trust import NOBODY, Trust, remember
 from fedexp.core.errors import ConfigError
 from fedexp.run import folders
 
@@ -26,18 +27,19 @@ def act(words: list[str]) -> int:
     folder = folders.claim(Path(place), dated=dated)
     folders.link_latest(folder)
     save(search, folder)
-    sys.stdout.write(conduct(folder, flags["--jobs"]))
+    remember(config_dir=Path(own) if own else None)
+    sys.stdout.write(conduct(folder, flags["--jobs"], Trust(composed=True)))
     return 0
 
 
-def resume(folder: Path, words: list[str]) -> int:
+def resume(folder: Path, words: list[str], trust: Trust = NOBODY) -> int:
     """Works on a search that was begun, beside others that may."""
     flags, overrides = read(words)
     if overrides or any(word.partition("=")[0] in FLAGS and not word.startswith("--jobs") for word in words):
         raise ConfigError("a search goes on as it began; only --jobs may be given anew")
     from fedexp.search.search import conduct
 
-    sys.stdout.write(conduct(folder, flags["--jobs"]))
+    sys.stdout.write(conduct(folder, flags["--jobs"], trust))
     return 0
 
 

@@ -3,10 +3,12 @@
 import sys
 from pathlib import Path
 
+from fedexp.commands.trusting import split
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped
 from fedexp.core.files import shown
+from fedexp.core.own_files import refuse_strange
 from fedexp.core.torchrun import under_torchrun
 from fedexp.run import folders
 
@@ -15,14 +17,15 @@ ROUNDS = 3
 
 def act(words: list[str]) -> int:
     """Replays rounds of a run folder; ends with exit code 1 where something is not as it was written."""
-    folder, count, seed = read(words)
+    trust, left = split(words)
+    folder, count, seed = read(left)
     if under_torchrun():
         raise ConfigError("verify starts its workers itself; run it without torchrun")
     with logs.kept():
         logs.silence()
         from fedexp.verify.verify import verify
 
-        complaints = verify(folder, count, seed, _say)
+        complaints = verify(folder, count, seed, _say, trust)
     if complaints:
         raise Stopped(FAILED, _summed(complaints))
     return 0
@@ -61,6 +64,7 @@ def _folder(folder: Path) -> Path:
         raise ConfigError(f"there is no folder {folder}; fedexp verify needs a run folder, e.g. outputs/latest")
     if folders.is_sweep(folder):
         raise ConfigError(f"{shown(folder)} is a sweep; verify one of its points, e.g. {shown(folder / '0')}")
+    refuse_strange(folder)
     return folder
 
 

@@ -1,7 +1,8 @@
 """Composing: from the words behind `fedexp run` to plain, checked configs, before anything is loaded or made."""
 
+import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -19,14 +20,16 @@ from hydra.core.utils import configure_log
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import launchers, one_at_a_time
+from fedexp.config import launchers, noted, one_at_a_time
 from fedexp.config.hydra_errors import COMPOSING, explain
 from fedexp.config.one_at_a_time import OneAtATime
 from fedexp.config.resolvers import register_resolvers
+from fedexp.config.trust import NOBODY, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 from fedexp.core.moved import renewed
 from fedexp.core.nested import walk
+from fedexp.core.passwords import hold, without_passwords
 
 
 @dataclass
@@ -58,6 +61,8 @@ class Composer(Hydra):
                 self.composed = super().compose_config(
                     config_name, overrides, run_mode, False, from_shell, validate_sweep_overrides
                 )
+            with suppress(*COMPOSING):  # what is wrong with the tracker is told where it is built
+                hold(OmegaConf.select(self.composed, "tracker.uri"))
         if with_log_configuration:
             configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
         return self.composed
@@ -151,10 +156,10 @@ def _refuse_odd_choices(composer: Composer, overrides: list[str]) -> None:
 def plain(config: DictConfig) -> dict[str, Any]:
     """The config without Hydra's node, interpolations resolved: what runs, and what is saved with the state.
 
-    Parts have today's names, whether it was composed now or noted by an older version.
+    Parts have today's names, whether it was composed now or noted by an older version. Passwords of addresses are out.
     """
     container = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    return renewed(OmegaConf.to_container(container, resolve=True))
+    return without_passwords(renewed(OmegaConf.to_container(container, resolve=True)))
 
 
 def settings(*configs: DictConfig) -> list[dict[str, Any]]:
@@ -171,13 +176,30 @@ def unresolved(config: DictConfig) -> dict[str, Any]:
     return {str(key): value for key, value in container.items()}
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """The plain config that Hydra left in a run folder."""
-    path = folder / ".hydra" / "config.yaml"
-    if not path.is_file():
-        raise ConfigError(f"{shown(folder)} is no run folder: it has no .hydra/config.yaml")
+def read_config(folder: Path, trust: Trust = NOBODY) -> dict[str, Any]:
+    """The plain config that is noted in a run folder.
+
+    Raises:
+        ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted.
+    """
+    path = folder / noted.FOLDER / "config.yaml"
+    if not noted.is_there(folder):
+        raise ConfigError(_nothing_noted(folder))
+    written = noted.written(folder)
+    if "_target_" not in written:
+        raise ConfigError(f"{shown(path)} must hold the config of a run, which has a _target_; restore it")
+    trust.demand(written, folder)
     register_resolvers()
     try:
-        return plain(cast(DictConfig, OmegaConf.load(path)))
+        return plain(OmegaConf.create(written))
     except COMPOSING as error:
         raise ConfigError(f"{shown(path)} cannot be read: {error}") from error
+
+
+def _nothing_noted(folder: Path) -> str:
+    if any((folder / name).is_file() and (folder / name).stat().st_size for name in ("metrics.csv", "state.pt")):
+        return f"{shown(folder)} has rounds but no config; restore its .hydra/config.yaml"
+    if not (folder / noted.FOLDER).is_dir():
+        return f"{shown(folder)} is no run folder: it has no .hydra/config.yaml"
+    words = [*noted.overrides(folder), f"hydra.run.dir={shown(folder)}"]
+    return f"{shown(folder)} was cut off before its config was written; begin again: fedexp run {shlex.join(words)}"

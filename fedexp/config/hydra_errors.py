@@ -12,7 +12,13 @@ from fedexp.config import catalog
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError, nearest
 
-COMPOSING = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
+COMPOSING = (
+    HydraException,
+    OmegaConfBaseException,
+    YAMLError,
+    ValueError,
+    RecursionError,
+)  # the last: a circle of keys
 
 Known = Callable[[], Sequence[str]]
 

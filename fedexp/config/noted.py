@@ -1,24 +1,66 @@
-"""What Hydra has noted in the folder of a run: the config, the options chosen, the overrides."""
+"""What is noted in the folder of a run: the config, the options chosen, the overrides.
+
+The three files are those that Hydra would leave; here each is whole or absent, and the config comes last. No password
+of an address is noted.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
+from fedexp.core.files import write_atomically
 from fedexp.core.moved import renewed
+from fedexp.core.passwords import without_passwords
+from fedexp.core.yaml_file import read_yaml, read_yaml_list
+
+FOLDER, FILES = ".hydra", ("hydra", "overrides", "config")
+
+
+def note(folder: Path, own: DictConfig) -> None:
+    """Writes what is not there yet of the composed config of a run; all of it where the config is missing, the last."""
+    begun = is_there(folder)
+    with open_dict(own):
+        own.hydra.runtime.output_dir = str(folder.absolute())
+    told = OmegaConf.masked_copy(own, ["hydra"])
+    config = OmegaConf.masked_copy(own, [str(key) for key in own if key != "hydra"])
+    for name, content in zip(FILES, (told, own.hydra.overrides.task, config), strict=True):
+        if not (begun and _there(folder, name)):
+            write_atomically(_path(folder, name), as_text(content).encode())
+
+
+def as_text(content: DictConfig | ListConfig) -> str:
+    """A config as YAML, its interpolations as they are written."""
+    plain = without_passwords(OmegaConf.to_container(content, resolve=False))
+    return OmegaConf.to_yaml(OmegaConf.create(plain))
+
+
+def put(folder: Path, role: str, node: Any) -> None:
+    """Writes another part of a role into the noted config."""
+    text = yaml.safe_dump(without_passwords({**written(folder), role: node}), sort_keys=False)
+    write_atomically(_path(folder, "config"), text.encode())
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether all three files are there."""
+    return all(_there(folder, name) for name in FILES)
+
+
+def is_there(folder: Path) -> bool:
+    """Whether the config is there; a process that was killed may have left none, or an empty one."""
+    return _there(folder, "config")
 
 
 def written(folder: Path) -> dict[str, Any]:
     """The config with its interpolations and today's names of parts; empty where there is none."""
-    return renewed(_read(folder, "config"))
+    return renewed(read_yaml(_path(folder, "config")))
 
 
 def choices(folder: Path) -> Mapping[str, str | None]:
     """The option of each group, those of Hydra's own groups too; empty for a run that Hydra did not start."""
-    node = _read(folder, "hydra")
+    node: Any = read_yaml(_path(folder, "hydra"))
     for name in ("hydra", "runtime", "choices"):
         node = node.get(name) if isinstance(node, Mapping) else None
     return node if isinstance(node, Mapping) else {}
@@ -26,18 +68,13 @@ def choices(folder: Path) -> Mapping[str, str | None]:
 
 def overrides(folder: Path) -> list[str]:
     """The words that made the config, in their order."""
-    return [str(word) for word in _read(folder, "overrides") or ()]
+    return [str(word) for word in read_yaml_list(_path(folder, "overrides"))]
 
 
-def _read(folder: Path, name: str) -> Any:
-    """The content of a file; an empty mapping where there is none.
+def _path(folder: Path, name: str) -> Path:
+    return folder / FOLDER / f"{name}.yaml"
 
-    Raises:
-        ConfigError: it cannot be read.
-    """
-    path = folder / ".hydra" / f"{name}.yaml"
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    try:
-        return (yaml.load(path.read_text(encoding="utf-8"), Loader=loader) if path.is_file() else None) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{shown(path)} cannot be read as YAML: {error}") from error
+
+def _there(folder: Path, name: str) -> bool:
+    path = _path(folder, name)
+    return path.is_file() and path.stat().st_size > 0

@@ -5,14 +5,16 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import shown
+from fedexp.core.passwords import without_password
+from fedexp.core.signals import exit_code
 from fedexp.core.torchrun import rank
 
-ASKED_WRONGLY, FAILED, INTERRUPTED = 2, 1, 130
+ASKED_WRONGLY, FAILED = 2, 1
 
 
 class Stopped(BaseException):
@@ -20,7 +22,15 @@ class Stopped(BaseException):
 
     def __init__(self, code: int, message: str, unexpected: bool = False) -> None:
         super().__init__(message)
-        self.code, self.message, self.unexpected = code, message, unexpected
+        self.code, self.message, self.unexpected = code, without_password(message), unexpected
+
+    def __reduce__(self) -> tuple[type["Stopped"], tuple[int, str, bool]]:
+        return Stopped, (self.code, self.message, self.unexpected)  # it comes from the process of a point
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether somebody asked it to end."""
+        return self.code > 128
 
     def report(self) -> int:
         """Says why on stderr and returns the exit code; a traceback only where the cause is a defect."""
@@ -39,7 +49,10 @@ def ending(folder: Path | None, point: str = "") -> Iterator[None]:
         code = ASKED_WRONGLY if isinstance(error, ConfigError) else FAILED
         raise _logged(Stopped(code, f"{point}{error}"), error) from error
     except KeyboardInterrupt as interrupt:
-        raise _logged(Stopped(INTERRUPTED, f"{point}{_interrupted(folder)}"), interrupt) from interrupt
+        told = f"{point}{_interrupted(folder)}"
+        raise _logged(Stopped(exit_code(interrupt), told), interrupt) from interrupt
+    except OSError as error:
+        raise _logged(Stopped(FAILED, f"{point}{_no_room(folder, error)}"), error) from error
     except Exception as error:
         what = f"{point}{type(error).__name__}: {error}"
         raise _logged(Stopped(FAILED, what, unexpected=True), error) from error
@@ -51,16 +64,18 @@ def resumable(folder: Path) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, Stopped) as error:
-        if isinstance(error, Stopped) and error.code != INTERRUPTED:
+        if isinstance(error, Stopped) and not error.interrupted:
             raise
         told = f"interrupted; continue with: fedexp resume {shown(folder)}"
-        raise Stopped(INTERRUPTED, told) from error
+        raise Stopped(error.code if isinstance(error, Stopped) else exit_code(error), told) from error
 
 
 def complain(message: str) -> None:
     """Writes one line on stderr; under torchrun it says which process speaks."""
     speaker = f"fedexp (rank {rank()})" if rank() else "fedexp"
-    sys.stderr.write(f"{speaker}: {' '.join(message.split())}\n")
+    with suppress(OSError):  # the terminal is gone
+        sys.stderr.write(f"{speaker}: {' '.join(without_password(message).split())}\n")
+        sys.stderr.flush()
 
 
 def full_error() -> bool:
@@ -68,10 +83,22 @@ def full_error() -> bool:
     return os.environ.get("HYDRA_FULL_ERROR") == "1"
 
 
+def _no_room(folder: Path | None, error: OSError) -> str:
+    """What the system refused, such as a write to a full disk; nothing that was saved is lost."""
+    what = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+    if folder is None or not _saved(folder):
+        return f"{what}; start again when that is mended"
+    return f"{what}; the last saved state is whole, continue with: fedexp resume {shown(folder)}"
+
+
+def _saved(folder: Path) -> bool:
+    return any((folder / name).exists() for name in ("state.pt", "state.previous.pt"))
+
+
 def _interrupted(folder: Path | None) -> str:
     if folder is None:
         return "interrupted"
-    if (folder / "state.pt").exists():
+    if _saved(folder):
         return f"interrupted; continue with: fedexp resume {shown(folder)}"
     return "interrupted before the first state was saved; start again"
 

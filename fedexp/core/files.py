@@ -1,15 +1,14 @@
 """Files that are whole or absent: made under a temporary name, synced, renamed."""
 
-import fcntl
-import math
 import os
+import re
 import secrets
 import shutil
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+
+_PART = re.compile(r"\.(.+)\.\d+-[0-9a-f]{8}\.part")
 
 
 @contextmanager
@@ -53,32 +52,14 @@ def write_atomically(target: Path, content: bytes) -> None:
         part.write_bytes(content)
 
 
-@contextmanager
-def locked(path: Path, patience_s: float = math.inf) -> Iterator[TextIO]:
-    """Holds the lock of a file, made if need be, against all other processes; the system frees it when they die.
-
-    On a file system without locks nobody is kept out.
-
-    Raises:
-        TimeoutError: somebody else has held it all the time.
-    """
-    with path.open("a+", encoding="utf-8") as file:
-        deadline = time.monotonic() + patience_s
-        while not _lock(file):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"{path} is held by another process")
-            time.sleep(0.05)
-        yield file
-
-
-def _lock(file: TextIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # no locks here
-        return True
-    return True
+def remove_leftovers(folder: Path, of: Callable[[str], bool]) -> None:
+    """Removes what killed processes left half made of files of these names; nobody else may be making them."""
+    for path in folder.glob(".*.part"):
+        found = _PART.fullmatch(path.name)
+        if found is not None and of(found[1]):
+            shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:

@@ -21,6 +21,7 @@ from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 from fedexp.core.nested import dotted
+from fedexp.core.own_files import refuse_strange
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,6 +113,7 @@ def natural(path: Path) -> list[tuple[bool, int, str]]:
 
 def read(folder: Path) -> Run | None:
     """The run of a folder; None while it has no finished round."""
+    refuse_strange(folder)
     metrics = read_table(folder / "metrics.csv")
     if metrics.empty:
         return None

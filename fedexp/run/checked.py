@@ -7,6 +7,7 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
+from fedexp.config import trust
 from fedexp.config.compose import Composer, plain
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
@@ -28,4 +29,5 @@ def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) ->
         if value == "???":
             raise ConfigError(f"{key} must be given; set {key}=...")
     compatibility.refuse(build(found))
+    trust.remember(found)
     return found

@@ -5,6 +5,7 @@ and not the run.
 """
 
 import logging
+import os
 import pickle
 import shutil
 import zipfile
@@ -62,9 +63,22 @@ def save(
     }
     newest, previous = folder / NAME, folder / PREVIOUS
     with replacing(newest) as temporary:
-        torch.save(content, temporary)
+        _write(content, temporary)
         if newest.exists():
             newest.replace(previous)
+
+
+def _write(content: dict[str, Any], path: Path) -> None:
+    """Raises OSError where the disk is full, of which torch makes something else."""
+    try:
+        with path.open("wb") as file:
+            torch.save(content, file)
+            file.flush()
+            os.fsync(file.fileno())  # before the state before it gives way
+    except RuntimeError as error:
+        if isinstance(error.__context__, OSError):
+            raise error.__context__ from None
+        raise
 
 
 def keep(folder: Path, number: int) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import locked, shown
+from fedexp.core.files import remove_leftovers, shown
+from fedexp.core.locks import locked
+from fedexp.core.own_files import refuse_strange
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -26,6 +28,7 @@ def claim(folder: Path, *, dated: bool) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not dated:
         refuse_used(folder)
+        refuse_strange(folder)
         folder.mkdir(exist_ok=True)
         return folder
     for attempt in count(1):
@@ -53,10 +56,17 @@ def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}")
             file.flush()
+            clear(folder)
             yield
     except TimeoutError as error:
         owner = lock.read_text(encoding="utf-8") or "another process"
         raise ConfigError(f"{shown(folder)} is being run by {owner}; wait for it, or end it") from error
+
+
+def clear(folder: Path) -> None:
+    """Removes what killed processes left half made; not of the file that a tracker's process writes and clears."""
+    for place in (folder, folder / ".hydra", folder / "states"):
+        remove_leftovers(place, lambda name: name != "tracker.json")
 
 
 def refuse_used(folder: Path) -> None:
@@ -74,7 +84,17 @@ def refuse_used(folder: Path) -> None:
 
 def is_run(folder: Path) -> bool:
     """Whether a run has written here."""
-    return any((folder / name).exists() for name in ("metrics.csv", "state.pt"))
+    return (folder / "state.pt").exists() or ((folder / "metrics.csv").exists() and not _cut_off(folder))
+
+
+def _cut_off(folder: Path) -> bool:
+    """Whether its process died before its config was written: it has no round, and may be begun again."""
+    config = folder / ".hydra" / "config.yaml"
+    return config.parent.is_dir() and not (config.exists() and config.stat().st_size) and not _size(folder)
+
+
+def _size(folder: Path) -> int:
+    return (folder / "metrics.csv").stat().st_size
 
 
 def claimed(place: "DictConfig") -> Path:

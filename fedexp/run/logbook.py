@@ -1,6 +1,7 @@
 """What a run leaves in its folder while it lasts, and when it ends."""
 
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -69,13 +70,14 @@ class Logbook:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        self.progress.close()
         try:
             if self.state.round > self.saved_round:
                 self._save()
+        finally:
             for table in self.tables:
                 table.close()
-        finally:
+            with suppress(OSError):  # the terminal may be gone
+                self.progress.close()
             self.courier.close(kind)
 
     def record(self, state: State, row: Row, sent: Uploads) -> None:

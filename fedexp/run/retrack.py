@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from hydra.types import RunMode
 
 from fedexp.config import noted
 from fedexp.config.compose import Request, start
 from fedexp.config.location import conf_dir
-from fedexp.core.files import write_atomically
 from fedexp.run.checked import checked
 
 WORDS = ("tracker=", "tracker.")
@@ -32,7 +30,6 @@ def chosen(words: Sequence[str]) -> dict[str, Any] | None:
 
 def put(folder: Path, node: dict[str, Any] | None) -> None:
     """Writes the tracker into the config of a run folder, where it changes no result."""
-    path = folder / ".hydra" / "config.yaml"
-    if node is None or not path.is_file():
+    if node is None or not noted.is_there(folder):
         return
-    write_atomically(path, yaml.safe_dump({**noted.written(folder), "tracker": node}, sort_keys=False).encode())
+    noted.put(folder, "tracker", node)

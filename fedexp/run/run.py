@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.errors import ConfigError
+from fedexp.config.trust import NOBODY, Trust
+from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.part import build
 from fedexp.core.torchrun import under_torchrun
 from fedexp.parts.tracker.contract import Tracker
-from fedexp.run import checkpoint, folders
+from fedexp.run import checkpoint, folders, summary
 from fedexp.run.logbook import Logbook
 from fedexp.simulation import compatibility
 from fedexp.simulation.experiment import Experiment
@@ -46,14 +47,14 @@ def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None) -
             conduct(config, folder, watch)
 
 
-def resume(folder: Path) -> None:
+def resume(folder: Path, trust: Trust = NOBODY) -> None:
     """Continues an interrupted run from its last good state; of a finished one sends what its tracker lacks.
 
     Raises like `run`.
     """
     from fedexp.config.compose import read_config
 
-    config = read_config(folder)
+    config = read_config(folder, trust)
     with folders.held(folder):
         if folders.is_finished(folder):
             log.info("%s is finished: nothing is left to run", folder)
@@ -102,3 +103,8 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
                 if watch is not None:
                     watch(row)
             logbook.conclude()
+    if summary.all_dropped(summary.read_metrics(folder / "metrics.csv")):
+        raise RunError(
+            "no update of any round was finite and all were dropped, so that the model is that of the beginning; "
+            "lower local.lr, or look for what makes them infinite"
+        )

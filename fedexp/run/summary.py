@@ -93,6 +93,12 @@ def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
     return {**spent, **exp.privacy.terms(), "promise": promise}
 
 
+def all_dropped(table: "pd.DataFrame") -> bool:
+    """Whether in no round an update counted, because none was finite."""
+    dropped, asked = table["aggregator.dropped"], table["participants"]
+    return bool(len(table) and (asked > 0).all() and (dropped >= asked).all())
+
+
 def write(path: Path, summary: dict[str, Any]) -> None:
     """Writes the summary whole; a number that is not finite has no place in JSON and becomes null."""
     write_atomically(path, (json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n").encode())

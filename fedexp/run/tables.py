@@ -46,7 +46,7 @@ class GrowingCsv:
     def __init__(self, path: Path, upto: int) -> None:
         self.path = path
         self.columns = truncate(path, upto)
-        self.file = path.open("ab")
+        self.file = path.open("ab", buffering=0)  # what a full disk refuses is not tried again
 
     def append(self, rows: list[dict[str, Any]], first_columns: tuple[str, ...]) -> None:
         """Adds rows in one write; the first of a file fixes its columns."""
@@ -61,8 +61,9 @@ class GrowingCsv:
             if unknown:
                 raise ValueError(f"{self.path.name}: columns {sorted(unknown)} were not there in the first round")
             writer.writerow([cell(row.get(name)) for name in self.columns])
-        self.file.write(text.getvalue().encode())
-        self.file.flush()
+        left = memoryview(text.getvalue().encode())
+        while left:
+            left = left[self.file.write(left) :]
 
     def sync(self) -> None:
         """Forces the lines to the disk, before a state that counts on them is saved."""

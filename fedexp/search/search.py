@@ -13,17 +13,20 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
+from fedexp.config import noted
 from fedexp.config.compose import Composer, Request, plain, start
 from fedexp.config.location import conf_dir
+from fedexp.config.trust import Trust
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import resumable
 from fedexp.core.files import shown, write_atomically
+from fedexp.core.yaml_file import read_yaml
 from fedexp.search import space, table
 from fedexp.search.study import Budget, MethodTrials
 from fedexp.search.trial import BLIND, execute
+from fedexp.sweep import believed
 from fedexp.sweep.points import Point, compose, composed, configured
-from fedexp.sweep.sweep import prepare
 from fedexp.sweep.worker import shared_cores
 
 NAME = "search.yaml"
@@ -79,48 +82,58 @@ class Search:
 
 def save(search: Search, folder: Path) -> None:
     """Leaves in the folder what was asked."""
-    write_atomically(folder / NAME, OmegaConf.to_yaml(OmegaConf.create(asdict(search))).encode())
+    write_atomically(folder / NAME, noted.as_text(OmegaConf.create(asdict(search))).encode())
 
 
-def load(folder: Path) -> Search:
-    """What was asked when the search began."""
-    told = OmegaConf.to_container(OmegaConf.load(folder / NAME))
-    if not isinstance(told, dict):
-        raise ConfigError(f"{shown(folder / NAME)} must hold what was asked of a search")
-    words = tuple(told.pop("words"))
-    return Search(words, **{str(key): value for key, value in told.items()})
+def load(folder: Path, trust: Trust) -> Search:
+    """What was asked when the search began.
+
+    Raises:
+        ConfigError: the file cannot be read, or its words would change Hydra itself or take options from elsewhere.
+    """
+    path = folder / NAME
+    told = read_yaml(path)
+    kinds = {"words": list, "trials": int, "seed": int, "pruning": bool, "config_dir": str | None}
+    for name, kind in kinds.items():
+        if not isinstance(told.get(name), kind):
+            raise ConfigError(f"{shown(path)}: {name} must be what was asked of a search, got {told.get(name)!r}")
+    if not trust.composed:
+        believed.refuse_hydra(told["words"], path)
+    own = trust.options(Path(told["config_dir"]) if told["config_dir"] else None, folder)
+    asked = {name: told[name] for name in ("trials", "seed", "pruning")}
+    return Search(tuple(told["words"]), **asked, config_dir=str(own.absolute()) if own else None)
 
 
-def conduct(folder: Path, jobs: int) -> str:
+def conduct(folder: Path, jobs: int, trust: Trust) -> str:
     """Works on the search with so many processes until no trial is left; returns the table."""
-    search = load(folder)
+    search = load(folder, trust)
     with resumable(folder):
         if jobs == 1:
-            work(folder, None)
+            work(folder, None, trust)
         else:
             from joblib import Parallel, delayed
 
-            Parallel(jobs)(delayed(work)(folder.absolute(), 1) for _ in range(jobs))
+            Parallel(jobs)(delayed(work)(folder.absolute(), 1, trust) for _ in range(jobs))
     studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
     own = () if search.config_dir is None else ("--config-dir", search.config_dir)
     return table.conclude(folder, search.space, studies, own)
 
 
-def work(folder: Path, share: int | None) -> None:
+def work(folder: Path, share: int | None, trust: Trust) -> None:
     """Takes trial after trial, the methods in turn, until none is left."""
-    search = load(folder)
+    search = load(folder, trust)
     try:
         with shared_cores(share), logs.kept():
             composer, config = search.composer()
             studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
             while studies:
-                pairs = [(one, _next(one, search, composer, config)) for one in studies]
+                pairs = [(one, _next(one, search, composer, config, trust)) for one in studies]
                 studies = [one for one, went_on in pairs if went_on]
     finally:
         GlobalHydra.instance().clear()
 
 
-def _next(study: MethodTrials, search: Search, composer: Composer, config: Any) -> bool:
+def _next(study: MethodTrials, search: Search, composer: Composer, config: Any, trust: Trust) -> bool:
     """Works on one trial of a method; whether there was one."""
     with study.next_trial() as trial:
         if trial is None:
@@ -129,8 +142,9 @@ def _next(study: MethodTrials, search: Search, composer: Composer, config: Any) 
         configs = []
         for seed in search.space.seeds:
             own = composed(composer, config, search.point(trial.number, [*study.method, *params, seed]))
-            prepare((study.place(trial.number) / seed).absolute(), own)
+            noted.note((study.place(trial.number) / seed).absolute(), own)
             configs.append(plain(own))
+            trust.demand(configs[-1], study.root)
         execute(study, trial, configs)
         sys.stdout.write(f"{study.name} #{trial.number}: {table.ending(study, trial.number)}  {' '.join(params)}\n")
         sys.stdout.flush()

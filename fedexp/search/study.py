@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import locked
+from fedexp.core.locks import locked
 from fedexp.run import folders
 from fedexp.sweep.launchers.contract import needed
 

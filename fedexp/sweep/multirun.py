@@ -3,19 +3,23 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from hydra.types import TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config.compose import COMPOSING, Composer, Request, settings, start
+from fedexp.config import noted
+from fedexp.config.compose import Composer, Request, settings, start, unresolved
 from fedexp.config.location import conf_dir
+from fedexp.config.trust import NOBODY, Trust, remember
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped, resumable
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.torchrun import under_torchrun
+from fedexp.core.yaml_file import read_yaml
 from fedexp.run import folders
 from fedexp.run.checkpoint import differing
+from fedexp.sweep import believed
 from fedexp.sweep.launchers.basic import Basic
 from fedexp.sweep.points import check, compose
 from fedexp.sweep.points import points as composed_points
@@ -38,11 +42,17 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
         composer.multirun(request.config_name, job, request.overrides)
         _conclude(folder, config.evaluation.rank_on)
         return
-    write_atomically(folder / NAME, OmegaConf.to_yaml(config).encode())
-    _execute(Sweep(composer, config, points, launcher))
+    write_atomically(folder / NAME, noted.as_text(config).encode())
+    remember(config_dir=request.config_dir)
+    _execute(Sweep(composer, config, points, launcher, trust=Trust(composed=True)))
 
 
-def resume(folder: Path, words: Sequence[str], tracker: dict[str, Any] | None = None) -> None:
+def resume(
+    folder: Path,
+    words: Sequence[str],
+    tracker: dict[str, Any] | None = None,
+    trust: Trust = NOBODY,
+) -> None:
     """Runs what is missing or unfinished in the folder of a sweep; `words` may choose another launcher.
 
     All points get the `tracker`, if one is given; what is missing of finished ones is sent.
@@ -50,18 +60,21 @@ def resume(folder: Path, words: Sequence[str], tracker: dict[str, Any] | None = 
     Raises:
         ConfigError: the sweep cannot be composed again as it was.
     """
-    saved = _saved(folder)
+    saved, path = _saved(folder), folder / NAME
+    folders.clear(folder)
     odd = [word for word in words if not word.startswith(("hydra/launcher=", "hydra.launcher."))]
     if odd:
         raise ConfigError(f"a sweep goes on as it began, but for hydra/launcher and tracker; got {odd[0]}")
-    own = [source.path for source in saved.hydra.runtime.config_sources if source.provider == "command-line"]
-    given = cast(dict[str, list[str]], OmegaConf.to_container(saved.hydra.overrides, resolve=False))
-    before = [word for word in given["hydra"] if not word.startswith("hydra.sweep.dir=")]
-    overrides = [*given["task"], *before, *words]
-    request = Request(conf_dir(), overrides, saved.hydra.job.config_name, Path(own[0]) if own else None)
+    request = Request(
+        conf_dir(),
+        [*believed.words(saved, words, path), *words],
+        believed.name(saved, path),
+        trust.options(believed.config_dir(saved), folder),
+    )
     composer = start(request)
     config = compose(composer, request, with_log_configuration=True)
-    if changed := differing(*settings(saved, config)):
+    trust.demand({**unresolved(config), "hydra": None}, folder)
+    if changed := differing(*settings(OmegaConf.create(saved), config)):
         raise ConfigError(
             f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
         )
@@ -71,7 +84,9 @@ def resume(folder: Path, words: Sequence[str], tracker: dict[str, Any] | None = 
         raise ConfigError(
             f"{shown(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
         )
-    _execute(Sweep(composer, config, points, launcher, tracker))
+    for point in points:
+        believed.refuse_hydra(point.overrides, path)
+    _execute(Sweep(composer, config, points, launcher, tracker, trust))
 
 
 def _execute(sweep: Sweep) -> None:
@@ -99,11 +114,8 @@ def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
     sys.stdout.write("".join(f"figure  {shown(path)}\n" for path in privacy_curves.conclude(folder)))
 
 
-def _saved(folder: Path) -> DictConfig:
-    try:
-        saved = OmegaConf.load(folder / NAME)
-    except COMPOSING as error:
-        raise ConfigError(f"{shown(folder / NAME)} cannot be read: {error}") from error
-    if not isinstance(saved, DictConfig) or "hydra" not in saved:
-        raise ConfigError(f"{shown(folder / NAME)} must hold the config of a sweep")
+def _saved(folder: Path) -> dict[str, Any]:
+    saved = read_yaml(folder / NAME)
+    if not isinstance(saved.get("hydra"), dict):
+        raise ConfigError(f"{shown(folder / NAME)} must hold the config of a sweep, whose words stand under hydra")
     return saved

@@ -14,6 +14,7 @@ from omegaconf import DictConfig, open_dict
 from fedexp.config import one_at_a_time
 from fedexp.config.compose import Composer, Request
 from fedexp.core.errors import ConfigError
+from fedexp.core.passwords import without_password
 from fedexp.run.checked import checked
 
 CHECKED_AT_MOST = 200
@@ -30,7 +31,12 @@ class Point:
     overrides: list[str]
 
     def __str__(self) -> str:
-        return f"point {self.number} ({' '.join(self.overrides)}): "
+        return f"point {self.number} ({self.words}): "
+
+    @property
+    def words(self) -> str:
+        """Its overrides for the reader."""
+        return without_password(" ".join(self.overrides))
 
 
 def compose(composer: Composer, request: Request, with_log_configuration: bool = False) -> DictConfig:

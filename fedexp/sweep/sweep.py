@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from hydra.core.utils import configure_log
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, OmegaConf
 
+from fedexp.config import noted
 from fedexp.config.compose import Composer, read_config
 from fedexp.config.launchers import BASIC
+from fedexp.config.trust import NOBODY, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import ASKED_WRONGLY
-from fedexp.core.files import shown, write_atomically
+from fedexp.core.files import shown
 from fedexp.core.part import build
 from fedexp.run import folders
 from fedexp.run.retrack import put
@@ -39,13 +41,15 @@ class Sweep:
     points: list[Point]
     launcher: Launcher
     tracker: dict[str, Any] | None = None
+    trust: Trust = NOBODY
     places: dict[Path, Point] = field(default_factory=dict)
 
     def execute(self) -> list[PointEnd]:
         """Executes what is missing or unfinished and returns the points that failed."""
         failed = []
         share = None if self.launcher.aloud else 1
-        for outcome in self.launcher.launch(self._todo(failed), partial(live, share=share, aloud=self.launcher.aloud)):
+        live_one = partial(live, share=share, aloud=self.launcher.aloud, trust=self.trust)
+        for outcome in self.launcher.launch(self._todo(failed), live_one):
             self._tell(outcome)
             if outcome.code:
                 failed.append(outcome)
@@ -65,10 +69,10 @@ class Sweep:
             put(folder, self.tracker)
             if folders.is_finished(folder):
                 if self._tracked():
-                    send(folder)
+                    send(folder, self.trust)
                 continue
             if self.launcher.aloud:
-                log.info("\t#%d : %s", point.number, " ".join(point.overrides))
+                log.info("\t#%d : %s", point.number, point.words)
             yield folder
 
     def _place(self, point: Point) -> Path:
@@ -76,12 +80,15 @@ class Sweep:
 
         A point whose folder has its number need not be composed to find it; under another name, 1 may be seed 1.
         """
-        known = Path(self.config.hydra.sweep.dir).absolute() / str(point.number)
-        if self._numbered() and (known / ".hydra" / "config.yaml").is_file():
+        sweep = Path(self.config.hydra.sweep.dir).absolute()
+        known = sweep / str(point.number)
+        if self._numbered() and noted.is_whole(known):
             return known
         own = composed(self.composer, self.config, point)
-        folder = (Path(own.hydra.sweep.dir) / str(own.hydra.sweep.subdir)).absolute()
-        prepare(folder, own)
+        folder = (sweep / str(own.hydra.sweep.subdir)).absolute()
+        if not folder.resolve().is_relative_to(sweep.resolve()):
+            raise ConfigError(f"hydra.sweep.subdir must lead below {shown(sweep)}, got {own.hydra.sweep.subdir}")
+        noted.note(folder, own)
         return folder
 
     def _refuse_shared(self, folder: Path, point: Point) -> None:
@@ -105,27 +112,14 @@ class Sweep:
         if outcome.code:
             log.error("failed: %s%s", point, outcome.message)
         elif not self.launcher.aloud:
-            log.info("#%d : %s, %.1f s", point.number, " ".join(point.overrides), outcome.seconds)
+            log.info("#%d : %s, %.1f s", point.number, point.words, outcome.seconds)
 
 
-def send(folder: Path) -> None:
+def send(folder: Path, trust: Trust) -> None:
     """Sends what the tracker lacks of a finished point."""
     from fedexp.run.run import send
 
-    send(read_config(folder), folder)
-
-
-def prepare(folder: Path, own: DictConfig) -> None:
-    """Writes the three files that Hydra leaves in the folder of a job, the config last, unless they are there."""
-    if (folder / ".hydra" / "config.yaml").is_file():
-        return
-    with open_dict(own):
-        own.hydra.runtime.output_dir = str(folder)
-    told = OmegaConf.masked_copy(own, ["hydra"])
-    config = OmegaConf.masked_copy(own, [str(key) for key in own if key != "hydra"])
-    files = {"hydra": told, "overrides": own.hydra.overrides.task, "config": config}
-    for name, content in files.items():
-        write_atomically(folder / ".hydra" / f"{name}.yaml", OmegaConf.to_yaml(content).encode())
+    send(read_config(folder, trust), folder)
 
 
 def launcher_of(config: DictConfig) -> Launcher | None:

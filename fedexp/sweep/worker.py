@@ -13,17 +13,19 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from fedexp.config.compose import read_config
+from fedexp.config.trust import NOBODY, Trust
 from fedexp.core import logs
 from fedexp.core.cpu_cores import SHARE
-from fedexp.core.exits import INTERRUPTED, Stopped, ending
+from fedexp.core.exits import Stopped, ending
 from fedexp.core.files import shown, write_atomically
+from fedexp.core.passwords import without_password
 from fedexp.run import folders
 from fedexp.sweep.launchers.contract import PointEnd
 
 TRACEBACK = "traceback.txt"
 
 
-def live(folder: Path, share: int | None = None, aloud: bool = False) -> PointEnd:
+def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Trust = NOBODY) -> PointEnd:
     """Runs or resumes the point; a finished one is left alone.
 
     With `share` the point has so many cores for itself; without `aloud` only its log file is written to.
@@ -40,14 +42,15 @@ def live(folder: Path, share: int | None = None, aloud: bool = False) -> PointEn
             logs.log_to(place, console=aloud)
             from fedexp.run.run import complete
 
-            complete(read_config(place), place)
+            complete(read_config(place, trust), place)
     except Stopped as stop:
-        if stop.code == INTERRUPTED:
+        if stop.interrupted:
             raise
         cause = stop.__cause__
         if cause is not None:
             with suppress(OSError):  # a full disk, which must not keep the other points
-                write_atomically(folder / TRACEBACK, "".join(traceback.format_exception(cause)).encode())
+                told = without_password("".join(traceback.format_exception(cause)))
+                write_atomically(folder / TRACEBACK, told.encode())
         return PointEnd(folder, stop.code, stop.message)
     (folder / TRACEBACK).unlink(missing_ok=True)
     return PointEnd(folder, 0, seconds=time.perf_counter() - begun)

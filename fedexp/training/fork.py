@@ -14,7 +14,7 @@ from typing import NoReturn
 import torch
 import torch.distributed as dist
 
-from fedexp.core import logs
+from fedexp.core import logs, signals
 from fedexp.training.workers import SharedCrew, join
 
 
@@ -88,7 +88,7 @@ def _live(rank: int, size: int, port: int, write: int, follow: Callable[[SharedC
     try:
         _die_with_parent()
         logs.silence()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process hears Ctrl-C and ends us
+        signals.ignored()  # the first process hears them and ends us
         store = dist.TCPStore("127.0.0.1", port, is_master=False)
         follow(join(rank, size, store, torch.device("cpu")))
         status = 0

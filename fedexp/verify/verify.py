@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fedexp.config.compose import read_config
+from fedexp.config.trust import NOBODY, Trust
 from fedexp.core.errors import RunError
 from fedexp.core.files import shown
 from fedexp.verify.choosing import Stretch, choose
@@ -14,13 +15,13 @@ from fedexp.verify.replay import Replayed, Stage, stage
 Say = Callable[[str], None]
 
 
-def verify(folder: Path, count: int, seed: int, say: Say) -> list[str]:
+def verify(folder: Path, count: int, seed: int, say: Say, trust: Trust = NOBODY) -> list[str]:
     """Complaints about a run folder, the first differing round first; none where all is as it was written.
 
     Raises:
         ConfigError: the folder holds no run that could be verified.
     """
-    config = read_config(folder)
+    config = read_config(folder, trust)
     recorded = read(folder, config)
     stretches = choose(recorded.finished, recorded.starts, count, seed)
     tell_plan(recorded, stretches, say)

@@ -15,10 +15,10 @@ from fedexp.run import run as execution
 def test_resume_continues_in_the_folder_and_its_log(monkeypatch, capsys):
     cli.main(["run", "hydra.run.dir=mine"])
     resumed = []
-    monkeypatch.setattr(execution, "resume", resumed.append)
+    monkeypatch.setattr(execution, "resume", lambda folder, _: resumed.append(folder))
     assert cli.main(["resume", "mine"]) == 0
     assert resumed == [Path("mine")]
-    monkeypatch.setattr(execution, "resume", lambda _: (_ for _ in ()).throw(ConfigError("another config")))
+    monkeypatch.setattr(execution, "resume", lambda *_: (_ for _ in ()).throw(ConfigError("another config")))
     capsys.readouterr()
     assert cli.main(["resume", "mine"]) == 2
     assert complaint(capsys) == "fedexp: another config"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 import torch
@@ -203,8 +203,8 @@ def test_a_failing_save_leaves_everything_as_it_was(tmp_path: Path):
 
 
 def test_a_failing_write_leaves_everything_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    def half(_: Any, path: Path) -> None:
-        path.write_bytes(b"half")
+    def half(_: Any, file: BinaryIO) -> None:
+        file.write(b"half")
         raise OSError("the disk is full")
 
     save(tmp_path, state_of(1))

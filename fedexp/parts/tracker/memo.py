@@ -7,7 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from fedexp.core.files import locked, write_atomically
+from fedexp.core.files import write_atomically
+from fedexp.core.locks import locked
 
 NAME, LOCK = "tracker.json", ".tracker.lock"
 

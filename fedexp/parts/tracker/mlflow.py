@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.core.files import replacing
+from fedexp.core.passwords import whole, without_password
 from fedexp.parts.tracker import memo
 from fedexp.parts.tracker.contract import Order, Receiver, Sending
 from fedexp.parts.tracker.lines import Line, permitted, text
@@ -93,10 +94,10 @@ class MlflowRun(Receiver):
         from mlflow.tracking import MlflowClient  # takes a second
 
         self.tracker, self.order = tracker, order
-        self.uri = place(tracker.uri or known.place or None, order.folder)
+        self.uri = without_password(place(tracker.uri or known.place or None, order.folder))
         if self.uri.startswith(SQLITE):
             provide(Path(self.uri.removeprefix(SQLITE)), tracker.patience_s)
-        self.client = MlflowClient(tracking_uri=self.uri)
+        self.client = MlflowClient(tracking_uri=whole(self.uri))
         self.memo, self.parent = known, Memo()
 
     def begin(self) -> Memo:

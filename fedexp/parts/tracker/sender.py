@@ -7,7 +7,6 @@ keeps it from sending; it goes on trying, and a new connection first asks what h
 
 import json
 import os
-import re
 import sys
 import threading
 from collections.abc import Mapping
@@ -15,7 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fedexp.core.files import remove_leftovers
 from fedexp.core.part import build
+from fedexp.core.passwords import without_password
 from fedexp.parts.tracker import lines, memo
 from fedexp.parts.tracker.contract import Order, Receiver, Sending
 
@@ -115,11 +116,6 @@ def say(text: str) -> None:
     os.write(LOG, f"{without_password(text)}\n".encode())
 
 
-def without_password(text: str) -> str:
-    """A text whose addresses do not say who asks."""
-    return re.sub(r"//[^/@\s]*@", "//", text)
-
-
 def hush() -> None:
     """Keeps the standard output for the log alone: what packages print is no news."""
     os.dup2(sys.stdout.fileno(), LOG)
@@ -136,6 +132,7 @@ def main() -> int:
     known = {**order["parameters"], **lines.choices(folder)}
     try:
         with memo.alone(folder, tracker.patience_s):
+            remove_leftovers(folder, lambda name: name == memo.NAME)
             done = Sender(tracker, Order(folder, known, order["tags"]), ending).work()
     except Exception as error:
         say(f"nothing is sent: {plainly(error)}")

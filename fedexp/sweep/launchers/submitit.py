@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex  # results are pickles: none may lie there already
 from typing import Annotated, Any, Literal
 
 from fedexp.core.errors import ConfigError
@@ -42,7 +43,7 @@ class Submitit(Launcher):
         executor = None
         try:
             for folder in todo:
-                executor = executor or self._executor(folder.parent / ".submitit")
+                executor = executor or self._executor(folder.parent / ".submitit" / token_hex(4))
                 while len(flying) >= self.parallel:
                     yield from self._landed(flying)
                 flying[folder] = executor.submit(live, folder)

@@ -1,0 +1,120 @@
+"""Whose modules may be imported because a config names them.
+
+Who composes a run decides about its parts. A folder decides nothing: what it names is imported if it is fedexp's, if an
+installed package offers it (the entry points `fedexp.parts`), if the user ran it here before from the same place, or
+if the user names it now (`--trust-modules`).
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import shown, write_atomically
+from fedexp.core.moved import today
+
+OURS, ENTRY_POINTS, NAME = "fedexp", "fedexp.parts", "own_parts.json"
+Known = dict[str, str]  # places by the names of packages, and of config folders by themselves
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The modules and the folder of options that the user named; `composed` where the words are the user's own too."""
+
+    modules: tuple[str, ...] = ()
+    config_dir: Path | None = None
+    composed: bool = False
+
+    def demand(self, config: Any, folder: Path) -> None:
+        """Refuses a config of a folder that names somebody else's module; imports nothing.
+
+        Raises:
+            ConfigError: says which, and how it is allowed.
+        """
+        for target in () if self.composed else sorted(set(foreign(config))):
+            package = _package(target)
+            if not (self._named(target) or _offered(package) or _same(package)):
+                raise ConfigError(
+                    f"{shown(folder)} names {target}, which is not part of fedexp and was never run here; "
+                    f"if you know where it comes from, add --trust-modules {package}"
+                )
+
+    def options(self, noted: Path | None, folder: Path) -> Path | None:
+        """The folder of options to use where that of a sweep or search names one; raises like `demand`."""
+        if self.config_dir is not None or noted is None or self.composed:
+            return self.config_dir or noted
+        path = str(noted.absolute())
+        if _known().get(path) != path:
+            raise ConfigError(
+                f"{shown(folder)} takes options from {path}, which was never used here; "
+                f"if they are yours, add --config-dir {shown(noted)}"
+            )
+        return noted
+
+    def _named(self, target: str) -> bool:
+        return any(f"{target}.".startswith(f"{module}.") for module in self.modules)
+
+
+NOBODY = Trust()
+
+
+def remember(config: Any = None, config_dir: Path | None = None) -> None:
+    """Notes for this user, and in no folder of a run, whose parts and options were run; without a home, nothing."""
+    found = {package: where for package in map(_package, foreign(config)) if (where := place(package))}
+    if config_dir is not None:
+        found[str(config_dir.absolute())] = str(config_dir.absolute())
+    known = _known()
+    if found.items() - known.items():
+        with suppress(OSError):
+            write_atomically(_note(), json.dumps({**known, **found}, indent=2).encode())
+
+
+def foreign(node: Any) -> Iterator[str]:
+    """Every `_target_` of a nested config that is not fedexp's."""
+    children = node.values() if isinstance(node, Mapping) else node if isinstance(node, list | tuple) else ()
+    for child in children:
+        yield from foreign(child)
+    target = node.get("_target_") if isinstance(node, Mapping) else None
+    if isinstance(target, str) and _package(today(target)) != OURS:
+        yield target
+
+
+def place(package: str) -> str | None:
+    """Where a package would be imported from, found without importing it; None where nowhere."""
+    with suppress(ImportError, ValueError):
+        spec = find_spec(package)
+        if spec is not None:
+            return spec.origin or next(iter(spec.submodule_search_locations or ()), None)
+    return None
+
+
+def _package(target: str) -> str:
+    return target.partition(".")[0]
+
+
+def _offered(package: str) -> bool:
+    return any(_package(one.module) == package for one in entry_points(group=ENTRY_POINTS))
+
+
+def _same(package: str) -> bool:
+    """Whether it would be imported from where it was when it was run here."""
+    where = place(package)
+    return where is not None and _known().get(package) == where
+
+
+def _note() -> Path:
+    from fedexp.data.store import cache_dir  # it brings numpy, which completing a word need not wait for
+
+    return cache_dir() / NAME
+
+
+def _known() -> Known:
+    with suppress(OSError, ValueError):
+        found = json.loads(_note().read_text(encoding="utf-8"))
+        return {str(name): str(where) for name, where in found.items()} if isinstance(found, dict) else {}
+    return {}

@@ -1,0 +1,40 @@
+"""Locks: files that one process at a time may hold."""
+
+import fcntl
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from fedexp.core.own_files import open_own
+
+
+@contextmanager
+def locked(path: Path, patience_s: float = math.inf) -> Iterator[TextIO]:
+    """Holds the lock of a file, made if need be, against all other processes; the system frees it when they die.
+
+    On a file system without locks nobody is kept out.
+
+    Raises:
+        TimeoutError: somebody else has held it all the time.
+    """
+    with os.fdopen(open_own(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+", encoding="utf-8") as file:
+        deadline = time.monotonic() + patience_s
+        while not _lock(file):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{path} is held by another process")
+            time.sleep(0.05)
+        yield file
+
+
+def _lock(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # no locks here
+        return True
+    return True

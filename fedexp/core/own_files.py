@@ -1,0 +1,79 @@
+"""Files that are a folder's own: somebody else may have made it, with links and pipes in it that lead elsewhere."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import shown
+
+FOLDERS = (".hydra", "states", "tensorboard")  # of a run folder; what has one of these endings is a file
+ENDINGS = (".pt", ".csv", ".json", ".log", ".yaml", ".txt", ".png", ".lock", ".journal", ".db")
+_KINDS = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFDIR: "a folder", stat.S_IFREG: "a file"}
+
+
+def refuse_strange(folder: Path) -> None:
+    """Refuses a folder where what is read or written could lead elsewhere, or would be waited for in vain.
+
+    Raises:
+        ConfigError: something below is a link, a pipe or a device, or a folder has a file's name or the reverse.
+    """
+    for parent, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = Path(parent, name)
+            try:
+                mode = path.lstat().st_mode
+            except FileNotFoundError:  # somebody at work here has done with it
+                continue
+            if not _as_named(name, mode) and not _optunas(name, mode):
+                raise _strange(path, mode)
+
+
+def open_own(path: Path, flags: int) -> int:
+    """The handle of a regular file.
+
+    Raises:
+        ConfigError: it is something else, which is not opened.
+    """
+    try:
+        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise _strange(path, path.lstat().st_mode) from error
+        raise
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        raise _strange(path, mode)
+    return handle
+
+
+def read_own(path: Path, largest: int) -> bytes:
+    """The content of a regular file.
+
+    Raises:
+        ConfigError: it is something else, or has more than so many bytes.
+    """
+    with os.fdopen(open_own(path, os.O_RDONLY), "rb") as file:
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise ConfigError(f"{shown(path)} must have at most {largest:,} bytes; restore it")
+    return content
+
+
+def _as_named(name: str, mode: int) -> bool:
+    if stat.S_ISDIR(mode):
+        return not name.endswith(ENDINGS)
+    return stat.S_ISREG(mode) and name not in FOLDERS
+
+
+def _optunas(name: str, mode: int) -> bool:
+    """A link that Optuna makes to lock its journal, and never follows."""
+    return stat.S_ISLNK(mode) and name.startswith("study.journal.lock")
+
+
+def _strange(path: Path, mode: int) -> ConfigError:
+    wanted = "folder" if path.name in FOLDERS else "file"
+    kind = _KINDS.get(stat.S_IFMT(mode), "a device")
+    return ConfigError(f"{shown(path)} must be a {wanted} of its own, but it is {kind}; remove it")

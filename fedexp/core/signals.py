@@ -1,0 +1,53 @@
+"""What asks a process to end: SIGTERM (a scheduler, `kill`) and SIGHUP (a closed terminal) do what Ctrl-C does."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+ASKING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class AskedToEnd(KeyboardInterrupt):
+    """Raised where the process stands; `number` is the signal's."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@contextmanager
+def heeded() -> Iterator[None]:
+    """Raises AskedToEnd for the first of these signals, in the main thread; what is ignored (nohup) stays so.
+
+    A second one changes nothing: the state is being saved.
+    """
+    before = {number: signal.getsignal(number) for number in ASKING}
+    alone = threading.current_thread() is threading.main_thread()
+    ours = [number for number, handler in before.items() if alone and handler is signal.SIG_DFL]
+    try:
+        for number in ours:
+            signal.signal(number, _raise)
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
+
+
+def ignored() -> None:
+    """For a process that another one ends, which hears the signal too."""
+    for number in (signal.SIGINT, *ASKING):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """What a shell expects of a process that such a signal has ended."""
+    return 128 + (interrupt.number if isinstance(interrupt, AskedToEnd) else signal.SIGINT)
+
+
+def _raise(number: int, _: FrameType | None) -> NoReturn:
+    for each in ASKING:
+        signal.signal(each, signal.SIG_IGN)
+    raise AskedToEnd(number)

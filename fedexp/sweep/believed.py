@@ -1,0 +1,109 @@
+"""What is believed of a sweep's `multirun.yaml`: its settings, and of Hydra's a sweeper, a launcher and a subfolder.
+
+Everything else that Hydra would obey (loggers, callbacks, search paths, an environment, ...) comes from `conf/` again.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
+from fedexp.config.launchers import LAUNCHERS
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import shown
+
+NUMBERS = ("jobs", "parallel", "timeout_min", "cpus_per_task", "gpus_per_node", "cpus", "gpus")
+CHOICES = {"hydra/sweeper": ("basic", "one_at_a_time"), "hydra/launcher": ("basic", *LAUNCHERS)}
+_OPTION = re.compile(r"[\w-]+(/[\w-]+)*")
+
+
+def words(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -> list[str]:
+    """The words that compose the sweep of a file again, before those that are typed now.
+
+    Raises:
+        ConfigError: they are no words, would change Hydra itself, lead out of the folder, or say where to compute.
+    """
+    given = _at(saved, "overrides")
+    task, hydra = (_parsed(given.get(name), path) for name in ("task", "hydra"))
+    for word in task:
+        _demand_setting(word, path)
+    anew = {word.partition("=")[0] for word in typed}
+    kept = [word.input_line for word in hydra if _key(word) not in anew and _believed(word, path)]
+    return [str(text) for text in [*(word.input_line for word in task), *kept]]
+
+
+def name(saved: Mapping[str, Any], path: Path) -> str:
+    """The root config."""
+    found = _at(saved, "job").get("config_name")
+    if not isinstance(found, str) or not _OPTION.fullmatch(found):
+        raise ConfigError(f"{shown(path)}: hydra.job.config_name must be the name of a config, got {found!r}")
+    return found
+
+
+def config_dir(saved: Mapping[str, Any]) -> Path | None:
+    """The folder of options that the command named."""
+    sources = _at(saved, "runtime").get("config_sources")
+    told = (source for source in sources or () if isinstance(source, Mapping)) if isinstance(sources, list) else ()
+    own = [source.get("path") for source in told if source.get("provider") == "command-line"]
+    return Path(own[0]) if own and isinstance(own[0], str) else None
+
+
+def refuse_hydra(overrides: Sequence[str], path: Path) -> None:
+    """Refuses what a sweeper made of a file, if it would change Hydra itself."""
+    for word in _parsed(list(overrides), path):
+        _demand_setting(word, path)
+
+
+def _demand_setting(word: Override, path: Path) -> None:
+    if re.match(r"hydra\b", _key(word)) or re.match(r"hydra\b", word.package or ""):
+        raise ConfigError(f"{shown(path)}: a setting must be one of the experiment's, got {word.input_line}; remove it")
+    chooses = "." not in _key(word) and _key(word) != "data_dir"
+    if chooses and "../" in str(word.input_line):
+        raise ConfigError(f"{shown(path)}: an option must be one of conf/, got {word.input_line}; remove it")
+
+
+def _believed(word: Override, path: Path) -> bool:
+    """Whether a word about Hydra counts; what has no influence on the sweep's results is passed over."""
+    key, value = _key(word), None if word.is_delete() else word.value()
+    if key in CHOICES:
+        return _demand(value in CHOICES[key], word, f"one of {', '.join(CHOICES[key])}", path)
+    if key == "hydra.sweep.subdir":
+        inside = isinstance(value, str) and ".." not in Path(value).parts and not Path(value).is_absolute()
+        return _demand(inside, word, "a path below the sweep's folder", path)
+    if key.startswith("hydra.sweeper.params"):  # what it makes are settings, which are looked at as such
+        single = re.fullmatch(r"hydra\.sweeper\.params\.(?!hydra$)\w+", key) and type(value) in (str, int, float)
+        return _demand(bool(single), word, "a text or number for a key of its own", path)
+    if not key.startswith("hydra.launcher."):
+        return False
+    if key.removeprefix("hydra.launcher.") in NUMBERS:
+        return _demand(type(value) in (int, float, type(None)), word, "a number", path)
+    raise ConfigError(f"{shown(path)} says where to compute: {word.input_line}; if that is right, type it again")
+
+
+def _demand(right: bool, word: Override, wanted: str, path: Path) -> bool:
+    if not right:
+        raise ConfigError(f"{shown(path)}: {_key(word)} must be {wanted}, got {word.input_line}; restore it")
+    return True
+
+
+def _parsed(given: Any, path: Path) -> list[Override]:
+    if not isinstance(given, list) or not all(isinstance(word, str) for word in given):
+        raise ConfigError(f"{shown(path)} must hold the words of a sweep as texts; restore it")
+    try:
+        return OverridesParser.create().parse_overrides(given)
+    except HydraException as error:
+        raise ConfigError(f"{shown(path)} must hold the words of a sweep: {str(error).splitlines()[0]}") from error
+
+
+def _key(word: Override) -> str:
+    return word.key_or_group.lstrip("/")
+
+
+def _at(saved: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    hydra = saved.get("hydra")
+    found = hydra.get(key) if isinstance(hydra, Mapping) else None
+    return found if isinstance(found, Mapping) else {}

@@ -1,0 +1,71 @@
+"""Asked to end, a process raises where it stands, once; what was ignored stays so."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from fedexp.core import signals
+from fedexp.core.signals import AskedToEnd, exit_code, heeded
+
+ENDS = [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    before = {number: signal.getsignal(number) for number in signals.ASKING}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_control_c_is_130():
+    assert exit_code(KeyboardInterrupt()) == 130
+
+
+@pytest.mark.parametrize(("number", "code"), ENDS)
+def test_it_is_raised_and_the_handlers_are_put_back(number: int, code: int):
+    signal.signal(number, signal.SIG_DFL)
+    with pytest.raises(KeyboardInterrupt) as raised, heeded():
+        os.kill(os.getpid(), number)
+    assert exit_code(raised.value) == code
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("second", [number for number, _ in ENDS])
+def test_a_second_one_does_not_disturb_the_end(second: int):
+    for number, _ in ENDS:
+        signal.signal(number, signal.SIG_DFL)
+    saved = []
+    with heeded(), suppress(AskedToEnd):
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+        finally:
+            os.kill(os.getpid(), second)
+            saved.append(True)
+    assert saved
+
+
+def test_under_nohup_a_closed_terminal_is_nothing():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with heeded():
+        os.kill(os.getpid(), signal.SIGHUP)
+
+
+def test_another_thread_hears_nothing_and_says_nothing():
+    failed = []
+
+    def inside() -> None:
+        try:
+            with heeded():
+                pass
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=inside)
+    thread.start()
+    thread.join()
+    assert not failed

@@ -1,0 +1,211 @@
+"""Accidents that are told in one line and lose nothing: asked to end, no room, half-made files, nothing finite."""
+
+import errno
+import os
+import resource
+import signal
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from command_line import complaint, ending_with
+from processes import Command
+
+from fedexp import cli
+from fedexp.config import noted
+from fedexp.core import files
+from fedexp.run import checkpoint
+from fedexp.run import run as execution
+from fedexp.run.progress import Progress
+from fedexp.run.tables import GrowingCsv
+
+MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", "pictures=false", "hydra.run.dir=run")
+QUICK = ("experiment=smoke", "engine=loop", "engine.workers=1", "pictures=false", "hydra.run.dir=run")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_asked_to_end_a_run_with_workers_saves_its_state(number: int, code: int, tmp_path: Path):
+    """The whole group hears it, as a scheduler's job or what a terminal leaves behind does."""
+    words = (*MADE, "rounds=1000000", "checkpoint_s=1000", "engine=loop", "engine.workers=2")
+    command = Command(tmp_path, "run", *words)
+    table, deadline = Path("run/metrics.csv"), time.monotonic() + 60
+    while time.monotonic() < deadline and not (table.exists() and table.read_bytes().count(b"\n") > 3):
+        time.sleep(0.02)
+    os.killpg(command.pid, number)
+    assert command.wait() == code
+    said = command.said.read_text().splitlines()
+    assert said[-1] == "fedexp: interrupted; continue with: fedexp resume run"
+    assert not [line for line in said if "Traceback" in line]
+    state = torch.load("run/state.pt", weights_only=True)
+    assert state["round"] == pd.read_csv(table)["round"].max()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_asked_to_end_a_sweep_says_how_it_goes_on(number: int, code: int, monkeypatch, capsys):
+    recorder = ending_with(monkeypatch, None)
+
+    def asked(config: dict, folder: Path) -> None:
+        recorder(config, folder)
+        os.kill(os.getpid(), number)
+        time.sleep(10)
+
+    monkeypatch.setattr(execution, "complete", asked)
+    assert cli.main(["run", "-m", "experiment=smoke", "seed=0,1", "hydra.sweep.dir=many"]) == code
+    assert complaint(capsys) == "fedexp: interrupted; continue with: fedexp resume many"
+    assert len(recorder.calls) == 1
+
+
+def test_a_terminal_that_is_gone_does_not_keep_the_state_from_being_saved(monkeypatch):
+    def gone(_: Progress) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    def hung_up(_: Progress, row: dict) -> None:
+        if row["round"] == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "round", hung_up)
+    monkeypatch.setattr(Progress, "close", gone)
+    assert cli.main(["run", *QUICK, "rounds=3", "checkpoint_s=1000"]) == 130
+    assert torch.load("run/state.pt", weights_only=True)["round"] >= 1
+
+
+@pytest.fixture
+def small_files():
+    """No file of this process may grow beyond so many bytes: a disk that is full at any place."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_state_that_finds_no_room_leaves_the_one_before(small_files, capsys):
+    assert cli.main(["run", *QUICK, "rounds=2"]) == 0
+    saved = Path("run/state.pt").read_bytes()
+    Path("run/summary.json").unlink()
+    config = Path("run/.hydra/config.yaml")
+    config.write_text(config.read_text().replace("rounds: 2", "rounds: 3"))
+    Path("run/state.pt").unlink()
+    capsys.readouterr()
+    small_files(len(saved) // 2)
+    assert cli.main(["resume", "run"]) == 1
+    small_files(-1)
+    assert complaint(capsys) == "fedexp: File too large; start again when that is mended"
+    assert not list(Path("run").glob(".*.part"))
+    assert cli.main(["resume", "run"]) == 0
+    assert pd.read_csv("run/metrics.csv")["round"].tolist() == [1, 2, 3]
+
+
+def test_torch_says_of_a_full_disk_what_the_system_said(small_files, tmp_path: Path):
+    small_files(1000)
+    with pytest.raises(OSError, match="File too large"):
+        checkpoint._write({"row": torch.zeros(10_000)}, tmp_path / "state.pt")
+
+
+def test_a_full_disk_in_the_midst_is_one_line_and_the_run_goes_on_from_its_state(monkeypatch, capsys):
+    append = GrowingCsv.append
+
+    def full(self: GrowingCsv, rows: list, first_columns: tuple) -> None:
+        if self.path.name == "clients.csv" and rows[0]["round"] == 2:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        append(self, rows, first_columns)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GrowingCsv, "append", full)
+        assert cli.main(["run", *QUICK, "rounds=3", "checkpoint_s=0"]) == 1
+    told = "fedexp: No space left on device; the last saved state is whole, continue with: fedexp resume run"
+    assert complaint(capsys) == told
+    assert cli.main(["resume", "run"]) == 0
+    for name in ("metrics.csv", "digests.csv"):
+        assert pd.read_csv(f"run/{name}")["round"].tolist() == [1, 2, 3]
+
+
+def test_a_table_writes_all_of_a_line_or_says_so(small_files, tmp_path: Path):
+    table = GrowingCsv(tmp_path / "table.csv", 0)
+    table.append([{"round": 1}], ("round",))
+    small_files(10)
+    with pytest.raises(OSError, match="File too large"):
+        table.append([{"round": 123456789}], ("round",))
+    table.close()
+    small_files(-1)
+    GrowingCsv(tmp_path / "table.csv", 1).close()
+    assert (tmp_path / "table.csv").read_text() == "round\n1\n"
+
+
+NAMES = ("hydra", "overrides", "config")
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_killed_while_its_config_is_written_a_run_begins_again(written: int, monkeypatch, capsys):
+    write, left = files.write_atomically, [*range(written)]
+
+    def killed(path: Path, content: bytes) -> None:
+        if path.parent.name == ".hydra" and not left:
+            path.parent.mkdir(exist_ok=True)
+            raise KeyboardInterrupt
+        _ = left.pop() if path.parent.name == ".hydra" else None
+        write(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(noted, "write_atomically", killed)
+        ending_with(patch, KeyboardInterrupt(), at_seed=1)
+        assert cli.main(["run", *QUICK, "seed=1"]) == 130
+    capsys.readouterr()
+    if written < 3:
+        Path("run/.hydra/config.yaml").touch()  # as earlier versions left it
+        assert cli.main(["resume", "run"]) == 2
+        said = complaint(capsys)
+        assert said.startswith("fedexp: run was cut off before its config was written; begin again: fedexp run ")
+        assert said.endswith("seed=1 hydra.run.dir=run" if written == 2 else "fedexp run hydra.run.dir=run")
+        assert cli.main(["run", *QUICK, "seed=2"]) == 0
+    else:
+        Path("run/metrics.csv").unlink()
+        assert cli.main(["resume", "run"]) == 0
+    assert sorted(path.stem for path in Path("run/.hydra").glob("*.yaml")) == sorted(NAMES)
+    assert noted.overrides(Path("run"))[-1] == ("seed=2" if written < 3 else "seed=1")
+    assert noted.written(Path("run"))["seed"] == (2 if written < 3 else 1)
+
+
+def test_a_point_gets_what_it_lacks_of_its_config(monkeypatch):
+    recorder = ending_with(monkeypatch, None)
+    assert cli.main(["run", "-m", "experiment=smoke", "seed=3", "hydra.sweep.dir=many"]) == 0
+    Path("many/0/summary.json").unlink()
+    missing = Path("many/0/.hydra/overrides.yaml")
+    before = missing.read_text()
+    missing.unlink()
+    assert cli.main(["resume", "many"]) == 0
+    assert len(recorder.calls) == 2
+    assert missing.read_text() == before
+
+
+def test_what_killed_processes_left_half_made_goes_at_the_next_start():
+    assert cli.main(["run", *QUICK]) == 0
+    left = [Path("run") / name for name in (".state.pt.1-0123abcd.part", ".hydra/.config.yaml.22-0123abcd.part")]
+    kept = [Path("run") / name for name in (".tracker.json.1-0123abcd.part", ".mine.part", "other.part")]
+    for path in (*left, *kept):
+        path.write_text("half")
+    assert cli.main(["resume", "run"]) == 0
+    assert not [path for path in left if path.exists()]
+    assert all(path.exists() for path in kept)
+
+
+def test_a_run_of_which_nothing_was_finite_says_so(capsys):
+    assert cli.main(["run", *QUICK, "local.lr=1e38", "rounds=2"]) == 1
+    said = complaint(capsys)
+    assert said.startswith("fedexp: no update of any round was finite and all were dropped")
+    assert Path("run/summary.json").exists()
+
+
+def test_one_update_that_counts_is_enough():
+    from fedexp.run.summary import all_dropped
+
+    assert all_dropped(pd.DataFrame({"participants": [2, 3], "aggregator.dropped": [2, 3]}))
+    assert not all_dropped(pd.DataFrame({"participants": [2, 3], "aggregator.dropped": [2, 2]}))
+    assert not all_dropped(pd.DataFrame({"participants": [0], "aggregator.dropped": [0]}))

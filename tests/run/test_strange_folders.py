@@ -1,0 +1,181 @@
+"""A stranger's run folder: nothing in it leads elsewhere, is waited for, or runs."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hostile import KINDS, refusal, replaced
+
+from fedexp import cli
+from fedexp.core.errors import ConfigError
+from fedexp.run import folders
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "old_run"
+FILES = (
+    *("state.pt", "state.previous.pt", "metrics.csv", "clients.csv", "clusters.csv", "digests.csv", "federation.csv"),
+    *("summary.json", "fedexp.log", ".lock", "tracker.json", ".tracker.lock", "traceback.txt", "curves.png"),
+    *(".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml", "states/000002.pt"),
+)
+PLACES = (".hydra", "states", "tensorboard")
+MODULE = "from pathlib import Path\nPath({!r}).touch()\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(GOLDEN, "run")
+    return Path("run")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_no_file_of_its_own_is_refused(kind: str, name: str, run: Path, tmp_path: Path, capsys):
+    elsewhere = tmp_path / "mine.txt"
+    elsewhere.write_text("mine")
+    replaced(run / name, kind, elsewhere)
+    for command in ("resume", "verify", *(["report"] if (run / "metrics.csv").is_file() else [])):
+        assert f"{run / name} must be a file of its own, but it is a" in refusal(capsys, command, "run")
+    assert elsewhere.read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.txt", "run"]
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_folder_may_be_no_link(name: str, run: Path, tmp_path: Path, capsys):
+    (tmp_path / "elsewhere").mkdir()
+    replaced(run / name, "link", tmp_path / "elsewhere")
+    assert f"{run / name} must be a folder of its own, but it is a link" in refusal(capsys, "resume", "run")
+    assert not list((tmp_path / "elsewhere").iterdir())
+
+
+def test_a_lock_that_became_a_pipe_is_not_waited_for(tmp_path: Path):
+    replaced(tmp_path / ".lock", "pipe", tmp_path)
+    with pytest.raises(ConfigError, match="but it is a pipe"), folders.held(tmp_path):
+        pass
+
+
+def test_a_run_does_not_write_through_the_links_of_a_folder(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("place").mkdir()
+    Path("place/fedexp.log").symlink_to(tmp_path / "mine.txt")
+    assert "but it is a link" in refusal(capsys, "run", "experiment=smoke", "hydra.run.dir=place")
+    assert not Path("mine.txt").exists()
+
+
+BOMB = "a0: &a0 [1, 2]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+REPEATED = "_target_: x\na0: '1'\n" + "".join(f"a{n}: ${{a{n - 1}}}${{a{n - 1}}}\n" for n in range(1, 40))
+SELECTED = REPEATED.replace("${", "${oc.select:")
+NESTED = "_target_: x\na0: {x: 1}\n" + "".join(
+    f"a{n}: {{x: '${{a{n - 1}}}', y: '${{a{n - 1}}}'}}\n" for n in range(1, 40)
+)
+CHAIN = "_target_: x\n" + "".join(f"a{n}: ${{a{n + 1}}}\n" for n in range(5000))
+YAMLS = {
+    "bomb": BOMB,
+    "references": REPEATED,
+    "selections": SELECTED,
+    "nested references": NESTED,
+    "chain": CHAIN,
+    "circle": "a: &a [*a]\n",
+    "circle of keys": "_target_: fedexp.simulation.experiment.Experiment\nseed: ${rounds}\nrounds: ${seed}\n",
+    "depth": "a: " + "[" * 20_000,
+    "deep keys": "".join(f"{' ' * n}a:\n" for n in range(3000)),
+    "tag": "a: !!python/object/apply:os.mkdir [made]\n",
+    "own tag": "a: !x 1\n",
+    "list": "- 1\n",
+    "text": "nothing\n",
+    "no yaml": "a: [",
+    "bytes": "a: \udcff",
+    "no target": "a: 1\n",
+}
+
+
+@pytest.mark.parametrize("name", YAMLS)
+def test_a_config_that_is_no_plain_one_is_refused_at_once(name: str, run: Path, capsys):
+    (run / ".hydra" / "config.yaml").write_bytes(YAMLS[name].encode(errors="surrogateescape"))
+    begun = time.perf_counter()
+    for command in ("resume", "verify"):
+        assert "config.yaml" in refusal(capsys, command, "run")
+    assert time.perf_counter() - begun < 2
+    assert not Path("made").exists()
+
+
+@pytest.mark.parametrize("name", ["bomb", "references", "circle", "depth", "tag", "list", "bytes"])
+@pytest.mark.parametrize("file", ["config", "hydra"])
+def test_the_report_of_such_a_folder_is_refused_too(file: str, name: str, run: Path, capsys):
+    (run / ".hydra" / f"{file}.yaml").write_bytes(YAMLS[name].encode(errors="surrogateescape"))
+    assert f"{file}.yaml" in refusal(capsys, "report", "run")
+
+
+def test_a_very_large_config_is_not_read(run: Path, capsys):
+    with (run / ".hydra" / "config.yaml").open("ab") as file:
+        file.truncate(10_000_000_000)
+    assert "must have at most 8,000,000 bytes" in refusal(capsys, "resume", "run")
+
+
+@pytest.fixture
+def stranger(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A module in the working directory that leaves a file when it is imported, and a config that names it."""
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("stranger_part.py").write_text(MODULE.format(str(tmp_path / "imported")))
+    sys.modules.pop("stranger_part", None)
+    config = run / ".hydra" / "config.yaml"
+    config.write_text(config.read_text().replace("fedexp.selectors.greedyfed.", "stranger_part."))
+    return "stranger_part"
+
+
+@pytest.mark.parametrize("command", ["resume", "verify"])
+def test_a_module_that_a_folder_names_is_not_imported(command: str, stranger: str, tmp_path: Path, capsys):
+    said = refusal(capsys, command, "run")
+    assert f"run names {stranger}.GreedyFed, which is not part of fedexp" in said
+    assert said.endswith(f"add --trust-modules {stranger}\n")
+    assert not (tmp_path / "imported").exists()
+
+
+def test_a_module_that_the_user_names_is(stranger: str, tmp_path: Path, capsys):
+    assert "does not exist" in refusal(capsys, "resume", "run", "--trust-modules", f"other,{stranger}")
+    assert (tmp_path / "imported").exists()
+
+
+@pytest.mark.parametrize("role", ["tracker", "selector", "selector.shapley", "evaluation", "engine"])
+def test_wherever_a_config_names_it(role: str, stranger: str, run: Path, tmp_path: Path, capsys):
+    import yaml
+
+    config = run / ".hydra" / "config.yaml"
+    content = yaml.safe_load(config.read_text())
+    content["selector"]["_target_"] = "fedexp.selectors.greedyfed.GreedyFed"
+    node = content
+    for name in role.split("."):
+        node = node[name]
+    node["_target_"] = f"{stranger}.Part"
+    config.write_text(yaml.safe_dump(content))
+    assert f"names {stranger}.Part" in refusal(capsys, "resume", "run")
+    assert not (tmp_path / "imported").exists()
+
+
+@pytest.mark.parametrize("value", ["", "..", "a b", "a/b", "mine,"])
+def test_modules_to_trust_are_names(value: str, run: Path, capsys):
+    assert "--trust-modules needs names of modules" in refusal(capsys, "resume", str(run), f"--trust-modules={value}")
+
+
+OWN = "from dataclasses import dataclass\nfrom fedexp.parts.selector.random import Random\n\n\n"
+OWN += "@dataclass(frozen=True, kw_only=True)\nclass Mine(Random):\n    pass\n"
+WORDS = ("experiment=smoke", "engine=loop", "engine.workers=1", "pictures=false", "hydra.run.dir=made")
+
+
+def test_a_module_that_was_run_here_is_known_until_it_lies_elsewhere(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "own_part_of_mine.py").write_text(OWN)
+    with monkeypatch.context() as here:
+        here.syspath_prepend(str(tmp_path / "one"))
+        assert cli.main(["run", *WORDS, "selector._target_=own_part_of_mine.Mine"]) == 0
+        assert cli.main(["resume", "made"]) == 0
+        assert cli.main(["verify", "made"]) == 0
+    sys.modules.pop("own_part_of_mine")
+    (tmp_path / "one").rename(tmp_path / "two")
+    monkeypatch.syspath_prepend(str(tmp_path / "two"))
+    assert "was never run here" in refusal(capsys, "resume", "made")
+    assert cli.main(["resume", "made", "--trust-modules=own_part_of_mine"]) == 0
