@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from fedexp.core.csv_table import split
+from fedexp.core.errors import ConfigError
 from fedexp.core.files import replacing
 from fedexp.core.values import Uploads
 
@@ -59,7 +61,10 @@ class GrowingCsv:
         for row in rows:
             unknown = row.keys() - set(self.columns)
             if unknown:
-                raise ValueError(f"{self.path.name}: columns {sorted(unknown)} were not there in the first round")
+                raise ConfigError(
+                    f"{self.path.name}: columns {sorted(unknown)} were not there in the first round; "
+                    "a part must report the same columns in every round"
+                )
             writer.writerow([cell(row.get(name)) for name in self.columns])
         self.file.write(text.getvalue().encode())
         self.file.flush()
@@ -74,17 +79,23 @@ class GrowingCsv:
 
 
 def truncate(path: Path, upto: int) -> tuple[str, ...] | None:
-    """Cuts a table after the last complete line of a round <= `upto`; its columns, or None where it has no line."""
+    """Cuts a table after the last line of a round <= `upto` that follows in order; its columns, or None without any.
+
+    Nothing is kept for the beginning, a header that may be damaged least of all.
+    """
     if not path.exists():
         return None
-    keep, columns = 0, None
+    keep, columns, last = 0, None, 0
     with path.open("rb") as file:
-        for line in file:
-            if not line.endswith(b"\n"):
+        for line in file if upto else ():
+            cells = split(line)
+            if cells is None or (columns and len(cells) != len(columns)):
                 break
             if columns is None:
-                columns = tuple(next(csv.reader([line.decode()])))
-            elif not upto or int(line.split(b",", 1)[0]) > upto:  # what precedes round 1 is written with it
+                columns = tuple(cells)
+            elif cells[0].isdecimal() and last <= int(cells[0]) <= upto:  # what precedes round 1 is written with it
+                last = int(cells[0])
+            else:
                 break
             keep += len(line)
     os.truncate(path, keep)
