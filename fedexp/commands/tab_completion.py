@@ -98,7 +98,7 @@ def _search(before: list[str], word: str) -> list[str]:
 
 
 def _verify(before: list[str], word: str) -> list[str]:
-    return _starting(word, ["--rounds", "--seed"]) if word.startswith("-") else _resume(before, word)
+    return _starting(word, ["--all", "--rounds", "--seed"]) if word.startswith("-") else _resume(before, word)
 
 
 def _runs(outputs: Path, pattern: str) -> list[Path]:

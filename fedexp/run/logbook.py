@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from fedexp.core import csv_table
 from fedexp.core.values import State, Uploads
 from fedexp.parts.federation.statistics import class_counts
 from fedexp.parts.tracker.courier import Courier
@@ -12,8 +13,7 @@ from fedexp.report import closing, clusters, curves, federation
 from fedexp.run import checkpoint, digests, opening, summary
 from fedexp.run.environment import device_name, surroundings
 from fedexp.run.progress import Progress
-from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, GrowingCsv, client_rows, cluster_rows, write_table
-from fedexp.simulation import context
+from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, GrowingCsv, attendance, cluster_rows, write_table
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import client_accuracy
 from fedexp.simulation.round import Row
@@ -81,10 +81,7 @@ class Logbook:
     def record(self, state: State, row: Row, sent: Uploads) -> None:
         """Writes a round's lines, and the state if the last one is old enough."""
         self.metrics.append([row], METRICS)
-        charged = self.exp.privacy.statement(
-            sent.owner, state.memory.get("privacy", {}), context.at(self.world, state.round)
-        )
-        self.clients.append(client_rows(state.round, sent, charged), CLIENTS)
+        self.clients.append(attendance(self.exp, self.world, state, sent), CLIENTS)
         if self.clusters is not None:
             self.clusters.append(cluster_rows(state.memory["clustering"]["events"]), CLUSTERS)
         self.digests.append([{"round": state.round, "digest": digests.digest(state.models)}], digests.COLUMNS)
@@ -105,7 +102,7 @@ class Logbook:
         reason = self.state.memory.get("stop", {}).get("reason")
         if reason:
             self.progress.say(f"stopped after round {self.state.round}: {reason}")
-        table = summary.read_metrics(self.folder / "metrics.csv")
+        table = csv_table.frame(self.folder / "metrics.csv", METRICS)
         facts = summary.summarise(self.exp, self.world, self.state, table, self.counts)
         if self.exp.pictures:
             federation.draw(self.folder / "federation.png", self.counts, self.world.class_names)

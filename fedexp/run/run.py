@@ -1,11 +1,11 @@
 """The outer loop: build, resume, iterate, evaluate, log, save."""
 
-import json
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from fedexp.core import summary_json
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import shown
 from fedexp.core.part import build
@@ -71,7 +71,7 @@ def send(config: dict[str, Any], folder: Path) -> None:
         return
     tracker: Tracker = build(config["tracker"], "tracker")
     tracker.refuse()
-    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    told = summary_json.read(folder) or {}
     facts = {name: told[name] for name in ("versions", "git", "device", "engine") if name in told}
     tracker.follow(folder, config, lambda: facts).close(None)
 

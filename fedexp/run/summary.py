@@ -24,15 +24,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read_metrics(path: Path) -> "pd.DataFrame":
-    """metrics.csv as a table; empty cells are NaN."""
-    import pandas as pd
-
-    return pd.read_csv(path)
-
-
 def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
     """Everything that summary.json holds; None for what does not exist."""
+    return {**figures(exp, world, state, table, counts), **made_with(exp, world)}
+
+
+def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
+    """What follows from metrics.csv, the last state and the world, whoever works it out."""
     accuracy, seconds = table["test_accuracy"], table["sim_s" if exp.fleet.simulates else "host_s"]
     return {
         "final_accuracy": metrics.final(accuracy),
@@ -56,7 +54,6 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "split_sha256": world.partition.sha256(),
         "label_skew": label_skew(counts),
         "size_gini": size_gini(world.sizes),
-        **made_with(exp, world),
     }
 
 
@@ -94,8 +91,13 @@ def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
 
 
 def write(path: Path, summary: dict[str, Any]) -> None:
-    """Writes the summary whole; a number that is not finite has no place in JSON and becomes null."""
-    write_atomically(path, (json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n").encode())
+    """Writes the summary whole."""
+    write_atomically(path, as_json(summary).encode())
+
+
+def as_json(summary: dict[str, Any]) -> str:
+    """The text of the file; a number that is not finite has no place in JSON and becomes null."""
+    return json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n"
 
 
 def _finite(node: Any) -> Any:

@@ -17,7 +17,10 @@ import numpy as np
 from fedexp.core.csv_table import split
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import replacing
-from fedexp.core.values import Uploads
+from fedexp.core.values import State, Uploads
+from fedexp.simulation import context
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.world import World
 
 METRICS = (
     "round",
@@ -108,6 +111,12 @@ def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[st
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows([cell(row[name]) for name in columns] for row in rows)
+
+
+def attendance(exp: Experiment, world: World, state: State, sent: Uploads) -> list[dict[str, Any]]:
+    """The lines of clients.csv of the round that led to `state`."""
+    charged = exp.privacy.statement(sent.owner, state.memory.get("privacy", {}), context.at(world, state.round))
+    return client_rows(state.round, sent, charged)
 
 
 def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -> list[dict[str, Any]]:
