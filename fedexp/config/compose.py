@@ -19,7 +19,7 @@ from hydra.core.utils import configure_log
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import launchers, one_at_a_time
+from fedexp.config import launchers, noted, one_at_a_time
 from fedexp.config.hydra_errors import COMPOSING, explain
 from fedexp.config.one_at_a_time import OneAtATime
 from fedexp.config.resolvers import register_resolvers
@@ -178,6 +178,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise ConfigError(f"{shown(folder)} is no run folder: it has no .hydra/config.yaml")
     register_resolvers()
     try:
-        return plain(cast(DictConfig, OmegaConf.load(path)))
+        config = plain(OmegaConf.create(noted.written(folder)))
     except COMPOSING as error:
         raise ConfigError(f"{shown(path)} cannot be read: {error}") from error
+    if not isinstance(config.get("_target_"), str):
+        raise ConfigError(f"{shown(path)} must hold the config of a run, which has a _target_; restore it")
+    return config

@@ -21,7 +21,12 @@ def choices(folder: Path) -> Mapping[str, str | None]:
     node = _read(folder, "hydra")
     for name in ("hydra", "runtime", "choices"):
         node = node.get(name) if isinstance(node, Mapping) else None
-    return node if isinstance(node, Mapping) else {}
+    if not isinstance(node, Mapping):
+        return {}
+    for name, option in node.items():
+        if not (isinstance(name, str) and isinstance(option, str | None)):
+            raise ConfigError(f"{shown(folder)}/.hydra/hydra.yaml must have texts as choices, got {name!r}: {option!r}")
+    return node
 
 
 def overrides(folder: Path) -> list[str]:
@@ -38,6 +43,9 @@ def _read(folder: Path, name: str) -> Any:
     path = folder / ".hydra" / f"{name}.yaml"
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return (yaml.load(path.read_text(encoding="utf-8"), Loader=loader) if path.is_file() else None) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        node = (yaml.load(path.read_text(encoding="utf-8"), Loader=loader) if path.is_file() else None) or {}
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{shown(path)} cannot be read as YAML: {error}") from error
+    if node and not isinstance(node, list if name == "overrides" else dict):
+        raise ConfigError(f"{shown(path)} must hold a {'list' if name == 'overrides' else 'mapping'}; is it damaged?")
+    return node
