@@ -34,10 +34,10 @@ class Logbook:
     ) -> None:
         self.folder, self.exp, self.world, self.config = folder, exp, world, config
         self.counts = class_counts(world.partition, world.labels, len(world.class_names))
-        self.metrics = GrowingCsv(folder / "metrics.csv", state.round)
+        self.metrics = GrowingCsv(folder / "metrics.csv", state.round, single=True)
         self.clients = GrowingCsv(folder / "clients.csv", state.round)
         self.clusters = GrowingCsv(folder / "clusters.csv", state.round) if exp.clustering.divides else None
-        self.digests = GrowingCsv(folder / digests.NAME, state.round)
+        self.digests = GrowingCsv(folder / digests.NAME, state.round, single=True)
         self.tables = [self.metrics, self.clients, self.digests, *([self.clusters] if self.clusters else [])]
         self.progress = progress or Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round

@@ -46,11 +46,11 @@ CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
 
 
 class GrowingCsv:
-    """A CSV file that grows by whole lines; its first column is the round."""
+    """A CSV file that grows by whole lines; its first column is the round, of which there may be one line only."""
 
-    def __init__(self, path: Path, upto: int) -> None:
+    def __init__(self, path: Path, upto: int, *, single: bool = False) -> None:
         self.path = path
-        self.columns = truncate(path, upto)
+        self.columns = truncate(path, upto, single=single)
         self.file = path.open("ab")
 
     def append(self, rows: list[dict[str, Any]], first_columns: tuple[str, ...]) -> None:
@@ -81,10 +81,11 @@ class GrowingCsv:
         self.file.close()
 
 
-def truncate(path: Path, upto: int) -> tuple[str, ...] | None:
+def truncate(path: Path, upto: int, *, single: bool = False) -> tuple[str, ...] | None:
     """Cuts a table after the last line of a round <= `upto` that follows in order; its columns, or None without any.
 
-    Nothing is kept for the beginning, a header that may be damaged least of all.
+    Of tables with a `single` line a round a second one is cut as well. Nothing is kept for the beginning: a header may
+    be damaged too.
     """
     if not path.exists():
         return None
@@ -96,8 +97,8 @@ def truncate(path: Path, upto: int) -> tuple[str, ...] | None:
                 break
             if columns is None:
                 columns = tuple(cells)
-            elif cells[0].isdecimal() and last <= int(cells[0]) <= upto:  # what precedes round 1 is written with it
-                last = int(cells[0])
+            elif cells[0].isdecimal() and last + single <= int(cells[0]) <= upto:
+                last = int(cells[0])  # what precedes round 1 is written with it
             else:
                 break
             keep += len(line)

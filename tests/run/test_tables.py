@@ -53,6 +53,14 @@ def test_truncation_keeps_whole_lines_up_to_a_round(tmp_path: Path, upto: int, t
     assert path.read_bytes() == b"round,a\n1,5\n2,6\n3,7\n"[: 8 + 4 * left]
 
 
+def test_a_line_that_comes_twice_is_cut(tmp_path: Path):
+    path = tmp_path / "t.csv"
+    for single, left in ((True, b"round,a\n1,5\n2,6\n"), (False, b"round,a\n1,5\n2,6\n2,6\n")):
+        path.write_bytes(b"round,a\n1,5\n2,6\n2,6\n")
+        truncate(path, 2, single=single)
+        assert path.read_bytes() == left
+
+
 def test_what_precedes_the_first_round_goes_with_it(tmp_path: Path):
     path = tmp_path / "t.csv"
     for upto, left in ((1, b"round,a\n0,5\n1,6\n"), (0, b"")):
