@@ -83,7 +83,7 @@ def frame(path: Path, needed: Sequence[str] = ()) -> "pd.DataFrame":
         OverflowError,
         pd.errors.ParserWarning,
     ) as error:  # pandas' and those of decoding are among them
-        raise ConfigError(f"{shown(path)} cannot be read as a table: {error}; is it damaged?") from error
+        raise ConfigError(f"{shown(path)} cannot be read as a table: {str(error).strip()}; is it damaged?") from error
     for name in needed:
         if name not in table:
             raise ConfigError(f"{shown(path)} must have a column {name}; is this the folder of a run?")

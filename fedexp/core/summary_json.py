@@ -42,7 +42,7 @@ def read(folder: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        told = json.loads(path.read_bytes(), parse_constant=_refuse)
+        told = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{shown(path)} cannot be read as JSON: {error}; is it damaged?") from error
     if not isinstance(told, dict):

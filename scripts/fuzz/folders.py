@@ -55,9 +55,8 @@ def damages(files: tuple[str, ...]) -> st.SearchStrategy[Damage]:
     """Any damage of one of these files."""
     share = st.floats(0, 1, exclude_max=True)
     kinds = st.sampled_from(files).flatmap(lambda file: st.tuples(st.just(file), st.sampled_from(sorted(_kinds(file)))))
-    return st.builds(
-        lambda which, place, odd: Damage(*which, place, odd), kinds, share, st.integers(0, len(ODD_VALUES) - 1)
-    )
+    odd = st.integers(0, len(ODD_VALUES) - 1)
+    return st.builds(lambda which, place, odd: Damage(which[0], which[1], place, odd), kinds, share, odd)
 
 
 def inflict(folder: Path, damage: Damage) -> None:
@@ -253,7 +252,11 @@ def tried(whole: Ground, command: str, examples: int) -> tuple[int, dict[str, Da
     count, short = 0, {}
 
     @settings(
-        max_examples=examples, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
     )
     @given(damages(COMMANDS[command][0]))
     def attempt(damage: Damage) -> None:
