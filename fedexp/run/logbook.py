@@ -5,7 +5,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fedexp.core import csv_table
 from fedexp.core.values import State, Uploads
 from fedexp.parts.federation.statistics import class_counts
 from fedexp.parts.tracker.courier import Courier
@@ -102,7 +101,7 @@ class Logbook:
         reason = self.state.memory.get("stop", {}).get("reason")
         if reason:
             self.progress.say(f"stopped after round {self.state.round}: {reason}")
-        table = csv_table.frame(self.folder / "metrics.csv", METRICS)
+        table = summary.read_metrics(self.folder / "metrics.csv")
         facts = summary.summarise(self.exp, self.world, self.state, table, self.counts)
         if self.exp.pictures:
             federation.draw(self.folder / "federation.png", self.counts, self.world.class_names)

@@ -10,18 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedexp.core import csv_table
 from fedexp.core.files import write_atomically
 from fedexp.core.values import State
 from fedexp.core.version import __version__
 from fedexp.maths import metrics
 from fedexp.parts.federation.statistics import label_skew, size_gini
 from fedexp.run.environment import device_name
+from fedexp.run.tables import METRICS
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.world import World
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def read_metrics(path: Path) -> "pd.DataFrame":
+    """metrics.csv as a table; empty cells are NaN."""
+    return csv_table.frame(path, METRICS)
 
 
 def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
+from fedexp.run.summary import read_metrics
 from fedexp.run.tables import CLIENTS, METRICS, cell
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Recorded:
     @cached_property
     def table(self) -> "pd.DataFrame":
         """metrics.csv with its numbers as numbers."""
-        return csv_table.frame(self.folder / "metrics.csv", METRICS)
+        return read_metrics(self.folder / "metrics.csv")
 
     @property
     def starts(self) -> dict[int, Claim]:

@@ -10,10 +10,10 @@ import torch
 from torch.nn import functional as F
 from worlds import world_of
 
-from fedexp.core import csv_table
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.run.run import run
+from fedexp.run.summary import read_metrics
 from fedexp.simulation import compatibility
 
 Tiny = Callable[..., dict[str, Any]]
@@ -60,7 +60,7 @@ def test_none_leaves_the_drawn_model(tiny: Tiny):
 def test_workers_share_one_first_model(tiny: Tiny, tmp_path: Path):
     for workers in (1, 2):
         run(tiny(*PUBLIC, f"engine.workers={workers}"), tmp_path / str(workers))
-    alone, shared = (csv_table.frame(tmp_path / str(workers) / "metrics.csv") for workers in (1, 2))
+    alone, shared = (read_metrics(tmp_path / str(workers) / "metrics.csv") for workers in (1, 2))
     np.testing.assert_array_equal(alone["test_loss"], shared["test_loss"])
 
 
