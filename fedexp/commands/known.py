@@ -82,14 +82,17 @@ COMMANDS = {
         "            exit code 1 where the mean of A - B is so, or cannot be judged. May be given several times.\n",
     ),
     "verify": Command(
-        "verify RUN_DIR [--rounds K] [--seed S]",
-        "compute rounds of a run again and compare",
-        "\nReads every saved state and replays K rounds (default 3): round 1 and random ones, drawn by --seed, first\n"
-        "those that follow a saved state (keep_states=N keeps one every N rounds), then what is near one. All rounds\n"
-        "in between are compared too: digests of the models and lines of metrics.csv, bit by bit where engine,\n"
-        "device and versions are those of the run, else metrics within rounding. Names the first differing round;\n"
-        "exit code 0: all equal, 1: something differs or is damaged. Nothing in RUN_DIR is changed, and nothing of it\n"
-        "runs: parts from modules that were never run on this machine need --trust-modules A,B.\n",
+        "verify RUN_DIR [--rounds K] [--seed S] [--all]",
+        "check what a run's folder says, and compute rounds again",
+        "\nFirst the folder against itself: the tables are whole and agree, every round has its digest, every saved\n"
+        "state is that of its round, its models score what metrics.csv says, summary.json and federation.csv come\n"
+        "out again. Then K rounds (default 3; --all: all of them) are replayed: round 1 and random ones, drawn by\n"
+        "--seed, first those that follow a saved state (keep_states=N keeps one every N rounds), then what is near\n"
+        "one. All rounds in between are compared too: digests of the models and lines of metrics.csv and\n"
+        "clients.csv, bit by bit where engine, device and versions are those of the run, else within rounding. The\n"
+        "last line names what was checked and what was not. Exit code 0: all as written, 1: something differs, is\n"
+        "missing or damaged. Nothing in RUN_DIR is changed, and nothing of it runs: parts from modules that were\n"
+        "never run on this machine need --trust-modules A,B.\n",
     ),
     "list": Command(
         "list [GROUP [OPTION]]",

@@ -98,7 +98,8 @@ def _search(before: list[str], word: str) -> list[str]:
 
 
 def _verify(before: list[str], word: str) -> list[str]:
-    return _starting(word, ["--rounds", "--seed", "--trust-modules"]) if word.startswith("-") else _resume(before, word)
+    flags = ["--all", "--rounds", "--seed", "--trust-modules"]
+    return _starting(word, flags) if word.startswith("-") else _resume(before, word)
 
 
 def _runs(outputs: Path, pattern: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""`fedexp verify DIR [--rounds K] [--seed S]`: the words read, the work left to `fedexp.verify`."""
+"""`fedexp verify DIR [--rounds K] [--seed S] [--all]`: the words read, the work left to `fedexp.verify`."""
 
 import sys
 from pathlib import Path
@@ -41,8 +41,8 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def read(words: list[str]) -> tuple[Path, int, int]:
-    """Splits the words into the folder, the number of rounds to replay, and the seed that draws them."""
+def read(words: list[str]) -> tuple[Path, int | None, int]:
+    """Splits the words into the folder, the number of rounds to replay (None: all), and the seed that draws them."""
     numbers = {"--rounds": ROUNDS, "--seed": 0}
     places: list[str] = []
     left = iter(words)
@@ -50,13 +50,13 @@ def read(words: list[str]) -> tuple[Path, int, int]:
         key, equal, value = word.partition("=")
         if key in numbers:
             numbers[key] = _number(key, value if equal else next(left, ""), least=int(key == "--rounds"))
-        elif word.startswith("-"):
-            raise ConfigError(f"unknown flag {word}; verify knows --rounds K and --seed S")
-        else:
+        elif word.startswith("-") and word != "--all":
+            raise ConfigError(f"unknown flag {word}; verify knows --rounds K, --seed S and --all")
+        elif word != "--all":
             places.append(word)
     if len(places) != 1:
         raise ConfigError(f"verify needs one run folder, got {len(places)}; e.g. fedexp verify outputs/latest")
-    return _folder(Path(places[0])), numbers["--rounds"], numbers["--seed"]
+    return _folder(Path(places[0])), None if "--all" in words else numbers["--rounds"], numbers["--seed"]
 
 
 def _folder(folder: Path) -> Path:

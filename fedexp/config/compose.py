@@ -186,7 +186,7 @@ def read_config(folder: Path, trust: Trust = NOBODY) -> dict[str, Any]:
     if not noted.is_there(folder):
         raise ConfigError(_nothing_noted(folder))
     written = noted.written(folder)
-    if "_target_" not in written:
+    if not isinstance(written.get("_target_"), str):
         raise ConfigError(f"{shown(path)} must hold the config of a run, which has a _target_; restore it")
     trust.demand(written, folder)
     register_resolvers()

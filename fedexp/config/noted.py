@@ -11,7 +11,8 @@ from typing import Any
 import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
-from fedexp.core.files import write_atomically
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import shown, write_atomically
 from fedexp.core.moved import renewed
 from fedexp.core.passwords import without_passwords
 from fedexp.core.yaml_file import read_yaml, read_yaml_list
@@ -63,7 +64,12 @@ def choices(folder: Path) -> Mapping[str, str | None]:
     node: Any = read_yaml(_path(folder, "hydra"))
     for name in ("hydra", "runtime", "choices"):
         node = node.get(name) if isinstance(node, Mapping) else None
-    return node if isinstance(node, Mapping) else {}
+    if not isinstance(node, Mapping):
+        return {}
+    for name, option in node.items():
+        if not (isinstance(name, str) and isinstance(option, str | None)):
+            raise ConfigError(f"{shown(folder)}/.hydra/hydra.yaml must have texts as choices, got {name!r}: {option!r}")
+    return node
 
 
 def overrides(folder: Path) -> list[str]:

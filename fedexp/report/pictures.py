@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fedexp.core import csv_table
 from fedexp.core.files import replacing
 from fedexp.report import clusters, convergence, federation, learning, participants, privacy_curves, seconds, selections
 from fedexp.report.methods import Method
-from fedexp.report.runs import Run, read_table
+from fedexp.report.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -110,7 +111,7 @@ def divisions(methods: Sequence[Method]) -> list[SplitTable]:
             path = run.folder / "federation.csv"
             if path.is_file():
                 splits.setdefault(path.read_bytes(), []).append((method, run))
-    tables = [(read_table(users[0][1].folder / "federation.csv"), users) for users in splits.values()]
+    tables = [(csv_table.frame(users[0][1].folder / "federation.csv"), users) for users in splits.values()]
     return [
         SplitTable(table.iloc[:, 2:].to_numpy(), [str(name) for name in table.columns[2:]], _users(users, methods))
         for table, users in tables

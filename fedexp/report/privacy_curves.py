@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fedexp.core import csv_table
 from fedexp.core.files import replacing
 from fedexp.maths.metrics import final
 from fedexp.report import bands, epsilon, look
 from fedexp.report.measures import statistic
 from fedexp.report.methods import Method, group
 from fedexp.report.one_at_a_time import families
-from fedexp.report.runs import Run, collect, find, read_table
+from fedexp.report.runs import Run, collect, find
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +55,7 @@ def figure(methods: Sequence[Method]) -> "Figure | None":
 
 def conclude(folder: Path) -> list[Path]:
     """Writes the figures of a sweep into its folder, if a ledger was kept in it; returns their files."""
-    if not any(epsilon.COLUMN in read_table(run / "metrics.csv") for run in find(folder)):
+    if not any(epsilon.COLUMN in csv_table.frame(run / "metrics.csv") for run in find(folder)):
         return []
     written = []
     for name, _, drawn in figures(group(collect([folder])[0])):

@@ -4,8 +4,6 @@ A column that a folder does not have reads as NaN throughout, so that folders of
 pandas is imported where it is used: a run needs this file for its pictures, at its end.
 """
 
-import io
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from fedexp.config import noted
 from fedexp.config.resolvers import register_resolvers
+from fedexp.core import csv_table, summary_json
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 from fedexp.core.nested import dotted
@@ -25,6 +24,9 @@ from fedexp.core.own_files import refuse_strange
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+MOST_CLIENTS = 10**7  # a number beyond it is damage, and would fill the memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +116,17 @@ def natural(path: Path) -> list[tuple[bool, int, str]]:
 def read(folder: Path) -> Run | None:
     """The run of a folder; None while it has no finished round."""
     refuse_strange(folder)
-    metrics = read_table(folder / "metrics.csv")
+    metrics = csv_table.frame(folder / "metrics.csv", ("round",))
     if metrics.empty:
         return None
-    if "round" not in metrics:
-        raise ConfigError(f"{shown(folder)}/metrics.csv must have a column round; is this the folder of a run?")
+    rounds = metrics["round"].tolist()
+    if (whole := csv_table.counted(rounds)) < len(rounds):
+        raise ConfigError(
+            f"{shown(folder)}/metrics.csv must count its rounds 1, 2, 3, ..., got {rounds[whole]} for {whole + 1}; it "
+            "was changed or damaged, and its areas would be wrong"
+        )
     seed, written, config = _config(folder)
-    summary = _summary(folder)
+    summary = summary_json.read(folder)
     return Run(
         folder=folder,
         seed=seed,
@@ -133,22 +139,12 @@ def read(folder: Path) -> Run | None:
     )
 
 
-def read_table(path: Path) -> "pd.DataFrame":
-    """The whole lines of a CSV file; empty where there are none or no file."""
-    import pandas as pd
-
-    content = path.read_bytes() if path.is_file() else b""
-    whole = content[: content.rfind(b"\n") + 1]
-    try:
-        return pd.read_csv(io.BytesIO(whole)) if whole else pd.DataFrame()
-    except (pd.errors.ParserError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{shown(path)} cannot be read as a table: {error}") from error
-
-
 def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
     """The seed, and the flat config as written and resolved; where the data lay needs a resolver and plays no part."""
     written = {key: value for key, value in noted.written(folder).items() if key != "data_dir"}
     seed = written.pop("seed", None)
+    if seed is not None and type(seed) is not int:
+        raise ConfigError(f"{shown(folder)}/.hydra/config.yaml must have a whole number as seed, got {seed!r}")
     register_resolvers()
     try:
         resolved = OmegaConf.to_container(OmegaConf.create({**written, "seed": 0}), resolve=True)
@@ -158,17 +154,11 @@ def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
     return seed, dotted(written), {key: value for key, value in dotted(resolved).items() if key != "seed"}
 
 
-def _summary(folder: Path) -> dict[str, Any] | None:
-    path = folder / "summary.json"
-    try:
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-    except ValueError as error:
-        raise ConfigError(f"{shown(path)} cannot be read as JSON: {error}") from error
-
-
 def _selections(folder: Path, summary: Mapping[str, Any] | None) -> np.ndarray:
     """Rounds that each client took part in; who never did counts too, where the number of clients is known."""
-    table = read_table(folder / "clients.csv")
+    table = csv_table.frame(folder / "clients.csv", ("round", "client"))
     clients = table["client"].to_numpy(dtype=np.int64) if "client" in table else np.zeros(0, dtype=np.int64)
-    known = (summary or {}).get("clients") or len(read_table(folder / "federation.csv"))
+    known = (summary or {}).get("clients") or len(csv_table.frame(folder / "federation.csv"))
+    if (most := max(known, 1 + int(clients.max(initial=-1)))) > MOST_CLIENTS:
+        raise ConfigError(f"{shown(folder)} must have at most {MOST_CLIENTS:,} clients, got {most:,}; is it damaged?")
     return np.bincount(clients[clients >= 0], minlength=known)  # the server takes part as client -1

@@ -14,13 +14,14 @@ import pandas as pd
 
 from fedexp.config import noted
 from fedexp.config.override_text import short_text
+from fedexp.core import csv_table
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import write_atomically
 from fedexp.maths.metrics import area_under, final
 from fedexp.report import sweep_bars
 from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
-from fedexp.report.runs import natural, read_table
+from fedexp.report.runs import natural
 
 On = Literal["validation", "test"]
 SHOWN = 40  # rows on the terminal and bars in the picture
@@ -146,7 +147,7 @@ def _point(folder: Path) -> RankedRun:
         key, _, value = text.partition("=")
         overrides[key.lstrip("+")] = value
     finished = (folder / "summary.json").is_file()
-    return RankedRun(overrides, read_table(folder / "metrics.csv") if finished else pd.DataFrame())
+    return RankedRun(overrides, csv_table.frame(folder / "metrics.csv") if finished else pd.DataFrame())
 
 
 def _filled(points: Sequence[RankedRun], places: Sequence[Path]) -> list[RankedRun]:

@@ -6,10 +6,9 @@ and not the run.
 
 import logging
 import os
-import pickle
 import shutil
 import zipfile
-import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,11 @@ from typing import Any
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import replacing
+from fedexp.core.files import replacing, shown
 from fedexp.core.moved import renewed
 from fedexp.core.nested import dotted
 from fedexp.core.values import Layout, State, Weights
+from fedexp.run.state_parts import complete
 
 log = logging.getLogger(__name__)
 
@@ -28,16 +28,6 @@ FORMAT = 1
 NAME, PREVIOUS, KEPT = "state.pt", "state.previous.pt", "states"
 ON_THE_HOST = ("selector", "fleet", "stop", "privacy")  # roles that think in numpy
 FREE = ("engine", "data_dir", "checkpoint_s", "keep_states", "pictures", "tracker", "hydra")  # they change no result
-DAMAGED = (
-    OSError,
-    RuntimeError,
-    EOFError,
-    ValueError,
-    KeyError,
-    zipfile.BadZipFile,
-    zlib.error,
-    pickle.UnpicklingError,
-)
 
 
 def save(
@@ -115,22 +105,39 @@ def read(path: Path, config: dict[str, Any], device: torch.device) -> Saved | No
     return Saved(_state(content, device), content["engine"], content.get("surroundings", {}))
 
 
-def load(folder: Path, config: dict[str, Any], device: torch.device) -> tuple[State, dict[str, str]] | None:
-    """The newest readable state and the engine that made it; None where there is none.
+def load(
+    folder: Path, config: dict[str, Any], device: torch.device, objection: Callable[[State], str] = lambda _: ""
+) -> tuple[State, dict[str, str]] | None:
+    """The newest state that is readable and meets no objection, with the engine that made it; None without a state.
+
+    From then on it is the newest of the folder.
 
     Raises:
-        ConfigError: the state belongs to another config; names the keys that differ.
+        ConfigError: the state belongs to another config (names the keys that differ), or every readable one is objected
+            to.
     """
-    for name in (NAME, PREVIOUS):
-        path = folder / name
-        if not path.exists():
-            continue
+    refused = []
+    for path in reversed(saved(folder)):
         found = read(path, config, device)
-        if found is not None:
+        why = "is damaged" if found is None else objection(found.state)
+        if found is not None and not why:
+            if path.name != NAME:
+                _put(folder, path)
+            if refused:
+                log.warning("%s; falling back to the state after round %d", "; ".join(refused), found.state.round)
             return found.state, found.engine
-        older = name == NAME and (folder / PREVIOUS).exists()
-        log.warning("%s is damaged; %s", path, "falling back to the state before it" if older else "starting over")
-    return None
+        refused.append(f"{shown(path)} {why}")
+    if not refused:
+        return None
+    if all(why.endswith("is damaged") for why in refused):
+        log.warning("%s; starting over", "; ".join(refused))
+        return None
+    raise ConfigError(f"{'; '.join(refused)}; put the files back as they were, or delete the states to begin again")
+
+
+def _put(folder: Path, path: Path) -> None:
+    with replacing(folder / NAME) as copy:
+        shutil.copyfile(path, copy)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -138,14 +145,16 @@ def _read(path: Path) -> dict[str, Any] | None:
         if not _whole(path):
             return None
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except DAMAGED:
+    except Exception:  # a pickle that was changed may end in anything
         return None
-    if content.get("format") != FORMAT:
+    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
+        return None
+    if content["format"] != FORMAT:
         raise ConfigError(
-            f"{path} has format {content.get('format')}, but this version reads {FORMAT}; resume with the fedexp that "
+            f"{path} has format {content['format']}, but this version reads {FORMAT}; resume with the fedexp that "
             "wrote it"
         )
-    return {**content, "config": renewed(content["config"])}
+    return {**content, "config": renewed(content["config"])} if complete(content) else None
 
 
 def _whole(path: Path) -> bool:

@@ -13,8 +13,7 @@ from fedexp.report import closing, clusters, curves, federation
 from fedexp.run import checkpoint, digests, opening, summary
 from fedexp.run.environment import device_name, surroundings
 from fedexp.run.progress import Progress
-from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, GrowingCsv, client_rows, cluster_rows, write_table
-from fedexp.simulation import context
+from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, GrowingCsv, attendance, cluster_rows, write_table
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import client_accuracy
 from fedexp.simulation.round import Row
@@ -35,10 +34,10 @@ class Logbook:
     ) -> None:
         self.folder, self.exp, self.world, self.config = folder, exp, world, config
         self.counts = class_counts(world.partition, world.labels, len(world.class_names))
-        self.metrics = GrowingCsv(folder / "metrics.csv", state.round)
+        self.metrics = GrowingCsv(folder / "metrics.csv", state.round, single=True)
         self.clients = GrowingCsv(folder / "clients.csv", state.round)
         self.clusters = GrowingCsv(folder / "clusters.csv", state.round) if exp.clustering.divides else None
-        self.digests = GrowingCsv(folder / digests.NAME, state.round)
+        self.digests = GrowingCsv(folder / digests.NAME, state.round, single=True)
         self.tables = [self.metrics, self.clients, self.digests, *([self.clusters] if self.clusters else [])]
         self.progress = progress or Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round
@@ -83,10 +82,7 @@ class Logbook:
     def record(self, state: State, row: Row, sent: Uploads) -> None:
         """Writes a round's lines, and the state if the last one is old enough."""
         self.metrics.append([row], METRICS)
-        charged = self.exp.privacy.statement(
-            sent.owner, state.memory.get("privacy", {}), context.at(self.world, state.round)
-        )
-        self.clients.append(client_rows(state.round, sent, charged), CLIENTS)
+        self.clients.append(attendance(self.exp, self.world, state, sent), CLIENTS)
         if self.clusters is not None:
             self.clusters.append(cluster_rows(state.memory["clustering"]["events"]), CLUSTERS)
         self.digests.append([{"round": state.round, "digest": digests.digest(state.models)}], digests.COLUMNS)

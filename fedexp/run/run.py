@@ -1,23 +1,26 @@
 """The outer loop: build, resume, iterate, evaluate, log, save."""
 
-import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from fedexp.config.trust import NOBODY, Trust
+from fedexp.core import summary_json
 from fedexp.core.errors import ConfigError, RunError
+from fedexp.core.files import shown
 from fedexp.core.part import build
 from fedexp.core.torchrun import under_torchrun
+from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.run import checkpoint, folders, summary
+from fedexp.run.agreement import agreement
 from fedexp.run.logbook import Logbook
 from fedexp.simulation import compatibility
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import exhaust, rounds, staffed
-from fedexp.simulation.world import build_world
+from fedexp.simulation.world import World, build_world
 from fedexp.training.engine import Choice
 from fedexp.training.workers import Crew, join_torchrun
 
@@ -69,7 +72,7 @@ def send(config: dict[str, Any], folder: Path) -> None:
         return
     tracker: Tracker = build(config["tracker"], "tracker")
     tracker.refuse()
-    told = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    told = summary_json.read(folder) or {}
     facts = {name: told[name] for name in ("versions", "git", "device", "engine") if name in told}
     tracker.follow(folder, config, lambda: facts).close(None)
 
@@ -88,7 +91,7 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
     compatibility.refuse(exp)
     device = exp.engine.place()
     crew = join_torchrun(device) if under_torchrun() else Crew()
-    saved = crew.agree(checkpoint.load(folder, config, device) if folder else None)
+    saved = crew.agree(_standing(folder, config, exp) if folder else None)
     state, made_by = saved or (None, None)
     world = build_world(exp, Choice(**made_by) if made_by else None, crew)
     exp = world.exp
@@ -98,7 +101,7 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
             exhaust(exp, world, state)
             return
         with Logbook(folder, exp, world, config, state) as logbook:
-            for after, row, sent in rounds(exp, world, state):
+            for after, row, sent in _continued(folder, world, state):
                 logbook.record(after, row, sent)
                 if watch is not None:
                     watch(row)
@@ -108,3 +111,28 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
             "no update of any round was finite and all were dropped, so that the model is that of the beginning; "
             "lower local.lr, or look for what makes them infinite"
         )
+
+
+def _standing(folder: Path, config: dict[str, Any], exp: Experiment) -> tuple[State, dict[str, str]] | None:
+    """The state that a run goes on from, which the tables bear out, and the engine that made it."""
+    tables = agreement(folder, clustered=exp.clustering.divides)
+    return checkpoint.load(folder, config, exp.engine.place(), tables.objection)
+
+
+def _continued(folder: Path, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
+    """The rounds after a state. Only the parts can read what they remember: the first round shows whether they can."""
+    played = rounds(world.exp, world, state)
+    try:
+        first = next(played, None)
+    except (ConfigError, RunError, OSError):
+        raise
+    except Exception as error:
+        if not state.round or world.crew.size > 1:  # with others it may be their end that shows here
+            raise
+        raise ConfigError(
+            f"{shown(folder)} cannot go on from its state after round {state.round}: {type(error).__name__}: {error}; "
+            f"delete {checkpoint.NAME} to go on from the state before it"
+        ) from error
+    if first is not None:
+        yield first
+        yield from played

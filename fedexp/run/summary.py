@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedexp.core import csv_table
 from fedexp.core.files import write_atomically
 from fedexp.core.values import State
 from fedexp.core.version import __version__
 from fedexp.maths import metrics
 from fedexp.parts.federation.statistics import label_skew, size_gini
 from fedexp.run.environment import device_name
+from fedexp.run.tables import METRICS
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.world import World
@@ -26,13 +28,16 @@ if TYPE_CHECKING:
 
 def read_metrics(path: Path) -> "pd.DataFrame":
     """metrics.csv as a table; empty cells are NaN."""
-    import pandas as pd
-
-    return pd.read_csv(path)
+    return csv_table.frame(path, METRICS)
 
 
 def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
     """Everything that summary.json holds; None for what does not exist."""
+    return {**figures(exp, world, state, table, counts), **made_with(exp, world)}
+
+
+def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
+    """What follows from metrics.csv, the last state and the world, whoever works it out."""
     accuracy, seconds = table["test_accuracy"], table["sim_s" if exp.fleet.simulates else "host_s"]
     return {
         "final_accuracy": metrics.final(accuracy),
@@ -56,7 +61,6 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
         "split_sha256": world.partition.sha256(),
         "label_skew": label_skew(counts),
         "size_gini": size_gini(world.sizes),
-        **made_with(exp, world),
     }
 
 
@@ -100,8 +104,13 @@ def all_dropped(table: "pd.DataFrame") -> bool:
 
 
 def write(path: Path, summary: dict[str, Any]) -> None:
-    """Writes the summary whole; a number that is not finite has no place in JSON and becomes null."""
-    write_atomically(path, (json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n").encode())
+    """Writes the summary whole."""
+    write_atomically(path, as_json(summary).encode())
+
+
+def as_json(summary: dict[str, Any]) -> str:
+    """The text of the file; a number that is not finite has no place in JSON and becomes null."""
+    return json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n"
 
 
 def _finite(node: Any) -> Any:

@@ -14,8 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from fedexp.core.csv_table import split
+from fedexp.core.errors import ConfigError
 from fedexp.core.files import replacing
-from fedexp.core.values import Uploads
+from fedexp.core.values import State, Uploads
+from fedexp.simulation import context
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.world import World
 
 METRICS = (
     "round",
@@ -41,11 +46,11 @@ CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
 
 
 class GrowingCsv:
-    """A CSV file that grows by whole lines; its first column is the round."""
+    """A CSV file that grows by whole lines; its first column is the round, of which there may be one line only."""
 
-    def __init__(self, path: Path, upto: int) -> None:
+    def __init__(self, path: Path, upto: int, *, single: bool = False) -> None:
         self.path = path
-        self.columns = truncate(path, upto)
+        self.columns = truncate(path, upto, single=single)
         self.file = path.open("ab", buffering=0)  # what a full disk refuses is not tried again
 
     def append(self, rows: list[dict[str, Any]], first_columns: tuple[str, ...]) -> None:
@@ -59,7 +64,10 @@ class GrowingCsv:
         for row in rows:
             unknown = row.keys() - set(self.columns)
             if unknown:
-                raise ValueError(f"{self.path.name}: columns {sorted(unknown)} were not there in the first round")
+                raise ConfigError(
+                    f"{self.path.name}: columns {sorted(unknown)} were not there in the first round; "
+                    "a part must report the same columns in every round"
+                )
             writer.writerow([cell(row.get(name)) for name in self.columns])
         left = memoryview(text.getvalue().encode())
         while left:
@@ -74,18 +82,25 @@ class GrowingCsv:
         self.file.close()
 
 
-def truncate(path: Path, upto: int) -> tuple[str, ...] | None:
-    """Cuts a table after the last complete line of a round <= `upto`; its columns, or None where it has no line."""
+def truncate(path: Path, upto: int, *, single: bool = False) -> tuple[str, ...] | None:
+    """Cuts a table after the last line of a round <= `upto` that follows in order; its columns, or None without any.
+
+    Of tables with a `single` line a round a second one is cut as well. Nothing is kept for the beginning: a header may
+    be damaged too.
+    """
     if not path.exists():
         return None
-    keep, columns = 0, None
+    keep, columns, last = 0, None, 0
     with path.open("rb") as file:
-        for line in file:
-            if not line.endswith(b"\n"):
+        for line in file if upto else ():
+            cells = split(line)
+            if cells is None or (columns and len(cells) != len(columns)):
                 break
             if columns is None:
-                columns = tuple(next(csv.reader([line.decode()])))
-            elif not upto or int(line.split(b",", 1)[0]) > upto:  # what precedes round 1 is written with it
+                columns = tuple(cells)
+            elif cells[0].isdecimal() and last + single <= int(cells[0]) <= upto:
+                last = int(cells[0])  # what precedes round 1 is written with it
+            else:
                 break
             keep += len(line)
     os.truncate(path, keep)
@@ -98,6 +113,12 @@ def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[st
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows([cell(row[name]) for name in columns] for row in rows)
+
+
+def attendance(exp: Experiment, world: World, state: State, sent: Uploads) -> list[dict[str, Any]]:
+    """The lines of clients.csv of the round that led to `state`."""
+    charged = exp.privacy.statement(sent.owner, state.memory.get("privacy", {}), context.at(world, state.round))
+    return client_rows(state.round, sent, charged)
 
 
 def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -> list[dict[str, Any]]:

@@ -5,11 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fedexp.core import logs
+from fedexp.core import csv_table, logs
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import write_atomically
 from fedexp.maths.metrics import final
-from fedexp.report.runs import read_table
 from fedexp.run.run import complete
 from fedexp.search.study import MethodTrials
 from fedexp.simulation.round import Row
@@ -56,7 +55,7 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
     with logs.kept():
         logs.log_to(folder, console=False)
         complete(config, folder, watch)
-    accuracy = final(read_table(folder / "metrics.csv")[ACCURACY])
+    accuracy = final(csv_table.frame(folder / "metrics.csv", (ACCURACY,))[ACCURACY])
     if accuracy is None:
         raise RunError("no round has a validation accuracy")
     return accuracy

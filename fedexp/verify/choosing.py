@@ -31,6 +31,8 @@ def choose(finished: int, starts: Collection[int], count: int, seed: int) -> lis
         >>> choose(30, [10, 20], 3, 0)
         [Stretch(start=0, asked=(1,)), Stretch(start=10, asked=(11,)), Stretch(start=20, asked=(21,))]
     """
+    if not finished:
+        return []
     nearest = np.zeros(finished + 1, dtype=np.int64)
     for start in sorted(start for start in {0, *starts} if start < finished):
         nearest[start + 1 :] = start

@@ -1,10 +1,11 @@
 """A replayed round beside the written one: bit by bit where it was made alike, else within what rounding can do."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fedexp.core.csv_table import Line
 from fedexp.run.tables import TIMINGS
-from fedexp.verify.recorded import Line
 
 TOLERANCE = 1e-3  # of numbers that were rounded in another order, relative where they are above 1
 
@@ -31,6 +32,17 @@ def first_difference(written: Line, replayed: Line, tolerance: float, blank: boo
         if not alike(value, replayed[name], tolerance):
             return name, value, replayed[name]
     return None
+
+
+def differing_clients(written: Sequence[Line], replayed: Sequence[Line], tolerance: float) -> str:
+    """In words where the lines of a round in clients.csv, in their order, are not those of now; empty if nowhere."""
+    if len(written) != len(replayed):
+        return f"{len(written)} lines in clients.csv, {len(replayed)} now"
+    for one, other in zip(written, replayed, strict=True):
+        if found := first_difference(one, other, tolerance, blank=False):
+            name, was, now = found
+            return f"{name} of client {one['client']} is {was or 'empty'} in clients.csv, {now or 'empty'} now"
+    return ""
 
 
 def alike(written: str, replayed: str, tolerance: float) -> bool:

@@ -1,109 +1,151 @@
-"""What a run folder claims: the lines of its rounds, their digests, the saved states, and where it was made."""
+"""What a run folder claims: its tables, the saved states, the summary, and where it was made."""
 
-import csv
-import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
+from fedexp.core import csv_table, summary_json
+from fedexp.core.csv_table import Line
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
+from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
+from fedexp.run.summary import read_metrics
+from fedexp.run.tables import CLIENTS, METRICS, cell
 
-Line = dict[str, str]  # of metrics.csv, by column
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A saved state: its file, its round, the digest of its models, and what it says of its making."""
+    """A saved state: its file, its round, the digest of its models, its clocks, and what it says of its making."""
 
     path: Path
     round: int
     digest: str
+    updates: int
+    clocks: Line
     engine: dict[str, str]
     surroundings: dict[str, str]
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run folder, read and never written."""
+    """A run folder, read and never written. Every table is as it is written: in its order, with its gaps."""
 
     folder: Path
-    lines: dict[int, Line]
-    digests: dict[int, str]
+    rows: tuple[Line, ...]
+    clients: tuple[Line, ...]
+    made: tuple[Line, ...]  # digests.csv
     claims: tuple[Claim, ...]
     damaged: tuple[Path, ...]
+    summary: dict[str, Any] | None
 
     @property
+    def ended(self) -> bool:
+        """Whether the run came to its end."""
+        return self.summary is not None
+
+    @cached_property
     def finished(self) -> int:
-        """How many rounds are written down."""
-        return max(self.lines, default=0)
+        """How many rounds are written down, counted up to the first gap."""
+        return csv_table.counted([int(line["round"]) for line in self.rows])
+
+    @property
+    def newest(self) -> int:
+        """The last round that metrics.csv tells of, behind whatever gap."""
+        return max(int(line["round"]) for line in self.rows)
+
+    @property
+    def settled(self) -> int:
+        """How many of the finished rounds all tables must tell of: a run that was killed may have been writing one."""
+        return self.finished - (not self.ended and self.finished == len(self.rows) == len(self.made) + 1)
+
+    @cached_property
+    def lines(self) -> dict[int, Line]:
+        return {int(line["round"]): line for line in self.rows[: self.finished]}
+
+    @cached_property
+    def digests(self) -> dict[int, str]:
+        return {int(line["round"]): line["digest"] for line in self.made}
+
+    @cached_property
+    def attended(self) -> dict[int, list[Line]]:
+        """The lines of clients.csv by their round."""
+        came: dict[int, list[Line]] = {}
+        for line in self.clients:
+            came.setdefault(int(line["round"]), []).append(line)
+        return came
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """metrics.csv with its numbers as numbers."""
+        return read_metrics(self.folder / "metrics.csv")
 
     @property
     def starts(self) -> dict[int, Claim]:
         """The rounds after which a replay can begin beside the beginning, with what it begins from."""
         return {claim.round: claim for claim in self.claims if claim.round <= self.finished}
 
+    @property
+    def last(self) -> Claim | None:
+        """What state.pt holds, if it can be read."""
+        return next((claim for claim in self.claims if claim.path.name == checkpoint.NAME), None)
+
     @cached_property
     def engine(self) -> dict[str, str] | None:
         """Name and reason of the engine that made the run; None where nothing tells."""
         if self.claims:
             return self.claims[-1].engine
-        told = self._summary.get("engine")
-        return None if told is None else {"name": told["name"], "reason": told["reason"]}
+        told = (self.summary or {}).get("engine") or {}
+        return {name: told[name] for name in ("name", "reason")} if "name" in told and "reason" in told else None
 
     @cached_property
     def surroundings(self) -> list[dict[str, str]]:
         """Where the run was made, a part each where it was resumed; less is known of runs of before it was saved."""
         told = [claim.surroundings for claim in self.claims if claim.surroundings]
-        if told or not self._summary:
-            return told
-        summary = self._summary
-        return [
-            {"engine": summary["engine"]["name"], "device": summary["device"], "torch": summary["versions"]["torch"]}
-        ]
-
-    @cached_property
-    def _summary(self) -> dict[str, Any]:
-        path = self.folder / "summary.json"
-        try:
-            return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        except ValueError:
-            return {}
+        summary = self.summary or {}
+        known = {
+            "engine": (summary.get("engine") or {}).get("name"),
+            "device": summary.get("device"),
+            "torch": (summary.get("versions") or {}).get("torch"),
+        }
+        return told or ([{name: value for name, value in known.items() if value}] if all(known.values()) else [])
 
 
 def read(folder: Path, config: dict[str, Any]) -> Recorded:
     """Reads a run folder whole: every saved state is opened.
 
     Raises:
-        ConfigError: no round is over yet, a table cannot be read, or a state belongs to another config.
+        ConfigError: no round is over yet, a table or the summary cannot be read, or a state belongs to another config.
     """
-    lines = dict(_rounds(folder / "metrics.csv"))
-    if not lines:
+    rows = _whole(folder / "metrics.csv", METRICS)
+    if not rows:
         raise ConfigError(f"{shown(folder)} has no finished round in metrics.csv; there is nothing to verify")
-    made = {number: line.get("digest", "") for number, line in _rounds(folder / digests.NAME)}
     claims, damaged = [], []
     for path in checkpoint.saved(folder):
         found = checkpoint.read(path, config, torch.device("cpu"))
         if found is None:
             damaged.append(path)
-            continue
-        state = found.state
-        claims.append(Claim(path, state.round, digests.digest(state.models), found.engine, found.surroundings))
-    return Recorded(folder, lines, made, tuple(claims), tuple(damaged))
+        else:
+            claims.append(_claim(path, found.state, found.engine, found.surroundings))
+    clients, made = _whole(folder / "clients.csv", CLIENTS), _whole(folder / digests.NAME, digests.COLUMNS)
+    return Recorded(folder, rows, clients, made, tuple(claims), tuple(damaged), summary_json.read(folder))
 
 
-def _rounds(path: Path) -> Iterator[tuple[int, Line]]:
-    """The complete lines of a table that begins with the round; nothing where there is none."""
-    if not path.exists():
-        return
-    whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
-    for line in csv.DictReader(whole.splitlines()):
-        try:
-            yield int(line["round"]), line
-        except (KeyError, ValueError):
-            raise ConfigError(f"{shown(path)} must begin each line with its round, got {line.get('round')!r}") from None
+def _whole(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:
+    """All lines of a table; none where there is none."""
+    found, there = tuple(csv_table.lines(path, columns)), csv_table.frame(path, columns)
+    if len(found) != len(there):
+        raise ConfigError(f"{shown(path)} is no table from its line {len(found) + 2} on; is it damaged?")
+    return found
+
+
+def _claim(path: Path, state: State, engine: dict[str, str], surroundings: dict[str, str]) -> Claim:
+    clocks = {name: str(cell(getattr(state, name))) for name in ("host_s", "sim_s")}
+    return Claim(path, state.round, digests.digest(state.models), state.updates, clocks, engine, surroundings)

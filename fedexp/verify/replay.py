@@ -1,22 +1,23 @@
 """Rounds computed again from a saved state, in a world that is built as for the run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fedexp.core.csv_table import Line
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
 from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
 from fedexp.run.environment import surroundings
-from fedexp.run.tables import cell
+from fedexp.run.tables import attendance, cell
 from fedexp.simulation import compatibility
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World, build_world
 from fedexp.training.engine import Choice
 from fedexp.training.workers import Crew
-from fedexp.verify.recorded import Claim, Line
+from fedexp.verify.recorded import Claim
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Replayed:
     round: int
     digest: str
     line: Line
+    clients: tuple[Line, ...]
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,24 @@ class Stage:
         """The rounds after a state, up to `last`; raises RunError where a round cannot be played to its end."""
         state, exp = self.state(claim), replace(self.exp, rounds=last)
         with staffed(exp, self.world, state) as world:
-            for after, row, _ in rounds(exp, world, state):
-                line = {name: str(cell(value)) for name, value in row.items()}
-                yield Replayed(after.round, digests.digest(after.models), line)
+            for after, row, sent in rounds(exp, world, state):
+                clients = tuple(map(_texts, attendance(exp, world, after, sent)))
+                yield Replayed(after.round, digests.digest(after.models), _texts(row), clients)
+
+    def scores(self, claim: Claim) -> Line:
+        """What the models of a state score on the server's data, by the column that says so."""
+        world, model = self.world, self.state(claim).models[0]
+        test = world.score(model, world.test)
+        found: dict[str, Any] = {"test_loss": test.loss, "test_accuracy": test.accuracy}
+        if world.validation is not None:
+            validation = world.score(model, world.validation)
+            found |= {"validation_loss": validation.loss, "validation_accuracy": validation.accuracy}
+        found |= {name: world.score(model, examples).accuracy for name, examples in world.probes.items()}
+        return _texts(found)
+
+
+def _texts(row: Mapping[str, Any]) -> Line:
+    return {name: str(cell(value)) for name, value in row.items()}
 
 
 def stage(config: dict[str, Any], engine: dict[str, str] | None) -> Stage:

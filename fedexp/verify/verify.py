@@ -1,4 +1,4 @@
-"""The whole of `fedexp verify`: reads a folder, plays some of its rounds again, and tells what differs."""
+"""The whole of `fedexp verify`: reads a folder, checks what it says, plays rounds again, and tells what differs."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,33 +7,38 @@ from fedexp.config.compose import read_config
 from fedexp.config.trust import NOBODY, Trust
 from fedexp.core.errors import RunError
 from fedexp.core.files import shown
+from fedexp.verify import coverage, states, summary, tables
 from fedexp.verify.choosing import Stretch, choose
-from fedexp.verify.comparing import TOLERANCE, Difference, first_difference, other_surroundings
+from fedexp.verify.comparing import TOLERANCE, Difference, differing_clients, first_difference, other_surroundings
 from fedexp.verify.recorded import Recorded, read
 from fedexp.verify.replay import Replayed, Stage, stage
 
 Say = Callable[[str], None]
 
 
-def verify(folder: Path, count: int, seed: int, say: Say, trust: Trust = NOBODY) -> list[str]:
+def verify(folder: Path, count: int | None, seed: int, say: Say, trust: Trust = NOBODY) -> list[str]:
     """Complaints about a run folder, the first differing round first; none where all is as it was written.
+
+    So many rounds are played again; all of them where no `count` is given.
 
     Raises:
         ConfigError: the folder holds no run that could be verified.
     """
     config = read_config(folder, trust)
     recorded = read(folder, config)
-    stretches = choose(recorded.finished, recorded.starts, count, seed)
+    stretches = choose(recorded.finished, recorded.starts, count or recorded.finished, seed)
     tell_plan(recorded, stretches, say)
     ready = stage(config, recorded.engine)
     tolerance = tell_measure(recorded, ready, say)
-    found = [*differing_states(recorded, say)]
+    found, others = checked(recorded, ready, tolerance, say, every=count is None)
+    played: list[int] = []
     for stretch in stretches:
-        found += differing(recorded, ready, stretch, tolerance, say)
-    for path in recorded.damaged:
-        say(f"{path.relative_to(folder)}  DAMAGED")
-    damaged = [f"{shown(path)} is damaged" for path in recorded.damaged]
-    return [*map(str, sorted(found, key=lambda each: each.round)), *damaged]
+        for number, difference in replayed(recorded, ready, stretch, tolerance):
+            say(f"round {number}  {'equal' if difference is None else 'DIFFERS'}")
+            played.append(number)
+            found += [] if difference is None else [difference]
+    say(coverage.closing(recorded, ready, played, every=count is None, bit_by_bit=not tolerance))
+    return [*dict.fromkeys(map(str, sorted(found, key=lambda each: each.round))), *others]
 
 
 def tell_plan(recorded: Recorded, stretches: list[Stretch], say: Say) -> None:
@@ -43,7 +48,7 @@ def tell_plan(recorded: Recorded, stretches: list[Stretch], say: Say) -> None:
     for stretch in stretches:
         claim = recorded.starts.get(stretch.start)
         place = "the beginning" if claim is None else str(claim.path.relative_to(recorded.folder))
-        say(f"from {place}: round{'s' * (len(stretch.asked) > 1)} {', '.join(map(str, stretch.asked))}")
+        say(f"from {place}: round{'s' * (len(stretch.asked) > 1)} {coverage.spans(stretch.asked)}")
 
 
 def tell_measure(recorded: Recorded, ready: Stage, say: Say) -> float:
@@ -63,47 +68,56 @@ def tell_measure(recorded: Recorded, ready: Stage, say: Say) -> float:
     return tolerance
 
 
-def differing_states(recorded: Recorded, say: Say) -> Iterator[Difference]:
-    """The saved states whose models are not those of their round."""
-    for claim in recorded.claims:
-        name, written = claim.path.relative_to(recorded.folder), recorded.digests.get(claim.round)
-        if written is None:
-            continue
-        same = claim.digest == written
-        say(f"{name}  {f'holds round {claim.round}' if same else 'DIFFERS'}")
-        if not same:
-            yield Difference(
-                claim.round, f"the models in {name} have the digest {claim.digest}, digests.csv says {written}"
-            )
+def checked(
+    recorded: Recorded, ready: Stage, tolerance: float, say: Say, *, every: bool
+) -> tuple[list[Difference], list[str]]:
+    """What is wrong without any round being played: of rounds, and of the rest."""
+    gaps = [*tables.gaps(recorded, ready.exp.rounds)]
+    exact = ready.exp.evaluation.client_losses == "exact"
+    found = [*gaps, *tables.undigested(recorded), *tables.attendance(recorded, exact=exact)]
+    for difference in found:
+        say(str(difference))
+    for claim, difference in states.differing(recorded, ready, tolerance, every=every):
+        holds = f"holds round {claim.round}" if difference is None else "DIFFERS"
+        say(f"{claim.path.relative_to(recorded.folder)}  {holds}")
+        found += [] if difference is None else [difference]
+    others = [*states.misplaced(recorded), *summary.odd_federation(recorded, ready)]
+    others += [] if gaps else summary.odd_summary(recorded, ready, tolerance)
+    for complaint in others:
+        say(complaint)
+    return found, others
 
 
-def differing(recorded: Recorded, ready: Stage, stretch: Stretch, tolerance: float, say: Say) -> Iterator[Difference]:
-    """The first difference in a stretch, if there is one: what follows it follows from it."""
+def replayed(
+    recorded: Recorded, ready: Stage, stretch: Stretch, tolerance: float
+) -> Iterator[tuple[int, Difference | None]]:
+    """The rounds of a stretch up to the first that differs, if one does: what follows it follows from it."""
     reached = stretch.start
     try:
         for played in ready.play(recorded.starts.get(stretch.start), stretch.last):
             reached = played.round
             found = compared(recorded, played, tolerance, ready.exp.evaluation.every)
-            say(f"round {played.round}  {'equal' if found is None else 'DIFFERS'}")
-            if found is not None:
-                yield Difference(played.round, found)
+            yield reached, Difference(reached, found) if found else None
+            if found:
                 return
     except RunError as error:
-        yield Difference(reached + 1, f"its replay ended: {error}")
+        yield reached + 1, Difference(reached + 1, f"its replay ended: {error}")
         return
     if reached < stretch.last:
-        yield Difference(reached + 1, "the replay stopped before it")
+        yield reached + 1, Difference(reached + 1, "the replay stopped before it")
 
 
-def compared(recorded: Recorded, played: Replayed, tolerance: float, every: int) -> str | None:
+def compared(recorded: Recorded, played: Replayed, tolerance: float, every: int) -> str:
     """In words what is not as it was written, if anything is."""
-    written = recorded.lines.get(played.round)
-    if written is None:
-        return "it has no line in metrics.csv"
+    column = first_difference(recorded.lines[played.round], played.line, tolerance, blank=played.round % every != 0)
+    told = []
+    if column is not None:
+        told.append(f"{column[0]} is {column[1] or 'empty'} in metrics.csv, {column[2]} now")
+    written = recorded.attended.get(played.round, [])
+    if played.round <= recorded.settled and (other := differing_clients(written, played.clients, tolerance)):
+        told.append(other)
     made = None if tolerance else recorded.digests.get(played.round)
-    column = first_difference(written, played.line, tolerance, blank=played.round % every != 0)
-    shown_column = "" if column is None else f"{column[0]} is {column[1] or 'empty'} in metrics.csv, {column[2]} now"
-    if made is None or made == played.digest:
-        return shown_column or None
-    models = f"the models' digest is {made} in digests.csv, {played.digest} now"
-    return f"{shown_column}; {models}" if shown_column else f"{models} (metrics.csv agrees)"
+    if made is not None and made != played.digest:
+        agrees = "" if told else " (metrics.csv agrees)"
+        told.append(f"the models' digest is {made} in digests.csv, {played.digest} now{agrees}")
+    return "; ".join(told)

@@ -65,9 +65,15 @@ def test_a_condition_reads_as_it_was_written():
     assert str(conditions.parse(" roa@.9.high>=1e2 ")) == "roa@0.9.high >= 100"
 
 
+LONGER = {name: [0.1 * number for number in range(1, 6)] for name in ("test_loss", "test_accuracy", "host_s")}
+
+
 @pytest.mark.parametrize(
     ("metrics", "said"),
-    [({"test_loss": [1.0, 1.0, 1.0, float("inf")]}, "an infinite one"), ({"round": [1, 2, 3, 5]}, "5 and 4 rounds")],
+    [
+        ({"test_loss": [1.0, 1.0, 1.0, float("inf")]}, "an infinite one"),
+        ({"round": range(1, 6), **LONGER}, "5 and 4 rounds"),
+    ],
 )
 def test_what_cannot_be_compared_fails(method, read, metrics, said):
     met = contests(read(method("ucb", [0.8], metrics=metrics)), read(method("random", [0.8])))

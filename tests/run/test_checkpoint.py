@@ -22,6 +22,7 @@ Tiny = Callable[..., dict[str, Any]]
 CPU = torch.device("cpu")
 CONFIG = {"seed": 0, "local": {"lr": 0.1, "hidden": [8, 4]}, "engine": {"workers": 1}}
 MADE_BY = {"name": "loop", "reason": "as asked"}
+PARTS = ("format", "config", "engine", "round", "models", "memory", "sim_s", "host_s", "updates")
 EVERY_KIND = {
     "tensors": {
         "single": torch.tensor([0.1, -1e-45, torch.inf]),
@@ -68,7 +69,7 @@ def load(folder: Path) -> State | None:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def test_every_kind_of_value_comes_back(tmp_path: Path):
@@ -145,7 +146,10 @@ def test_a_damaged_state_falls_back_and_says_so(
     newest.write_bytes(damage(whole))
     assert newest.read_bytes() != whole
     assert same(load(tmp_path), state_of(1))
-    assert caplog.messages == [f"{newest} is damaged; falling back to the state before it"]
+    assert caplog.messages == [f"{newest} is damaged; falling back to the state after round 1"]
+    caplog.clear()
+    assert same(load(tmp_path), state_of(1)), "the state that was believed is the newest from then on"
+    assert not caplog.messages
 
 
 def test_no_flipped_bit_passes_for_the_state(tmp_path: Path):
@@ -163,7 +167,72 @@ def test_two_damaged_states_are_none(tmp_path: Path, caplog: pytest.LogCaptureFi
     for name in ("state.pt", "state.previous.pt"):
         (tmp_path / name).write_bytes(b"damaged")
     assert load(tmp_path) is None
-    assert len(caplog.messages) == 2
+    newest, previous = tmp_path / "state.pt", tmp_path / "state.previous.pt"
+    assert caplog.messages == [f"{newest} is damaged; {previous} is damaged; starting over"]
+
+
+def changed(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda content: content.update({key: value})
+
+
+LAYOUT = {"names": ["w"], "shapes": [[2]], "trainable": 1}
+INCOMPLETE = {
+    **{f"no {part}": (lambda content, part=part: content.pop(part)) for part in sorted(PARTS)},
+    "a negative round": changed("round", -1),
+    "a round in words": changed("round", "2"),
+    "a round that is true": changed("round", True),
+    "seconds that are none": changed("host_s", math.nan),
+    "no model at all": changed("models", []),
+    "a model without a layout": changed("models", [torch.zeros(2)]),
+    "a row that is too short": changed("models", [(torch.zeros(1), LAYOUT)]),
+    "a row of whole numbers": changed("models", [(torch.zeros(2, dtype=torch.int64), LAYOUT)]),
+    "a matrix": changed("models", [(torch.zeros(2, 1), LAYOUT)]),
+    "a negative shape": changed("models", [(torch.zeros(2), {**LAYOUT, "shapes": [[-2]]})]),
+    "a memory of numbers": changed("memory", {"selector": 3}),
+    "an unnamed engine": changed("engine", {"name": "loop"}),
+    "surroundings of numbers": changed("surroundings", {"torch": 2}),
+    "a config of words": changed("config", "words"),
+}
+
+
+@pytest.mark.parametrize("damage", INCOMPLETE.values(), ids=INCOMPLETE)
+def test_a_state_that_loads_but_lacks_parts_is_damaged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[dict[str, Any]], None]
+):
+    save(tmp_path, state_of(1))
+    save(tmp_path, state_of(2))
+    newest = tmp_path / "state.pt"
+    content = torch.load(newest, weights_only=True)
+    damage(content)
+    torch.save(content, newest)
+    assert same(load(tmp_path), state_of(1))
+    assert caplog.messages == [f"{newest} is damaged; falling back to the state after round 1"]
+
+
+@pytest.mark.parametrize("content", [3, [1], "words", {}, {"format": "1"}, torch.zeros(3)])
+def test_what_is_no_state_at_all_is_damaged(tmp_path: Path, content: Any):
+    save(tmp_path, state_of(1))
+    save(tmp_path, state_of(2))
+    torch.save(content, tmp_path / "state.pt")
+    assert same(load(tmp_path), state_of(1))
+
+
+def test_the_last_state_without_an_objection_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    for number in (1, 2, 3):
+        save(tmp_path, state_of(number))
+        checkpoint.keep(tmp_path, number)
+
+    def objection(state: State) -> str:
+        return "is too new" if state.round > 1 else ""
+
+    found = checkpoint.load(tmp_path, CONFIG, CPU, objection)
+    assert found is not None
+    assert same(found[0], state_of(1))
+    assert caplog.messages[0].endswith("is too new; falling back to the state after round 1")
+    before = contents(tmp_path)
+    with pytest.raises(ConfigError, match="is never right; put the files back as they were, or delete the states to"):
+        checkpoint.load(tmp_path, CONFIG, CPU, lambda _: "is never right")
+    assert contents(tmp_path) == before
 
 
 def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -185,7 +185,8 @@ def copy(whole: Path, tmp_path: Path) -> Path:
     """A finished run, as if it had been killed after its tables grew by one more round than its state."""
     run = tmp_path / "run"
     (run / ".hydra").mkdir(parents=True)
-    for name in (".hydra/config.yaml", "metrics.csv", "clients.csv", "federation.csv", "state.previous.pt", "state.pt"):
+    tables = ("metrics.csv", "clients.csv", "digests.csv", "federation.csv")
+    for name in (".hydra/config.yaml", *tables, "state.previous.pt", "state.pt"):
         (run / name).write_bytes((whole / name).read_bytes())
     return run
 
@@ -195,7 +196,7 @@ def test_a_damaged_state_falls_back_and_says_so(whole: Path, copy: Path, capsys:
     with (copy / "metrics.csv").open("ab") as table:
         table.write(b"13,0.5")  # a line that was cut off
     resume(copy)
-    assert "state.pt is damaged; falling back to the state before it" in capsys.readouterr().out
+    assert "state.pt is damaged; falling back to the state after round 11" in capsys.readouterr().out
     assert kept_bytes(copy) == kept_bytes(whole)
     assert torch.equal(model(copy), model(whole))
 

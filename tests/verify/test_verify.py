@@ -144,38 +144,195 @@ def test_a_damaged_state_is_said_and_the_rest_verified(folder: Path, verified: C
     assert told.count("  equal\n") >= 3
 
 
-def test_without_digests_the_metrics_are_compared(folder: Path, verified: Callable):
+def test_without_digests_the_metrics_are_compared_all_the_same(folder: Path, verified: Callable):
     (folder / "digests.csv").unlink()
-    code, told, _ = verified()
-    assert code == 0
+    code, told, complaint = verified()
+    assert (code, complaint) == (1, "fedexp: round 1 differs: it has no line in digests.csv, nor have 8 others\n")
     assert "metrics (the folder has no digests.csv) are compared bit by bit" in told
-    alter(folder / "metrics.csv", 1, lambda cells: [*cells[:5], "2.5", *cells[6:]])
-    code, _, complaint = verified()
-    assert code == 1
-    assert complaint.startswith("fedexp: round 1 differs: train_loss is 2.5 in metrics.csv, ")
+    assert told.count("  equal\n") == 3
 
 
-def test_without_states_a_replay_begins_at_the_beginning(folder: Path, verified: Callable):
-    for path in [*(folder / "states").iterdir(), *folder.glob("state*.pt")]:
+def unfinished(folder: Path) -> None:
+    """As the folder of a run that was killed before its first state was saved."""
+    for path in [*(folder / "states").iterdir(), *folder.glob("state*.pt"), folder / "summary.json"]:
         path.unlink()
+
+
+def test_an_unfinished_run_without_states_is_replayed_from_the_beginning(folder: Path, verified: Callable):
+    unfinished(folder)
     code, told, _ = verified("--rounds", "4")
     assert code == 0
-    assert "compared bit by bit" in told
-    assert told.splitlines()[1].startswith("from the beginning: rounds 1, ")
+    assert "metrics are compared within 0.02, since bits may differ: the folder does not say where it was made" in told
+    assert told.splitlines()[1].startswith("from the beginning: rounds 1")
+    assert "summary.json, since the run has not ended; state.pt, since there is none to read" in told
+
+
+def test_a_killed_run_may_have_been_writing_its_last_round(folder: Path, verified: Callable):
+    (folder / "summary.json").unlink()
+    (folder / "state.pt").unlink()  # a kill between its two renames
+    for name in ("digests.csv", "clients.csv"):
+        rewrite(folder / name, lambda rows: [row for row in rows if not row.startswith("9,")])
+    code, told, complaint = verified("--all")
+    assert (code, complaint) == (0, "")
+    assert "played again: rounds 1-9" in told
 
 
 def test_another_version_is_compared_within_rounding(folder: Path, verified: Callable):
     for path in [*(folder / "states").iterdir(), *folder.glob("state*.pt")]:
-        path.unlink()
-    summary = json.loads((folder / "summary.json").read_text())
-    summary["versions"]["torch"] = "1.0"
-    (folder / "summary.json").write_text(json.dumps(summary))
-    alter(folder / "digests.csv", 1, lambda cells: [cells[0], "0" * 32])
+        content = torch.load(path, weights_only=True)
+        content["surroundings"]["torch"] = "1.0"
+        torch.save(content, path)
     code, told, _ = verified("--rounds", "1")
     assert code == 0
     assert "metrics are compared within 0.02, since bits may differ: torch 1.0 then, " in told
+    assert "; digests, since bits may differ here; " in told
     alter(folder / "metrics.csv", 1, lambda cells: [*cells[:5], "2.5", *cells[6:]])
     assert verified("--rounds", "1")[0] == 1
+
+
+def rewrite(path: Path, change: Callable[[list[str]], list[str]]) -> None:
+    """Changes the lines of a table behind its header."""
+    header, *rows = path.read_text().splitlines(True)
+    path.write_text("".join([header, *change(rows)]))
+
+
+def forge_summary(**values: object) -> Callable[[Path], None]:
+    def forge(folder: Path) -> None:
+        path = folder / "summary.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+    return forge
+
+
+def without_summary_key(folder: Path) -> None:
+    path = folder / "summary.json"
+    told = json.loads(path.read_text())
+    del told["final_accuracy"]
+    path.write_text(json.dumps(told))
+
+
+def table(name: str, change: Callable[[list[str]], list[str]]) -> Callable[[Path], None]:
+    return lambda folder: rewrite(folder / name, change)
+
+
+def one_cell(name: str, number: int, place: int, value: str) -> Callable[[Path], None]:
+    return lambda folder: alter(folder / name, number, lambda cells: [*cells[:place], value, *cells[place + 1 :]])
+
+
+def state(key: str, value: object) -> Callable[[Path], None]:
+    def forge(folder: Path) -> None:
+        content = torch.load(folder / "state.pt", weights_only=True)
+        content[key] = value
+        torch.save(content, folder / "state.pt")
+
+    return forge
+
+
+def ending_early(folder: Path) -> None:
+    """All that tells of the last two rounds is gone, and the summary is that of the seven others."""
+    for name in ("metrics.csv", "clients.csv", "digests.csv"):
+        rewrite(folder / name, lambda rows: [row for row in rows if int(row.split(",")[0]) < 8])
+    for path in [*folder.glob("state*.pt"), folder / "states" / "000008.pt"]:
+        path.unlink()
+
+
+METRICS_END = "metrics.csv ends with 9"
+FORGED = {
+    "a better final accuracy": (forge_summary(final_accuracy=0.99), "summary.json says final_accuracy 0.99, but it"),
+    "an accuracy never reached": (forge_summary(roa={"0.9": 1}), "summary.json says roa "),
+    "an area": (forge_summary(loss_auc=1.0), "summary.json says loss_auc 1.0, but it comes to "),
+    "more updates": (forge_summary(updates=1), "summary.json says updates 1, but it comes to 27"),
+    "other data": (forge_summary(data_sha256="0" * 64), "summary.json says data_sha256 "),
+    "another split": (forge_summary(split_sha256="0" * 64), "summary.json says split_sha256 "),
+    "a count as a text": (forge_summary(rounds="9"), "summary.json must have a whole number as rounds, got '9'"),
+    "no final accuracy": (without_summary_key, "summary.json does not say final_accuracy, which comes to "),
+    "the last lines are gone": (table("metrics.csv", lambda rows: rows[:7]), "ends before it, though the run has 9"),
+    "a line is gone": (table("metrics.csv", lambda rows: rows[:3] + rows[4:]), "round 4 differs: it has no line in"),
+    "a line comes twice": (table("metrics.csv", lambda rows: [rows[0], *rows]), "round 2 differs: its line is not in"),
+    "lines changed places": (table("metrics.csv", lambda rows: rows[::-1]), "round 1 differs: its line is not in its"),
+    "the run ended early": (ending_early, "round 8 differs: metrics.csv ends before it, though the run has 9 rounds"),
+    "more rounds": (table("metrics.csv", lambda rows: [*rows, "10" + rows[-1][1:]]), "round 10 differs: the run has 9"),
+    "the last row": (one_cell("metrics.csv", 9, 2, "0.99"), "test_accuracy is 0.99 in metrics.csv, but the models in"),
+    "a number of participants": (one_cell("metrics.csv", 3, 6, "2"), "clients.csv comes to 3 participants, metrics"),
+    "a text among numbers": (one_cell("metrics.csv", 3, 1, "low"), "must have numbers in its column test_loss, got 'l"),
+    "no client": (table("clients.csv", lambda rows: rows[1:]), "clients.csv comes to 2 participants, metrics.csv says"),
+    "another client": (one_cell("clients.csv", 1, 1, "5"), "round 1 differs: "),
+    "other examples": (one_cell("clients.csv", 3, 2, "51"), "round 3 differs: clients.csv comes to 153 examples, "),
+    "other losses": (one_cell("clients.csv", 3, 4, "0.5"), "round 3 differs: clients.csv comes to a train_loss of 0.5"),
+    "other first losses": (one_cell("clients.csv", 1, 3, "0.5"), "loss_before of client "),
+    "clients of no round": (
+        table("clients.csv", lambda rows: [*rows, "12,1,50,1.0,1.0\n"]),
+        "round 12 differs: it has",
+    ),
+    "no clients": (lambda folder: (folder / "clients.csv").unlink(), "clients.csv comes to 0 participants, metrics"),
+    "empty digests": (
+        table("digests.csv", lambda rows: []),
+        "round 1 differs: it has no line in digests.csv, nor have 8",
+    ),
+    "no digests": (lambda folder: (folder / "digests.csv").write_text(""), "it has no line in digests.csv, nor"),
+    "a digest is gone": (
+        table("digests.csv", lambda rows: rows[:6] + rows[7:]),
+        "round 7 differs: it has no line in d",
+    ),
+    "digests of no round": (
+        table("digests.csv", lambda rows: [*rows, "10,aa\n"]),
+        "round 10 differs: it has a line in",
+    ),
+    "no state": (lambda folder: (folder / "state.pt").unlink(), "state.pt is missing"),
+    "a negative round": (state("round", -3), "state.pt is damaged"),
+    "a huge round": (state("round", 10**9), f"state.pt is of round 1000000000, but {METRICS_END}"),
+    "an earlier round": (state("round", 8), "the models in state.pt have the digest "),
+    "other seconds": (state("host_s", 1.5), "host_s is 1.5 in state.pt, metrics.csv says "),
+    "other updates": (state("updates", 28), "updates is 28 in state.pt, metrics.csv comes to 27"),
+    "another federation": (
+        lambda folder: alter(folder / "federation.csv", 0, lambda cells: [*cells[:-1], "99"]),
+        ("federation.csv is not the federation that the config makes"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("forge", "what"), FORGED.values(), ids=FORGED)
+def test_whatever_was_forged_is_found(folder: Path, verified: Callable, forge: Callable[[Path], None], what: str):
+    forge(folder)
+    code, told, complaint = verified("--rounds", "1")
+    assert code in (1, 2)
+    assert what in told + complaint
+    assert complaint.count("\n") == 1
+    assert "Traceback" not in told + complaint
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("pretraining=public", "scenario.public_fraction=0.2", "evaluation.client_losses=exact"),
+        ("clustering=ifca", "evaluation.personal_fraction=0.2", "fleet=simulated", "evaluation.validation=true"),
+        ("selector=hybridfl", "fleet=simulated", "attack=label_flip", "scenario.malicious=1"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_no_honest_folder_is_doubted(tmp_path: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]):
+    assert main(["run", *WORDS, *words, "rounds=4", f"hydra.run.dir={tmp_path / 'run'}"]) == 0
+    assert main(["verify", str(tmp_path / "run"), "--all"]) == 0, capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_closing_line_says_what_was_checked_and_what_was_not(verified: Callable):
+    *_, last = verified()[1].splitlines()
+    assert last == (
+        "checked: metrics.csv, clients.csv and digests.csv against each other; summary.json and federation.csv worked "
+        "out again; 4 saved states; played again: rounds 1, 5, 9. not checked: what was computed in rounds 2-4, 6-8 "
+        "(--all plays all of them); what the models in states/ score; seconds, versions and pictures"
+    )
+    *_, last = verified("--all")[1].splitlines()
+    assert last.endswith("played again: rounds 1-9. not checked: seconds, versions and pictures")
+
+
+def test_everything_is_found_by_playing_everything(folder: Path, verified: Callable):
+    """A client's number, in a round that fits no sum: only a replay of that round can tell."""
+    alter(folder / "clients.csv", 7, lambda cells: [cells[0], str((int(cells[1]) + 3) % 6), *cells[2:]])
+    code, _, complaint = verified("--all")
+    assert code == 1
+    assert complaint.startswith("fedexp: round 7 differs: ")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +342,7 @@ def test_another_version_is_compared_within_rounding(folder: Path, verified: Cal
         (("nowhere",), "there is no folder nowhere; fedexp verify needs a run folder, e.g. outputs/latest"),
         (("run", "--rounds", "0"), "--rounds must be an integer >= 1, got 0"),
         (("run", "--seed"), "--seed must be an integer >= 0, got none"),
-        (("run", "--round=2"), "unknown flag --round=2; verify knows --rounds K and --seed S"),
+        (("run", "--round=2"), "unknown flag --round=2; verify knows --rounds K, --seed S and --all"),
         (("run/states",), "run/states is no run folder: it has no .hydra/config.yaml"),
     ],
 )

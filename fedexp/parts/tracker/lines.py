@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.config import noted
+from fedexp.core import summary_json
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import dotted
 
@@ -58,8 +59,10 @@ def numbers(cells: Mapping[str, Any]) -> dict[str, float]:
 def summary(folder: Path, last: int) -> Line | None:
     """The numbers of summary.json, as of the last round; None where the run has not come so far."""
     try:
-        content = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = summary_json.read(folder)
+    except (OSError, ConfigError):
+        return None
+    if content is None:
         return None
     return Line(last, {f"summary/{name}": value for name, value in numbers(dotted(content)).items()})
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fedexp.core import csv_table
 from fedexp.report.html import svg
 from fedexp.report.html.bars import swatches
 from fedexp.report.html.heat import Heat, draw, layout
@@ -13,7 +14,7 @@ from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
 from fedexp.report.membership import Memberships, memberships
 from fedexp.report.methods import Method
-from fedexp.report.runs import Run, read_table
+from fedexp.report.runs import Run
 
 _MOST, _ROWS, _DOTS = 6, 120, 4000
 _MODELS = {
@@ -38,11 +39,11 @@ def section(methods: Sequence[Method]) -> Section | None:
 
 
 def _divided(run: Run) -> bool:
-    return len(read_table(run.folder / "clusters.csv")) > 0
+    return len(csv_table.frame(run.folder / "clusters.csv")) > 0
 
 
 def _map(run: Run) -> str:
-    events = read_table(run.folder / "clusters.csv")
+    events = csv_table.frame(run.folder / "clusters.csv")
     rounds = int(run.rounds[-1])
     clients = max(len(run.selections), 1 + max(events["client"].tolist()))
     found, rows = ordered(memberships(events, clients, rounds))
@@ -85,7 +86,7 @@ def _dots(trained: np.ndarray, heat: Heat) -> str:
 def _accuracies(methods: Sequence[Method]) -> str:
     rows = []
     for method in methods:
-        tables = [own for run in method.runs if len(own := read_table(run.folder / "client_accuracy.csv"))]
+        tables = [own for run in method.runs if len(own := csv_table.frame(run.folder / "client_accuracy.csv"))]
         if tables:
             means = [statistic([_mean(own, model) for own in tables]).mean for model in _MODELS]
             rows.append([method.label, *("-" if mean is None else f"{mean:.4f}" for mean in means)])

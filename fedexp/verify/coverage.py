@@ -1,0 +1,51 @@
+"""The closing line of `fedexp verify`: what was checked, and what was not."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fedexp.run import checkpoint
+from fedexp.verify.recorded import Recorded
+from fedexp.verify.replay import Stage
+
+
+def closing(recorded: Recorded, ready: Stage, played: Sequence[int], *, every: bool, bit_by_bit: bool) -> str:
+    """Both lists in one line."""
+    checked = ["metrics.csv, clients.csv and digests.csv against each other"]
+    there = [name for name in ("summary.json", "federation.csv") if (recorded.folder / name).is_file()]
+    checked += [f"{' and '.join(there)} worked out again"] if there else []
+    checked += [f"{len(recorded.claims)} saved states"] if recorded.claims else []
+    checked += [f"played again: round{'s' * (len(played) > 1)} {spans(sorted(played))}"] if played else []
+    return f"checked: {'; '.join(checked)}. not checked: {'; '.join(_left(recorded, ready, played, every, bit_by_bit))}"
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """Numbers in ascending order as people write them.
+
+    Example:
+        >>> spans([1, 2, 3, 5, 7, 8])
+        '1-3, 5, 7, 8'
+    """
+    runs = np.split(np.array(numbers), np.flatnonzero(np.diff(numbers) != 1) + 1)
+    told = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run.tolist())) for run in runs]
+    return ", ".join(told)
+
+
+def _left(recorded: Recorded, ready: Stage, played: Sequence[int], every: bool, bit_by_bit: bool) -> Iterator[str]:
+    if missing := [number for number in recorded.lines if number not in played]:
+        cure = "" if every else " (--all plays all of them)"
+        yield f"what was computed in round{'s' * (len(missing) > 1)} {spans(missing)}{cure}"
+    if not bit_by_bit:
+        yield "digests, since bits may differ here"
+    if not recorded.ended:
+        yield "summary.json, since the run has not ended"
+    elif len(recorded.lines) < len(recorded.rows):
+        yield "summary.json, since metrics.csv is not whole"
+    if not recorded.claims:
+        yield f"{checkpoint.NAME}, since there is none to read"
+    kept = sum(claim.path.parent != recorded.folder for claim in recorded.claims)
+    if kept and not every:
+        yield f"what the models in {checkpoint.KEPT}/ score"
+    if ready.exp.clustering.divides:
+        yield "clusters.csv and client_accuracy.csv"
+    yield "seconds, versions and pictures"

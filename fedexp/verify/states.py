@@ -1,0 +1,61 @@
+"""Whether the saved states are those of their rounds: their numbers, their models, and what these score."""
+
+from collections.abc import Iterator
+
+from fedexp.core.files import shown
+from fedexp.run import checkpoint, digests
+from fedexp.verify.comparing import Difference, alike
+from fedexp.verify.recorded import Claim, Recorded
+from fedexp.verify.replay import Stage
+
+
+def misplaced(recorded: Recorded) -> Iterator[str]:
+    """A state that must be there and is not, and states of rounds that are not in the tables."""
+    if recorded.ended and not (recorded.folder / checkpoint.NAME).exists():
+        yield f"{shown(recorded.folder / checkpoint.NAME)} is missing"
+    for claim in recorded.claims:
+        last = recorded.ended and claim is recorded.last
+        if claim.round > recorded.newest or (last and claim.round < recorded.newest):
+            yield f"{shown(claim.path)} is of round {claim.round}, but metrics.csv ends with {recorded.newest}"
+    for path in recorded.damaged:
+        yield f"{shown(path)} is damaged"
+
+
+def differing(
+    recorded: Recorded, ready: Stage, tolerance: float, *, every: bool
+) -> Iterator[tuple[Claim, Difference | None]]:
+    """The states of rounds that are written down, each with what differs in it.
+
+    The models of those that stay (`keep_states`) are scored too where `every` one is asked for.
+    """
+    for claim in recorded.claims:
+        if 0 < claim.round <= recorded.finished:
+            what = disagreement(recorded, claim)
+            if not what and (every or claim.path.parent == recorded.folder):
+                what = scored(recorded, claim, ready, tolerance)
+            yield claim, Difference(claim.round, what) if what else None
+
+
+def disagreement(recorded: Recorded, claim: Claim) -> str:
+    """What a state says otherwise than the tables; empty where they agree."""
+    name, line = claim.path.relative_to(recorded.folder), recorded.lines[claim.round]
+    written = recorded.digests.get(claim.round)
+    if written is not None and written != claim.digest:
+        return f"the models in {name} have the digest {claim.digest}, {digests.NAME} says {written}"
+    for clock, told in claim.clocks.items():
+        if line[clock] and line[clock] != told:
+            return f"{clock} is {told} in {name}, metrics.csv says {line[clock]}"
+    updates = sum(int(line["participants"]) for number, line in recorded.lines.items() if number <= claim.round)
+    if claim.updates != updates:
+        return f"updates is {claim.updates} in {name}, metrics.csv comes to {updates}"
+    return ""
+
+
+def scored(recorded: Recorded, claim: Claim, ready: Stage, tolerance: float) -> str:
+    """What the models of a state score otherwise than their line of metrics.csv says."""
+    line = recorded.lines[claim.round]
+    for column, found in ready.scores(claim).items():
+        if line.get(column) and not alike(line[column], found, tolerance):
+            name = claim.path.relative_to(recorded.folder)
+            return f"{column} is {line[column]} in metrics.csv, but the models in {name} score {found}"
+    return ""
