@@ -129,6 +129,13 @@ def option(part: Part) -> str:
     return type(part).__module__.rpartition(".")[2]
 
 
+def named(role: str, part: Part) -> str:
+    """A part in words of the command line: `model=mlp`; a user's own by its class, `model=mine.net.Net`."""
+    kind = type(part)
+    own = not kind.__module__.startswith("fedexp.")
+    return f"{role}={kind.__module__}.{kind.__qualname__}" if own else f"{role}={option(part)}"
+
+
 def find(target: str, key: str) -> type[Part]:
     """The part class that `_target_` names, ours (by an older name too) or a user's; nothing but parts can be named."""
     target = today(target)
