@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from fedexp.core.blame import one_line
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import shown
 from fedexp.core.torchrun import rank
@@ -41,8 +42,9 @@ def ending(folder: Path | None, point: str = "") -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         raise _logged(Stopped(INTERRUPTED, f"{point}{_interrupted(folder)}"), interrupt) from interrupt
     except Exception as error:
-        what = f"{point}{type(error).__name__}: {error}"
-        raise _logged(Stopped(FAILED, what, unexpected=True), error) from error
+        known = one_line(error)
+        what = f"{point}{known or f'{type(error).__name__}: {error}'}"
+        raise _logged(Stopped(FAILED, what, unexpected=known is None), error) from error
 
 
 @contextmanager
@@ -65,7 +67,7 @@ def complain(message: str) -> None:
 
 def full_error() -> bool:
     """Whether the user asked for tracebacks."""
-    return os.environ.get("HYDRA_FULL_ERROR") == "1"
+    return "1" in (os.environ.get("FEDEXP_DEBUG"), os.environ.get("HYDRA_FULL_ERROR"))
 
 
 def _interrupted(folder: Path | None) -> str:

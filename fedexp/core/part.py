@@ -6,6 +6,7 @@ what came, and the nearest names.
 """
 
 import math
+import re
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -59,7 +60,8 @@ def describe(kind: Any) -> str:
         return "null"
     if kind is Path:
         return "a path"
-    return _NAMES.get(kind, f"a {getattr(kind, '__name__', kind)}")
+    name = getattr(kind, "__name__", str(kind))
+    return _NAMES.get(kind, f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}")
 
 
 def convert(kind: Any, value: Any) -> Any:
@@ -120,6 +122,11 @@ class Part:
                 raise ConfigError(f"{type(self).__name__}.{field.name} must be {wanted}, got {value!r}") from None
         self.check()
 
+    @classmethod
+    def lacking(cls) -> list[str]:
+        """The methods that a class must still define before it can be used: those that its contract calls abstract."""
+        return [name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)]
+
     def check(self) -> None:
         """Refuses combinations of this part's own fields that cannot work, by ConfigError."""
 
@@ -136,24 +143,44 @@ def named(role: str, part: Part) -> str:
     return f"{role}={kind.__module__}.{kind.__qualname__}" if own else f"{role}={option(part)}"
 
 
-def find(target: str, key: str) -> type[Part]:
+def find(target: Any, key: str) -> type[Part]:
     """The part class that `_target_` names, ours (by an older name too) or a user's; nothing but parts can be named."""
+    where = f"{key}._target_" if key else "_target_"
+    if not (isinstance(target, str) and re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", target)):
+        raise ConfigError(f"{where} must name a part as module.Class, got {target!r}")
     target = today(target)
+    found = imported(target, where)
+    if not (isinstance(found, type) and issubclass(found, Part) and found is not Part):
+        raise ConfigError(f"{where} must name a part, but {target} is none")
+    if fault := unfinished(found):
+        raise ConfigError(f"{where}={target} {fault}")
+    return found
+
+
+def imported(target: str, where: str) -> Any:
+    """What stands under a dotted name; `where` is the key that names it."""
     module, _, name = target.rpartition(".")
     try:
-        found = getattr(import_module(module), name)
+        return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if not error.name or not f"{module}.".startswith(f"{error.name}."):
-            raise ConfigError(f"{key}._target_={target} cannot be imported: {error}") from error
+            raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
         cure = "" if module.startswith("fedexp.") else "; put its folder on PYTHONPATH or install it"
-        raise ConfigError(f"{key}._target_ must name a part, but there is no module {error.name}{cure}") from None
-    except ImportError as error:
-        raise ConfigError(f"{key}._target_={target} cannot be imported: {error}") from error
-    except (AttributeError, ValueError):
-        raise ConfigError(f"{key}._target_ must name a part, but {target} does not exist") from None
-    if not (isinstance(found, type) and issubclass(found, Part)):
-        raise ConfigError(f"{key}._target_ must name a part, but {target} is none")
-    return found
+        raise ConfigError(f"{where} must name a part, but there is no module {error.name}{cure}") from None
+    except AttributeError as error:
+        if error.name != name:
+            raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
+        raise ConfigError(f"{where} must name a part, but {target} does not exist") from None
+    except Exception as error:  # whatever a user's module does when it is imported
+        raise ConfigError(f"{where}={target} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def unfinished(kind: type[Part]) -> str | None:
+    """What a class still lacks that is to be a part, in words; None where it lacks nothing."""
+    if "__dataclass_fields__" not in vars(kind):
+        return "must be a frozen dataclass; write @dataclass(frozen=True, kw_only=True) above it"
+    lacking = kind.lacking()
+    return f"must define {' and '.join(lacking)}" if lacking else None
 
 
 def build(node: Mapping[str, Any], key: str = "") -> Any:
@@ -162,7 +189,7 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
     Raises:
         ConfigError: unknown or missing key, wrong value; names the full key.
     """
-    target = find(node["_target_"], key)
+    target = find(node.get("_target_"), key)
     known = [field.name for field in fields(target)]  # type: ignore[arg-type]
     given = {name: value for name, value in node.items() if name != "_target_"}
     dot = f"{key}." if key else ""
@@ -177,7 +204,16 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
         has_default = field.default is not MISSING or field.default_factory is not MISSING
         if field.name not in given and not has_default:
             raise ConfigError(f"{dot}{field.name} must be given; set {dot}{field.name}=...")
+    return made(target, given, dot)
+
+
+def made(kind: type[Part], given: Mapping[str, Any], dot: str) -> Part:
+    """The part of these values; `dot` is what stands before the names of its keys."""
     try:
-        return target(**given)
+        return kind(**given)
     except ConfigError as error:
-        raise ConfigError(str(error).replace(f"{target.__name__}.", dot, 1)) from None
+        raise ConfigError(str(error).replace(f"{kind.__name__}.", dot, 1)) from None
+    except Exception as error:  # a user's own check, or an annotation that says nothing
+        raise ConfigError(
+            f"{dot}_target_={kind.__module__}.{kind.__qualname__} cannot be made: {type(error).__name__}: {error}"
+        ) from error

@@ -10,6 +10,7 @@ import torch
 
 from fedexp.core.values import Canaries, Layout, Plan, State, Weights
 from fedexp.parts.context import Context
+from fedexp.parts.dataset import believed
 from fedexp.parts.dataset.contract import Data
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.local.contract import LocalRule
@@ -169,9 +170,10 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     """Loads the data, prepares features and first model, picks the engine; `choice` is that of the rounds so far."""
     device = exp.engine.place()
     torch.set_num_threads(1)
-    data = exp.dataset.load(exp.data_dir, exp.seed)
+    data, told = exp.dataset.load(exp.data_dir, exp.seed), exp.dataset.facts(exp.data_dir)
+    believed.refuse(exp.dataset, told, data)
     data_sha256 = data.sha256()
-    facts = exp.features.facts(exp.dataset.facts(exp.data_dir))
+    facts = exp.features.facts(told)
 
     network = partial(networks.built, exp.model, facts, exp.seed, device)
     first = network()

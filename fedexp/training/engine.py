@@ -2,6 +2,7 @@
 
 import logging
 import os
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -71,6 +72,7 @@ class Engine(Part):
         budget = 2**30 if self.place().type == "cuda" else 2**23
         return int(np.clip(budget // floats, 50, 10_000))
 
+    @abstractmethod
     def choose(
         self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
     ) -> "Choice":
