@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from fedexp.core.blame import culprit
 from fedexp.core.cpu_cores import usable_cores
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.part import Part, Positive, Range, named
@@ -104,6 +105,8 @@ class Choice:
         except ConfigError:
             raise
         except Exception as error:
+            if culprit(error) is not None:
+                raise
             raise ConfigError(
                 f"engine={self.name} cannot train this model by {named('local', rule)}: {type(error).__name__}: "
                 f"{first_line(error)}"
