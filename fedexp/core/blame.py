@@ -13,6 +13,8 @@ def one_line(error: BaseException) -> str | None:
     """What is told of an error that has a known cause; None for a defect of our own."""
     if isinstance(error, ConfigError | RunError):
         return str(error)
+    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+        return f"not enough memory: {first_line(error)}; make the run smaller"
     where = culprit(error)
     if where is None:
         return None

@@ -17,22 +17,29 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from fedexp.core.errors import ConfigError, nearest
 from fedexp.core.moved import today
 
+LARGEST = 10**9  # of whole numbers without an upper bound of their own: of nothing here could there be more
+
 
 @dataclass(frozen=True)
 class Range:
-    """Bounds of a number: closed by default, open where said."""
+    """Bounds of a number: closed by default, open where said; infinity is in it only where it means something."""
 
     low: float = -math.inf
     high: float = math.inf
     low_open: bool = False
     high_open: bool = False
+    infinite: bool = False
 
     def __contains__(self, value: float) -> bool:
+        if abs(value) == math.inf and not self.infinite:
+            return False
         above = value > self.low if self.low_open else value >= self.low
         below = value < self.high if self.high_open else value <= self.high
         return above and below
 
     def __str__(self) -> str:
+        if -self.low == self.high == math.inf:
+            return ""
         if self.high == math.inf:
             return f"{'>' if self.low_open else '>='} {self.low:g}"
         left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
@@ -40,6 +47,7 @@ class Range:
 
 
 Positive = Range(0, low_open=True)
+PositiveOrInfinite = Range(0, low_open=True, infinite=True)
 Fraction = Range(0, 1)
 
 _NAMES = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
@@ -49,7 +57,7 @@ def describe(kind: Any) -> str:
     """Says in words what a field's annotation allows."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return " ".join([describe(args[0]), *(str(rule) for rule in args[1:])])
+        return " ".join([describe(args[0]), *filter(None, map(str, args[1:]))])
     if origin is Literal:
         return "one of " + ", ".join(map(str, args))
     if origin in (Union, types.UnionType):
@@ -68,10 +76,7 @@ def convert(kind: Any, value: Any) -> Any:
     """Returns the value as the annotation wants it, or raises TypeError."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        value = convert(args[0], value)
-        if isinstance(value, int | float) and any(value not in rule for rule in args[1:]):
-            raise TypeError
-        return value
+        return _within(args[1:], convert(args[0], value))
     if origin in (Union, types.UnionType):
         return _first_that_fits(args, value)
     if origin is Literal:
@@ -83,6 +88,14 @@ def convert(kind: Any, value: Any) -> Any:
             raise TypeError
         return tuple(convert(args[0], entry) for entry in value)
     return _plain(kind, value)
+
+
+def _within(bounds: Sequence[Range], value: Any) -> Any:
+    if isinstance(value, int | float) and any(value not in bound for bound in bounds):
+        raise TypeError
+    if type(value) is int and value > LARGEST and all(bound.high == math.inf for bound in bounds):
+        raise TypeError
+    return value
 
 
 def _first_that_fits(kinds: tuple[Any, ...], value: Any) -> Any:
@@ -101,11 +114,27 @@ def _plain(kind: Any, value: Any) -> Any:
         return None
     if kind is Path and isinstance(value, str | Path):
         return Path(value)
-    if kind is float and type(value) in (int, float) and not math.isnan(value):
-        return float(value)
+    if kind is float:
+        return _float(value)
     if isinstance(kind, type) and isinstance(value, kind) and (kind is not int or type(value) is int):
         return value
     raise TypeError
+
+
+def _float(value: Any) -> float:
+    if type(value) not in (int, float) or value != value:  # NaN alone differs from itself
+        raise TypeError
+    try:
+        return float(value)
+    except OverflowError:
+        raise TypeError from None
+
+
+def excess(value: Any) -> str:
+    """What describes the bound that every number has, where this is one beyond it."""
+    if type(value) is int and value > LARGEST:
+        return f" and at most {LARGEST:,}"
+    return " and finite" if type(value) is float and math.isinf(value) else ""
 
 
 class Part:
@@ -118,7 +147,7 @@ class Part:
             try:
                 object.__setattr__(self, field.name, convert(hints[field.name], value))
             except TypeError:
-                wanted = describe(hints[field.name])
+                wanted = describe(hints[field.name]) + excess(value)
                 raise ConfigError(f"{type(self).__name__}.{field.name} must be {wanted}, got {value!r}") from None
         self.check()
 

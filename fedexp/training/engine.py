@@ -32,7 +32,7 @@ MANY, SMALL = 32, 20_000  # participants and parameters: where stacking was meas
 class Engine(Part):
     """How the clients of a round are executed; the choice never changes the result beyond rounding."""
 
-    workers: Annotated[int, Range(1)] | Literal["auto"] = "auto"
+    workers: Annotated[int, Range(1, 256)] | Literal["auto"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     memory_mb: Annotated[float, Positive] = 2048.0
     evaluation_chunk: Annotated[int, Range(1)] | Literal["auto"] = "auto"
