@@ -90,10 +90,10 @@ def single(composer: Composer, request: Request, console: bool) -> Path:
     if config.hydra.mode == RunMode.MULTIRUN:
         raise ConfigError("a sweep is for the command line, but the config sets hydra.mode=MULTIRUN; use fedexp run -m")
     checked(composer, config, request.overrides)
-    folder = folders.claimed(config.hydra.run)
-    config.hydra.run.dir = str(folder)
-    logs.log_to(folder, console)
-    composer.run(request.config_name, job, request.overrides, with_log_configuration=False)
+    with folders.lent(config.hydra.run) as folder:
+        config.hydra.run.dir = str(folder)
+        logs.log_to(folder, console)
+        composer.run(request.config_name, job, request.overrides, with_log_configuration=False)
     return folder.absolute()
 
 
@@ -107,8 +107,9 @@ def _single(composer: Composer, request: Request) -> None:
     if rank():
         _follow(found)
         return
-    config.hydra.run.dir = str(folders.claimed(config.hydra.run))
-    composer.run(request.config_name, job, request.overrides)
+    with folders.lent(config.hydra.run) as folder:
+        config.hydra.run.dir = str(folder)
+        composer.run(request.config_name, job, request.overrides)
 
 
 def _follow(config: dict[str, Any]) -> None:
