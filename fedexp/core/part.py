@@ -40,7 +40,7 @@ class Range:
     def __str__(self) -> str:
         if -self.low == self.high == math.inf:
             return ""
-        if self.high == math.inf:
+        if self.high > LARGEST:  # which only those who go beyond it need to know
             return f"{'>' if self.low_open else '>='} {self.low:g}"
         left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
         return f"in {left}{self.low:g}, {self.high:g}{right}"
@@ -130,10 +130,12 @@ def _float(value: Any) -> float:
         raise TypeError from None
 
 
-def excess(value: Any) -> str:
+def excess(kind: Any, value: Any) -> str:
     """What describes the bound that every number has, where this is one beyond it."""
-    if type(value) is int and value > LARGEST:
-        return f" and at most {LARGEST:,}"
+    bounds = [rule.high for rule in get_args(kind)[1:] if isinstance(rule, Range) and rule.high >= LARGEST]
+    most = next((int(high) for high in bounds if high != math.inf), LARGEST)
+    if type(value) is int and value > most:
+        return f" and at most {most:,}"
     return " and finite" if type(value) is float and math.isinf(value) else ""
 
 
@@ -147,7 +149,7 @@ class Part:
             try:
                 object.__setattr__(self, field.name, convert(hints[field.name], value))
             except TypeError:
-                wanted = describe(hints[field.name]) + excess(value)
+                wanted = describe(hints[field.name]) + excess(hints[field.name], value)
                 raise ConfigError(f"{type(self).__name__}.{field.name} must be {wanted}, got {value!r}") from None
         self.check()
 

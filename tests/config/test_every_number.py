@@ -101,6 +101,8 @@ def test_numbers_of_the_root():
     [
         ("rounds=100000000000000000000", f"rounds must be an integer >= 1 and at most {LARGEST:,}, got 1000000"),
         ("engine.workers=1000", "engine.workers must be an integer in [1, 256] or one of auto, got 1000"),
+        ("seed=100000000000000000000", f"seed must be an integer >= 0 and at most {2**63 - 1:,}, got 1"),
+        ("seed=-1", "seed must be an integer >= 0, got -1"),
         ("local.lr=inf", "local.lr must be a number > 0 and finite, got inf"),
         (
             "scenario.clients=100000000000000000000",
