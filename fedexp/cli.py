@@ -42,6 +42,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         complain(str(error))
         return ASKED_WRONGLY if isinstance(error, ConfigError) else FAILED
+    except Exception as error:
+        return _defect(error)
+
+
+def _defect(error: Exception) -> int:
+    """Says in one line what a part of the user's own did; a defect of ours goes on as it is."""
+    from fedexp.core.blame import one_line
+
+    known = one_line(error)
+    if known is None:
+        raise error
+    if full_error():
+        traceback.print_exception(error)
+    complain(known)
+    return FAILED
 
 
 def _environment() -> None:

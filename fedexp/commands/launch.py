@@ -2,7 +2,8 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -92,9 +93,9 @@ def single(composer: Composer, request: Request, console: bool) -> Path:
     if config.hydra.mode == RunMode.MULTIRUN:
         raise ConfigError("a sweep is for the command line, but the config sets hydra.mode=MULTIRUN; use fedexp run -m")
     checked(composer, config, request.overrides)
-    folder = _claimed(config)
-    logs.log_to(folder, console)
-    composer.run(request.config_name, job, request.overrides, with_log_configuration=False)
+    with _lent(config) as folder:
+        logs.log_to(folder, console)
+        composer.run(request.config_name, job, request.overrides, with_log_configuration=False)
     return folder.absolute()
 
 
@@ -108,17 +109,18 @@ def _single(composer: Composer, request: Request) -> None:
     if rank():
         _follow(found)
         return
-    _claimed(config)
-    composer.run(request.config_name, job, request.overrides)
+    with _lent(config):
+        composer.run(request.config_name, job, request.overrides)
 
 
-def _claimed(config: DictConfig) -> Path:
+@contextmanager
+def _lent(config: DictConfig) -> Iterator[Path]:
     """The folder of a run with its config in it, which Hydra would write in place and unsynced."""
-    folder = folders.claimed(config.hydra.run)
-    config.hydra.run.dir = str(folder)
-    noted.note(folder, config)
-    config.hydra.output_subdir = None
-    return folder
+    with folders.lent(config.hydra.run) as folder:
+        config.hydra.run.dir = str(folder)
+        noted.note(folder, config)
+        config.hydra.output_subdir = None
+        yield folder
 
 
 def _follow(config: dict[str, Any]) -> None:

@@ -20,3 +20,8 @@ def nearest(name: str, known: Sequence[str]) -> str:
         close = difflib.get_close_matches(name, close, n=3, cutoff=0.7 * best)  # beside a typo nothing else is meant
         return "did you mean " + " or ".join(close) + "?"
     return "known: " + ", ".join(sorted(known))
+
+
+def first_line(error: BaseException) -> str:
+    """What an exception says, in one line."""
+    return next(iter(str(error).strip().splitlines()), "")

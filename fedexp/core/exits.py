@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fedexp.core.blame import one_line
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import shown
 from fedexp.core.passwords import without_password
@@ -54,8 +55,9 @@ def ending(folder: Path | None, point: str = "") -> Iterator[None]:
     except OSError as error:
         raise _logged(Stopped(FAILED, f"{point}{_no_room(folder, error)}"), error) from error
     except Exception as error:
-        what = f"{point}{type(error).__name__}: {error}"
-        raise _logged(Stopped(FAILED, what, unexpected=True), error) from error
+        known = one_line(error)
+        what = f"{point}{known or f'{type(error).__name__}: {error}'}"
+        raise _logged(Stopped(FAILED, what, unexpected=known is None), error) from error
 
 
 @contextmanager
@@ -80,7 +82,7 @@ def complain(message: str) -> None:
 
 def full_error() -> bool:
     """Whether the user asked for tracebacks."""
-    return os.environ.get("HYDRA_FULL_ERROR") == "1"
+    return "1" in (os.environ.get("FEDEXP_DEBUG"), os.environ.get("HYDRA_FULL_ERROR"))
 
 
 def _no_room(folder: Path | None, error: OSError) -> str:

@@ -6,6 +6,7 @@ what came, and the nearest names.
 """
 
 import math
+import re
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -16,29 +17,37 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from fedexp.core.errors import ConfigError, nearest
 from fedexp.core.moved import today
 
+LARGEST = 10**9  # of whole numbers without an upper bound of their own: of nothing here could there be more
+
 
 @dataclass(frozen=True)
 class Range:
-    """Bounds of a number: closed by default, open where said."""
+    """Bounds of a number: closed by default, open where said; infinity is in it only where it means something."""
 
     low: float = -math.inf
     high: float = math.inf
     low_open: bool = False
     high_open: bool = False
+    infinite: bool = False
 
     def __contains__(self, value: float) -> bool:
+        if abs(value) == math.inf and not self.infinite:
+            return False
         above = value > self.low if self.low_open else value >= self.low
         below = value < self.high if self.high_open else value <= self.high
         return above and below
 
     def __str__(self) -> str:
-        if self.high == math.inf:
+        if -self.low == self.high == math.inf:
+            return ""
+        if self.high > LARGEST:  # which only those who go beyond it need to know
             return f"{'>' if self.low_open else '>='} {self.low:g}"
         left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
         return f"in {left}{self.low:g}, {self.high:g}{right}"
 
 
 Positive = Range(0, low_open=True)
+PositiveOrInfinite = Range(0, low_open=True, infinite=True)
 Fraction = Range(0, 1)
 
 _NAMES = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
@@ -48,7 +57,7 @@ def describe(kind: Any) -> str:
     """Says in words what a field's annotation allows."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return " ".join([describe(args[0]), *(str(rule) for rule in args[1:])])
+        return " ".join([describe(args[0]), *filter(None, map(str, args[1:]))])
     if origin is Literal:
         return "one of " + ", ".join(map(str, args))
     if origin in (Union, types.UnionType):
@@ -59,17 +68,15 @@ def describe(kind: Any) -> str:
         return "null"
     if kind is Path:
         return "a path"
-    return _NAMES.get(kind, f"a {getattr(kind, '__name__', kind)}")
+    name = getattr(kind, "__name__", str(kind))
+    return _NAMES.get(kind, f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}")
 
 
 def convert(kind: Any, value: Any) -> Any:
     """Returns the value as the annotation wants it, or raises TypeError."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        value = convert(args[0], value)
-        if isinstance(value, int | float) and any(value not in rule for rule in args[1:]):
-            raise TypeError
-        return value
+        return _within(args[1:], convert(args[0], value))
     if origin in (Union, types.UnionType):
         return _first_that_fits(args, value)
     if origin is Literal:
@@ -81,6 +88,14 @@ def convert(kind: Any, value: Any) -> Any:
             raise TypeError
         return tuple(convert(args[0], entry) for entry in value)
     return _plain(kind, value)
+
+
+def _within(bounds: Sequence[Range], value: Any) -> Any:
+    if isinstance(value, int | float) and any(value not in bound for bound in bounds):
+        raise TypeError
+    if type(value) is int and value > LARGEST and all(bound.high == math.inf for bound in bounds):
+        raise TypeError
+    return value
 
 
 def _first_that_fits(kinds: tuple[Any, ...], value: Any) -> Any:
@@ -99,11 +114,29 @@ def _plain(kind: Any, value: Any) -> Any:
         return None
     if kind is Path and isinstance(value, str | Path):
         return Path(value)
-    if kind is float and type(value) in (int, float) and not math.isnan(value):
-        return float(value)
+    if kind is float:
+        return _float(value)
     if isinstance(kind, type) and isinstance(value, kind) and (kind is not int or type(value) is int):
         return value
     raise TypeError
+
+
+def _float(value: Any) -> float:
+    if type(value) not in (int, float) or value != value:  # NaN alone differs from itself
+        raise TypeError
+    try:
+        return float(value)
+    except OverflowError:
+        raise TypeError from None
+
+
+def excess(kind: Any, value: Any) -> str:
+    """What describes the bound that every number has, where this is one beyond it."""
+    bounds = [rule.high for rule in get_args(kind)[1:] if isinstance(rule, Range) and rule.high >= LARGEST]
+    most = next((int(high) for high in bounds if high != math.inf), LARGEST)
+    if type(value) is int and value > most:
+        return f" and at most {most:,}"
+    return " and finite" if type(value) is float and math.isinf(value) else ""
 
 
 class Part:
@@ -116,9 +149,14 @@ class Part:
             try:
                 object.__setattr__(self, field.name, convert(hints[field.name], value))
             except TypeError:
-                wanted = describe(hints[field.name])
+                wanted = describe(hints[field.name]) + excess(hints[field.name], value)
                 raise ConfigError(f"{type(self).__name__}.{field.name} must be {wanted}, got {value!r}") from None
         self.check()
+
+    @classmethod
+    def lacking(cls) -> list[str]:
+        """The methods that a class must still define before it can be used: those that its contract calls abstract."""
+        return [name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)]
 
     def check(self) -> None:
         """Refuses combinations of this part's own fields that cannot work, by ConfigError."""
@@ -129,24 +167,51 @@ def option(part: Part) -> str:
     return type(part).__module__.rpartition(".")[2]
 
 
-def find(target: str, key: str) -> type[Part]:
+def named(role: str, part: Part) -> str:
+    """A part in words of the command line: `model=mlp`; a user's own by its class, `model=mine.net.Net`."""
+    kind = type(part)
+    own = not kind.__module__.startswith("fedexp.")
+    return f"{role}={kind.__module__}.{kind.__qualname__}" if own else f"{role}={option(part)}"
+
+
+def find(target: Any, key: str) -> type[Part]:
     """The part class that `_target_` names, ours (by an older name too) or a user's; nothing but parts can be named."""
+    where = f"{key}._target_" if key else "_target_"
+    if not (isinstance(target, str) and re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", target)):
+        raise ConfigError(f"{where} must name a part as module.Class, got {target!r}")
     target = today(target)
+    found = imported(target, where)
+    if not (isinstance(found, type) and issubclass(found, Part) and found is not Part):
+        raise ConfigError(f"{where} must name a part, but {target} is none")
+    if fault := unfinished(found):
+        raise ConfigError(f"{where}={target} {fault}")
+    return found
+
+
+def imported(target: str, where: str) -> Any:
+    """What stands under a dotted name; `where` is the key that names it."""
     module, _, name = target.rpartition(".")
     try:
-        found = getattr(import_module(module), name)
+        return getattr(import_module(module), name)
     except ModuleNotFoundError as error:
         if not error.name or not f"{module}.".startswith(f"{error.name}."):
-            raise ConfigError(f"{key}._target_={target} cannot be imported: {error}") from error
+            raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
         cure = "" if module.startswith("fedexp.") else "; put its folder on PYTHONPATH or install it"
-        raise ConfigError(f"{key}._target_ must name a part, but there is no module {error.name}{cure}") from None
-    except ImportError as error:
-        raise ConfigError(f"{key}._target_={target} cannot be imported: {error}") from error
-    except (AttributeError, ValueError):
-        raise ConfigError(f"{key}._target_ must name a part, but {target} does not exist") from None
-    if not (isinstance(found, type) and issubclass(found, Part)):
-        raise ConfigError(f"{key}._target_ must name a part, but {target} is none")
-    return found
+        raise ConfigError(f"{where} must name a part, but there is no module {error.name}{cure}") from None
+    except AttributeError as error:
+        if error.name != name:
+            raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
+        raise ConfigError(f"{where} must name a part, but {target} does not exist") from None
+    except Exception as error:  # whatever a user's module does when it is imported
+        raise ConfigError(f"{where}={target} cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def unfinished(kind: type[Part]) -> str | None:
+    """What a class still lacks that is to be a part, in words; None where it lacks nothing."""
+    if "__dataclass_fields__" not in vars(kind):
+        return "must be a frozen dataclass; write @dataclass(frozen=True, kw_only=True) above it"
+    lacking = kind.lacking()
+    return f"must define {' and '.join(lacking)}" if lacking else None
 
 
 def build(node: Mapping[str, Any], key: str = "") -> Any:
@@ -155,7 +220,7 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
     Raises:
         ConfigError: unknown or missing key, wrong value; names the full key.
     """
-    target = find(node["_target_"], key)
+    target = find(node.get("_target_"), key)
     known = [field.name for field in fields(target)]  # type: ignore[arg-type]
     given = {name: value for name, value in node.items() if name != "_target_"}
     dot = f"{key}." if key else ""
@@ -170,7 +235,16 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
         has_default = field.default is not MISSING or field.default_factory is not MISSING
         if field.name not in given and not has_default:
             raise ConfigError(f"{dot}{field.name} must be given; set {dot}{field.name}=...")
+    return made(target, given, dot)
+
+
+def made(kind: type[Part], given: Mapping[str, Any], dot: str) -> Part:
+    """The part of these values; `dot` is what stands before the names of its keys."""
     try:
-        return target(**given)
+        return kind(**given)
     except ConfigError as error:
-        raise ConfigError(str(error).replace(f"{target.__name__}.", dot, 1)) from None
+        raise ConfigError(str(error).replace(f"{kind.__name__}.", dot, 1)) from None
+    except Exception as error:  # a user's own check, or an annotation that says nothing
+        raise ConfigError(
+            f"{dot}_target_={kind.__module__}.{kind.__qualname__} cannot be made: {type(error).__name__}: {error}"
+        ) from error

@@ -1,9 +1,11 @@
-"""Layers that know about stacked training: masked batch statistics and dropout from a named stream."""
+"""Layers that know about stacked training, and what networks of images and tables need."""
 
 import torch
 from torch import nn
 
 from fedexp.core.errors import ConfigError
+
+Dropout = nn.Dropout  # engines seed every layer that draws; the name is one that parts of others import
 
 
 class BatchNorm(nn.BatchNorm2d):
@@ -44,21 +46,6 @@ class BatchNorm(nn.BatchNorm2d):
         new_mean = self.running_mean + step * (mean - self.running_mean)
         new_var = self.running_var + step * (unbiased - self.running_var)
         return new_mean.detach(), new_var.detach()
-
-
-class Dropout(nn.Module):
-    """Dropout whose draws come from the generator that the engine sets for the client and the round."""
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
-        self.generator: torch.Generator | None = None
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if not self.training or self.p == 0:
-            return x
-        draw = torch.empty_like(x).uniform_(generator=self.generator)
-        return x * (draw >= self.p).to(x.dtype).mul_(1 / (1 - self.p))
 
 
 def images(shape: tuple[int, ...], who: str, least: int) -> tuple[int, int, int]:

@@ -1,14 +1,16 @@
 """Run folders: claimed once, never shared, and the link `outputs/latest` to the newest."""
 
 import os
+import shutil
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.core.errors import ConfigError
+from fedexp.core.exits import ASKED_WRONGLY, Stopped
 from fedexp.core.files import remove_leftovers, shown
 from fedexp.core.locks import locked
 from fedexp.core.own_files import refuse_strange
@@ -108,6 +110,34 @@ def claimed(place: "DictConfig") -> Path:
         raise ConfigError(f"cannot make the folder {place.dir}: {error.strerror}") from error
     link_latest(folder)
     return folder
+
+
+@contextmanager
+def lent(place: "DictConfig") -> Iterator[Path]:
+    """A folder claimed; one that was made for a run that is refused before it has recorded anything goes again."""
+    latest, asked = Path.cwd() / OUTPUTS / "latest", Path(place.dir)
+    before, there = latest.readlink() if latest.is_symlink() else None, asked.exists()
+    folder = claimed(place)
+    try:
+        yield folder
+    except (ConfigError, Stopped) as error:
+        wrong = isinstance(error, ConfigError) or error.code == ASKED_WRONGLY
+        if wrong and not (there and folder == asked) and not is_run(folder):
+            give_back(folder, latest, before)
+        raise
+
+
+def give_back(folder: Path, latest: Path, before: Path | None) -> None:
+    """Takes away a folder in which nothing happened, and those above it if they are empty; the link is as before."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if latest.is_symlink() and not latest.exists():
+        latest.unlink()
+        if before is not None:
+            latest.symlink_to(before, target_is_directory=True)
+    with suppress(OSError):  # where others are in it
+        for parent in (folder.parent, folder.parent.parent):
+            if parent.absolute().is_relative_to(Path.cwd() / OUTPUTS):
+                parent.rmdir()
 
 
 def is_finished(folder: Path) -> bool:

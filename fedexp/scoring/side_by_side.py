@@ -20,7 +20,7 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from fedexp.core.values import Layout
-from fedexp.parts.layers import BatchNorm, Dropout, OneChannel
+from fedexp.parts.layers import BatchNorm, OneChannel
 
 Entries = dict[str, torch.Tensor]  # weights and buffers of one layer, each [G, *shape]
 
@@ -196,6 +196,6 @@ LAYERS: dict[type[nn.Module], Callable[[nn.Module, Entries, Flow, int], Flow]] =
     nn.ReLU: unchanged,
     nn.MaxPool1d: unchanged,
     nn.MaxPool2d: pooling,
-    Dropout: unchanged,
+    nn.Dropout: unchanged,
     OneChannel: unchanged,
 }

@@ -47,12 +47,12 @@ class Scenario(Part):
 class Experiment(Part):
     """One run."""
 
-    seed: Annotated[int, Range(0)]
+    seed: Annotated[int, Range(0, 2**63 - 1)]
     rounds: Annotated[int, Range(1)]
     data_dir: Path
     scenario: Scenario
     evaluation: Evaluation
-    checkpoint_s: Annotated[float, Range(0)]
+    checkpoint_s: Annotated[float, Range(0, infinite=True)]
     keep_states: Annotated[int, Range(0)] = 0
     pictures: bool = True
     dataset: Dataset

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 
 import torch.distributed as dist
 
-from fedexp.core.errors import RunError
+from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.values import State, Uploads
+from fedexp.simulation.answers import asked
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import all as measurements
 from fedexp.simulation.round import Row, run_round
@@ -23,7 +24,7 @@ def staffed(exp: Experiment, world: World, state: State) -> Iterator[World]:
     try:
         crew = workers.start(lambda crew: exhaust(exp, world.with_crew(crew), state)) or world.crew
         yield world.with_crew(crew)
-    except RunError:
+    except (ConfigError, RunError):
         raise
     except RuntimeError as error:
         if (reason := workers.explain()) is not None:
@@ -48,13 +49,14 @@ def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State,
 
     Raises:
         RunError: the global model is no longer finite, or a part cannot go on.
+        ConfigError: a part does not do what its contract says.
     """
-    begun = time.perf_counter() - state.host_s
+    begun, parts = time.perf_counter() - state.host_s, asked(exp)
     settle: Callable[[], tuple[State, Row, Uploads]] | None = None
     while state.round < exp.rounds and not reason_to_stop(state):
         try:
-            following, row, sent = run_round(exp, world, state)
-        except RunError:
+            following, row, sent = run_round(parts, world, state)
+        except (RunError, ConfigError):
             if settle is not None:  # the round before is over and gets its line
                 yield settle()
             raise
@@ -66,7 +68,7 @@ def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State,
                 "kept. Lower local.lr or server_optimizer.lr, or clip the updates"
             )
         before = state
-        state, row = judge(exp, world, following.after(host_s=time.perf_counter() - begun), row)
+        state, row = judge(parts, world, following.after(host_s=time.perf_counter() - begun), row)
         settle = evaluate_later(exp, world, before, state, row, sent)
     if settle is not None:
         yield settle()

@@ -3,15 +3,15 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 
 import numpy as np
 import torch
 
-from fedexp.core.initialise import initialise
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Canaries, Layout, Plan, State, Weights
 from fedexp.parts.context import Context
+from fedexp.parts.dataset import believed
 from fedexp.parts.dataset.contract import Data
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.local.contract import LocalRule
@@ -21,6 +21,7 @@ from fedexp.simulation.division import divide
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.planting import draw_malicious, drawn_canaries, planted, poisoned
 from fedexp.simulation.preparation import Figures, encode, pretrain
+from fedexp.training import networks
 from fedexp.training.batches import draw_batches
 from fedexp.training.engine import Choice
 from fedexp.training.examples import Examples
@@ -86,7 +87,7 @@ class World:
     def gradients(self) -> Gradients:
         """Gradients of single training examples."""
         facts = self.exp.features.facts(self.exp.dataset.facts(self.exp.data_dir))
-        network = self.exp.model.network(facts).to(self.first.flat.device)
+        network = networks.built(self.exp.model, facts, self.exp.seed, self.first.flat.device)
         clip = self.exp.privacy.example_clip or math.inf
         return Gradients(network, self.layout, clip, self.train)
 
@@ -177,19 +178,17 @@ class World:
 
 
 def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
-    """Loads the data, divides it, prepares features and first model, picks the engine (or takes the given choice)."""
+    """Loads the data, prepares features and first model, picks the engine; `choice` is that of the rounds so far."""
     device = exp.engine.place()
     torch.set_num_threads(1)
-    data = exp.dataset.load(exp.data_dir, exp.seed)
+    data, told = exp.dataset.load(exp.data_dir, exp.seed), exp.dataset.facts(exp.data_dir)
+    believed.refuse(exp.dataset, told, data)
     data_sha256 = data.sha256()
-    facts = exp.features.facts(exp.dataset.facts(exp.data_dir))
+    facts = exp.features.facts(told)
 
-    def network() -> torch.nn.Module:
-        return exp.model.network(facts).to(device)
-
+    network = partial(networks.built, exp.model, facts, exp.seed, device)
     first = network()
     layout = Layout.of(first)
-    initialise(first, stream(exp.seed, "model"))
     division = divide(exp, data)
     partition = division.partition
     malicious = draw_malicious(exp, partition.clients)
@@ -199,11 +198,13 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     data, probes, learnt = encode(exp, data, division.public, crew)
     exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.selector.rate(partition.clients)))
     train, test = Examples(data.train, data, device), Examples(data.test, data, device)
+    networks.refuse(exp.model, first, train.inputs(slice(0, 2)), facts.classes)
     validation, public = (train.subset(own) if len(own) else None for own in (division.validation, division.public))
     validation = validation and validation.normalised()
     begun, taught = pretrain(exp, network, Weights(layout.flatten(first).clone(), layout), public, crew)
     rows = min(exp.scenario.participants, partition.clients)
-    choice = choice or crew.agree(exp.engine.choose(network, layout, train, exp.local, exp.privacy, rows))
+    chosen: Choice = crew.agree(exp.engine.choose(network, layout, train, exp.local, exp.privacy, rows))
+    choice = chosen.after(choice)
     floats = activation_floats(network(), test)
     return World(
         exp=exp,

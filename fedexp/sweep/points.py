@@ -1,6 +1,8 @@
 """The points of a sweep, expanded and checked before the first one runs."""
 
 import logging
+import math
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeperConf
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep, Override, RangeSweep
 from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
 
@@ -18,6 +21,7 @@ from fedexp.core.passwords import without_password
 from fedexp.run.checked import checked
 
 CHECKED_AT_MOST = 200
+MOST_POINTS = 100_000
 _SWEEPERS = {BasicSweeperConf._target_: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.split}
 
 log = logging.getLogger(__name__)
@@ -55,8 +59,27 @@ def points(composer: Composer, config: DictConfig) -> list[Point]:
         return []
     words = one_at_a_time.words(sweeper.params, config.hydra.overrides.task)
     with composer.readable(config.hydra.job.config_name, words):
-        found = split(OverridesParser.create().parse_overrides(words))
+        overrides = OverridesParser.create().parse_overrides(words)
+        refuse_endless(overrides, crossed=split is one_at_a_time.combinations)
+        found = split(overrides)
     return [Point(number, overrides) for number, overrides in enumerate(found)]
+
+
+def refuse_endless(overrides: Sequence[Override], crossed: bool) -> None:
+    """Raises ConfigError where a sweep has more points than anybody runs, before they are written down one by one."""
+    counts = {one.input_line: values(one) for one in overrides if one.is_sweep_override()}
+    total = math.prod(counts.values()) if crossed else sum(counts.values())
+    if counts and total > MOST_POINTS:
+        word = max(counts, key=lambda line: counts[line])
+        raise ConfigError(f"a sweep must have at most {MOST_POINTS:,} points, but {word} makes it {total:g}; lower it")
+
+
+def values(override: Override) -> float:
+    """How many values an override sweeps over; 1 where that is another's to say."""
+    swept = override.value()
+    if isinstance(swept, RangeSweep) and swept.start is not None and swept.stop is not None:
+        return max(0, math.ceil((swept.stop - swept.start) / swept.step)) if swept.step else math.inf
+    return len(swept.list) if isinstance(swept, ChoiceSweep) else 1
 
 
 def give_way(config: DictConfig) -> None:

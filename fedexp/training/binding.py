@@ -1,4 +1,7 @@
-"""A network whose entries are views of a flat row."""
+"""A network whose entries are views of a flat row, or as they were before it was tried."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import nn
@@ -11,3 +14,16 @@ def bind(network: nn.Module, layout: Layout, row: torch.Tensor) -> None:
     entries = dict(network.named_parameters()) | dict(network.named_buffers())
     for name, view in layout.views(row).items():
         entries[name].data = view
+
+
+@contextmanager
+def training_on(network: nn.Module) -> Iterator[None]:
+    """The network in training mode; its buffers are as they were afterwards."""
+    kept = [(entry, entry.clone()) for entry in network.buffers()]
+    network.train()
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for entry, value in kept:
+                entry.copy_(value)

@@ -1,11 +1,8 @@
 """The engine as a part: which trainer, on which device, with how many workers."""
 
-import hashlib
-import json
+import logging
 import os
-import platform
-import time
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -13,27 +10,29 @@ import numpy as np
 import torch
 from torch import nn
 
+from fedexp.core.blame import culprit
 from fedexp.core.cpu_cores import usable_cores
-from fedexp.core.errors import ConfigError
-from fedexp.core.files import write_atomically
-from fedexp.core.part import Part, Positive, Range
+from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.part import Part, Positive, Range, named
 from fedexp.core.values import Layout, Plan
-from fedexp.data.store import cache_dir
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.contract import Privacy
-from fedexp.training.batches import Batches, draw_batches
+from fedexp.training.batches import Batches
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Loop, Task, Trainer
-from fedexp.training.stacked import Stacked
+from fedexp.training.networks import Network
+from fedexp.training.stacked import Stacked, unstackable
 
-Network = Callable[[], nn.Module]
+log = logging.getLogger(__name__)
+
+MANY, SMALL = 32, 20_000  # participants and parameters: where stacking was measured to win on a CPU
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engine(Part):
     """How the clients of a round are executed; the choice never changes the result beyond rounding."""
 
-    workers: Annotated[int, Range(1)] | Literal["auto"] = "auto"
+    workers: Annotated[int, Range(1, 256)] | Literal["auto"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     memory_mb: Annotated[float, Positive] = 2048.0
     evaluation_chunk: Annotated[int, Range(1)] | Literal["auto"] = "auto"
@@ -74,6 +73,7 @@ class Engine(Part):
         budget = 2**30 if self.place().type == "cuda" else 2**23
         return int(np.clip(budget // floats, 50, 10_000))
 
+    @abstractmethod
     def choose(
         self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
     ) -> "Choice":
@@ -91,10 +91,44 @@ class Choice:
     def trainer(
         self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, memory_mb: float
     ) -> Trainer:
-        """The trainer of that name."""
+        """The trainer of that name, warmed up.
+
+        Raises:
+            ConfigError: it cannot train such a network by such a rule.
+        """
         if self.name == "loop":
-            return Loop(network(), layout, examples, rule, privacy)
-        return Stacked(network(), layout, examples, rule, privacy, memory_mb)
+            trainer = Loop(network(), layout, examples, rule, privacy)
+        else:
+            trainer = Stacked(network(), layout, examples, rule, privacy, memory_mb)
+        try:
+            warm_up(trainer, layout, examples)
+        except ConfigError:
+            raise
+        except Exception as error:
+            if culprit(error) is not None:
+                raise
+            raise ConfigError(
+                f"engine={self.name} cannot train this model by {named('local', rule)}: {type(error).__name__}: "
+                f"{first_line(error)}"
+            ) from error
+        return trainer
+
+    def after(self, recorded: "Choice | None") -> "Choice":
+        """What a run goes on with: the engine of its rounds so far, even where another would be chosen today."""
+        if recorded is None:
+            return self
+        if recorded.name not in ("loop", "stacked"):
+            raise ConfigError(
+                f"the saved state must name the engine loop or stacked, got {recorded.name!r}; start anew"
+            )
+        if recorded.name != self.name:
+            log.warning(
+                "engine %s goes on, which trained the rounds so far; today %s would be taken: %s",
+                recorded.name,
+                self.name,
+                self.reason,
+            )
+        return recorded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,64 +148,53 @@ class StackedEngine(Engine):
     def choose(
         self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
     ) -> Choice:
+        if (why := obstacle(network, layout, examples, rule, privacy)) is not None:
+            raise ConfigError(f"engine=stacked cannot train this model: {why}; use engine=loop")
         return Choice("stacked", "as asked")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AutoEngine(Engine):
-    """Chooses by device and kind of network, else by a short measurement that is made once a machine and remembered."""
+    """Chooses by the config and the kind of device alone: what a machine's mood decided, no other run could repeat."""
 
     def choose(
         self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
     ) -> Choice:
         if examples.x.device.type == "cuda":
-            return Choice("stacked", "a GPU runs all rows with the kernels of one")
-        if rows == 1:
-            return Choice("loop", "one participant")
-        if any(isinstance(layer, nn.Conv1d | nn.Conv2d) for layer in network().modules()):
+            reason = "a GPU runs all rows with the kernels of one"
+        elif rows < MANY:
+            return Choice("loop", f"on a CPU, fewer than {MANY} participants")
+        elif layout.parameters > SMALL:
+            return Choice("loop", f"on a CPU, more than {SMALL:,} parameters")
+        elif any(isinstance(layer, nn.modules.conv._ConvNd) for layer in network().modules()):
             return Choice("loop", "a CPU runs stacked convolutions slower than one client after another")
-        rows = min(rows, 16)
-        note = cache_dir() / "engine" / f"{_question(layout, examples, rule, privacy, rows)}.json"
-        if note.is_file():
-            try:
-                known = json.loads(note.read_text())
-                return Choice(known["name"], known["reason"] + ", measured earlier on this machine")
-            except (ValueError, KeyError):
-                pass  # a damaged note is measured again and replaced
-        choice = _measure(network, layout, examples, rule, privacy, rows)
-        write_atomically(note, json.dumps({"name": choice.name, "reason": choice.reason}).encode())
-        return choice
+        else:
+            reason = f"on a CPU, at least {MANY} participants and at most {SMALL:,} parameters"
+        if (why := obstacle(network, layout, examples, rule, privacy)) is not None:
+            return Choice("loop", f"clients cannot be stacked: {why}")
+        return Choice("stacked", reason)
 
 
-def _question(layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int) -> str:
-    """What the measurement depends on, as a digest."""
-    machine = (platform.machine(), platform.processor(), torch.__version__, torch.get_num_threads())
-    private = privacy.example_clip is not None
-    asked = (machine, layout.shapes, tuple(examples.x.shape[1:]), repr(rule), private, privacy.sampling, rows)
-    return hashlib.sha256(repr(asked).encode()).hexdigest()[:16]
+def obstacle(network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy) -> str | None:
+    """Why clients with such a network cannot be trained together; None where they can."""
+    made = network()
+    why = unstackable(made, examples.inputs(slice(0, 2)))
+    if why is not None:
+        return why
+    try:
+        warm_up(Stacked(made, layout, examples, rule, privacy, 64.0), layout, examples)
+    except ConfigError:
+        raise
+    except Exception as error:  # whatever torch.func has to say of a layer
+        return f"{type(error).__name__}: {first_line(error)}"
+    return None
 
 
-def _measure(
-    network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
-) -> Choice:
-    """Milliseconds a row and step of both engines on a few made batches; stacking must win clearly to be chosen."""
-    size = 20 if rule.batch_size == "full" else rule.batch_size
-    count = min(2 * size, len(examples))
-    shards = tuple(np.arange(count) for _ in range(rows))
-    batches = tuple(draw_batches(rule, count, np.random.default_rng(0), privacy.sampling) for _ in range(rows))
-    cut = tuple(
-        Batches(each.order[: each.bounds[:3].max()], each.bounds[:3], each.epoch, each.size) for each in batches
-    )
-    steps = sum(each.steps for each in cut)
-    start = torch.zeros((1, layout.size), device=examples.x.device).expand(rows, -1)
-    task = Task(start, start[:, : layout.parameters], Plan(np.arange(rows), shards), cut, 0, 0)
-    spent = {}
-    for name in ("loop", "stacked"):
-        trainer = Choice(name, "").trainer(network, layout, examples, rule, privacy, 512.0)
-        trainer.run(task, np.arange(rows))
-        begin = time.perf_counter()
-        trainer.run(task, np.arange(rows))
-        spent[name] = (time.perf_counter() - begin) / max(1, steps) * 1e3
-    name = "stacked" if spent["stacked"] < 0.8 * spent["loop"] else "loop"
-    reason = ", ".join(f"{key} {value:.2f} ms" for key, value in spent.items())
-    return Choice(name, f"{reason} a client's step with {rows} clients")
+def warm_up(trainer: Trainer, layout: Layout, examples: Examples) -> None:
+    """One step of two clients with a few examples, whose results nobody uses: the first step is slower than others."""
+    sizes = np.clip([4, 3], 1, len(examples))
+    batches = tuple(Batches(np.arange(size), np.array([0, size]), 1, int(size)) for size in sizes)
+    start = torch.zeros((2, layout.size), device=examples.x.device)
+    plan = Plan(np.arange(2), tuple(np.arange(size) for size in sizes))
+    task = Task(start, start[:, : layout.parameters], plan, batches, 0, 0)
+    trainer.run(task, np.arange(2))

@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 
 from fedexp.core import logs, signals
+from fedexp.core.blame import one_line
 from fedexp.training.workers import SharedCrew, join
 
 
@@ -79,7 +80,7 @@ def _epitaph(rank: int, status: int, read: int) -> str:
         text = pipe.read().decode(errors="replace").strip()
     if os.WIFSIGNALED(status):
         return f"worker {rank} was killed by signal {os.WTERMSIG(status)}"
-    return f"worker {rank} failed:\n{text}" if text else f"worker {rank} ended early"
+    return f"worker {rank} failed: {text}" if text else f"worker {rank} ended early"
 
 
 def _live(rank: int, size: int, port: int, write: int, follow: Callable[[SharedCrew], None]) -> NoReturn:
@@ -92,8 +93,8 @@ def _live(rank: int, size: int, port: int, write: int, follow: Callable[[SharedC
         store = dist.TCPStore("127.0.0.1", port, is_master=False)
         follow(join(rank, size, store, torch.device("cpu")))
         status = 0
-    except BaseException:
-        os.write(write, traceback.format_exc().encode())
+    except BaseException as error:
+        os.write(write, (one_line(error) or traceback.format_exc()).encode())
     finally:
         os._exit(status)
 

@@ -5,6 +5,7 @@ convolutions, and on any device it is the reference of the stacked one.
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -15,12 +16,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from fedexp.core.random_streams import stream
+from fedexp.core.torch_generator import begun_at
 from fedexp.core.values import Layout, Plan
-from fedexp.parts.layers import Dropout
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.contract import Privacy
 from fedexp.training.batches import Batches, running_losses
 from fedexp.training.binding import bind
+from fedexp.training.draws import drawing, halves
 from fedexp.training.examples import Examples
 from fedexp.training.private import Clipped, Noise
 
@@ -43,7 +45,7 @@ class Task:
     watch: Callable[[int, int], None] = lambda done, steps: None
 
     def dropout_seed(self, row: int) -> int:
-        """The seed of one row's dropout masks."""
+        """The seed of whatever is drawn while one row is trained, dropout masks first of all."""
         return int(stream(self.seed, self.round, "dropout", int(self.plan.owner[row])).integers(2**62))
 
     def noise_seed(self, row: int) -> int:
@@ -71,6 +73,8 @@ class Loop:
     ) -> None:
         self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
         device = examples.x.device
+        self.draws = drawing(network, examples.inputs(slice(0, 2)))
+        self.seeds = torch.zeros(2, dtype=torch.int32, device=device)
         self.take_gradient, self.noise = self._mean, None
         if privacy.example_clip is not None:
             self.clipped = Clipped(network, layout, privacy.example_clip, examples.inputs(slice(0, 1)))
@@ -82,10 +86,6 @@ class Loop:
         self.step = torch.zeros((), device=device)
         bind(network, layout, self.row)
         self.parameters = list(network.parameters())
-        self.dropouts = [layer for layer in network.modules() if isinstance(layer, Dropout)]
-        self.generator = torch.Generator(device=device)
-        for layer in self.dropouts:
-            layer.generator = self.generator
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """Every row alone, the longest first."""
@@ -101,11 +101,12 @@ class Loop:
         self.row.copy_(task.start[row])
         self.slots.zero_()
         self.step.zero_()
-        if self.dropouts:
-            self.generator.manual_seed(task.dropout_seed(row))
+        seed = task.dropout_seed(row)
+        self.seeds.copy_(halves([seed])[:, 0])
         if self.noise is not None:
             self.noise.begin([task.noise_seed(row)], [batches.size])
-        losses = self._descend(task, row)
+        with begun_at(seed, self.row.device):
+            losses = self._descend(task, row)
         return torch.cat([self.row, self.row.new_tensor(running_losses(losses, batches))])
 
     def _descend(self, task: Task, row: int) -> np.ndarray:
@@ -118,7 +119,8 @@ class Loop:
         pulled = self.rule.pulls(batches.steps, batches.epoch).tolist()
         for (inputs, labels), due in zip(self._batches(shard, batches), pulled, strict=True):
             task.watch(len(losses), batches.steps)
-            losses.append(self.take_gradient(inputs, labels))
+            with self.draws.begin(self.seeds, self.step) if self.draws else nullcontext():
+                losses.append(self.take_gradient(inputs, labels))
             self.step += 1
             self.rule.update(w, self.rule.direction(self.grad, w, anchor), self.slots, self.step, None)
             if due:

@@ -5,18 +5,24 @@ and a row that is done is frozen. On a GPU the step is captured once a shape and
 """
 
 import math
+from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
+from torch.utils._pytree import tree_leaves
 
+from fedexp.core.torch_generator import begun_at
 from fedexp.core.values import Layout
-from fedexp.parts.layers import BatchNorm, Dropout
+from fedexp.parts.layers import BatchNorm
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.contract import Privacy
 from fedexp.training.batches import running_losses
+from fedexp.training.binding import training_on
+from fedexp.training.draws import Draws, drawing, halves
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Task
 from fedexp.training.private import Clipped, Noise
@@ -36,6 +42,7 @@ class Bucket:
         self.anchor = torch.zeros((rows, layout.parameters), device=device)
         self.slots = torch.zeros((slots, rows, layout.parameters), device=device)
         self.step = torch.zeros((), device=device)
+        self.seeds = torch.zeros((2, rows), dtype=torch.int32, device=device)
         self.index = torch.zeros((rows, batch), dtype=torch.int64, device=device)
         self.mask = torch.zeros((rows, batch), dtype=torch.bool, device=device)
         self.active = torch.zeros((rows, 1), device=device)
@@ -67,10 +74,7 @@ class Stacked:
         self.network, self.layout, self.examples, self.rule = network, layout, examples, rule
         self.privacy, self.memory_mb = privacy, memory_mb
         self.norms = [layer for layer in network.modules() if isinstance(layer, BatchNorm)]
-        self.dropouts = [layer for layer in network.modules() if isinstance(layer, Dropout)]
-        self.generator = torch.Generator(device=examples.x.device)
-        for layer in self.dropouts:
-            layer.generator = self.generator
+        self.draws = drawing(network, examples.inputs(slice(0, 2)))
         self.activations = activation_floats(network, examples)
         self.clipped: Clipped | None = None
         if privacy.example_clip is not None:
@@ -98,12 +102,25 @@ class Stacked:
         taking = np.arange(len(index))[:, None] < steps
         active = self.examples.to_device(taking[:, :, None].astype(np.float32))
         due = self._pulls(task, rows, len(index))
-        if self.dropouts:
-            self.generator.manual_seed(task.dropout_seed(int(rows[0])))
+        seeds = [task.dropout_seed(int(row)) for row in rows]
         self.network.train()
         bucket, take_step = self._bucket(task, rows, index.shape[2])
+        bucket.seeds.copy_(halves(seeds))
         if bucket.noise is not None:
             bucket.noise.begin([task.noise_seed(row) for row in rows], [task.batches[row].size for row in rows])
+        with begun_at(seeds[0], bucket.w.device):
+            losses = self._descend(task, bucket, take_step, (index, mask, active, due), taking)
+        measured = [
+            running_losses(column[: task.batches[row].steps], task.batches[row])
+            for row, column in zip(rows, losses.T.cpu().numpy(), strict=True)
+        ]
+        return torch.cat([bucket.w, bucket.w.new_tensor(measured)], dim=1)
+
+    def _descend(
+        self, task: Task, bucket: Bucket, take_step: Callable[[], None], steps: Tensors, taking: np.ndarray
+    ) -> torch.Tensor:
+        """Takes all steps; the losses before each, `[steps, R]`."""
+        index, mask, active, due = steps
         losses = torch.zeros(index.shape[:2], device=bucket.w.device)
         for step in range(len(index)):
             task.watch(step, len(index))
@@ -116,11 +133,7 @@ class Stacked:
             bucket.mask.copy_(mask[step])
             take_step()
             losses[step] = bucket.loss
-        measured = [
-            running_losses(column[: task.batches[row].steps], task.batches[row])
-            for row, column in zip(rows, losses.T.cpu().numpy(), strict=True)
-        ]
-        return torch.cat([bucket.w, bucket.w.new_tensor(measured)], dim=1)
+        return losses
 
     def _schedule(self, task: Task, rows: np.ndarray) -> Tensors:
         """Example numbers and masks of every step, `[steps, R, B]`, padded by example 0 with mask 0."""
@@ -160,7 +173,8 @@ class Stacked:
         parameters = self.layout.parameters
         x, y = self.examples.inputs(bucket.index), self.examples.y[bucket.index]
         w, buffers = bucket.w[:, :parameters], bucket.w[:, parameters:]
-        gradient, (loss, moved) = self.gradients(w, buffers, x, y, bucket.mask)
+        with self.draws.begin(bucket.seeds, bucket.step) if self.draws else nullcontext():
+            gradient, (loss, moved) = self.gradients(w, buffers, x, y, bucket.mask)
         if bucket.noise is not None:
             gradient = bucket.noise.released(gradient)
         bucket.step += 1
@@ -197,8 +211,6 @@ class Stacked:
                 self._step(bucket)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        if self.dropouts:
-            graph.register_generator_state(self.generator)
         with torch.cuda.graph(graph):
             self._step(bucket)
         return bucket, graph
@@ -208,9 +220,9 @@ def activation_floats(network: nn.Module, examples: Examples) -> int:
     """Floats that one example's forward and backward pass keep, estimated from the sizes of all layers' outputs."""
     total = 0
 
-    def count(module: nn.Module, inputs: object, output: torch.Tensor) -> None:  # noqa: ARG001
+    def count(module: nn.Module, inputs: object, output: object) -> None:  # noqa: ARG001
         nonlocal total
-        total += output.numel()
+        total += sum(leaf.numel() for leaf in tree_leaves(output) if isinstance(leaf, torch.Tensor))
 
     hooks = [layer.register_forward_hook(count) for layer in network.modules() if not list(layer.children())]
     with torch.no_grad():
@@ -218,6 +230,27 @@ def activation_floats(network: nn.Module, examples: Examples) -> int:
     for hook in hooks:
         hook.remove()
     return 3 * total + examples.x[0].numel()
+
+
+def unstackable(network: nn.Module, inputs: torch.Tensor) -> str | None:
+    """What of a network clients cannot share a pass with, tried on `inputs [B, ...]`; None where nothing is seen."""
+    ours = {id(entry) for layer in network.modules() if isinstance(layer, BatchNorm) for entry in layer.buffers()}
+    kept = {name: entry.clone() for name, entry in network.named_buffers() if entry.is_floating_point()}
+    draws, seeds = Draws(), torch.zeros(2, dtype=torch.int32, device=inputs.device)
+    with begun_at(0, inputs.device), training_on(network):
+        before = torch.get_rng_state()
+        with torch.no_grad(), draws.begin(seeds, seeds[0]):
+            network(inputs)
+        if not torch.equal(before, torch.get_rng_state()):
+            return "it draws other random numbers than those of dropout, rand and randn"
+        for name, entry in network.named_buffers():
+            if id(entry) not in ours and name in kept and not torch.equal(entry, kept[name]):
+                layer = network.get_submodule(name.rpartition(".")[0])
+                return (
+                    f"{type(layer).__name__} moves its buffer {name} in training (for batch normalisation of images "
+                    "take fedexp.parts.BatchNorm)"
+                )
+    return None
 
 
 def _even(rows: np.ndarray, steps: np.ndarray) -> list[np.ndarray]:

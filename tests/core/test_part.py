@@ -104,3 +104,17 @@ def test_build_refuses_unknown_and_missing_keys(node: dict[str, Any], line: str)
 def test_only_parts_can_be_named(target: str):
     with pytest.raises(ConfigError, match=r"key\._target_ must"):
         spec.find(target, "key")
+
+
+@pytest.mark.parametrize(
+    "target", [3, None, "", "x", "..x", "a.b c", True, 1.5, [1], {"a": 1}, "x.", "fedexp..part.Part"]
+)
+def test_a_target_that_is_no_dotted_name(target: object):
+    with pytest.raises(ConfigError, match=r"^model._target_ must name a part as module.Class, got "):
+        spec.find(target, "model")
+
+
+@pytest.mark.parametrize("target", ["fedexp.spec.Part", "fedexp.core.part.Part", "os.system", "json.JSONDecoder"])
+def test_a_target_that_is_no_part(target: str):
+    with pytest.raises(ConfigError, match=r"^model._target_ must name a part, but "):
+        spec.find(target, "model")

@@ -244,17 +244,43 @@ def test_exact_client_losses_are_those_of_the_models(tiny: Tiny):
             assert told == pytest.approx(float(loss), abs=1e-5)
 
 
-def test_auto_measures_once_and_remembers(tiny: Tiny, monkeypatch: pytest.MonkeyPatch, tmp_path):
-    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path))
-    exp = spec.build(tiny("engine=auto", "engine.workers=1"))
-    first = build_world(exp, None, Crew()).choice
-    second = build_world(exp, None, Crew()).choice
-    assert first.name in ("loop", "stacked")
-    assert "ms a client's step" in first.reason
-    assert second.reason == f"{first.reason}, measured earlier on this machine"
-    note = next((tmp_path / "engine").glob("*.json"))
-    note.write_text("damaged")
-    assert "measured earlier" not in build_world(exp, None, Crew()).choice.reason
+MANY = ("scenario.clients=32", "scenario.participants=32")
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "reason"),
+    [
+        ((), "loop", "on a CPU, fewer than 32 participants"),
+        (MANY, "stacked", "on a CPU, at least 32 participants and at most 20,000 parameters"),
+        ((*MANY, "model.hidden=[2000]"), "loop", "on a CPU, more than 20,000 parameters"),
+        (
+            (*MANY, "model=simple_cnn", "dataset.shape=[1,8,8]"),
+            "loop",
+            "a CPU runs stacked convolutions slower than one client after another",
+        ),
+    ],
+)
+def test_auto_follows_from_the_config(tiny: Tiny, words: tuple[str, ...], name: str, reason: str):
+    choice = world_of(tiny("engine=auto", *words)).choice
+    assert (choice.name, choice.reason) == (name, reason)
+
+
+@pytest.mark.parametrize(("engine", "kind"), [("loop", Loop), ("stacked", Stacked)])
+def test_the_first_step_is_made_before_the_clock_runs(
+    tiny: Tiny, engine: str, kind: type[Loop | Stacked], monkeypatch: pytest.MonkeyPatch
+):
+    run, made = kind.run, []
+    monkeypatch.setattr(kind, "run", lambda self, task, rows: made.append(self) or run(self, task, rows))
+    assert world_of(tiny(f"engine={engine}")).trainer in made
+
+
+@pytest.mark.usefixtures("_double")
+def test_dropout_is_the_same_in_both_engines(tiny: Tiny):
+    unequal = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model=keras_cnn")
+    loop, row = last(tiny(*unequal, "dataset.shape=[1,8,8]"))
+    stacked, stacked_row = last(tiny(*unequal, "dataset.shape=[1,8,8]", "engine=stacked"))
+    same(loop, stacked, 1e-9)
+    torch.testing.assert_close(stacked_row, row, atol=1e-8, rtol=0)
 
 
 def test_layout_is_shared_by_both_trainers(tiny: Tiny):

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import torch
 
-from fedexp.core.part import Fraction, Positive, Range
+from fedexp.core.part import Fraction, PositiveOrInfinite, Range
 from fedexp.core.values import Memory, Uploads, Weights
 from fedexp.maths.rows import distances_to
 from fedexp.parts.aggregator.contract import Aggregator
@@ -32,7 +32,7 @@ class CenteredClipping(Aggregator):
     """Remembers `centre [D]`, its last result; reports the last radius and how many rows it cut."""
 
     weighting: Literal["num_samples", "uniform"] = "uniform"
-    radius: Annotated[float, Positive] | None = None
+    radius: Annotated[float, PositiveOrInfinite] | None = None
     quantile: Annotated[float, Fraction] = 0.5
     iterations: Annotated[int, Range(1)] = 1
     start: Literal["last", "zero"] = "last"

@@ -3,13 +3,15 @@
 Legend: C participants, D entries of a model.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.part import Part
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Part, named
 from fedexp.core.values import Memory, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
@@ -27,6 +29,10 @@ class Aggregator(Part):
     reveals = ""  # what it learns of single clients beside what they upload, in words
     hides_rows = False  # whether nobody sees the row of a single client
     weighting: Literal["num_samples", "uniform"] = "num_samples"
+
+    @classmethod
+    def lacking(cls) -> list[str]:
+        return [] if cls.combine is not Aggregator.combine else super().lacking()  # which needs no reduce
 
     def refuse(self, model: Model, facts: Facts) -> None:
         """Raises ConfigError where it cannot combine such networks, and says why."""
@@ -46,6 +52,7 @@ class Aggregator(Part):
         total = weight.sum()
         return torch.from_numpy(weight / total if total > 0 else weight).to(uploads.delta.device)
 
+    @abstractmethod
     def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
         """One row `[D]` of the rows `delta [C, D]`, given their shares `[C]`."""
         raise NotImplementedError
@@ -59,4 +66,11 @@ class Aggregator(Part):
         share = self.shares(uploads)
         if not share.any():
             return weights, memory
-        return Weights(weights.flat + self.reduce(uploads.delta, share), weights.layout), memory
+        row = self.reduce(uploads.delta, share)
+        if not isinstance(row, torch.Tensor) or row.shape != weights.flat.shape or row.dtype != weights.flat.dtype:
+            came = f"{row.dtype} {list(row.shape)}" if isinstance(row, torch.Tensor) else type(row).__name__
+            raise ConfigError(
+                f"{named('aggregator', self)}: reduce must return a row {weights.flat.dtype} [{len(weights.flat)}] of "
+                f"the rows {list(uploads.delta.shape)}, got {came}"
+            )
+        return Weights(weights.flat + row, weights.layout), memory

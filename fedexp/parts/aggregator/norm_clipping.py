@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 
 import torch
 
-from fedexp.core.part import Fraction, Positive
+from fedexp.core.part import Fraction, PositiveOrInfinite
 from fedexp.core.values import Columns
 from fedexp.maths.rows import distances_to
 from fedexp.parts.aggregator.fedavg import weighted_mean
@@ -36,7 +36,7 @@ class NormClipping(ReportingRule):
     """Reports the radius and how many rows were cut."""
 
     idle: ClassVar[Columns] = {"radius": None, "clipped": 0}
-    radius: Annotated[float, Positive] | None = None
+    radius: Annotated[float, PositiveOrInfinite] | None = None
     quantile: Annotated[float, Fraction] = 0.5
 
     def centre(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:

@@ -4,9 +4,11 @@ Deviation: the paper sends it as the model's weights, here it is the change of t
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 
+from fedexp.core.part import Range
 from fedexp.core.values import Memory
 from fedexp.parts.attack.forging import Forging, Scene
 
@@ -15,7 +17,7 @@ from fedexp.parts.attack.forging import Forging, Scene
 class SameValue(Forging):
     """A delta of `value` in every entry."""
 
-    value: float = 1.0
+    value: Annotated[float, Range()] = 1.0
 
     def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
         return torch.full_like(scene.own, self.value), scene.memory

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.core.part import Positive
+from fedexp.core.part import PositiveOrInfinite
 from fedexp.parts.clustering.queued import Placed, Queued
 from fedexp.parts.context import Context
 
@@ -40,7 +40,7 @@ class OutputSimilarity(Queued):
     needs_public = True
     reveals = "what the model of each newcomer answers"
 
-    threshold: Annotated[float, Positive]
+    threshold: Annotated[float, PositiveOrInfinite]
     rule: Literal["nearest", "first_match"] = "nearest"
     compared_with: Literal["founder", "model"] = "founder"
 

@@ -4,6 +4,7 @@ Legend: S examples, K classes.
 """
 
 import hashlib
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,7 @@ class Dataset(Part):
         """The name of the dataset as `dataset=` spells it."""
         return type(self).__name__.lower()
 
+    @abstractmethod
     def facts(self, directory: Path) -> Facts:
         """Shape, classes and sizes, without reading the examples. Raises ConfigError like `require`."""
         raise NotImplementedError
@@ -92,6 +94,7 @@ class Dataset(Part):
     def download(self, directory: Path) -> None:
         """Fetches the files: to a temporary name, verified, then renamed. ConfigError where there is no source."""
 
+    @abstractmethod
     def load(self, directory: Path, seed: int) -> Data:
         """Reads the examples (CPU tensors). `seed` matters only to made data."""
         raise NotImplementedError

@@ -1,5 +1,6 @@
 """The contract of federations: labels and subjects of S examples in, a partition over N clients out."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ class Federation(Part):
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError when this federation cannot be made from such a dataset (before it is loaded)."""
 
+    @abstractmethod
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:

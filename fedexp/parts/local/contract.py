@@ -3,6 +3,7 @@
 Legend: C participants, n clients, D entries of a model, P trainable entries.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -53,6 +54,7 @@ class LocalRule(Workload):
         """What is descended at `w`: the gradient, and whatever the rule adds to it."""
         return grad
 
+    @abstractmethod
     def update(
         self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
     ) -> None:

@@ -3,6 +3,7 @@
 Legend: B batch, K classes, D entries of a model.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +24,7 @@ class Model(Part):
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError where the network cannot take such examples, and says why."""
 
+    @abstractmethod
     def network(self, facts: Facts) -> nn.Module:
         """The network, its entries not yet drawn: `[B, *shape]` to logits `[B, K]`."""
         raise NotImplementedError

@@ -10,7 +10,7 @@ from torch import nn
 
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import Dropout, images
+from fedexp.parts.layers import images
 from fedexp.parts.model.contract import Model
 
 
@@ -31,7 +31,7 @@ class KerasCNN(Model):
             nn.ReLU(),
             nn.Conv2d(32, 64, 3, padding=1),
             nn.ReLU(),
-            Dropout(self.dropout),
+            nn.Dropout(self.dropout),
             nn.MaxPool2d(2),
             nn.Flatten(),
             nn.Linear(64 * (height // 4) * (width // 4), facts.classes),

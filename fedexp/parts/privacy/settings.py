@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive, Range
+from fedexp.core.part import Positive, PositiveOrInfinite, Range
 from fedexp.core.values import Columns
 from fedexp.parts.privacy.accounting import Accountant, epsilons, largest_epsilon
 from fedexp.parts.privacy.contract import Privacy
@@ -21,7 +21,7 @@ class PromisedPrivacy(Privacy):
     guarantees = True
     hides: ClassVar[str] = "each update"  # what the clip bounds
 
-    clip: Annotated[float, Positive] | None = None
+    clip: Annotated[float, PositiveOrInfinite] | None = None
     noise_multiplier: Annotated[float, Range(0)] | None = None
     epsilon: Annotated[float, Positive] | None = None
     delta: Annotated[float, Range(0, 1, low_open=True, high_open=True)] | None = None

@@ -1,5 +1,6 @@
 """The contract of selectors: who takes part in a round, and what is learnt from what came back."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 from fedexp.core.part import Part
@@ -28,6 +29,7 @@ class Selector(Part):
         count: int | None = getattr(self, "count", None)
         return None if count is None else min(count, clients)
 
+    @abstractmethod
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         """The participants of this round, in the order of their uploads, and what each trains on."""
         raise NotImplementedError

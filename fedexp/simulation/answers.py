@@ -1,0 +1,242 @@
+"""What parts answer, looked at before it is used: a mistake is told where it was made, not where it hurts.
+
+Every check gives in words what is wrong, or None. Legend: C participants, N clients, M models, D entries of a model,
+P trainable entries.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import Part, named
+from fedexp.core.values import SERVER, Plan, Uploads, Weights
+from fedexp.simulation.experiment import Experiment
+
+Check = Callable[..., str | None]
+REMEMBERED = (str, int, float, bool, type(None), torch.Tensor)
+
+
+def asked(exp: Experiment) -> Experiment:
+    """The same experiment, whose parts' answers are looked at."""
+    return cast(Experiment, Asked(exp))
+
+
+class Asked:
+    """Stands for an experiment; hands out its parts as they are checked."""
+
+    def __init__(self, exp: Experiment) -> None:
+        self._exp = exp
+        self._parts = {role: Checked(role, getattr(exp, role)) for role in {role for role, _ in CHECKS}}
+
+    def __getattr__(self, name: str) -> Any:
+        return self._parts.get(name) or getattr(self._exp, name)
+
+
+class Checked:
+    """Stands for a part, and raises ConfigError where an answer is not what its contract says."""
+
+    def __init__(self, role: str, part: Part) -> None:
+        self._role, self._part = role, part
+
+    def __getattr__(self, name: str) -> Any:
+        method, check = getattr(self._part, name), CHECKS.get((self._role, name))
+        if check is None:
+            return method
+
+        def answer(*given: Any) -> Any:
+            came = method(*given)
+            if fault := check(came, *given):
+                raise ConfigError(f"{named(self._role, self._part)}: {name} must return {fault}")
+            return came
+
+        return answer
+
+
+def several(came: Any, *kinds: type) -> str | None:
+    """A tuple of these kinds of values, the last of which is a memory."""
+    names = [kind.__name__ for kind in kinds]
+    if not isinstance(came, tuple) or len(came) != len(kinds):
+        got = f"{len(came)} values" if isinstance(came, tuple) else told(came)
+        return f"({', '.join(names)}), got {got}"
+    for value, kind, name in zip(came, kinds, names, strict=True):
+        if not isinstance(value, kind) and not (kind is float and type(value) is int):
+            return f"({', '.join(names)}), but the {name} is {told(value)}"
+    return memory(came[-1])
+
+
+def memory(came: Any, *_: Any) -> str | None:
+    """What can be saved with the state and loaded again."""
+    if not isinstance(came, dict):
+        return f"its memory, a dict, got {told(came)}"
+    found = strange(came)
+    return found and f"a memory of tensors, numbers and texts, got {found}; NumPy's go through torch.from_numpy or int"
+
+
+def strange(value: Any, where: str = "memory") -> str | None:
+    """The first value of a nest that no saved state can hold."""
+    if isinstance(value, dict):
+        return next((found for key, child in value.items() if (found := strange(child, f"{where}[{key!r}]"))), None)
+    if isinstance(value, list | tuple):
+        return next((found for child in value if (found := strange(child, where))), None)
+    return None if type(value) in REMEMBERED or isinstance(value, torch.Tensor) else f"{told(value)} as {where}"
+
+
+def told(value: Any) -> str:
+    """A value in a few words: an array by its type and shape."""
+    if isinstance(value, torch.Tensor | np.ndarray):
+        return f"{type(value).__name__} {value.dtype} {list(value.shape)}"
+    return f"{type(value).__name__} {value}" if isinstance(value, int | float | str) else type(value).__name__
+
+
+def rows(came: Any, shape: tuple[int, ...], like: torch.Tensor, what: str) -> str | None:
+    """A tensor of this shape, and of the type and device of another."""
+    wanted = f"{what} as a tensor {like.dtype} {list(shape)}"
+    same = isinstance(came, torch.Tensor) and came.shape == shape
+    return None if same and came.dtype == like.dtype and came.device == like.device else f"{wanted}, got {told(came)}"
+
+
+def plan(came: Any, _: Any, ctx: Any) -> str | None:
+    """Clients that there are, each once, and what each trains on."""
+    if fault := several(came, Plan, dict):
+        return fault
+    owner, shards = came[0].owner, came[0].shards
+    if not isinstance(owner, np.ndarray) or owner.ndim != 1 or owner.dtype.kind != "i":
+        return f"a Plan whose owner is an array of whole numbers [C], got {told(owner)}"
+    strangers = owner[(owner < SERVER) | (owner >= ctx.clients)]
+    if len(strangers):
+        return f"clients from 0 to {ctx.clients - 1}, got client {strangers[0]}"
+    clients, times = np.unique(owner, return_counts=True)
+    if (times > 1).any():
+        return f"each client once, got client {clients[times > 1][0]} {times.max()} times"
+    if len(shards) != len(owner) or any(
+        not isinstance(one, np.ndarray) or one.dtype.kind not in "iu" for one in shards
+    ):
+        return f"a Plan with an array of example numbers a client, got {len(shards)} shards for {len(owner)} clients"
+    importance = came[0].importance
+    if importance is not None and not (len(importance) == len(owner) and (importance >= 0).all()):
+        return f"a Plan whose importance is a number >= 0 a client, got {importance}"
+    return None
+
+
+def uploads(came: Any, given: Uploads, *_: Any, kinds: tuple[type, ...] = (Uploads, dict)) -> str | None:
+    """Uploads whose columns have a value a row, and rows as long as those that were given."""
+    if fault := several(came, *kinds):
+        return fault
+    new, width = came[0], given.delta.shape[1]
+    if fault := rows(new.delta, (len(new.owner), width), given.delta, "Uploads whose delta [C, D] is"):
+        return fault
+    for name in ("model", "examples", "importance", "loss_before", "loss_after"):
+        if len(getattr(new, name)) != len(new.owner):
+            return f"Uploads with as many {name} as owners, got {len(getattr(new, name))} for {len(new.owner)}"
+    return None
+
+
+def delivered(came: Any, given: Uploads, *_: Any) -> str | None:
+    """Uploads, and the seconds that they took."""
+    if fault := uploads(came, given, kinds=(Uploads, float, dict)):
+        return fault
+    return None if 0 <= came[1] < math.inf else f"seconds >= 0, got {came[1]}"
+
+
+def assigned(came: Any, *_: Any) -> str | None:
+    """Models, participants, and which of the models each of these is given."""
+    if fault := several(came, tuple, Plan, np.ndarray, dict):
+        return fault
+    models, chosen, number, _ = came
+    if number.shape != chosen.owner.shape or number.dtype.kind != "i":
+        return f"a model's number for each of {len(chosen.owner)} participants, got {told(number)}"
+    odd = number[(number < 0) | (number >= len(models))]
+    return f"numbers of models from 0 to {len(models) - 1}, got {odd[0]}" if len(odd) else None
+
+
+def begun(came: Any, received: torch.Tensor, owner: np.ndarray, _: Any, ctx: Any) -> str | None:
+    """What each participant trains from, and its anchor."""
+    if not isinstance(came, tuple) or len(came) != 2:
+        return f"(start, anchor), got {told(came)}"
+    start = rows(came[0], tuple(received.shape), received, "the start [C, D]")
+    return start or rows(came[1], (len(owner), ctx.parameters), received, "the anchor [C, P]")
+
+
+def finished(came: Any, trained: Any, *_: Any) -> str | None:
+    """What is sent."""
+    return several(came, torch.Tensor, dict) or rows(
+        came[0], tuple(trained.received.shape), trained.received, "the delta [C, D]"
+    )
+
+
+def dispatched(came: Any, weights: Weights, owner: np.ndarray, *_: Any) -> str | None:
+    """A row a participant, of the clients' network, whatever the global model's layout."""
+    if isinstance(came, torch.Tensor) and came.dim() == 2 and len(came) == len(owner):
+        return None
+    return f"a row {weights.flat.dtype} for each of {len(owner)} participants, got {told(came)}"
+
+
+def model(came: Any, weights: Weights, *_: Any) -> str | None:
+    """A model whose row is as long as its layout says."""
+    if fault := several(came, Weights, dict):
+        return fault
+    return rows(came[0].flat, (came[0].layout.size,), weights.flat, "Weights whose flat [D] is")
+
+
+def combined(came: Any, weights: Weights, voters: Uploads, *_: Any) -> str | None:
+    """A model of finite numbers, where those that it was made of are finite and of a usual size."""
+    if fault := model(came, weights):
+        return fault
+    if came[0].flat.isfinite().all() or not usual(weights.flat) or not usual(voters.delta):
+        return None
+    return f"finite numbers for {len(voters.owner)} finite uploads, got {wrong_numbers(came[0].flat)}"
+
+
+def stepped(came: Any, weights: Weights, proposal: Weights, *_: Any) -> str | None:
+    """The same for one model and a proposal."""
+    if fault := model(came, weights):
+        return fault
+    if came[0].flat.isfinite().all() or not usual(weights.flat) or not usual(proposal.flat):
+        return None
+    return f"finite numbers for a finite proposal, got {wrong_numbers(came[0].flat)}"
+
+
+def usual(values: torch.Tensor) -> bool:
+    """Whether sums and squares of these numbers are finite: what grew beyond is no mistake of who adds it up."""
+    return values.numel() == 0 or bool(values.abs().max() < 1e15)
+
+
+def wrong_numbers(values: torch.Tensor) -> str:
+    """How many of them are not finite."""
+    return f"{int(values.isnan().sum())} NaN and {int(values.isinf().sum())} infinite of {values.numel()}"
+
+
+def judged(came: Any, *_: Any) -> str | None:
+    """A reason to stop or None."""
+    if not isinstance(came, tuple) or len(came) != 2 or not isinstance(came[0], str | None):
+        return f"(a reason or None, memory), got {told(came)}"
+    return memory(came[1])
+
+
+def regrouped(came: Any, *_: Any) -> str | None:
+    """Models."""
+    return several(came, tuple, dict)
+
+
+CHECKS: dict[tuple[str, str], Check] = {
+    ("selector", "choose"): plan,
+    ("selector", "observe"): memory,
+    ("clustering", "assign"): assigned,
+    ("clustering", "regroup"): regrouped,
+    ("local", "begin"): begun,
+    ("local", "finish"): finished,
+    ("fleet", "deliver"): delivered,
+    ("attack", "tamper"): uploads,
+    ("privacy", "protect"): uploads,
+    ("privacy", "spend"): memory,
+    ("audit", "observe"): memory,
+    ("pre_aggregation", "mix"): uploads,
+    ("aggregator", "dispatch"): dispatched,
+    ("aggregator", "combine"): combined,
+    ("server_optimizer", "step"): stepped,
+    ("stop", "judge"): judged,
+}

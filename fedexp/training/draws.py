@@ -1,0 +1,165 @@
+"""Random layers in training, whoever wrote them: their draws are a function of the client, the step and the place.
+
+PyTorch's layers draw from one generator, in the order in which clients happen to be computed. Here every draw of a
+forward pass is a hash of the row's seed, of the step, of its number in the step and of the coordinates of the value, so
+that a client's masks are the same whatever is trained beside it, however its batches are padded, on every device.
+Legend: R rows that train together.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from fedexp.core.torch_generator import begun_at
+from fedexp.training.binding import training_on
+
+HALVES = 2**31
+GOLDEN = 0x9E3779B9
+
+
+class Draws(TorchDispatchMode):
+    """While it is entered, dropout and noise are drawn as `begin` says; other kinds of draws are left to PyTorch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys = torch.zeros((), dtype=torch.int32)
+        self.count = 0  # of the draws in this step
+
+    def begin(self, seeds: torch.Tensor, step: torch.Tensor) -> "Draws":
+        """One step of the rows of these seeds, int32 `[2, R]`, or `[2]` for a row without others."""
+        low, high = seeds
+        self.keys = mixed(low ^ mixed(high ^ mixed(step.to(torch.int32, copy=True))))
+        self.count = 0
+        return self
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        serve = SERVED.get(func)
+        if serve is None:
+            return func(*args, **(kwargs or {}))
+        self.count += 1
+        given = {key: value for key, value in (kwargs or {}).items() if key != "generator"}
+        return serve(self.uniform, *args, **given)
+
+    def uniform(self, shape: torch.Size, device: torch.device) -> torch.Tensor:
+        """Numbers in [0, 1) by their coordinates; the leading ones of `shape` are those of the rows."""
+        rows = self.keys.dim()
+        if shape[:rows] != self.keys.shape:
+            raise ValueError(f"draws the shape {tuple(shape)} for {self.keys.shape[0]} clients together")
+        bits = mixed(self.keys.to(device) + wrapped(self.count * GOLDEN))
+        for size in shape[rows:]:
+            bits = mixed(bits[..., None] ^ mixed(torch.arange(size, dtype=torch.int32, device=device)))
+        return bits.bitwise_right_shift_(8).bitwise_and_(0xFFFFFF).float().mul_(2**-24)
+
+
+def drawing(network: nn.Module, inputs: torch.Tensor) -> Draws | None:
+    """What serves the network's draws; None for one that draws nothing when it is trained on `inputs [B, ...]`."""
+    counted, seeds = Draws(), torch.zeros(2, dtype=torch.int32, device=inputs.device)
+    with begun_at(0, inputs.device):
+        before = torch.get_rng_state()
+        with training_on(network), torch.no_grad(), counted.begin(seeds, seeds[0]):
+            network(inputs)
+        drew = counted.count > 0 or not torch.equal(before, torch.get_rng_state())
+    return Draws() if drew else None
+
+
+Uniform = Callable[[torch.Size, torch.device], torch.Tensor]
+
+
+def halves(seeds: list[int]) -> torch.Tensor:
+    """Seeds of 62 bits as `Draws` takes them, int32 `[2, R]`."""
+    return torch.tensor([[wrapped(seed) for seed in seeds], [wrapped(seed >> 32) for seed in seeds]], dtype=torch.int32)
+
+
+def wrapped(number: int) -> int:
+    """The lower 32 bits, as a signed number."""
+    return (number + HALVES) % (2 * HALVES) - HALVES
+
+
+def mixed(x: torch.Tensor) -> torch.Tensor:
+    """A permutation of all int32 numbers that leaves no pattern ("lowbias32", C. Wellons 2018), in place."""
+    x ^= (x >> 16).bitwise_and_(0xFFFF)
+    x *= 0x7FEB352D
+    x ^= (x >> 15).bitwise_and_(0x1FFFF)
+    x *= wrapped(0x846CA68B)
+    x ^= (x >> 16).bitwise_and_(0xFFFF)
+    return x
+
+
+def _like(x: torch.Tensor, options: dict[str, Any]) -> dict[str, Any]:
+    return {"dtype": options.get("dtype") or x.dtype, "device": options.get("device") or x.device}
+
+
+def _new(size: Any, options: dict[str, Any]) -> tuple[torch.Size, dict[str, Any]]:
+    dtype = options.get("dtype") or torch.get_default_dtype()
+    return torch.Size(size), {"dtype": dtype, "device": torch.device(options.get("device") or "cpu")}
+
+
+def _normal(u: torch.Tensor) -> torch.Tensor:
+    """Standard normal numbers of uniform ones, by the inverse of their distribution."""
+    return torch.erfinv(u.double().add_(2**-25).mul_(2).sub_(1)).mul_(math.sqrt(2))
+
+
+def _coins(draw: Uniform, x: torch.Tensor, p: float | torch.Tensor = 0.5) -> torch.Tensor:
+    return (draw(x.shape, x.device) < p).to(x.dtype)
+
+
+def _coins_in_place(draw: Uniform, x: torch.Tensor, p: float | torch.Tensor = 0.5) -> torch.Tensor:
+    return x.copy_(draw(x.shape, x.device) < p)
+
+
+def _coins_of(draw: Uniform, p: torch.Tensor) -> torch.Tensor:
+    return _coins(draw, p, p)
+
+
+def _dropout(draw: Uniform, x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
+    kept = draw(x.shape, x.device) >= (p if train is not False else 0.0)
+    factor = 0.0 if p == 1 else 1 / (1 - p)
+    return (x * kept * factor if train is not False else x.clone()), kept
+
+
+def _uniform_in_place(draw: Uniform, x: torch.Tensor, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+    return x.copy_(draw(x.shape, x.device).mul_(high - low).add_(low))
+
+
+def _normal_in_place(draw: Uniform, x: torch.Tensor, mean: float = 0.0, std: float = 1.0) -> torch.Tensor:
+    return x.copy_(_normal(draw(x.shape, x.device)).mul_(std).add_(mean))
+
+
+def _rand(draw: Uniform, size: Any, **options: Any) -> torch.Tensor:
+    shape, kind = _new(size, options)
+    return draw(shape, kind["device"]).to(**kind)
+
+
+def _randn(draw: Uniform, size: Any, **options: Any) -> torch.Tensor:
+    shape, kind = _new(size, options)
+    return _normal(draw(shape, kind["device"])).to(**kind)
+
+
+def _rand_like(draw: Uniform, x: torch.Tensor, **options: Any) -> torch.Tensor:
+    return draw(x.shape, x.device).to(**_like(x, options))
+
+
+def _randn_like(draw: Uniform, x: torch.Tensor, **options: Any) -> torch.Tensor:
+    return _normal(draw(x.shape, x.device)).to(**_like(x, options))
+
+
+_aten = torch.ops.aten
+SERVED: dict[Any, Callable[..., Any]] = {
+    _aten.bernoulli.default: _coins_of,
+    _aten.bernoulli.p: _coins,
+    _aten.bernoulli_.float: _coins_in_place,
+    _aten.bernoulli_.Tensor: _coins_in_place,
+    _aten.native_dropout.default: _dropout,
+    _aten.normal_.default: _normal_in_place,
+    _aten.rand.default: _rand,
+    _aten.rand.generator: _rand,
+    _aten.rand_like.default: _rand_like,
+    _aten.randn.default: _randn,
+    _aten.randn.generator: _randn,
+    _aten.randn_like.default: _randn_like,
+    _aten.uniform_.default: _uniform_in_place,
+}

@@ -1,0 +1,139 @@
+"""A model's network as it is built for a run, and what is asked of it before anything is trained.
+
+Legend: B batch, K classes.
+"""
+
+import random  # noqa: TID251 - to see that nobody draws from it
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.initialise import initialise
+from fedexp.core.part import named
+from fedexp.core.random_streams import stream
+from fedexp.core.torch_generator import begun_at
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.model.contract import Model
+from fedexp.training.binding import training_on
+
+Network = Callable[[], nn.Module]  # made anew each time, always with the same first values
+
+
+def built(model: Model, facts: Facts, seed: int, device: torch.device) -> nn.Module:
+    """The network with its first values: those of its own making, from a stream of the run; ours all drawn by us.
+
+    Raises:
+        ConfigError: it is no network, or draws where no run can seed it.
+    """
+    with begun_at(int(stream(seed, "network").integers(2**62)), device), unseeded_refused(model, "network"):
+        network = model.network(facts)
+    if not isinstance(network, nn.Module):
+        raise ConfigError(
+            f"{named('model', model)}: network must return a torch.nn.Module, got {type(network).__name__}"
+        )
+    if type(model).__module__.startswith("fedexp."):
+        initialise(network, stream(seed, "model"))
+    return network.to(device)
+
+
+def refuse(model: Model, network: nn.Module, inputs: torch.Tensor, classes: int) -> None:
+    """Raises ConfigError where a network cannot be trained, tried on a few examples `inputs [B, *shape]`."""
+    who = named("model", model)
+    with begun_at(0, inputs.device), unseeded_refused(model, "forward"):
+        refuse_entries(who, network)
+        refuse_answers(who, network, inputs, classes)
+        refuse_gradients(who, network, inputs)
+    for name, layer in network.named_modules():
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.momentum is None:
+            raise ConfigError(
+                f"{who}: {name} must have a momentum, got None: an average over all steps would go from client to "
+                "client; set momentum=0.1"
+            )
+
+
+def refuse_entries(who: str, network: nn.Module) -> None:
+    """Raises ConfigError where the network's entries do not make a row of floats that are all trained."""
+    if not any(True for _ in network.parameters()):
+        raise ConfigError(f"{who}: network must have parameters to train, but has none")
+    for name, entry in network.named_parameters():
+        if entry.dtype != torch.get_default_dtype():
+            raise ConfigError(f"{who}: parameter {name} must be {torch.get_default_dtype()}, got {entry.dtype}")
+        if not entry.requires_grad:
+            raise ConfigError(
+                f"{who}: parameter {name} is frozen (requires_grad=False), but every parameter of a network is "
+                "trained; make it a buffer: register_buffer"
+            )
+        if not entry.isfinite().all():
+            raise ConfigError(f"{who}: parameter {name} must begin with finite numbers, but some are not")
+
+
+def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, classes: int) -> None:
+    """Raises ConfigError where the network does not answer with a logit a class, the same each time it is asked."""
+    before = torch.get_rng_state()
+    with torch.no_grad():
+        answers = tried(who, network.eval(), inputs)
+    wanted = (len(inputs), classes)
+    if not isinstance(answers, torch.Tensor) or tuple(answers.shape) != wanted or not answers.is_floating_point():
+        got = f"{tuple(answers.shape)} {answers.dtype}" if isinstance(answers, torch.Tensor) else type(answers).__name__
+        raise ConfigError(
+            f"{who}: forward must return float logits {list(wanted)} (examples, classes) for examples "
+            f"{list(inputs.shape)}, got {got}"
+        )
+    if not torch.equal(before, torch.get_rng_state()):
+        raise ConfigError(
+            f"{who}: forward must not draw random numbers in evaluation, but does; draw them only if self.training "
+            "(F.dropout(x, p, self.training))"
+        )
+
+
+def refuse_gradients(who: str, network: nn.Module, inputs: torch.Tensor) -> None:
+    """Raises ConfigError where some parameter has no dense gradient, or training moves what is no part of a row."""
+    whole = {name: entry.clone() for name, entry in network.named_buffers() if not entry.is_floating_point()}
+    with training_on(network):
+        labels = torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
+        loss = F.cross_entropy(tried(who, network, inputs), labels)
+        names, entries = zip(*network.named_parameters(), strict=True)
+        for name, grad in zip(names, torch.autograd.grad(loss, entries, allow_unused=True), strict=True):
+            if grad is None:
+                raise ConfigError(
+                    f"{who}: parameter {name} has no part in what forward returns; use it or leave it out"
+                )
+            if grad.is_sparse:
+                raise ConfigError(f"{who}: parameter {name} must have a dense gradient; set sparse=False")
+        for name, entry in network.named_buffers():
+            if name in whole and not name.endswith("num_batches_tracked") and not torch.equal(entry, whole[name]):
+                raise ConfigError(
+                    f"{who}: buffer {name} moves in training, but only float entries travel with a model; make it float"
+                )
+
+
+def tried(who: str, network: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+    """What the network answers; what it raises is a ConfigError."""
+    try:
+        return network(inputs)
+    except Exception as error:
+        raise ConfigError(
+            f"{who}: forward must take examples {list(inputs.shape)}, but raised {type(error).__name__}: "
+            f"{first_line(error)}"
+        ) from error
+
+
+@contextmanager
+def unseeded_refused(model: Model, method: str) -> Iterator[None]:
+    """Raises ConfigError where something inside drew from a generator that is the process's, not the run's."""
+    python, numpy = random.getstate(), str(np.random.get_state(legacy=False))  # noqa: NPY002 - only looked at
+    yield
+    for name, moved in {
+        "Python's random": random.getstate() != python,
+        "NumPy's global generator": str(np.random.get_state(legacy=False)) != numpy,  # noqa: NPY002
+    }.items():
+        if moved:
+            raise ConfigError(
+                f"{named('model', model)}: {method} must draw with torch, which a run seeds, but drew from {name}; use "
+                "torch.rand or a generator with a seed of its own"
+            )

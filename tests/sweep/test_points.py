@@ -1,0 +1,37 @@
+"""How many points a sweep has is known before they are written down."""
+
+import time
+
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+
+from fedexp.core.errors import ConfigError
+from fedexp.sweep.points import MOST_POINTS, refuse_endless
+
+
+@pytest.mark.parametrize(
+    ("words", "crossed", "total"),
+    [
+        (["seed=range(0,1e9)"], True, "1e+09"),
+        (["seed=range(0,1e9)"], False, "1e+09"),
+        (["seed=range(0,7,0)"], True, "inf"),
+        (["seed=range(0,1000)", "local.lr=range(0,1,0.001)"], True, "1e+06"),
+    ],
+)
+def test_a_sweep_without_end_is_refused_at_once(words: list[str], crossed: bool, total: str):
+    begin = time.perf_counter()
+    with pytest.raises(ConfigError, match=f"at most {MOST_POINTS:,} points, but .* makes it {total.replace('+', '.')}"):
+        refuse_endless(OverridesParser.create().parse_overrides(words), crossed)
+    assert time.perf_counter() - begin < 5
+
+
+@pytest.mark.parametrize(
+    "words", [["seed=1,2,3"], ["seed=range(0,1000)", "rounds=1,2"], ["rounds=3"], ["seed=range(5,0)"]]
+)
+def test_others_are_taken(words: list[str]):
+    refuse_endless(OverridesParser.create().parse_overrides(words), crossed=True)
+
+
+def test_deviations_add_up_where_one_key_changes_at_a_time():
+    words = ["seed=range(0,1000)", "local.lr=range(0,1,0.001)"]
+    refuse_endless(OverridesParser.create().parse_overrides(words), crossed=False)
