@@ -50,32 +50,34 @@ class Rounds:
     """Takes the place of an estimator and keeps the utilities of every coalition that it meets."""
 
     def __init__(self, out: Path, players: int) -> None:
-        self.out, self.players = out, players
-        self.kept: dict[str, list[np.ndarray]] = {"part": [], "others": [], "share": []}
+        self.out, self.players, self.plain = out, players, Shapley.estimate
+        self.part: list[np.ndarray] = []
+        self.others: list[np.ndarray] = []
+        self.share: list[np.ndarray] = []
 
     def __call__(self, shapley: Shapley, players, evaluate, rng, *_, share, examples, **_keys) -> Estimate:
         """Exact values; the utilities are kept if everybody took part."""
-        first = round(PART * examples)
         if players != self.players:
-            return replace(shapley, method="exact").plain(players, evaluate, rng, share=share, examples=examples)
-        members = all_coalitions(players)
+            exactly = replace(shapley, method="exact")
+            return self.plain(exactly, players, evaluate, rng, share=share, examples=examples)
+        first, members = round(PART * examples), all_coalitions(players)
         tables = [evaluate(members, places) for places in (range(first), range(first, examples))]
-        for name, one in zip(self.kept, (*tables, share), strict=True):
-            self.kept[name].append(one)
+        sizes = np.array([first, examples - first])
+        for kept, one in zip((self.part, self.others, self.share), (*tables, share), strict=True):
+            kept.append(one)
+        told = {name: np.array(getattr(self, name)) for name in ("part", "others", "share")}
         with replacing(self.out) as partial, partial.open("wb") as file:
-            np.savez_compressed(file, examples=[first, examples - first], **self.kept)
-        whole = np.average(tables, axis=0, weights=[first, examples - first])
-        return Estimate(exact(whole), "exact", 2**players, True, 0.0, np.zeros(players))
+            np.savez_compressed(file, allow_pickle=False, examples=sizes, **told)
+        return Estimate(exact(np.average(tables, axis=0, weights=sizes)), "exact", 2**players, True, 0.0)
 
 
 def record(out: Path, data_dir: str, dataset: str, players: int, words: list[str]) -> None:
     """Keeps the utilities of every round of one run with exact values."""
-    rounds, plain = Rounds(out.with_suffix(".begun"), players), Shapley.estimate
+    rounds = Rounds(out.with_suffix(".begun"), players)
     asked = ["selector=greedyfed", f"dataset={dataset}", "rounds=30", *words]
     place = {"scenario.participants": players, "data_dir": data_dir}
     with (
         TemporaryDirectory() as folder,
-        patch.object(Shapley, "plain", plain, create=True),
         patch.object(Shapley, "estimate", lambda shapley, *given, **keys: rounds(shapley, *given, **keys)),
     ):
         run(*asked, folder=Path(folder) / "run", **place)
