@@ -21,7 +21,8 @@ from fedexp.training.batches import Batches
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Loop, Task, Trainer
 from fedexp.training.networks import Network
-from fedexp.training.stacked import Stacked, unstackable
+from fedexp.training.stackable import unstackable
+from fedexp.training.stacked import Stacked
 
 log = logging.getLogger(__name__)
 
