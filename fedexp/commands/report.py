@@ -40,11 +40,12 @@ def _page_of(page: Path, found: "list[Run]", empty: list[Path]) -> str:
 
 
 def _grid_page(page: Path, found: "list[Run]", by: tuple[str, str]) -> str:
-    from fedexp.report import grid_page
+    from fedexp.report import grid_page, methods
     from fedexp.report.html import page as screen
 
     write = screen.write_grid if page.suffix == ".html" else grid_page.write
-    return "\n".join(write(page, found, by))
+    counted = [run for method in methods.group(found) for run in method.runs]  # a repeated seed once
+    return "\n".join(write(page, counted, by))
 
 
 def read(words: list[str]) -> tuple[list[Path], Path, tuple[str, str] | None]:

@@ -191,9 +191,11 @@ def read_config(folder: Path, trust: Trust = NOBODY) -> dict[str, Any]:
     trust.demand(written, folder)
     register_resolvers()
     try:
-        return plain(OmegaConf.create(written))
+        config = plain(OmegaConf.create(written))
     except COMPOSING as error:
         raise ConfigError(f"{shown(path)} cannot be read: {error}") from error
+    trust.demand(config, folder)  # an interpolation may have made another part of it
+    return config
 
 
 def _nothing_noted(folder: Path) -> str:

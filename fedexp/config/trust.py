@@ -48,7 +48,7 @@ class Trust:
         """The folder of options to use where that of a sweep or search names one; raises like `demand`."""
         if self.config_dir is not None or noted is None or self.composed:
             return self.config_dir or noted
-        path = str(noted.absolute())
+        path = str(noted.resolve())
         if _known().get(path) != path:
             raise ConfigError(
                 f"{shown(folder)} takes options from {path}, which was never used here; "
@@ -67,7 +67,7 @@ def remember(config: Any = None, config_dir: Path | None = None) -> None:
     """Notes for this user, and in no folder of a run, whose parts and options were run; without a home, nothing."""
     found = {package: where for package in map(_package, foreign(config)) if (where := place(package))}
     if config_dir is not None:
-        found[str(config_dir.absolute())] = str(config_dir.absolute())
+        found[str(config_dir.resolve())] = str(config_dir.resolve())
     known = _known()
     if found.items() - known.items():
         with suppress(OSError):

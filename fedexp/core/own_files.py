@@ -20,14 +20,30 @@ def refuse_strange(folder: Path) -> None:
         ConfigError: something below is a link, a pipe or a device, or a folder has a file's name or the reverse.
     """
     for parent, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = Path(parent, name)
-            try:
-                mode = path.lstat().st_mode
-            except FileNotFoundError:  # somebody at work here has done with it
-                continue
-            if not _as_named(name, mode) and not _optunas(name, mode):
-                raise _strange(path, mode)
+        for path in (Path(parent, name) for name in (*folders, *files)):
+            _refuse(path)
+
+
+def refuse_taken(folder: Path) -> None:
+    """Like `refuse_strange` for a folder that a run is to begin in: what it will write there must be its own.
+
+    Raises:
+        ConfigError: a link, a pipe or a device has a name that a run writes.
+    """
+    for path in folder.glob("*"):
+        if path.name in FOLDERS or path.name.endswith(ENDINGS):
+            _refuse(path)
+    for name in FOLDERS:
+        refuse_strange(folder / name)
+
+
+def _refuse(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:  # somebody at work here has done with it
+        return
+    if not _as_named(path.name, mode) and not _optunas(path.name, mode):
+        raise _strange(path, mode)
 
 
 def open_own(path: Path, flags: int) -> int:

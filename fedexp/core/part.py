@@ -8,7 +8,7 @@ what came, and the nearest names.
 import math
 import re
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -132,11 +132,20 @@ def _float(value: Any) -> float:
 
 def excess(kind: Any, value: Any) -> str:
     """What describes the bound that every number has, where this is one beyond it."""
-    bounds = [rule.high for rule in get_args(kind)[1:] if isinstance(rule, Range) and rule.high >= LARGEST]
-    most = next((int(high) for high in bounds if high != math.inf), LARGEST)
-    if type(value) is int and value > most:
+    bounds = [rule.high for rule in _ranges(kind)]
+    most = next((int(high) for high in bounds if LARGEST <= high != math.inf), LARGEST)
+    if type(value) is int and value > most and all(high >= LARGEST for high in bounds):
         return f" and at most {most:,}"
     return " and finite" if type(value) is float and math.isinf(value) else ""
+
+
+def _ranges(kind: Any) -> Iterator[Range]:
+    """Every range in an annotation, those of the members of a union too."""
+    for one in get_args(kind):
+        if isinstance(one, Range):
+            yield one
+        else:
+            yield from _ranges(one)
 
 
 class Part:

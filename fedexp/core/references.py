@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 _NAMES = re.compile(r"\.*[\w.\[\]-]+")
+_MADE = re.compile(r"\$\{[\w.\[\]-]*\$\{")  # a name that another value makes: nobody can tell what it means
+BEYOND = 10**9
 
 
 def lookups(root: Any) -> int:
@@ -16,6 +18,8 @@ def lookups(root: Any) -> int:
             children = [(child, (*inside, str(name))) for name, child in node.items()]
         elif isinstance(node, list):
             children = [(child, (*inside, str(number))) for number, child in enumerate(node)]
+        elif isinstance(node, str) and _MADE.search(node):
+            return BEYOND
         elif isinstance(node, str) and "${" in node:
             children = [_found(root, name, inside) for name in _NAMES.findall(node)]
         else:

@@ -13,7 +13,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.exits import ASKED_WRONGLY, Stopped
 from fedexp.core.files import remove_leftovers, shown
 from fedexp.core.locks import locked
-from fedexp.core.own_files import refuse_strange
+from fedexp.core.own_files import refuse_taken
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -30,7 +30,7 @@ def claim(folder: Path, *, dated: bool) -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not dated:
         refuse_used(folder)
-        refuse_strange(folder)
+        refuse_taken(folder)
         folder.mkdir(exist_ok=True)
         return folder
     for attempt in count(1):

@@ -79,6 +79,8 @@ def memory(came: Any, *_: Any) -> str | None:
 def strange(value: Any, where: str = "memory") -> str | None:
     """The first value of a nest that no saved state can hold."""
     if isinstance(value, dict):
+        if odd := [key for key in value if type(key) not in (str, int)]:
+            return f"{told(odd[0])} as a key of {where}"
         return next((found for key, child in value.items() if (found := strange(child, f"{where}[{key!r}]"))), None)
     if isinstance(value, list | tuple):
         return next((found for child in value if (found := strange(child, where))), None)
@@ -139,7 +141,8 @@ def delivered(came: Any, given: Uploads, *_: Any) -> str | None:
     """Uploads, and the seconds that they took."""
     if fault := uploads(came, given, kinds=(Uploads, float, dict)):
         return fault
-    return None if 0 <= came[1] < math.inf else f"seconds >= 0, got {came[1]}"
+    right = type(came[1]) in (int, float) and 0 <= came[1] < math.inf
+    return None if right else f"seconds >= 0 as a float, got {told(came[1])}"
 
 
 def assigned(came: Any, *_: Any) -> str | None:

@@ -32,6 +32,8 @@ def words(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -> list[st
     for word in task:
         _demand_setting(word, path)
     anew = {word.partition("=")[0] for word in typed}
+    elsewhere = "hydra/launcher" in anew  # another launcher has other keys
+    hydra = [word for word in hydra if not (elsewhere and _key(word).startswith("hydra.launcher."))]
     kept = [word.input_line for word in hydra if _key(word) not in anew and _believed(word, path)]
     return [str(text) for text in [*(word.input_line for word in task), *kept]]
 
@@ -81,7 +83,10 @@ def _believed(word: Override, path: Path) -> bool:
         return False
     if key.removeprefix("hydra.launcher.") in NUMBERS:
         return _demand(type(value) in (int, float, type(None)), word, "a number", path)
-    raise ConfigError(f"{shown(path)} says where to compute: {word.input_line}; if that is right, type it again")
+    raise ConfigError(
+        f"{shown(path)} says where to compute: {word.input_line}; if that is right, type it again, "
+        "or another hydra/launcher="
+    )
 
 
 def _demand(right: bool, word: Override, wanted: str, path: Path) -> bool:

@@ -73,7 +73,8 @@ def resume(
     )
     composer = start(request)
     config = compose(composer, request, with_log_configuration=True)
-    trust.demand({**unresolved(config), "hydra": None}, folder)
+    for told in (unresolved(config), *settings(config)):
+        trust.demand({**told, "hydra": None}, folder)
     if changed := differing(*settings(OmegaConf.create(saved), config)):
         raise ConfigError(
             f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"

@@ -61,15 +61,16 @@ class Sweep:
             try:
                 folder = self._place(point)
                 self._refuse_shared(folder, point)
+                put(folder, self.tracker)
+                finished = folders.is_finished(folder)
+                if finished and self._tracked():
+                    send(folder, self.trust)
             except ConfigError as error:
                 log.error("failed: %s%s", point, error)
                 failed.append(PointEnd(Path(self.config.hydra.sweep.dir), ASKED_WRONGLY, str(error)))
                 continue
             self.places[folder] = point
-            put(folder, self.tracker)
-            if folders.is_finished(folder):
-                if self._tracked():
-                    send(folder, self.trust)
+            if finished:
                 continue
             if self.launcher.aloud:
                 log.info("\t#%d : %s", point.number, point.words)

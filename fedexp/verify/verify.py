@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fedexp.config.compose import read_config
 from fedexp.config.trust import NOBODY, Trust
-from fedexp.core.errors import RunError
+from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import shown
 from fedexp.verify import coverage, states, summary, tables
 from fedexp.verify.choosing import Stretch, choose
@@ -102,6 +102,14 @@ def replayed(
                 return
     except RunError as error:
         yield reached + 1, Difference(reached + 1, f"its replay ended: {error}")
+        return
+    except (ConfigError, OSError):
+        raise
+    except Exception as error:  # only the parts can read what they remember
+        if not stretch.start:
+            raise
+        told = f"cannot go on from the state after round {reached}: {type(error).__name__}: {error}"
+        yield reached + 1, Difference(reached + 1, told)
         return
     if reached < stretch.last:
         yield reached + 1, Difference(reached + 1, "the replay stopped before it")

@@ -63,6 +63,17 @@ def test_several_folders_and_a_place_for_the_page(capsys):
     assert "page  x.md" in capsys.readouterr().out
 
 
+def test_a_cell_of_a_grid_counts_a_repeated_seed_once(make_run, capsys):
+    for name, seed, last in (("a/0", 0, 0.5), ("a/1", 0, 0.5), ("a/2", 1, 0.9)):
+        for rule in ("median", "krum"):
+            for attack in ("none", "gaussian"):
+                made = f"{name}{rule}{attack}"
+                make_run(made, seed=seed, accuracy=(0.1, last), choices={"aggregator": rule, "attack": attack})
+    assert cli.main(["report", "a", "--grid", "aggregator,attack", "--out", "grid.md"]) == 0
+    assert "| median             |    0.700 | 0.700 | 0.700 |" in Path("grid.md").read_text()
+    capsys.readouterr()
+
+
 def test_doubtful_folders_are_named_on_the_page(make_run, capsys):
     make_run("a/0")
     make_run("a/1")

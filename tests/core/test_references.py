@@ -1,8 +1,10 @@
 """What a config repeats of itself is counted before it is resolved."""
 
+from typing import Any
+
 import pytest
 
-from fedexp.core.references import lookups
+from fedexp.core.references import BEYOND, lookups
 
 CASES = [
     ({"a": 1, "b": 2}, 3),
@@ -26,3 +28,11 @@ def test_every_value_that_is_read_counts(config: object, count: int):
 def test_a_bomb_is_counted_without_being_lit():
     config = {"a0": "1", **{f"a{n}": f"${{a{n - 1}}}${{a{n - 1}}}" for n in range(1, 100)}}
     assert lookups(config) > 2**99
+
+
+def test_a_name_that_another_value_makes_is_beyond_all_bounds():
+    small: dict[str, Any] = {"k0": "x", "n0": "k0"}
+    for number in range(1, 5):
+        small |= {f"k{number}": f"${{${{n{number - 1}}}}}${{${{n{number - 1}}}}}", f"n{number}": f"k{number}"}
+    assert lookups(small) >= BEYOND
+    assert lookups({"a": "${data_root:${b}}", "b": "x"}) < 10

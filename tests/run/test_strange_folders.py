@@ -133,6 +133,18 @@ def test_a_module_that_a_folder_names_is_not_imported(command: str, stranger: st
     assert not (tmp_path / "imported").exists()
 
 
+@pytest.mark.parametrize("made", ["${oc.create:{_target_:NAME.X}}", "${oc.decode:'{_target_: NAME.X}'}"])
+def test_nor_is_one_that_an_interpolation_makes(made: str, stranger: str, run: Path, tmp_path: Path, capsys):
+    import yaml
+
+    config = run / ".hydra" / "config.yaml"
+    content = yaml.safe_load(config.read_text())
+    content["selector"] = made.replace("NAME", stranger)
+    config.write_text(yaml.safe_dump(content))
+    assert f"run names {stranger}.X, which is not part of fedexp" in refusal(capsys, "resume", "run")
+    assert not (tmp_path / "imported").exists()
+
+
 def test_a_module_that_the_user_names_is(stranger: str, tmp_path: Path, capsys):
     assert "does not exist" in refusal(capsys, "resume", "run", "--trust-modules", f"other,{stranger}")
     assert (tmp_path / "imported").exists()

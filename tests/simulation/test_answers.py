@@ -103,6 +103,11 @@ MISTAKES = [
         r"got ndarray float64 \[3\] as memory\['seen'\]",
     ),
     ("choose", lambda answer, ctx: (answer[0], {"seen": [{3}]}), r"got set as memory\['seen'\]"),
+    (
+        "choose",
+        lambda answer, ctx: (answer[0], {"seen": {np.int64(3): 1}}),
+        r"got int64 as a key of memory\['seen'\]",
+    ),
     ("observe", lambda memory: None, "must return its memory, a dict, got NoneType"),
     (
         "reduce",
@@ -137,8 +142,9 @@ MISTAKES = [
         "as many examples as owners, got 1 for 3",
     ),
     ("deliver", lambda answer: answer[::2], r"must return \(Uploads, float, dict\), got 2 values"),
-    ("deliver", lambda answer: (answer[0], -1.0, {}), r"seconds >= 0, got -1\.0"),
-    ("deliver", lambda answer: (answer[0], NAN, {}), "seconds >= 0, got nan"),
+    ("deliver", lambda answer: (answer[0], -1.0, {}), r"seconds >= 0 as a float, got float -1\.0"),
+    ("deliver", lambda answer: (answer[0], NAN, {}), "seconds >= 0 as a float, got float nan"),
+    ("deliver", lambda answer: (answer[0], np.float64(3), {}), "as a float, got float64 3"),
     ("assign", lambda answer: (*answer[:2], answer[2] + 4, {}), "numbers of models from 0 to 0, got 4"),
     ("assign", lambda answer: (*answer[:2], answer[2][:1], {}), "a model's number for each of 3 participants"),
     ("judge", lambda answer: (3, {}), r"\(a reason or None, memory\), got tuple"),
