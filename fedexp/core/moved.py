@@ -48,7 +48,7 @@ MOVED = (
 SHAPLEY = "fedexp.maths.shapley.estimate.Shapley"
 ADDED = {
     "fedexp.simulation.experiment.Scenario": {"local_epochs": 1, "local_lr": 0.1},
-    SHAPLEY: {"coalitions": None, "examples": None, "part": 1.0, "stop": "values", "confidence": 0.95},
+    SHAPLEY: {"coalitions": None, "examples": None, "part": 0.25, "stop": "values", "confidence": 0.95},
 }
 
 

@@ -124,13 +124,14 @@ def _continued(folder: Path, world: World, state: State) -> Iterator[tuple[State
     played = rounds(world.exp, world, state)
     try:
         first = next(played, None)
-    except (ConfigError, RunError, OSError):
+    except (RunError, OSError):
         raise
     except Exception as error:
         if not state.round or world.crew.size > 1:  # with others it may be their end that shows here
             raise
+        told = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
         raise ConfigError(
-            f"{shown(folder)} cannot go on from its state after round {state.round}: {type(error).__name__}: {error}; "
+            f"{shown(folder)} cannot go on from its state after round {state.round}: {told}; if the part is right, "
             f"delete {checkpoint.NAME} to go on from the state before it"
         ) from error
     if first is not None:

@@ -87,7 +87,7 @@ def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, words: tuple[str, ...]
     world = world_of(config)
     whole, _ = live(world, world.beginning(), 5)
     first, state = live(world, world.beginning(), 3)
-    checkpoint.save(tmp_path, state, config, {})
+    checkpoint.save(tmp_path, state, config, {"name": "loop", "reason": ""})
     saved = checkpoint.load(tmp_path, config, torch.device("cpu"))
     assert saved is not None
     same(whole, first + live(world, saved[0], 5)[0])

@@ -102,7 +102,7 @@ class TestClustering:
     def test_a_checkpoint_holds_all_of_it(self, world: World, rounds: int, tmp_path: Path):
         """After round 2 three clients wait."""
         state, _ = after(world, rounds)
-        checkpoint.save(tmp_path, state, {}, {})
+        checkpoint.save(tmp_path, state, {}, {"name": "loop", "reason": ""})
         loaded = checkpoint.load(tmp_path, {}, torch.device("cpu"))
         assert loaded is not None
         again = loaded[0]

@@ -61,7 +61,7 @@ def test_a_stop_in_the_middle_changes_nothing(config: Tiny, selector: str, tmp_p
     world = world_of(plain)
     whole, _ = live(world, world.beginning())
     first, state = live(world, world.beginning(), upto=3)
-    checkpoint.save(tmp_path, state, plain, {})
+    checkpoint.save(tmp_path, state, plain, {"name": "loop", "reason": ""})
     saved = checkpoint.load(tmp_path, plain, torch.device("cpu"))
     assert saved is not None
     same(whole, first + live(world, saved[0])[0])
