@@ -10,11 +10,11 @@ import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.importing import imported
 from fedexp.core.moved import today
 
 LARGEST = 10**9  # of whole numbers without an upper bound of their own: of nothing here could there be more
@@ -195,24 +195,6 @@ def find(target: Any, key: str) -> type[Part]:
     if fault := unfinished(found):
         raise ConfigError(f"{where}={target} {fault}")
     return found
-
-
-def imported(target: str, where: str) -> Any:
-    """What stands under a dotted name; `where` is the key that names it."""
-    module, _, name = target.rpartition(".")
-    try:
-        return getattr(import_module(module), name)
-    except ModuleNotFoundError as error:
-        if not error.name or not f"{module}.".startswith(f"{error.name}."):
-            raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
-        cure = "" if module.startswith("fedexp.") else "; put its folder on PYTHONPATH or install it"
-        raise ConfigError(f"{where} must name a part, but there is no module {error.name}{cure}") from None
-    except AttributeError as error:
-        if error.name != name:
-            raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
-        raise ConfigError(f"{where} must name a part, but {target} does not exist") from None
-    except Exception as error:  # whatever a user's module does when it is imported
-        raise ConfigError(f"{where}={target} cannot be imported: {type(error).__name__}: {error}") from error
 
 
 def unfinished(kind: type[Part]) -> str | None:

@@ -1,0 +1,24 @@
+"""Something named by its module, imported; every way in which that fails is one line."""
+
+from importlib import import_module
+from typing import Any
+
+from fedexp.core.errors import ConfigError
+
+
+def imported(target: str, where: str) -> Any:
+    """What stands under a dotted name; `where` is the key that names it."""
+    module, _, name = target.rpartition(".")
+    try:
+        return getattr(import_module(module), name)
+    except ModuleNotFoundError as error:
+        if not error.name or not f"{module}.".startswith(f"{error.name}."):
+            raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
+        cure = "" if module.startswith("fedexp.") else "; put its folder on PYTHONPATH or install it"
+        raise ConfigError(f"{where} must name a part, but there is no module {error.name}{cure}") from None
+    except AttributeError as error:
+        if error.name != name:
+            raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
+        raise ConfigError(f"{where} must name a part, but {target} does not exist") from None
+    except Exception as error:  # whatever a user's module does when it is imported
+        raise ConfigError(f"{where}={target} cannot be imported: {type(error).__name__}: {error}") from error
