@@ -10,7 +10,7 @@ from yaml import YAMLError
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.errors import ConfigError, first_line, nearest
 
 COMPOSING = (
     HydraException,
@@ -84,7 +84,7 @@ def _missing_file(error: MissingConfigException) -> str:
 
 
 def _value(error: OmegaConfBaseException, known: Known) -> str:
-    key, said = getattr(error, "full_key", None), str(error).splitlines()[0]
+    key, said = getattr(error, "full_key", None), first_line(error)
     asked = re.search(r"key '([^']+)' not found|value: (\S+)$", said)
     if isinstance(error, InterpolationKeyError) and asked:
         return f"{key} refers to an {unknown_key(asked[1], known())}"

@@ -4,7 +4,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedexp.core.values import State, Uploads
 from fedexp.parts.federation.statistics import class_counts
@@ -18,6 +18,9 @@ from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import client_accuracy
 from fedexp.simulation.round import Row
 from fedexp.simulation.world import World
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Logbook:
@@ -95,8 +98,8 @@ class Logbook:
         if stays:
             checkpoint.keep(self.folder, state.round)
 
-    def conclude(self) -> None:
-        """Saves the last state, draws the pictures, writes and prints the summary."""
+    def conclude(self) -> "pd.DataFrame":
+        """Saves the last state, draws the pictures, writes and prints the summary; the rounds' table."""
         if self.state.round > self.saved_round or not (self.folder / checkpoint.NAME).exists():
             self._save()
         self.progress.close()
@@ -113,6 +116,7 @@ class Logbook:
         if facts["audit"] is not None:
             self.progress.say(facts["audit"]["statement"])
         self.progress.say(closing.summary_table({**facts, "folder": str(self.folder)}))
+        return table
 
     def _describe_clusters(self) -> None:
         """What a clustered run leaves beside the others."""

@@ -105,8 +105,8 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
                 logbook.record(after, row, sent)
                 if watch is not None:
                     watch(row)
-            logbook.conclude()
-    if summary.all_dropped(summary.read_metrics(folder / "metrics.csv")):
+            table = logbook.conclude()
+    if summary.all_dropped(table):
         raise RunError(
             "no update of any round was finite and all were dropped, so that the model is that of the beginning; "
             "lower local.lr, or look for what makes them infinite"

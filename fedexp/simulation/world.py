@@ -104,7 +104,7 @@ class World:
         Or on the examples at these places of an order that is drawn once a run.
         """
         assert self.validation is not None
-        examples = self.validation if places is None else self._validation_parts(places)
+        examples = self._validation_parts(range(len(self.validation)) if places is None else places)
         work = self.mixtures.work(torch.from_numpy(mix).to(rows.device), rows, examples, len(self.validation))
         self.crew.execute(work)
         return self.mixtures.means(work, len(mix), len(examples)).cpu().numpy()
@@ -113,7 +113,11 @@ class World:
     def _validation_parts(self) -> Callable[[range], Examples]:
         assert self.validation is not None
         whole, order = self.validation, stream(self.exp.seed, "validation_order").permutation(len(self.validation))
-        return cache(lambda places: whole.subset(np.sort(order[places.start : places.stop])))
+
+        def part(places: range) -> Examples:
+            return whole if len(places) == len(whole) else whole.subset(np.sort(order[places.start : places.stop]))
+
+        return cache(part)
 
     def model_losses(self, rows: torch.Tensor, index: np.ndarray | None) -> np.ndarray:
         """Loss of every model `rows [R, D]` on the server's validation data, or on these of it, float64 [R]."""

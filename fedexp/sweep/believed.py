@@ -13,7 +13,7 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from fedexp.config.launchers import LAUNCHERS
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.files import shown
 
 NUMBERS = ("jobs", "parallel", "timeout_min", "cpus_per_task", "gpus_per_node", "cpus", "gpus")
@@ -101,7 +101,7 @@ def _parsed(given: Any, path: Path) -> list[Override]:
     try:
         return OverridesParser.create().parse_overrides(given)
     except HydraException as error:
-        raise ConfigError(f"{shown(path)} must hold the words of a sweep: {str(error).splitlines()[0]}") from error
+        raise ConfigError(f"{shown(path)} must hold the words of a sweep: {first_line(error)}") from error
 
 
 def _key(word: Override) -> str:

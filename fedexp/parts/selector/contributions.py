@@ -58,8 +58,7 @@ def round_values(
     size = min(shapley.examples or ctx.validation_size, ctx.validation_size)
 
     def utilities(members: np.ndarray, places: range) -> np.ndarray:
-        asked = None if len(places) == ctx.validation_size else places
-        return -ctx.mixture_losses(coalition_mix(members, share), rows, asked)
+        return -ctx.mixture_losses(coalition_mix(members, share), rows, places)
 
     found = shapley.estimate(
         len(players.owner),
