@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 SERVER = -1
+LABEL_BYTES = 8  # of an example on its way
 
 Memory = dict[str, Any]
 Columns = dict[str, float | None]  # what a part reports of a round, by name; None where there is nothing

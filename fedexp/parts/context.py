@@ -158,6 +158,11 @@ class Context(Protocol):
         """Mean of loss**power of the received global model on each client's own data [n]; NaN without data."""
         ...
 
+    @property
+    def judges(self) -> tuple[np.ndarray, ...]:
+        """The clients that were given a model to judge in this round so far, ascending: an array a model."""
+        ...
+
     def shares(self, uploads: Uploads) -> np.ndarray:
         """What each row counts in the aggregator's mean, float64 [C]."""
         ...

@@ -43,10 +43,10 @@ def seconds(found: Findings, course: Course, start_s: float) -> Seconds:
     tried = found.tried
     alone = [each for each in tried if each.seconds is not None]
     evaluation = median(each.evaluation_s for each in tried)
-    work = course.work or (mean(each.work for each in tried),) * course.rounds
+    following_work = sum(course.work[1:]) if course.work else mean(each.work for each in tried) * (course.rounds - 1)
     rate = median(each.training_s / each.work if each.work else 0.0 for each in alone or tried)
     rest = median((each.seconds or 0.0) - each.training_s for each in alone) if alone else _rest_of_first(found)
-    following = max(0.0, (course.rounds - 1) * rest + rate * sum(work[1:]))
+    following = max(0.0, (course.rounds - 1) * rest + rate * following_work)
     unevaluated = course.rounds - course.evaluations
     whole = found.first_s + following + evaluation - min(unevaluated * evaluation, following)
     saving = found.save_s * saves(whole, course)

@@ -6,15 +6,12 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-import numpy as np
-
 from fedexp.core.part import build
-from fedexp.parts.privacy.ledger import Ledger
 from fedexp.plan import forecast
 from fedexp.plan.forecast import Course, Seconds
 from fedexp.plan.probe import Findings, probe
 from fedexp.plan.ration import Ration, Rationed
-from fedexp.plan.rehearsal import PATIENCE_S, Rehearsal, foreseeable, rehearse
+from fedexp.plan.rehearsal import PATIENCE_S, Guess, Rehearsal, last_round, reason_to_stop, rehearse
 from fedexp.plan.telling import Telling
 from fedexp.run.environment import device_name
 from fedexp.simulation import compatibility, context
@@ -41,8 +38,10 @@ class Sent:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run will cost; `at_most` where a stop rule may end it earlier. What is sent is `known`, or guessed.
+    """What a run will cost. What is sent is `known`, or guessed.
 
+    `limit` says of the rounds, and of all that grows with them, that they are at most, at least or about as many,
+    where a stop rule decides; "" where their number is known.
     `parts` tells what was not tried whole. Where no round was over in time, `gave_up` says so, and what only a tried
     round tells is None.
     """
@@ -51,7 +50,7 @@ class Forecast:
     device: str
     workers: int
     rounds: int
-    at_most: bool
+    limit: str
     reason: str | None
     tried: int
     parts: list[str]
@@ -83,34 +82,71 @@ def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) 
     found.parts = before.parts + found.parts
     voice.begin("counting all rounds", aloud=False)
     rehearsal = rehearse(exp, world)
-    if rehearsal is None and foreseeable(exp):
-        found.parts.append(f"what all rounds send: counting took longer than {PATIENCE_S:.0f} s, so it is an estimate")
-    course = course_of(exp, world, found, rehearsal)
+    if rehearsal is not None and not rehearsal.whole:
+        found.parts.append(
+            f"all rounds: counting took longer than {PATIENCE_S:.0f} s, {rehearsal.rounds:,} were counted"
+        )
+        rehearsal = rehearsal if ends_by_itself(exp) else None
+    rounds, limit, reason = how_many(exp, world, found, rehearsal)
+    course = course_of(exp, world, rehearsal, rounds)
     spent = forecast.seconds(found, course, elapsed_s + before.saved(0.0, math.inf)) if found.tried else None
     memory, gpu = forecast.memory_mb(found, course) if found.tried else (None, None)
     return Forecast(
         choice=world.choice,
         device=device_name(exp),
         workers=found.workers,
-        rounds=course.rounds,
-        at_most=exp.stop.needs_validation and found.reason is None,
+        rounds=rounds,
+        limit=limit,
         parts=found.parts,
         gave_up=found.gave_up,
-        reason=found.reason or (rehearsal.reason if rehearsal else None),
+        reason=reason,
         tried=len(found.tried),
         seconds=spent,
         memory_mb=memory,
         gpu_mb=gpu,
-        sent=sent(exp, found, rehearsal, course.rounds),
-        epsilon=epsilon(exp, world, rehearsal, course.rounds),
+        sent=sent(exp, found, rehearsal, rounds),
+        epsilon=epsilon(exp, world, rehearsal, rounds),
         delta=exp.privacy.bound,
         disk_mb=forecast.disk_mb(found, course, spent.rounds) if spent else None,
     )
 
 
-def course_of(exp: Experiment, world: World, found: Findings, rehearsal: Rehearsal | None) -> Course:
-    """How many rounds there will be, and their work."""
-    rounds = len(found.tried) if found.reason else rehearsal.rounds if rehearsal else exp.rounds
+def ends_by_itself(exp: Experiment) -> bool:
+    """Whether the stop rule looks at what can be counted ahead."""
+    return exp.stop.needs_clock or exp.stop.needs_privacy
+
+
+def how_many(
+    exp: Experiment, world: World, found: Findings, rehearsal: Rehearsal | None
+) -> tuple[int, str, str | None]:
+    """How many rounds there will be, whether that is a limit (`Forecast`), and why the run ends there."""
+    if found.reason:
+        return len(found.tried), "", found.reason
+    if rehearsal is not None:
+        return rehearsal.rounds, limit_of(exp) if rehearsal.whole else "at least", rehearsal.reason
+    guess = guess_of(exp, world, found)
+    if guess is None or (reason := reason_to_stop(exp, world, guess, exp.rounds)) is None:
+        return exp.rounds, "at most" if exp.stop.needs_clock else limit_of(exp), None
+    last = last_round(exp, world, guess, exp.rounds)
+    return last, "about" if exp.stop.needs_clock else "at least", reason_to_stop(exp, world, guess, last) or reason
+
+
+def limit_of(exp: Experiment) -> str:
+    """What may end a run whose rounds are counted otherwise."""
+    return "at most" if exp.stop.needs_validation else ""
+
+
+def guess_of(exp: Experiment, world: World, found: Findings) -> Guess | None:
+    """All rounds as those that were tried; None where no clock is known that a stop rule asks for."""
+    rows = [each.row for each in found.tried]
+    if exp.stop.needs_clock and not rows:
+        return None
+    round_s = rows[-1]["sim_s"] / len(rows) if exp.fleet.simulates and rows else 0.0
+    return Guess(round_s, world.partition.clients)
+
+
+def course_of(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: int) -> Course:
+    """The work of so many rounds."""
     acts = rehearsal.acts[:rounds] if rehearsal else ()
     everyone = world.partition.clients
     clients = (
@@ -142,7 +178,6 @@ def epsilon(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: 
     if rehearsal is not None:
         asked, delivered = rehearsal.ledgers(rounds)
     else:
-        everyone = np.arange(world.partition.clients)
-        asked = delivered = Ledger(everyone, np.full(len(everyone), rounds))
+        asked, delivered = Guess(0.0, world.partition.clients).ledgers(rounds)
     told = exp.privacy.foresee(asked, delivered, rounds, context.at(world, rounds))
     return {name: float(told[f"epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}

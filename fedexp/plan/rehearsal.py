@@ -16,7 +16,8 @@ from fedexp.parts.context import Context
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.round import clients, traffic, without_columns
+from fedexp.simulation.round import without_columns
+from fedexp.simulation.traffic import clients, megabytes
 from fedexp.simulation.world import World
 
 PATIENCE_S = 4.0  # for runs of very many rounds
@@ -36,10 +37,14 @@ class Act:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """All rounds up to the last, or to the one after which the stop rule is known to end the run."""
+    """Rounds from the first on, and why the stop rule ends the run after them.
+
+    `whole` are all rounds of the run; otherwise there were too many to be played, and the run does not end before.
+    """
 
     acts: tuple[Act, ...]
     reason: str | None
+    whole: bool = True
 
     @property
     def rounds(self) -> int:
@@ -50,10 +55,32 @@ class Rehearsal:
         """How many times a client is asked."""
         return sum(clients(act.asked) for act in self.acts)
 
+    def sim_s(self, rounds: int) -> float:
+        """The simulated clock after so many rounds."""
+        return self.acts[rounds - 1].sim_s
+
     def ledgers(self, rounds: int) -> tuple[Ledger, Ledger]:
         """How often each client has been asked, and has delivered, after so many rounds."""
         acts = self.acts[:rounds]
         return _counted([act.asked for act in acts]), _counted([act.delivered for act in acts])
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Rounds of which each takes as many simulated seconds, and in which all of `clients` take part: at most these."""
+
+    round_s: float
+    clients: int
+
+    def sim_s(self, rounds: int) -> float:
+        """The simulated clock after so many rounds."""
+        return self.round_s * rounds
+
+    def ledgers(self, rounds: int) -> tuple[Ledger, Ledger]:
+        """How often each client has been asked, and has delivered, after so many rounds."""
+        everyone = np.arange(self.clients)
+        both = Ledger(everyone, np.full(self.clients, rounds))
+        return both, both
 
 
 def foreseeable(exp: Experiment) -> bool:
@@ -62,27 +89,46 @@ def foreseeable(exp: Experiment) -> bool:
 
 
 def rehearse(exp: Experiment, world: World) -> Rehearsal | None:
-    """Plays all rounds; None where who takes part depends on what is learnt, or where there are too many."""
+    """Plays the rounds up to the last for as long as there is patience.
+
+    None where who takes part depends on what is learnt.
+    """
     if not foreseeable(exp):
         return None
     begun, acts = time.perf_counter(), []
     for act in _acts(exp, world):
         acts.append(act)
-        if time.perf_counter() - begun > PATIENCE_S:
-            return None
-    whole = Rehearsal(tuple(acts), None)
-    last = _last_round(exp, world, whole)
-    return Rehearsal(whole.acts[:last], reason_to_stop(exp, world, whole, last))
+        late = time.perf_counter() - begun > PATIENCE_S
+        if late or len(acts) == exp.rounds or len(acts).bit_count() == 1:  # seldom: looking may take long itself
+            played = Rehearsal(tuple(acts), None, len(acts) == exp.rounds)
+            if (reason := reason_to_stop(exp, world, played, len(acts))) is not None:
+                last = last_round(exp, world, played, len(acts))
+                return Rehearsal(played.acts[:last], reason_to_stop(exp, world, played, last) or reason)
+            if late:
+                return played
+    return Rehearsal(tuple(acts), None)
 
 
-def reason_to_stop(exp: Experiment, world: World, rehearsal: Rehearsal, rounds: int) -> str | None:
+def reason_to_stop(exp: Experiment, world: World, course: Rehearsal | Guess, rounds: int) -> str | None:
     """What the stop rule will say after so many rounds; None of a rule that looks at validation data."""
     if not (exp.stop.needs_clock or exp.stop.needs_privacy):
         return None
     ctx = context.at(world, rounds)
-    charged = exp.privacy.foresee(*rehearsal.ledgers(rounds), rounds, ctx) if exp.stop.needs_privacy else {}
-    row = {"sim_s": rehearsal.acts[rounds - 1].sim_s} | {f"privacy.{name}": cell for name, cell in charged.items()}
+    charged = exp.privacy.foresee(*course.ledgers(rounds), rounds, ctx) if exp.stop.needs_privacy else {}
+    row = {"sim_s": course.sim_s(rounds)} | {f"privacy.{name}": cell for name, cell in charged.items()}
     return exp.stop.judge(row, {})[0]
+
+
+def last_round(exp: Experiment, world: World, course: Rehearsal | Guess, rounds: int) -> int:
+    """The first of so many rounds after which the run ends; clocks and ledgers only grow, so that halving finds it."""
+    low, high = 1, rounds
+    while low < high:
+        middle = (low + high) // 2
+        if reason_to_stop(exp, world, course, middle) is None:
+            low = middle + 1
+        else:
+            high = middle
+    return high
 
 
 def work(ctx: Context, sizes: np.ndarray, together: bool) -> float:
@@ -107,7 +153,7 @@ def _acts(exp: Experiment, world: World) -> Iterator[Act]:
         plan, memory["selector"] = exp.selector.choose(without_columns(memory["selector"]), ctx)
         uploads, seconds, memory["fleet"] = exp.fleet.deliver(_empty(plan), plan, without_columns(memory["fleet"]), ctx)
         sim_s += seconds
-        sent = traffic(exp, ctx, plan.owner, uploads.owner)
+        sent = megabytes(exp, ctx, ctx.besides, plan, uploads.owner)
         done = work(ctx, plan.sizes, together)
         yield Act(plan.owner, uploads.owner, done, sent["mb_down"], sent["mb_up"], sim_s)
 
@@ -122,15 +168,3 @@ def _empty(plan: Plan) -> Uploads:
 def _counted(owners: list[np.ndarray]) -> Ledger:
     owner = np.concatenate([*owners, np.zeros(0, np.int64)])
     return Ledger.load({}).add(owner, np.ones(len(owner), dtype=np.int64))
-
-
-def _last_round(exp: Experiment, world: World, whole: Rehearsal) -> int:
-    """The first round after which the run ends; clocks and ledgers only grow, so that halving finds it."""
-    low, high = 1, whole.rounds
-    while low < high:
-        middle = (low + high) // 2
-        if reason_to_stop(exp, world, whole, middle) is None:
-            low = middle + 1
-        else:
-            high = middle
-    return high

@@ -5,6 +5,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from fedexp.core.durations import spoken
 from fedexp.plan.asked import PlanRequest
 from fedexp.plan.plan import Forecast
 
@@ -19,7 +20,10 @@ def table(plan: Forecast, asked: PlanRequest) -> str:
         *_times(plan, asked),
         ("peak memory", _memory(plan)),
         ("sent down, up", _sent(plan)),
-        ("simulated time", None if plan.sent.sim_s is None else f"{plan.sent.sim_s:,.2f} s ({_sure(plan)})"),
+        (
+            "simulated time",
+            None if plan.sent.sim_s is None else f"{plan.sent.sim_s:,.2f} s{_limit(plan)} ({_sure(plan)})",
+        ),
         ("epsilon", _epsilon(plan)),
         ("disk", _missing(plan) if plan.disk_mb is None else _size(plan.disk_mb * asked.points)),
         ("tried in part", "; ".join(plan.parts) or None),
@@ -45,20 +49,24 @@ def _rounds(plan: Forecast) -> str:
     if plan.gave_up is not None and plan.tried:
         tried = f"{tried} ({plan.gave_up})"
     if plan.reason is not None:
-        return f"{plan.rounds:,}, {tried}; then {plan.reason}"
-    return f"{plan.rounds:,}{' at most' * plan.at_most}, {tried}"
+        return f"{plan.rounds:,}{_limit(plan)}, {tried}; then {plan.reason}"
+    return f"{plan.rounds:,}{_limit(plan)}, {tried}"
+
+
+def _limit(plan: Forecast) -> str:
+    return f" {plan.limit}" if plan.limit else ""
 
 
 def _times(plan: Forecast, asked: PlanRequest) -> list[tuple[str, str]]:
     spent = plan.seconds
     if spent is None:
         return [("host time", _missing(plan))]
-    parts = f"start {_time(spent.start)}, first round {_time(spent.first)}, then {_time(spent.round)} a round"
-    limit = " at most" * plan.at_most
-    one = ("host time", f"{_time(spent.total)}{limit} ({parts}, end {_time(spent.closing)})")
+    parts = f"start {spoken(spent.start)}, first round {spoken(spent.first)}, then {spoken(spent.round)} a round"
+    limit = _limit(plan)
+    one = ("host time", f"{spoken(spent.total)}{limit} ({parts}, end {spoken(spent.closing)})")
     if asked.points == 1:
         return [one]
-    return [one, ("all points", f"{_time(spent.total * asked.points)}{limit}")]
+    return [one, ("all points", f"{spoken(spent.total * asked.points)}{limit}")]
 
 
 def _memory(plan: Forecast) -> str:
@@ -69,7 +77,7 @@ def _memory(plan: Forecast) -> str:
 
 def _sent(plan: Forecast) -> str:
     down, up = plan.sent.mb_down, plan.sent.mb_up
-    return _missing(plan) if down is None or up is None else f"{_size(down)}, {_size(up)} ({_sure(plan)})"
+    return _missing(plan) if down is None or up is None else f"{_size(down)}, {_size(up)}{_limit(plan)} ({_sure(plan)})"
 
 
 def _missing(plan: Forecast) -> str:
@@ -80,22 +88,15 @@ def _missing(plan: Forecast) -> str:
 def _epsilon(plan: Forecast) -> str | None:
     if plan.epsilon is None:
         return None
-    sure = "exact" if plan.sent.known else "at most: as if everybody took part in every round"
+    sure = _sure(plan) if plan.sent.known else "at most: as if everybody took part in every round"
     pld, rdp = plan.epsilon["pld"], plan.epsilon["rdp"]
     return f"{pld:.4g} (PLD), {rdp:.4g} (RDP) at delta {plan.delta:g} ({sure})"
 
 
 def _sure(plan: Forecast) -> str:
-    return "exact" if plan.sent.known else f"estimate from {plan.tried} round{'s' * (plan.tried > 1)}"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 1:
-        return f"{seconds * 1e3:.0f} ms"
-    if seconds < 120:
-        return f"{seconds:.1f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02d} min"
+    if plan.sent.known:
+        return "the rounds that were counted" if plan.limit == "at least" else "exact"
+    return f"estimate from {plan.tried} round{'s' * (plan.tried > 1)}"
 
 
 def _size(megabytes: float) -> str:

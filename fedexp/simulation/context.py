@@ -1,7 +1,7 @@
 """The answers to what parts ask, from the world of a run. `fedexp.parts.context` says what each of them means."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -9,13 +9,13 @@ import torch
 from fedexp.core.client_resources import Resources
 from fedexp.core.random_streams import client_draws, stream
 from fedexp.core.values import Canaries, Layout, Plan, Uploads, Weights
-from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
+from fedexp.simulation.traffic import Besides
 from fedexp.simulation.world import World
 from fedexp.training.workers import Work
 
 
-def at(world: World, number: int, models: tuple[Weights, ...] | None = None) -> Context:
+def at(world: World, number: int, models: tuple[Weights, ...] | None = None) -> "RoundContext":
     """What a part may ask in the round of this number that begins with these models (the first ones if not given)."""
     return RoundContext(world, number, models or (world.first,))
 
@@ -27,6 +27,7 @@ class RoundContext:
     _world: World
     round: int
     models: tuple[Weights, ...]
+    besides: Besides = field(default_factory=Besides)
 
     def rng(self, *name: str | int) -> np.random.Generator:
         return stream(self._world.exp.seed, self.round, *name)
@@ -122,9 +123,11 @@ class RoundContext:
         return self._world.labels[examples]
 
     def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
+        self.besides.judging(weights, plan.owner)
         return self._world.client_losses(weights, plan, 1)
 
     def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
+        self.besides.tuned += len(owner)
         rule = self.rule if epochs is None else replace(self.rule, epochs=epochs, steps=None)
         rows = self._world.fine_tuned(row, owner, at(self._world, number, self.models), rule)
         unsent = torch.from_numpy(self.unsent).to(rows.device)
@@ -135,7 +138,12 @@ class RoundContext:
         return None if self._world.groups is None else self._world.groups[owner]
 
     def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
+        self.besides.judging(self.models[0], owner)
         return self._world.client_losses(self.models[0], self.plan(owner), power)
+
+    @property
+    def judges(self) -> tuple[np.ndarray, ...]:
+        return self.besides.judges
 
     def shares(self, uploads: Uploads) -> np.ndarray:
         return self._world.exp.aggregator.shares(uploads).cpu().numpy()

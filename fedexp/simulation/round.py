@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedexp.core.values import SERVER, Memory, Plan, State, Trained, Uploads, Weights, finite
+from fedexp.core.values import Memory, Plan, State, Trained, Uploads, Weights, finite
 from fedexp.parts.context import Context
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.kept_columns import keep, restored, without_unsent
+from fedexp.simulation.traffic import clients, megabytes
 from fedexp.simulation.world import World
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Task
@@ -46,7 +47,7 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     models, mem["clustering"] = exp.clustering.regroup(models, uploads, mem["clustering"], ctx)
     clock.lap("aggregate_s")
     after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + clients(plan.owner))
-    return after, row(exp, ctx, after, sent, uploads) | clock.laps, sent
+    return after, row(exp, ctx, after, plan, sent, uploads) | clock.laps, sent
 
 
 def dispatch(
@@ -157,7 +158,7 @@ def pooled(values: list[float | None]) -> float | None:
     return sum(known) if all(isinstance(value, int) for value in known) else float(np.mean(known))
 
 
-def row(exp: Experiment, ctx: Context, state: State, sent: Uploads, uploads: Uploads) -> Row:
+def row(exp: Experiment, ctx: context.RoundContext, state: State, plan: Plan, sent: Uploads, uploads: Uploads) -> Row:
     """The round's line of metrics.csv, less what is evaluated later."""
     trained = ~np.isnan(sent.loss_after)
     loss = np.average(sent.loss_after[trained], weights=sent.examples[trained]) if trained.any() else None
@@ -172,22 +173,8 @@ def row(exp: Experiment, ctx: Context, state: State, sent: Uploads, uploads: Upl
         "participants": clients(sent.owner),
         "examples": int(sent.examples.sum()),
         "sim_s": state.sim_s if exp.fleet.simulates else None,
-        **traffic(exp, ctx, sent.owner, uploads.owner),
+        **megabytes(exp, ctx, ctx.besides, plan, uploads.owner),
     } | own
-
-
-def traffic(exp: Experiment, ctx: Context, asked: np.ndarray, arrived: np.ndarray) -> dict[str, float]:
-    """The megabytes of a round: rows down to those who were asked, and up from those of whom something arrived."""
-    entries, rows = ctx.layout.size - len(ctx.unsent), exp.local.rows_sent
-    return {
-        "mb_down": entries * rows * 4 / 1e6 * clients(asked),
-        "mb_up": exp.aggregator.upload_bytes(entries) * rows / 1e6 * clients(arrived),
-    }
-
-
-def clients(owner: np.ndarray) -> int:
-    """How many rows are clients' and not the server's own."""
-    return int((owner != SERVER).sum())
 
 
 def without_columns(memory: Memory) -> Memory:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -91,7 +92,7 @@ def test_what_the_seed_decides_is_exact(planned: Callable[..., dict[str, Any]], 
     told = planned(*words)
     lines, summary = run(*words)
     assert told["sent"]["known"]
-    assert not told["at_most"]
+    assert told["limit"] == ""
     assert told["rounds"] == len(lines)
     assert (len(lines) < 9) == any(word.startswith("stop=") for word in words)
     assert told["reason"] == summary["stopped"]
@@ -122,11 +123,44 @@ def test_what_a_selector_learns_is_an_estimate_and_epsilon_a_bound(planned: Call
     assert bound == planned(*private, "selector=all")["epsilon"]  # as if everybody took part in every round
 
 
+def test_a_long_run_is_counted_until_it_stops(
+    planned: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    words = ("rounds=100000000", "stop=simulated_time", *FLEET)
+    told = planned(*words, "stop.minutes=0.5")
+    assert told["rounds"] < 100
+    assert 30 <= told["sent"]["sim_s"] < 30 + told["sent"]["sim_s"] / told["rounds"] * 3
+    assert (told["limit"], told["reason"]) == ("", "the budget of 0.5 simulated minutes is spent")
+    monkeypatch.setattr("fedexp.plan.rehearsal.PATIENCE_S", 0.05)
+    told = planned(*words, "stop.minutes=1e9")
+    assert told["limit"] == "at least"
+    assert told["reason"] is None
+    assert 1 <= told["rounds"] < 100_000_000
+    assert main(["plan", *MADE, *words, "stop.minutes=1e9"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^rounds +[\d,]+ at least, ", out, re.MULTILINE)
+    assert re.search(r"^simulated time +[\d,.]+ s at least \(the rounds that were counted\)$", out, re.MULTILINE)
+
+
+def test_a_budget_ends_a_run_that_nobody_can_count(planned: Callable[..., dict[str, Any]]):
+    """Who takes part is learnt: the clock is guessed from the tried rounds, epsilon is bounded."""
+    learnt = ("selector=oort", "rounds=100000000")
+    told = planned(*learnt, "stop=simulated_time", "stop.minutes=100", *FLEET)
+    assert told["limit"] == "about"
+    each = told["sent"]["sim_s"] / told["rounds"]
+    assert 6000 <= told["sent"]["sim_s"] < 6000 + each
+    budget = ("privacy=dp_sgd", *PRIVATE, "stop=privacy_budget", "stop.epsilon=2", "rounds=200")
+    private = planned("selector=greedyfed", "selector.count=3", "evaluation.validation=true", *budget)
+    assert private["limit"] == "at least"
+    assert 1 <= private["rounds"] < 200
+    assert private["epsilon"]["pld"] <= 2
+
+
 def test_a_rule_that_looks_at_accuracy_may_end_it_earlier(planned: Callable[..., dict[str, Any]]):
     told = planned("stop=target", "stop.accuracy=1.0", "local.lr=1e-6")
-    assert (told["rounds"], told["at_most"], told["tried"]) == (9, True, 2)
+    assert (told["rounds"], told["limit"], told["tried"]) == (9, "at most", 2)
     over = planned("stop=target", "stop.accuracy=0.0")
-    assert (over["rounds"], over["at_most"], over["tried"]) == (1, False, 1)
+    assert (over["rounds"], over["limit"], over["tried"]) == (1, "", 1)
     assert over["reason"].endswith("reached 0")
 
 

@@ -2,7 +2,7 @@
 
 A participant is given all models and takes the one with the lowest loss on its own data (the first of equal ones). The
 paper begins with models drawn at random, several times; here they lie around the server's first model. Every
-participant gets `count` models and sends one back: `clustering.mb` is what all but the first take, beside mb_down.
+participant gets `count` models and sends one back: `clustering.mb` is what all but the first take of mb_down.
 """
 
 from dataclasses import dataclass

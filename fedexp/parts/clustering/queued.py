@@ -11,7 +11,7 @@ round the selector proposes clients, and of each cluster's members among them a 
 The global model is the mean of the clusters' models by the examples of their members, or stays the server's.
 
 `clustering.messages` counts the models that crossed the network, each down and up again; `clustering.mb` is what the
-newcomers' took of it, which is in neither mb_down nor mb_up.
+newcomers' took of it, half of it of mb_down and half of mb_up.
 """
 
 import math

@@ -6,6 +6,10 @@ trace. A round lasts `overhead_s`, the distribution of the model at the slowest 
 in parallel and uploads one after another. Only trainable entries are sent, 4 bytes each (twice as many where the local
 rule sends two rows; uploads take what the aggregator says of them). Nothing sleeps.
 
+Where clients judge models before they train, that comes first, whatever the deadline: all these models go
+down at the slowest judge's bandwidth, judges pass their examples forward, which takes a third of training on them, and
+send their losses one after another. Who has judged models needs no model any more.
+
 A client drops out of a round with probability `dropout`: it gets the model, its upload never comes, and the next in the
 queue takes its turn. With a deadline (the round's own, or `deadline_s`) uploads that would end after it are lost and
 the round ends there. A round without a participant, or of which nothing arrives, lasts until its deadline; without one
@@ -27,6 +31,9 @@ from fedexp.parts.context import Context
 from fedexp.parts.fleet.contract import Fleet
 from fedexp.parts.fleet.trace import Trace, read_trace
 
+FORWARD = 1 / 3  # of the time of training on an example
+ANSWER_BITS = 32  # a loss
+
 
 def truncated_normal(uniform: np.ndarray, mean: np.ndarray, std: float, half_width: float) -> np.ndarray:
     """Normal draws of std `std * mean`, cut at +- `half_width * mean`, from uniform draws by the inverse law."""
@@ -47,9 +54,18 @@ class RoundEnd:
     seconds: float
 
 
-def play(resources: Resources, present: np.ndarray, deadline_s: float | None, idle_s: float) -> RoundEnd:
-    """Runs the clock of one round over clients in the order of their uploads; `present [n]` did not drop out."""
-    start = resources.overhead_s + resources.distribution_s
+def play(
+    resources: Resources,
+    present: np.ndarray,
+    deadline_s: float | None,
+    idle_s: float,
+    lacking: np.ndarray | float = 1.0,
+) -> RoundEnd:
+    """Runs the clock of one round over clients in the order of their uploads; `present [n]` did not drop out.
+
+    `lacking [n]` is the share of what the server sends that a client has not got yet.
+    """
+    start = resources.overhead_s + float((resources.download_s * lacking).max(initial=0.0))
     limit = np.inf if deadline_s is None else deadline_s
     times = np.full(len(present), np.inf)
     times[present] = start + arrivals(resources.update_s[present], resources.upload_s[present])
@@ -58,6 +74,18 @@ def play(resources: Resources, present: np.ndarray, deadline_s: float | None, id
     if late.any() or not arrived.any():
         return RoundEnd(arrived, late, start + idle_s if deadline_s is None else deadline_s)
     return RoundEnd(arrived, late, float(times[arrived].max()))
+
+
+def judging_s(resources: Resources, models: np.ndarray, examples: np.ndarray, model_bits: float) -> float:
+    """Seconds in which clients get so many models `[n]` of so many bits, judge them and answer.
+
+    `resources` and `examples [n]` are the clients'.
+    """
+    bits_s = resources.bandwidth * 1e6
+    judged = models * examples * FORWARD / resources.speed
+    order = np.argsort(judged, kind="stable")
+    answered = arrivals(judged[order], (ANSWER_BITS * models / bits_s)[order])
+    return float((models * model_bits / bits_s).max(initial=0.0) + answered.max(initial=0.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +127,16 @@ class Simulated(Fleet):
         deadlines = [limit for limit in (plan.deadline_s, self.deadline_s) if limit is not None]
         owner = uploads.owner[clients]
         present = ctx.client_draws("fleet", owner=owner)[:, 2] >= self.dropout
-        outcome = play(self.resources(owner, ctx), present, min(deadlines, default=None), self.idle_s)
+        judges, models = np.unique(np.concatenate([*ctx.judges, owner[:0]]), return_counts=True)
+        model_bits = 32.0 * ctx.sent
+        lacking = np.where(np.isin(owner, judges), 1 - model_bits / ctx.bits_sent, 1.0)
+        outcome = play(self.resources(owner, ctx), present, min(deadlines, default=None), self.idle_s, lacking)
+        judging = judging_s(self.resources(judges, ctx), models, ctx.sizes[judges], model_bits) if len(judges) else 0.0
         keep = np.ones(len(uploads.owner), dtype=bool)
         keep[clients] = outcome.arrived
         late, lost = int(outcome.late.sum()), int((~outcome.arrived).sum())
-        columns = {"seconds": outcome.seconds, "late": late, "dropped_out": lost - late}
-        return uploads.where(keep), outcome.seconds, {**memory, "columns": columns}
+        columns = {"seconds": judging + outcome.seconds, "late": late, "dropped_out": lost - late}
+        return uploads.where(keep), judging + outcome.seconds, {**memory, "columns": columns}
 
     def _rates(self, owner: np.ndarray, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
         mean = self.speed_low + (self.speed_high - self.speed_low) * ctx.client_run_draws("fleet", owner=owner)[:, 0]

@@ -7,8 +7,9 @@ server trains on them like one more participant of |D_UL| examples, in no time. 
 there is no such row.
 
 Decisions: `variance_over_mean` has no square root in text and code of the thesis; an example is as large as it is
-stored, plus 8 bytes for its label. Two readings of the thesis' code are options: `upload_until=first_candidate` (the
-first of all candidates to have trained, chosen or not) and `waiting=after_distribution` (see `deadline.py`).
+stored, plus 8 bytes for its label (`mb_up` counts both). Two readings of the thesis' code are options:
+`upload_until=first_candidate` (the first of all candidates to have trained, chosen or not) and
+`waiting=after_distribution` (see `deadline.py`).
 """
 
 from dataclasses import dataclass
@@ -18,14 +19,13 @@ import numpy as np
 
 from fedexp.core.client_resources import Resources
 from fedexp.core.part import Fraction
-from fedexp.core.values import SERVER, Plan
+from fedexp.core.values import LABEL_BYTES, SERVER, Plan
 from fedexp.parts.context import Context
 from fedexp.parts.selector.data_upload import uploaded
 from fedexp.parts.selector.deadline import fill_round, std_over_mean, variance_over_mean
 from fedexp.parts.selector.fedcs import FedCS
 
 DISPERSIONS = {"variance_over_mean": variance_over_mean, "std_over_mean": std_over_mean}
-LABEL_BYTES = 8
 
 
 @dataclass(frozen=True, kw_only=True)

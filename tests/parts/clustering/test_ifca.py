@@ -79,7 +79,9 @@ def test_all_models_go_to_every_participant_and_one_comes_back(live: Any):
     size = world.layout.size * 4 / 1e6
     for line in lines:
         assert line["clustering.messages"] == 5 * 5
-        assert line["clustering.mb"] + line["mb_down"] + line["mb_up"] == pytest.approx(25 * size)
+        assert line["clustering.mb"] == pytest.approx(15 * size)
+        assert line["mb_down"] == pytest.approx(20 * size)
+        assert line["mb_up"] == pytest.approx(5 * size + 4 * 20 / 1e6)  # and the losses
 
 
 def test_who_was_never_asked_uses_the_global_model(live: Any):

@@ -1,0 +1,55 @@
+"""What a round sends: models down, updates up, and what clients are asked besides.
+
+A client that judges a model gets it and answers with a loss; a participant that has judged models has the one that it
+trains already. A client that tunes a model gets it and sends what it made of it. What the server trains on itself has
+been sent to it by clients, label included. Speeds and class counts, a few bytes a client, are not counted.
+"""
+
+import numpy as np
+
+from fedexp.core.values import LABEL_BYTES, SERVER, Plan, Weights
+from fedexp.parts.context import Context
+from fedexp.simulation.experiment import Experiment
+
+ANSWER_BYTES = 4  # a loss
+
+
+class Besides:
+    """Counts what the clients of one round are asked besides training."""
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self.tuned = 0
+        self._judges: dict[int, tuple[Weights, list[np.ndarray]]] = {}  # by identity of the model, which is kept alive
+
+    def judging(self, weights: Weights, owner: np.ndarray) -> None:
+        """Notes that these clients tell their loss of a model."""
+        self.answers += len(owner)
+        self._judges.setdefault(id(weights), (weights, []))[1].append(owner)
+
+    @property
+    def judges(self) -> tuple[np.ndarray, ...]:
+        """The clients that got each of the judged models, ascending."""
+        return tuple(np.unique(np.concatenate(owners)) for _, owners in self._judges.values())
+
+
+def megabytes(exp: Experiment, ctx: Context, besides: Besides, plan: Plan, arrived: np.ndarray) -> dict[str, float]:
+    """The megabytes of a round: down to those who were asked, and up from those of whom something arrived.
+
+    `besides` counts what else was asked in the round; `arrived` holds the owners of the uploads that came.
+    """
+    entries, rows, judges = ctx.layout.size - len(ctx.unsent), exp.local.rows_sent, besides.judges
+    got = sum(map(len, judges)) + besides.tuned
+    had = int(np.isin(plan.owner, np.concatenate([*judges, np.zeros(0, np.int64)])).sum())
+    examples = sum(len(shard) for owner, shard in zip(plan.owner, plan.shards, strict=True) if owner == SERVER)
+    others = entries * 4 * besides.tuned + ANSWER_BYTES * besides.answers
+    sent = examples * (ctx.example_bytes + LABEL_BYTES)
+    return {
+        "mb_down": entries * rows * 4 / 1e6 * clients(plan.owner) + entries * 4 / 1e6 * (got - had),
+        "mb_up": exp.aggregator.upload_bytes(entries) * rows / 1e6 * clients(arrived) + (others + sent) / 1e6,
+    }
+
+
+def clients(owner: np.ndarray) -> int:
+    """How many rows are clients' and not the server's own."""
+    return int((owner != SERVER).sum())
