@@ -1,7 +1,7 @@
 """The tables that a run appends to while it lasts: metrics.csv, clients.csv, clusters.csv, digests.csv.
 
 Each round's lines are flushed as they are written. On resume everything after the state's round, and a line that was
-cut off, is taken away again. A value that does not exist is an empty cell.
+cut off, is taken away again. A value that does not exist, or is infinite, is an empty cell.
 """
 
 import csv
@@ -137,7 +137,7 @@ def cluster_rows(events: Sequence[tuple[int, str, int, int, float | None]]) -> l
 
 
 def cell(value: Any) -> Any:
-    """The shortest text that reads back the same; nothing for a value that does not exist."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    """The shortest text that reads back the same; nothing for a value that does not exist, or has no bound."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     return repr(float(value)) if isinstance(value, float) else value

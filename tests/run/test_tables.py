@@ -19,8 +19,11 @@ def test_lines_are_there_as_soon_as_they_are_appended(tmp_path: Path):
 
 def test_what_does_not_exist_is_an_empty_cell_and_floats_read_back(tmp_path: Path):
     growing = table(tmp_path / "t.csv")
-    growing.append([{"round": 1, "a": None, "b": float("nan"), "c": 0.1 + 0.2}], ("round", "a", "b", "c"))
-    assert (tmp_path / "t.csv").read_text().splitlines()[1] == "1,,,0.30000000000000004"
+    growing.append(
+        [{"round": 1, "a": None, "b": float("nan"), "c": 0.1 + 0.2, "d": float("inf"), "e": -float("inf")}],
+        ("round", "a", "b", "c", "d", "e"),
+    )
+    assert (tmp_path / "t.csv").read_text().splitlines()[1] == "1,,,0.30000000000000004,,"
     assert float("0.30000000000000004") == 0.1 + 0.2
     growing.close()
 
