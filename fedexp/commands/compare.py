@@ -10,6 +10,7 @@ from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError, nearest
 from fedexp.core.exits import FAILED, complain
 from fedexp.core.files import shown, write_atomically
+from fedexp.core.terminal import width
 from fedexp.run.folders import OUTPUTS, is_run
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from fedexp.compare.study import Comparison
     from fedexp.report.runs import Run
 
-FLAGS = ("--against", "--out", "--measures", "--fail-if", "--unequal")
+FLAGS = ("--against", "--out", "--measures", "--fail-if", "--unequal", "--wide")
 NAME = "compare.md"
 
 
@@ -39,6 +40,7 @@ class CompareRequest:
     measures: list[str] = field(default_factory=list)
     fail_if: list[str] = field(default_factory=list)
     unequal: set[str] = field(default_factory=set)
+    wide: bool = False
 
 
 def act(words: list[str]) -> int:
@@ -54,7 +56,8 @@ def act(words: list[str]) -> int:
         written = list(_written(target, made, contests, page_asked=asked.out is not None))
     except OSError as error:
         raise ConfigError(f"cannot write {shown(target)}: {error.strerror}; give another --out") from error
-    sys.stdout.write(page.markdown(made, contests, None) + "".join(f"written  {shown(path)}\n" for path in written))
+    told = page.markdown(made, contests, None, width(asked.wide))
+    sys.stdout.write(told + "".join(f"written  {shown(path)}\n" for path in written))
     sys.stdout.flush()
     failed = conditions.failures(checks, contests)
     for line in failed:
@@ -71,7 +74,9 @@ def read(words: Sequence[str]) -> CompareRequest:
         if flag == "--against":
             side = asked.b
             _place(side, value) if equal else None
-        elif flag in FLAGS:
+        elif word == "--wide":
+            asked.wide = True
+        elif flag in FLAGS and flag != "--wide":
             _take(asked, flag, value if equal else next(left, ""))
         elif word.startswith("-"):
             raise ConfigError(f"unknown flag {flag}; {nearest(flag, FLAGS)}")

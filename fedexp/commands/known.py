@@ -57,13 +57,14 @@ COMMANDS = {
         "  --config-dir D  look for your own options in D too\n",
     ),
     "report": Command(
-        "report DIR... [--grid ROWS,COLUMNS] [--out FILE]",
+        "report DIR... [--grid ROWS,COLUMNS] [--out FILE] [--wide]",
         "compare runs: tables and drawings on a page",
         "\nDIR is a run folder, a sweep, or a folder with runs further below. Runs that differ in the seed only are\n"
         "one method. FILE ends in .html (default: report.html in the one DIR, else outputs/report.html): one page for\n"
         "the browser, which needs nothing else. Or it ends in .md: the folder named like it then holds the pictures,\n"
         "and the tables as CSV, Markdown and LaTeX. --grid aggregator,attack lays final accuracies out by two\n"
-        "settings instead, as heat maps with the worst case of each row.\n",
+        "settings instead, as heat maps with the worst case of each row. --wide prints columns that do not fit the\n"
+        "terminal, too.\n",
     ),
     "compare": Command(
         "compare A... --against B... [--fail-if TEXT]",
@@ -78,6 +79,7 @@ COMMANDS = {
         "--out       the page (.md) or the table in full precision (.csv). With more than two methods a figure of\n"
         "            critical differences is drawn beside it (default: outputs/compare.png).\n"
         "--unequal   of epochs, steps, megabytes: what of the budget may differ, because that is what is compared\n"
+        "--wide      print columns that do not fit the terminal, too\n"
         '--fail-if   "test_accuracy < -0.01" (also <=, >, >=; test_accuracy.low or .high: a bound of the interval):\n'
         "            exit code 1 where the mean of A - B is so, or cannot be judged. May be given several times.\n",
     ),

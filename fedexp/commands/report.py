@@ -1,72 +1,88 @@
-"""`fedexp report DIR... [--grid ROWS,COLUMNS] [--out FILE]`: the words read, the work left to `fedexp.report`."""
+"""`fedexp report DIR... [--grid ROWS,COLUMNS] [--out FILE] [--wide]`: words read, work left to `fedexp.report`."""
 
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
+from fedexp.core.terminal import width
 from fedexp.run.folders import OUTPUTS, is_run
 
 if TYPE_CHECKING:
+    from fedexp.report.markup import Grid
     from fedexp.report.runs import Run
 
 NAME = "report.html"
 _ENDINGS = (".html", ".md")
 
 
+@dataclass
+class ReportRequest:
+    """What the words ask for: folders of runs, the page to write, and the settings to lay the runs out by."""
+
+    folders: list[Path] = field(default_factory=list)
+    page: Path = OUTPUTS / NAME
+    by: tuple[str, str] | None = None
+    wide: bool = False
+
+
 def act(words: list[str]) -> int:
     """Writes the report and prints its tables and its place."""
-    directories, page, by = read(words)
+    asked = read(words)
+    page = asked.page
     from fedexp.report import runs
 
-    found, empty = runs.collect(directories)
+    found, empty = runs.collect(asked.folders)
     try:
-        tables = _page_of(page, found, empty) if by is None else _grid_page(page, found, by)
+        made = _page_of(page, found, empty) if asked.by is None else _grid_page(page, found, asked.by)
     except OSError as error:
         raise ConfigError(f"cannot write the report {shown(page)}: {error.strerror}; give another --out") from error
-    sys.stdout.write(f"{tables}\npage  {shown(page)}\n")
+    for title, grid in made:
+        sys.stdout.write(f"{title}\n\n{grid.fitted(width(asked.wide), '--wide shows them')}\n")
+    sys.stdout.write(f"page  {shown(page)}\n")
     return 0
 
 
-def _page_of(page: Path, found: "list[Run]", empty: list[Path]) -> str:
+def _page_of(page: Path, found: "list[Run]", empty: list[Path]) -> "list[tuple[str, Grid]]":
     from fedexp.report import methods
     from fedexp.report import page as paper
     from fedexp.report.html import page as screen
 
     write = screen.write if page.suffix == ".html" else paper.write
-    made = write(page, methods.group(found), empty)
-    return "\n".join(f"{table.title}\n\n{table.grid().markdown()}" for table in made)
+    return [(table.title, table.grid()) for table in write(page, methods.group(found), empty)]
 
 
-def _grid_page(page: Path, found: "list[Run]", by: tuple[str, str]) -> str:
+def _grid_page(page: Path, found: "list[Run]", by: tuple[str, str]) -> "list[tuple[str, Grid]]":
     from fedexp.report import grid_page, methods
     from fedexp.report.html import page as screen
 
     write = screen.write_grid if page.suffix == ".html" else grid_page.write
     counted = [run for method in methods.group(found) for run in method.runs]  # a repeated seed once
-    return "\n".join(write(page, counted, by))
+    return write(page, counted, by)
 
 
-def read(words: list[str]) -> tuple[list[Path], Path, tuple[str, str] | None]:
-    """Splits the words into the folders of runs, the page to write, and the settings to lay the runs out by."""
-    directories: list[Path] = []
-    out: str | None = None
-    by: tuple[str, str] | None = None
+def read(words: list[str]) -> ReportRequest:
+    """Sorts the words."""
+    asked, out = ReportRequest(), None
     left = iter(words)
     for word in left:
         key, equal, value = word.partition("=")
         if key == "--out":
             out = value if equal else next(left, "")
         elif key == "--grid":
-            by = _axes(value if equal else next(left, ""))
+            asked.by = _axes(value if equal else next(left, ""))
+        elif word == "--wide":
+            asked.wide = True
         elif word.startswith("-"):
-            raise ConfigError(f"unknown flag {word}; report knows --grid ROWS,COLUMNS and --out FILE")
+            raise ConfigError(f"unknown flag {word}; report knows --grid ROWS,COLUMNS, --out FILE and --wide")
         else:
-            directories.append(Path(word))
-    if not directories:
+            asked.folders.append(Path(word))
+    if not asked.folders:
         raise ConfigError("report needs folders of runs; e.g. fedexp report outputs/latest")
-    return directories, _page(directories, out), by
+    asked.page = _page(asked.folders, out)
+    return asked
 
 
 def _axes(text: str) -> tuple[str, str]:

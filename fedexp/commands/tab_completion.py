@@ -83,13 +83,13 @@ def _resume(_: list[str], word: str) -> list[str]:
 def _report(before: list[str], word: str) -> list[str]:
     if before and before[-1] == "--out":
         return _starting(word, _below(word))
-    flag = ["--grid", "--out"] if word.startswith("-") else []
+    flag = ["--grid", "--out", "--wide"] if word.startswith("-") else []
     return _starting(word, [*_resume(before, word), *flag])
 
 
 def _compare(before: list[str], word: str) -> list[str]:
     if word.startswith("-"):
-        return _starting(word, ["--against", "--fail-if", "--measures", "--out", "--unequal"])
+        return _starting(word, ["--against", "--fail-if", "--measures", "--out", "--unequal", "--wide"])
     return _report(before, word)
 
 

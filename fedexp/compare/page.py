@@ -19,9 +19,9 @@ _HEADINGS = (
 _NONE = "-"
 
 
-def markdown(made: Comparison, contests: Sequence[Contest], picture: str | None) -> str:
-    """The whole page."""
-    parts = [_contest(made, contest) for contest in contests]
+def markdown(made: Comparison, contests: Sequence[Contest], picture: str | None, width: int | None = None) -> str:
+    """The whole page; tables for a terminal no wider than `width`."""
+    parts = [_contest(made, contest, width) for contest in contests]
     if made.ranks is not None:
         parts.append(_ranking(made.ranks, made.ranked_by, picture))
     return "\n".join([*parts, *(f"* {line}" for line in _explanations(made)), "", ""])
@@ -43,7 +43,7 @@ def frame(made: Comparison) -> "pd.DataFrame":
     )
 
 
-def _contest(made: Comparison, contest: Contest) -> str:
+def _contest(made: Comparison, contest: Contest, width: int | None) -> str:
     rows = made.of(contest)
     grid = Grid(_HEADINGS, [_cells(row) for row in rows], texts=2)
     lines = [f"* {len(contest.pairs)} pair(s): {', '.join(contest.blocks)}"]
@@ -51,8 +51,9 @@ def _contest(made: Comparison, contest: Contest) -> str:
     lines += [f"* {note}" for note in contest.notes]
     censored = [f"* {row.quantity.name}: {_censored(row.found)}" for row in rows if _gaps(row.found)]
     censored += [""] if censored else []
+    table = grid.fitted(width, "--wide shows them")
     return "\n".join(
-        [f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", grid.markdown(), *censored, _verdict(rows), ""]
+        [f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", table, *censored, _verdict(rows), ""]
     )
 
 

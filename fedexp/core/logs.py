@@ -23,6 +23,14 @@ def on_console() -> bool:
     return any(not isinstance(handler, logging.FileHandler) for handler in logging.getLogger().handlers)
 
 
+def leave_out_on_terminals(mark: str) -> None:
+    """Lines with this mark go to files and pipes alone from now on, by the handlers that there are."""
+    for handler in logging.getLogger().handlers:
+        stream = getattr(handler, "stream", None)
+        if stream is not None and stream.isatty():
+            handler.addFilter(lambda record: not hasattr(record, mark))
+
+
 def silence() -> None:
     """Ends the log of a process that only helps.
 

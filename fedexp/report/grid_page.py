@@ -7,10 +7,11 @@ from urllib.parse import quote
 from fedexp.core.files import write_atomically
 from fedexp.report import heat_map
 from fedexp.report.grid import panels
+from fedexp.report.markup import Grid
 from fedexp.report.runs import Run
 
 
-def write(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
+def write(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """Writes the page, its tables and pictures, the page last; returns the titled tables."""
     folder, sections, shown = page.with_suffix(""), [], []
     for number, panel in enumerate(panels(runs, by), start=1):
@@ -21,7 +22,7 @@ def write(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
         heat_map.draw(folder / f"{name}.png", panel, by)
         picture = f"![{title}]({quote(f'{folder.name}/{name}.png')})"
         sections.append(f"## {title}\n\n{picture}\n\n{grid.markdown()}")
-        shown.append(f"{title}\n\n{grid.markdown()}")
+        shown.append((title, grid))
     unfinished = sum(not run.finished for run in runs)
     left_out = f" {unfinished} unfinished run(s) are left out." if unfinished else ""
     head = (

@@ -1,6 +1,6 @@
 """A grid of texts as Markdown, as LaTeX (booktabs) and as plain text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 _MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\|*`<["} | {"\n": " "})
@@ -27,6 +27,21 @@ class Grid:
         head, *body = [self._aligned(row, widths) for row in texts]
         return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *body))
 
+    def fitted(self, width: int | None, cure: str, form: "Callable[[Grid], str] | None" = None) -> str:
+        """The table in a form (Markdown) at most so wide; the last columns give way, and the line below says so.
+
+        `cure` says there what shows them. Columns of texts and one more stay in any case.
+        """
+        write, kept = form or Grid.markdown, len(self.headings)
+        while width is not None and kept > self.texts + 1 and _breadth(write(self._first(kept))) > width:
+            kept -= 1
+        left_out = self.headings[kept:]
+        more = f"{len(left_out)} more column{'s' * (len(left_out) > 1)}: {', '.join(left_out)}; {cure}\n"
+        return write(self._first(kept)) + (more if left_out else "")
+
+    def _first(self, count: int) -> "Grid":
+        return Grid(self.headings[:count], [row[:count] for row in self.rows], self.texts)
+
     def latex(self) -> str:
         """A tabular for the package booktabs."""
         head, *body = [" & ".join(text.translate(_LATEX) for text in row) for row in (self.headings, *self.rows)]
@@ -45,3 +60,7 @@ class Grid:
             f"{text:<{width}}" if column < self.texts else f"{text:>{width}}"
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
+
+
+def _breadth(text: str) -> int:
+    return max(map(len, text.splitlines()))

@@ -16,7 +16,8 @@ from fedexp.config import noted
 from fedexp.config.override_text import short_text
 from fedexp.core import csv_table
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import write_atomically
+from fedexp.core.files import shown, write_atomically
+from fedexp.core.terminal import width
 from fedexp.maths.metrics import area_under, final
 from fedexp.report import sweep_bars
 from fedexp.report.markup import Grid
@@ -50,8 +51,8 @@ def rank(folder: Path, on: On = "validation") -> pd.DataFrame:
     """A row a combination of the swept keys, best first; without the loss to rank by, in the order of the sweep.
 
     Columns: `rank` (equal areas share it; empty without a finished run), the swept keys, `seeds` (finished ones), then
-    mean and std of `validation_loss AUC`, mean of `validation accuracy`, and with `on="test"` the same of the test
-    data, which then rank.
+    mean and std of `validation_loss AUC`, mean of `validation accuracy`, and the same of the test data where they rank
+    (`on="test"`) or where nothing does.
 
     Raises:
         ConfigError: the folder holds no points of a sweep.
@@ -64,9 +65,10 @@ def conclude(folder: Path, on: On = "validation") -> str:
     points = read_points(folder)
     table = ranking(points, on)
     write_atomically(folder / "sweep.csv", table.to_csv(index=False).encode())
-    lines = [grid(table.head(SHOWN)).plain().rstrip("\n")]
+    told = grid(table.head(SHOWN)).fitted(width(), f"see {shown(folder / 'sweep.csv')}", Grid.plain)
+    lines = [told.rstrip("\n")]
     if len(table) > SHOWN:
-        lines.append(f"... and {len(table) - SHOWN} more in {folder / 'sweep.csv'}")
+        lines.append(f"... and {len(table) - SHOWN} more in {shown(folder / 'sweep.csv')}")
     if "rank" in table:
         title = f"{on.capitalize()} loss: area under the curve"
         sweep_bars.draw(folder / "sweep.png", bars(table, f"{on}_loss AUC"), title)
@@ -83,12 +85,14 @@ def ranking(points: Sequence[RankedRun], on: On) -> pd.DataFrame:
     groups: dict[tuple[str, ...], list[RankedRun]] = {}
     for point in points:
         groups.setdefault(tuple(point.overrides.get(key, "") for key in keys), []).append(point)
-    kinds: tuple[On, ...] = ("validation", "test") if on == "test" else ("validation",)
-    table = pd.DataFrame([dict(zip(keys, values, strict=True)) | _row(own, kinds) for values, own in groups.items()])
+    rows = [dict(zip(keys, values, strict=True)) | _row(own) for values, own in groups.items()]
+    table, area = pd.DataFrame(rows), f"{on}_loss AUC mean"
+    ranked = any(line[area] is not None for line in rows)
+    if ranked and on == "validation":
+        table = table.drop(columns=[name for name in _row([]) if "test" in name])
     missing = [name for name, none in table.isna().all().items() if none and name not in ("seeds", *keys)]
     table = table.drop(columns=missing)
-    area = f"{on}_loss AUC mean"
-    if area not in table:
+    if not ranked:
         return table
     table.insert(0, "rank", table[area].rank(method="min").astype("Int64"))
     return table.sort_values("rank", kind="stable", na_position="last", ignore_index=True)
@@ -171,10 +175,10 @@ def _values(keys: Sequence[str], point: RankedRun, place: Path) -> dict[str, str
     return known
 
 
-def _row(points: Sequence[RankedRun], kinds: Sequence[On]) -> dict[str, float | int | None]:
+def _row(points: Sequence[RankedRun]) -> dict[str, float | int | None]:
     finished = [point for point in points if len(point.metrics)]
     row: dict[str, float | int | None] = {"seeds": len(finished)}
-    for kind in kinds:
+    for kind in ("validation", "test"):
         area = statistic([area_under(point.column(f"{kind}_loss")) for point in finished])
         accuracy = statistic([final(point.column(f"{kind}_accuracy")) for point in finished])
         row |= {f"{kind}_loss AUC mean": area.mean, f"{kind}_loss AUC std": area.std}

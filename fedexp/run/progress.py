@@ -1,24 +1,34 @@
-"""What a run says while it lasts: a bar on a terminal, plain lines elsewhere; both go to the log file as lines."""
+"""What a run says while it lasts: a bar on a terminal, above which log lines appear, plain lines elsewhere.
+
+The log file has a line a round in either case.
+"""
 
 import logging
 import sys
+from contextlib import ExitStack
 from typing import Any
 
 from fedexp.core import logs
 
 log = logging.getLogger("fedexp.run.run")
 
+ROUND = "of_a_round"  # marks the lines that the bar stands for
+
 
 class Progress:
-    """Tells the rounds. On a terminal the log's console lines give way to a bar."""
+    """Tells the rounds."""
 
     def __init__(self, rounds: int, done: int) -> None:
         self.rounds = rounds
         self.bar = None
+        self.beside = ExitStack()
         if sys.stderr.isatty() and logs.on_console():
             from tqdm import tqdm
+            from tqdm.contrib.logging import logging_redirect_tqdm
 
             self.bar = tqdm(total=rounds, initial=done, unit="round", dynamic_ncols=True, file=sys.stderr)
+            self.beside.enter_context(logging_redirect_tqdm())
+            logs.leave_out_on_terminals(ROUND)
 
     def round(self, row: dict[str, Any]) -> None:
         """Tells a finished round."""
@@ -30,9 +40,8 @@ class Progress:
             if accuracy is not None:
                 self.bar.set_postfix_str(f"{label}accuracy {accuracy:.4f}, loss {loss:.4f}", refresh=False)
             self.bar.update()
-            return
         measured = "" if accuracy is None else f"  {label}accuracy {accuracy:.4f}  loss {loss:.4f}"
-        self.say(f"round {row['round']}/{self.rounds}{measured}")
+        log.info("round %s/%d%s", row["round"], self.rounds, measured, extra={ROUND: True})
 
     def say(self, text: str) -> None:
         """One message."""
@@ -41,6 +50,7 @@ class Progress:
     def close(self) -> None:
         """Leaves the bar where it stands."""
         if self.bar is not None:
+            self.beside.close()
             self.bar.close()
             self.bar = None
 
@@ -51,6 +61,9 @@ class Silent(Progress):
     def __init__(self) -> None:
         super().__init__(0, 0)
         self.close()
+
+    def round(self, row: dict[str, Any]) -> None:
+        pass
 
     def say(self, text: str) -> None:
         pass

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.core.files import shown, write_atomically
+from fedexp.core.terminal import width
 from fedexp.report.markup import Grid
 from fedexp.search.space import Space
 from fedexp.search.study import MethodTrials
@@ -20,7 +21,7 @@ def conclude(folder: Path, space: Space, studies: list[MethodTrials], flags: tup
     write_atomically(folder / "search.csv", pd.DataFrame(rows).to_csv(index=False).encode())
     head = ["method", "complete", "pruned", "failed", "running", "validation accuracy", "best hyperparameters"]
     lines = [_line(study, space) for study in studies]
-    text = Grid(head, lines, texts=1).plain()
+    text = Grid(head, lines, texts=1).fitted(width(), f"see {shown(folder / 'search.csv')}", Grid.plain)
     found = [study for study in studies if best(study) is not None]
     if found:
         text += "\nOn seeds that the search has not seen, with a first look at the test data:\n"

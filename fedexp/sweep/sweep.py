@@ -1,6 +1,7 @@
 """A sweep from wherever it stands to its end: folders prepared, handed to the launcher, every ending told."""
 
 import logging
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +15,7 @@ from fedexp.config import noted
 from fedexp.config.compose import Composer, read_config
 from fedexp.config.launchers import BASIC
 from fedexp.config.trust import NOBODY, Trust
+from fedexp.core.durations import spoken
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import ASKED_WRONGLY
 from fedexp.core.files import shown
@@ -43,6 +45,9 @@ class Sweep:
     tracker: dict[str, Any] | None = None
     trust: Trust = NOBODY
     places: dict[Path, Point] = field(default_factory=dict)
+    over: int = 0  # points of which nothing is left to do
+    lived: int = 0  # those that this process has seen end
+    begun: float = field(default_factory=time.perf_counter)
 
     def execute(self) -> list[PointEnd]:
         """Executes what is missing or unfinished and returns the points that failed."""
@@ -50,6 +55,7 @@ class Sweep:
         share = None if self.launcher.aloud else 1
         live_one = partial(live, share=share, aloud=self.launcher.aloud, trust=self.trust)
         for outcome in self.launcher.launch(self._todo(failed), live_one):
+            self.over, self.lived = self.over + 1, self.lived + 1
             self._tell(outcome)
             if outcome.code:
                 failed.append(outcome)
@@ -68,12 +74,14 @@ class Sweep:
             except ConfigError as error:
                 log.error("failed: %s%s", point, error)
                 failed.append(PointEnd(Path(self.config.hydra.sweep.dir), ASKED_WRONGLY, str(error)))
+                self.over += 1
                 continue
             self.places[folder] = point
             if finished:
+                self.over += 1
                 continue
             if self.launcher.aloud:
-                log.info("\t#%d : %s", point.number, point.words)
+                log.info("%d of %d: %s", point.number + 1, len(self.points), point.words)
             yield folder
 
     def _place(self, point: Point) -> Path:
@@ -112,8 +120,17 @@ class Sweep:
         point = self.places[outcome.folder]
         if outcome.code:
             log.error("failed: %s%s", point, outcome.message)
-        elif not self.launcher.aloud:
-            log.info("#%d : %s, %.1f s", point.number, point.words, outcome.seconds)
+        words = "" if self.launcher.aloud else f": {point.words}"
+        took = f", {spoken(outcome.seconds)}" if outcome.seconds else ""
+        log.info("%d of %d%s%s%s", point.number + 1, len(self.points), words, took, self._left())
+
+    def _left(self) -> str:
+        """How many points are left, and for how long if they are like those so far."""
+        left = len(self.points) - self.over
+        if not left:
+            return ""
+        each = (time.perf_counter() - self.begun) / self.lived
+        return f"; {left} left, about {spoken(each * left)}"
 
 
 def send(folder: Path, trust: Trust) -> None:

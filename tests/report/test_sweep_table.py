@@ -73,16 +73,19 @@ def test_curves_of_different_length_are_pointed_out(point, make_run, tmp_path):
     )
 
 
-def test_without_a_validation_loss_nothing_is_ranked_and_the_test_data_stay_out(point, tmp_path):
-    point(0, "a=2", "b=1")
-    point(1, "a=1", "b=1")
+def test_without_a_validation_loss_nothing_is_ranked_and_results_stand_in_the_order_of_the_sweep(
+    point, make_run, tmp_path
+):
+    make_run("sweep/0", accuracy=[0.25, 0.5], metrics={"test_loss": [1.0, 2.0]}, overrides=["a=2", "b=1", *FIXED])
+    point(1, "a=1", "b=1", finished=False)
     folder = tmp_path / "sweep"
     assert sweep_table.conclude(folder) == (
-        "a  seeds\n2      1\n1      1\n"
+        "a  seeds  test_loss AUC mean  final test accuracy\n2      1                 1.5                  0.5\n"
+        "1      0\n"
         "not ranked: no finished run has a validation_loss; set evaluation.validation=true "
         "(or evaluation.rank_on=test)\n"
     )
-    assert (folder / "sweep.csv").read_text() == "a,seeds\n2,1\n1,1\n"
+    assert (folder / "sweep.csv").read_text() == "a,seeds,test_loss AUC mean,final test accuracy\n2,1,1.5,0.5\n1,0,,\n"
     assert not (folder / "sweep.png").exists()
 
 

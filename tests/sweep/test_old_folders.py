@@ -52,8 +52,8 @@ def test_it_goes_on_with_the_launcher_of_its_beginning(tmp_path: Path):
     copied(tmp_path / "old")
     done = python("-m", "fedexp.cli", "resume", "old", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    told = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("#")]
-    assert sorted(told) == ["#1", "#2", "#3"]
+    told = [line.partition(":")[0] for line in done.stdout.splitlines() if " of 4: " in line]
+    assert sorted(told) == ["2 of 4", "3 of 4", "4 of 4"]
     demand_whole(tmp_path / "old")
 
 

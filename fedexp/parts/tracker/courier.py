@@ -57,19 +57,26 @@ class Messenger(Courier):
         self._account()
 
     def _dismiss(self, word: str) -> None:
-        """Waits until all is sent or patience is over, whichever comes first."""
+        """Waits until all is sent, or nothing more has arrived for as long as patience lasts."""
         if self.process is None:
             return
         assert self.process.stdin is not None
         with suppress(OSError):
             self.process.stdin.write(f"{word}\n".encode())
-        deadline = time.monotonic() + self.patience_s
+        arrived, deadline = self._arrived(), time.monotonic() + self.patience_s
         while self.process.poll() is None:
+            if (now := self._arrived()) != arrived:
+                arrived, deadline = now, time.monotonic() + self.patience_s
             if time.monotonic() > deadline:
                 log.info("%s: no answer within tracker.patience_s=%g", self.name, self.patience_s)
                 break
             time.sleep(0.02)
         self.listen()
+
+    def _arrived(self) -> tuple[int, bool]:
+        """The last round that has arrived, and whether the files have."""
+        known = memo.load(self.folder, self.name)
+        return known.round, known.files
 
     def _end(self) -> None:
         if self.process is not None:

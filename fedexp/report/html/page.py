@@ -25,6 +25,7 @@ from fedexp.report.html.panels import (
 )
 from fedexp.report.html.section import Section
 from fedexp.report.html.svg import text
+from fedexp.report.markup import Grid
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run
 from fedexp.report.tables import Table
@@ -55,7 +56,7 @@ def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[
     return made
 
 
-def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
+def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     found = grid_panels(runs, by)
     unfinished = sum(not run.finished for run in runs)
@@ -63,7 +64,7 @@ def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[str
     doubts = [f"{unfinished} unfinished run(s) are left out."] if unfinished else []
     content = composed(f"{by[0]} by {by[1]}", text(lead), doubts, grid.sections(found, by), ())
     write_atomically(page, content.encode())
-    return [f"{one.title or 'Final test accuracy'}\n\n{one.grid(chr(92).join(by)).markdown()}" for one in found]
+    return [(one.title or "Final test accuracy", one.grid("\\".join(by))) for one in found]
 
 
 def composed(

@@ -1,10 +1,15 @@
 """The run's side of a tracker: how a run ended, and a sender that cannot be started."""
 
+import logging
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from fedexp.parts.tracker import courier
+from fedexp.parts.tracker import courier, memo
 
 
 @pytest.mark.parametrize(
@@ -27,3 +32,34 @@ def test_a_sender_that_cannot_be_started_is_told(
         f"mlflow: cannot be started: [Errno 2] No such file or directory: '{tmp_path / 'nothing'}'",
         "mlflow: rounds 1 to 2 did not arrive",
     ]
+
+
+SLOW = """
+import dataclasses, pathlib, sys, time
+from fedexp.parts.tracker import memo
+folder = pathlib.Path(sys.argv[1])
+for number in range(1, int(sys.argv[2]) + 1):
+    time.sleep(0.25)
+    memo.save(folder, dataclasses.replace(memo.load(folder, "slow"), round=number))
+time.sleep(60 * (sys.argv[3] == "hangs"))
+"""
+
+
+@pytest.mark.parametrize(("end", "complaint"), [("ends", []), ("hangs", ["no answer within tracker.patience_s=0.6"])])
+def test_a_backlog_is_waited_for_as_long_as_some_of_it_arrives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, end: str, complaint: list[str]
+):
+    def start(_: str) -> subprocess.Popen[bytes]:
+        words = [sys.executable, "-c", SLOW, str(tmp_path), "6", end]
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
+        while memo.load(tmp_path, "slow").round == 0:  # Python takes a while to start
+            time.sleep(0.02)
+        return process
+
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(courier, "_start", start)
+    (tmp_path / "metrics.csv").write_text("round,test_loss\n" + "".join(f"{number},0.5\n" for number in range(1, 7)))
+    courier.Messenger("slow", tmp_path, {}, 0.6).close(None)
+    assert [record.message.removeprefix("slow: ") for record in caplog.records] == complaint  # no round is missing
