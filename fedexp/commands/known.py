@@ -101,6 +101,13 @@ COMMANDS = {
         "show what can be chosen: groups, a group's options, an option's keys",
         "\n* marks the default. E.g. fedexp list; fedexp list selector; fedexp list selector greedyfed\n",
     ),
+    "new": Command(
+        "new GROUP NAME [--into DIR]",
+        "write the three files of a part of your own, which runs",
+        "\nIn DIR (default: here): mine/NAME.py, a part of the group that does something simple and says where yours\n"
+        "goes; conf/GROUP/NAME.yaml, its keys; tests/test_NAME.py, a short run. Nothing is overwritten. GROUP is a\n"
+        "group of fedexp list whose options are parts: selector, aggregator, model and so on.\n",
+    ),
     "data": Command("data check|download NAME... [data_dir=DIR]", "verify or fetch the files of datasets"),
     "completion": Command(
         "completion bash|zsh|fish",

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from fedexp.commands.new import FLAGS as NEW_FLAGS
 from fedexp.commands.run_flags import FLAGS
 from fedexp.commands.search import FLAGS as SEARCH_FLAGS
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
+from fedexp.new import new
 from fedexp.run import folders
 
 BASH = """\
@@ -125,6 +127,14 @@ def _list(before: list[str], word: str) -> list[str]:
     return _starting(word, catalog.options(conf_dir(), before[0])) if len(before) == 1 and before[0] in groups else []
 
 
+def _new(before: list[str], word: str) -> list[str]:
+    if before and before[-1] == "--into":
+        return _starting(word, _below(word))
+    if word.startswith("-"):
+        return _starting(word, NEW_FLAGS)
+    return [] if before else _starting(word, new.groups())
+
+
 def _completion(before: list[str], word: str) -> list[str]:
     return [] if before else _starting(word, SCRIPTS)
 
@@ -138,6 +148,7 @@ _COMPLETERS: dict[str, Callable[[list[str], str], list[str]]] = {
     "compare": _compare,
     "verify": _verify,
     "list": _list,
+    "new": _new,
     "data": _data,
     "completion": _completion,
 }

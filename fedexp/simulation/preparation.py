@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.errors import RunError
+from fedexp.core.errors import ConfigError, RunError
+from fedexp.core.part import named
 from fedexp.core.random_streams import stream
 from fedexp.core.values import SERVER, Plan, Weights
 from fedexp.parts.dataset.contract import Data, Split
@@ -43,21 +44,27 @@ def pretrain(
     """The model before the first round.
 
     Raises:
+        ConfigError: it is to be trained on public data that there is not.
         RunError: it is not finite.
     """
 
     def train(rule: LocalRule) -> Weights:
-        assert public is not None
+        if public is None:
+            raise ConfigError(
+                f"{named('pretraining', exp.pretraining)}: prepare must train on public data only if it asks for them; "
+                "set needs_public = True in the class"
+            )
         return train_alone(network(), first, public, rule, exp.seed, crew)
 
     begin = time.perf_counter()
     trained = exp.pretraining.prepare(first, train)
     if trained is first:
         return first, {}
-    assert public is not None
     trained = Weights(crew.agree(trained.flat.cpu()).to(first.flat.device), first.layout)
     if not trained.flat.isfinite().all():
-        raise RunError("the model is not finite after pretraining on the public data; lower pretraining.lr")
+        raise RunError("the model is not finite after pretraining; lower pretraining.lr")
+    if public is None:
+        return trained, {"seconds": time.perf_counter() - begin}
     scorer = Scorer(network(), first.layout, 500, first.flat.device)
     _, right, count, _ = scorer.sums(trained, public, public.to_device(np.arange(len(public)))).tolist()
     return trained, {"public_accuracy": right / count, "seconds": time.perf_counter() - begin}

@@ -27,6 +27,7 @@ from fedexp.training.engine import Choice
 from fedexp.training.examples import Examples
 from fedexp.training.gradients import Gradients
 from fedexp.training.loop import Task, Trainer
+from fedexp.training.losses import losses
 from fedexp.training.stacked import activation_floats
 from fedexp.training.workers import FINE_TUNING, TRAINING, Crew, Kind, Work
 
@@ -89,7 +90,7 @@ class World:
         facts = self.exp.features.facts(self.exp.dataset.facts(self.exp.data_dir))
         network = networks.built(self.exp.model, facts, self.exp.seed, self.first.flat.device)
         clip = self.exp.privacy.example_clip or math.inf
-        return Gradients(network, self.layout, clip, self.train)
+        return Gradients(network, self.layout, clip, self.train, partial(losses, self.exp.local))
 
     def client_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         """Mean of loss**power of a model on each shard of a plan, float64 [C]; NaN for an empty one."""

@@ -6,6 +6,7 @@ from torch import nn
 
 from fedexp.core.values import Layout
 from fedexp.training.examples import Examples
+from fedexp.training.losses import Losses
 from fedexp.training.private import Clipped
 
 FLOATS = 2**24  # of the gradients that are formed at once
@@ -14,10 +15,10 @@ FLOATS = 2**24  # of the gradients that are formed at once
 class Gradients:
     """Those of a network in evaluation mode. Legend: D entries of a row, n examples, P trainable entries."""
 
-    def __init__(self, network: nn.Module, layout: Layout, clip: float, examples: Examples) -> None:
+    def __init__(self, network: nn.Module, layout: Layout, clip: float, examples: Examples, losses: Losses) -> None:
         """`clip` may be infinite."""
         self.layout, self.examples = layout, examples
-        self.clipped = Clipped(network, layout, clip, examples.inputs(slice(0, 1)))
+        self.clipped = Clipped(network, layout, clip, examples.inputs(slice(0, 1)), losses)
 
     def each(self, row: torch.Tensor, index: np.ndarray) -> torch.Tensor:
         """One gradient a row, `[n, P]`, of the model `row [D]` at these examples."""

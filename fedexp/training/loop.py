@@ -7,13 +7,13 @@ convolutions, and on any device it is the reference of the stacked one.
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from fedexp.core.random_streams import stream
 from fedexp.core.torch_generator import begun_at
@@ -24,6 +24,7 @@ from fedexp.training.batches import Batches, running_losses
 from fedexp.training.binding import bind
 from fedexp.training.draws import drawing, halves
 from fedexp.training.examples import Examples
+from fedexp.training.losses import losses, mean_loss
 from fedexp.training.private import Clipped, Noise
 
 CACHED_FLOATS = 2**26  # a client's normalised examples are kept for the round up to this size (256 MB)
@@ -77,7 +78,9 @@ class Loop:
         self.seeds = torch.zeros(2, dtype=torch.int32, device=device)
         self.take_gradient, self.noise = self._mean, None
         if privacy.example_clip is not None:
-            self.clipped = Clipped(network, layout, privacy.example_clip, examples.inputs(slice(0, 1)))
+            self.clipped = Clipped(
+                network, layout, privacy.example_clip, examples.inputs(slice(0, 1)), partial(losses, rule)
+            )
             self.noise = Noise(1, layout.parameters, privacy.example_noise, device)
             self.take_gradient = self._noised
         self.row = torch.zeros(layout.size, device=device)
@@ -129,7 +132,7 @@ class Loop:
 
     def _mean(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Puts the gradient of the batch's mean loss in place; returns the loss."""
-        loss = F.cross_entropy(self.network(inputs), labels)
+        loss = mean_loss(self.rule, self.network(inputs), labels)
         grads = torch.autograd.grad(loss, self.parameters)
         torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
         return loss.detach()

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import nn
 from torch.func import functional_call, grad, grad_and_value, vmap
-from torch.nn import functional as F
 
 from fedexp.core.values import Layout
 from fedexp.training.example_gradients import ExampleGradients, Formed, rule_for
+from fedexp.training.losses import Losses
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -50,9 +50,9 @@ class Tape:
 class Clipped:
     """The sum over a batch of each example's gradient, clipped at norm `clip`."""
 
-    def __init__(self, network: nn.Module, layout: Layout, clip: float, example: torch.Tensor) -> None:
+    def __init__(self, network: nn.Module, layout: Layout, clip: float, example: torch.Tensor, losses: Losses) -> None:
         """`example [1, ...]` is one input, to see how big the layers' outputs are."""
-        self.network, self.layout, self.clip = network, layout, clip
+        self.network, self.layout, self.clip, self.losses = network, layout, clip, losses
         self.tape = Tape(network)
         self.rules = [rule_for(layer) for layer in self.tape.layers]
         with torch.no_grad():
@@ -83,7 +83,7 @@ class Clipped:
             total, (loss, _) = self.summed(w, buffers, x, y, torch.ones_like(y, dtype=torch.bool))
             return total, loss
         self.tape.clear()
-        each = F.cross_entropy(self.network(x), y, reduction="none")
+        each = self.losses(self.network(x), y)
         errors = torch.autograd.grad(each.sum(), self.tape.outputs)
         with torch.no_grad():
             inputs = [entry.detach() for entry in self.tape.inputs]
@@ -111,7 +111,7 @@ class Clipped:
         def total(shifts: list[torch.Tensor]) -> tuple[torch.Tensor, tuple[torch.Tensor, list[torch.Tensor]]]:
             self.tape.clear()
             self.tape.shifts = shifts
-            each = F.cross_entropy(functional_call(self.network, views, (x,)), y, reduction="none") * mask
+            each = self.losses(functional_call(self.network, views, (x,)), y) * mask
             return each.sum(), (each, list(self.tape.inputs))
 
         shifts = [w.new_zeros((len(y), *shape)) for shape in self.shapes]
@@ -124,7 +124,7 @@ class Clipped:
     ) -> tuple[list[Formed], torch.Tensor]:
         def loss(w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             views = self.layout.views(torch.cat([w.detach(), buffers])) | self.layout.views(w)  # buffers: no gradient
-            return F.cross_entropy(functional_call(self.network, views, (x[None],)), y[None])
+            return self.losses(functional_call(self.network, views, (x[None],)), y[None]).sum()
 
         rows, each = vmap(grad_and_value(loss), in_dims=(None, 0, 0), randomness="different")(w, x, y)
         self.tape.clear()

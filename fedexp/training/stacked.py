@@ -7,12 +7,12 @@ and a row that is done is frozen. On a GPU the step is captured once a shape and
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
-from torch.nn import functional as F
 from torch.utils._pytree import tree_leaves
 
 from fedexp.core.torch_generator import begun_at
@@ -24,6 +24,7 @@ from fedexp.training.batches import running_losses
 from fedexp.training.draws import drawing, halves
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Task
+from fedexp.training.losses import losses
 from fedexp.training.private import Clipped, Noise
 
 Tensors = tuple[torch.Tensor, ...]
@@ -77,7 +78,9 @@ class Stacked:
         self.activations = activation_floats(network, examples)
         self.clipped: Clipped | None = None
         if privacy.example_clip is not None:
-            self.clipped = Clipped(network, layout, privacy.example_clip, examples.inputs(slice(0, 1)))
+            self.clipped = Clipped(
+                network, layout, privacy.example_clip, examples.inputs(slice(0, 1)), partial(losses, rule)
+            )
             self.activations += self.clipped.formed
         gradient = grad(self._loss, has_aux=True) if self.clipped is None else self.clipped.summed
         self.gradients = vmap(gradient, randomness="different")
@@ -162,7 +165,7 @@ class Stacked:
         for layer in self.norms:
             layer.mask = mask
         views = self.layout.views(torch.cat([parameters, buffers]))
-        each = F.cross_entropy(functional_call(self.network, views, (x,)), y, reduction="none")
+        each = losses(self.rule, functional_call(self.network, views, (x,)), y)
         loss = (each * mask).sum() / mask.sum().clamp(min=1)
         moved = [entry for layer in self.norms for entry in layer.updated or ()]
         return loss, (loss.detach(), torch.cat(moved) if moved else buffers)

@@ -1,6 +1,7 @@
 """The clipped sum equals clipping every example's gradient by hand, layer by layer and for whole networks."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from fedexp.parts.model.mlp import MLP
 from fedexp.parts.model.simple_cnn import SimpleCNN
 from fedexp.training.example_gradients import Outer, of_linear, rule_for
 from fedexp.training.private import Clipped, Noise
+
+cross_entropies = partial(F.cross_entropy, reduction="none")
 
 CASES = {
     "mlp": (MLP(hidden=(9, 7)), (12,)),
@@ -89,7 +92,7 @@ def prepared(name: str, clip: float) -> tuple[nn.Module, Clipped, torch.Tensor, 
         entry.data = torch.randn(entry.shape, generator=draw) / entry[0].numel() ** 0.5
     x, y = torch.randn(7, *shape, generator=draw), torch.arange(7) % 4
     layout = Layout.of(network)
-    clipped = Clipped(network, layout, clip, x[:1])
+    clipped = Clipped(network, layout, clip, x[:1], cross_entropies)
     network.train()
     return network, clipped, layout.flatten(network), x, y
 
@@ -145,7 +148,7 @@ def test_what_has_no_gradient_of_single_examples_is_not_known():
 
 def test_a_zero_gradient_stays_zero_and_an_empty_batch_is_nothing():
     network = nn.Sequential(nn.Linear(2, 1, bias=False))  # one class: the loss is 0 whatever the weights are
-    clipped = Clipped(network, Layout.of(network), 1.0, torch.ones(1, 2))
+    clipped = Clipped(network, Layout.of(network), 1.0, torch.ones(1, 2), cross_entropies)
     total, loss = clipped.batch(torch.ones(2), torch.ones(3, 2), torch.zeros(3, dtype=torch.int64))
     assert total.tolist() == [0, 0]
     total, loss = clipped.batch(torch.ones(2), torch.ones(0, 2), torch.zeros(0, dtype=torch.int64))

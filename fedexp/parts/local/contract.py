@@ -1,6 +1,6 @@
 """The contract of local rules: how a client's gradients become steps, and what it sends and keeps.
 
-Legend: C participants, n clients, D entries of a model, P trainable entries.
+Legend: B batch, C participants, n clients, K classes, D entries of a model, P trainable entries.
 """
 
 from abc import abstractmethod
@@ -9,6 +9,7 @@ from typing import Annotated
 
 import numpy as np
 import torch
+from torch.nn import functional as F
 
 from fedexp.core.part import Positive
 from fedexp.core.values import Layout, Memory, Trained
@@ -23,8 +24,9 @@ class LocalRule(Workload):
     """What a client does with its data: how long, in which batches, and how a gradient becomes a step.
 
     `begin` says what each participant starts from and gives it an anchor, one row of its own that the steps refer to;
-    `direction`, `update` and `pull` make the steps, on the trainable part `[..., P]` of one row or of a stack of rows
-    alike; `finish` says what is sent. The memory holds what clients keep between rounds.
+    `loss` says what an example costs; `direction`, `update` and `pull` make the steps, on the trainable part `[..., P]`
+    of one row or of a stack of rows alike; `finish` says what is sent. The memory holds what clients keep between
+    rounds.
     """
 
     rows_sent = 1  # how many rows of a model's size travel each way
@@ -49,6 +51,13 @@ class LocalRule(Workload):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """What each participant trains from, `[C, D]`, and its anchor, `[C, P]`: both the received model."""
         return received, received[:, : ctx.parameters]
+
+    def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """What every example costs, `[B]`, by its own `logits [B, K]` and label alone: the cross-entropy.
+
+        Clients descend the mean over a batch. Whatever is measured is the cross-entropy all the same.
+        """
+        return F.cross_entropy(logits, labels, reduction="none")
 
     def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
         """What is descended at `w`: the gradient, and whatever the rule adds to it."""

@@ -43,6 +43,11 @@ class TestLocalRule:
         assert (w[0] < start[0]).all()
         assert torch.equal(w[1], start[1])
 
+    def test_what_an_example_costs_depends_on_it_alone(self, tiny: Tiny, option: str):
+        rule, logits, labels = spec.build(tiny(f"local={option}")).local, torch.randn(4, 3), torch.arange(4) % 3
+        alone = [rule.loss(logits[place, None], labels[place, None]) for place in range(4)]
+        torch.testing.assert_close(rule.loss(logits, labels), torch.cat(alone))
+
     def test_what_is_sent_is_what_was_trained(self, tiny: Tiny, option: str):
         """And neither the memory nor what was received is written in place."""
         world, _, _ = self.begun(tiny, option)

@@ -1,0 +1,28 @@
+"""What is done to the uploads before they are combined: write here which rows the aggregator gets.
+
+As it stands, rows that are much longer than the others are left out. A part that mixes the rows of several clients says
+so by `averages_rows`.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+
+from fedexp.parts import Context, Memory, PreAggregation, Range, Uploads
+
+
+def usual(delta: torch.Tensor, times: float) -> torch.Tensor:
+    """Which rows `[C, D]` are at most so many times as long as the median row, bool [C]."""
+    norm = delta.norm(dim=1)
+    return norm <= times * norm.median() if len(norm) else norm.bool()
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnPreAggregation(PreAggregation):
+    """Leaves out what is longer than `times` the median."""
+
+    times: Annotated[float, Range(1)] = 3.0
+
+    def mix(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
+        return uploads.where(usual(uploads.delta, self.times).cpu().numpy()), memory

@@ -1,0 +1,43 @@
+"""Where metrics are sent besides the run folder: write here how a connection sends rounds and files.
+
+As it stands, every round is a line of JSON in a file. A process of its own sends; whatever a connection raises is tried
+again on a new one, whose `begin` says which round has arrived last.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fedexp.parts import Line, Memo, Order, Receiver, Sending
+
+
+class JsonLines(Receiver):
+    """A file that grows by one line a round."""
+
+    def __init__(self, path: Path, known: Memo) -> None:
+        self.path, self.known = path, known
+
+    def begin(self) -> Memo:
+        arrived = self.path.read_text().splitlines() if self.path.exists() else ["{}"]
+        last = int(json.loads(arrived[-1]).get("round", 0))
+        return replace(self.known, run=self.path.name, place=str(self.path.parent), round=last)
+
+    def send(self, lines: Sequence[Line]) -> None:
+        with self.path.open("a") as file:
+            file.write("".join(f"{json.dumps(dict(line.cells))}\n" for line in lines))
+
+    def finish(self, status: str, summary: Line | None, files: Sequence[Path]) -> None:
+        """Nothing more is sent at the end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnTracker(Sending):
+    """The file `name` in the run folder."""
+
+    package = "json"  # what must be installed, and what the log calls it
+
+    name: str = "rounds.jsonl"
+
+    def open(self, order: Order, known: Memo) -> Receiver:
+        return JsonLines(order.folder / self.name, known)

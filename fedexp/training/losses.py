@@ -1,0 +1,35 @@
+"""What is descended in training: the loss that the local rule gives every example. Legend: B batch, K classes."""
+
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional as F
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import named
+from fedexp.parts.local.contract import LocalRule
+
+Losses = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+def losses(rule: LocalRule, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The loss of every example, `[B]`, given logits `[B, K]` and labels `[B]`.
+
+    Raises:
+        ConfigError: the rule answers with something else.
+    """
+    each = rule.loss(logits, labels)
+    if isinstance(each, torch.Tensor) and each.shape == labels.shape and each.dtype == logits.dtype:
+        return each
+    came = f"{each.dtype} {list(each.shape)}" if isinstance(each, torch.Tensor) else type(each).__name__
+    raise ConfigError(
+        f"{named('local', rule)}: loss must return a number for every example, {logits.dtype} {list(labels.shape)}, "
+        f"got {came}"
+    )
+
+
+def mean_loss(rule: LocalRule, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The mean over a batch; the usual loss in one kernel, which is faster."""
+    if type(rule).loss is LocalRule.loss:
+        return F.cross_entropy(logits, labels)
+    return losses(rule, logits, labels).mean()

@@ -1,0 +1,36 @@
+"""A local rule of users that descends a loss of its own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from fedexp.parts import LocalRule
+
+
+def squares(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """The squared distance of the logits from 1 for the label and 0 for the others."""
+    return logits.square().sum(dim=-1) - 2 * logits.gather(-1, labels[..., None])[..., 0] + 1
+
+
+LOSSES: dict[str, Callable[..., Any]] = {
+    "squares": squares,
+    "usual": lambda logits, labels: F.cross_entropy(logits, labels, reduction="none"),
+    "mean": lambda logits, labels: F.cross_entropy(logits, labels),
+    "classwise": lambda logits, labels: logits.square(),
+    "whole": lambda logits, labels: labels,
+    "number": lambda logits, labels: 1.0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Costing(LocalRule):
+    cost: str
+
+    def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return LOSSES[self.cost](logits, labels)
+
+    def update(self, w: torch.Tensor, grad: torch.Tensor, slots: Any, step: Any, active: Any) -> None:
+        w.sub_(grad * (self.lr if active is None else self.lr * active))
