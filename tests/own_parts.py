@@ -80,6 +80,9 @@ class Assigning(Clustering):
     def assign(self, models: Any, plan: Plan, memory: Memory, ctx: Context) -> Any:
         return changed("assign", (models, plan, np.zeros(len(plan.owner), np.int64), memory))
 
+    def regroup(self, models: Any, uploads: Uploads, memory: Memory, ctx: Context) -> Any:
+        return changed("regroup", (models, memory))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Judging(Stop):

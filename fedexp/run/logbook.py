@@ -87,7 +87,7 @@ class Logbook:
         self.metrics.append([row], METRICS)
         self.clients.append(attendance(self.exp, self.world, state, sent), CLIENTS)
         if self.clusters is not None:
-            self.clusters.append(cluster_rows(state.memory["clustering"]["events"]), CLUSTERS)
+            self.clusters.append(cluster_rows(state.memory["clustering"].get("events", ())), CLUSTERS)
         self.digests.append([{"round": state.round, "digest": digests.digest(state.models)}], digests.COLUMNS)
         self.progress.round(row)
         self.courier.listen()

@@ -221,8 +221,11 @@ def judged(came: Any, *_: Any) -> str | None:
 
 
 def regrouped(came: Any, *_: Any) -> str | None:
-    """Models."""
-    return several(came, tuple, dict)
+    """Models, and in the memory what happened: an event has five values."""
+    if fault := several(came, tuple, dict):
+        return fault
+    odd = [one for one in came[1].get("events", ()) if not isinstance(one, tuple) or len(one) != 5]
+    return f"events as (round, what, client, cluster, distance), got {odd[0]}" if odd else None
 
 
 CHECKS: dict[tuple[str, str], Check] = {
