@@ -1,8 +1,8 @@
 """Whose modules may be imported because a config names them.
 
 Who composes a run decides about its parts. A folder decides nothing: what it names is imported if it is fedexp's, if an
-installed package offers it (the entry points `fedexp.parts`), if the user ran it here before from the same place, or
-if the user names it now (`--trust-modules`).
+installed package offers it (the entry points `fedexp.parts`), if the user ran it here before from the same place (each
+project may have a package `mine`), or if the user names it now (`--trust-modules`).
 """
 
 import json
@@ -16,10 +16,12 @@ from typing import Any
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown, write_atomically
+from fedexp.core.locks import locked
 from fedexp.core.moved import today
 
 OURS, ENTRY_POINTS, NAME = "fedexp", "fedexp.parts", "own_parts.json"
-Known = dict[str, str]  # places by the names of packages, and of config folders by themselves
+Known = dict[str, list[str]]  # places by the names of packages, and of config folders by themselves
+PATIENCE_S = 5.0  # for another process that notes something
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Trust:
         if self.config_dir is not None or noted is None or self.composed:
             return self.config_dir or noted
         path = str(noted.resolve())
-        if _known().get(path) != path:
+        if path not in _known():
             raise ConfigError(
                 f"{shown(folder)} takes options from {path}, which was never used here; "
                 f"if they are yours, add --config-dir {shown(noted)}"
@@ -68,10 +70,21 @@ def remember(config: Any = None, config_dir: Path | None = None) -> None:
     found = {package: where for package in map(_package, foreign(config)) if (where := place(package))}
     if config_dir is not None:
         found[str(config_dir.resolve())] = str(config_dir.resolve())
+    if not _lacking(found):
+        return
+    with suppress(OSError):
+        _note().parent.mkdir(parents=True, exist_ok=True)
+        with locked(_note().with_name(f".{NAME}.lock"), PATIENCE_S):
+            known = _known()
+            for package in _lacking(found):
+                known[package] = [*known.get(package, []), found[package]]
+            write_atomically(_note(), json.dumps(known, indent=2).encode())
+
+
+def _lacking(found: dict[str, str]) -> list[str]:
+    """The packages that are not known to lie where they are found."""
     known = _known()
-    if found.items() - known.items():
-        with suppress(OSError):
-            write_atomically(_note(), json.dumps({**known, **found}, indent=2).encode())
+    return [package for package, where in found.items() if where not in known.get(package, [])]
 
 
 def foreign(node: Any) -> Iterator[str]:
@@ -104,7 +117,7 @@ def _offered(package: str) -> bool:
 def _same(package: str) -> bool:
     """Whether it would be imported from where it was when it was run here."""
     where = place(package)
-    return where is not None and _known().get(package) == where
+    return where in _known().get(package, [])
 
 
 def _note() -> Path:
@@ -114,7 +127,10 @@ def _note() -> Path:
 
 
 def _known() -> Known:
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, TypeError):
         found = json.loads(_note().read_text(encoding="utf-8"))
-        return {str(name): str(where) for name, where in found.items()} if isinstance(found, dict) else {}
+        if isinstance(found, dict):  # one place a package, as older versions noted, or several
+            return {
+                str(name): [where] if isinstance(where, str) else list(map(str, where)) for name, where in found.items()
+            }
     return {}
