@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fedexp.run import checkpoint
+from fedexp.verify import tables
 from fedexp.verify.recorded import Recorded
 from fedexp.verify.replay import Stage
 
@@ -12,9 +13,12 @@ from fedexp.verify.replay import Stage
 def closing(recorded: Recorded, ready: Stage, played: Sequence[int], *, every: bool, bit_by_bit: bool) -> str:
     """Both lists in one line."""
     checked = ["metrics.csv, clients.csv and digests.csv against each other"]
-    there = [name for name in ("summary.json", "federation.csv") if (recorded.folder / name).is_file()]
-    checked += [f"{' and '.join(there)} worked out again"] if there else []
-    checked += [f"{len(recorded.claims)} saved states"] if recorded.claims else []
+    whole = not any(tables.gaps(recorded, ready.exp.rounds))
+    made = [name for name in ("summary.json", "federation.csv") if (recorded.folder / name).is_file()]
+    made = made if whole else [name for name in made if name != "summary.json"]
+    checked += [f"{' and '.join(made)} worked out again"] if made else []
+    states = sum(claim.round in recorded.lines for claim in recorded.claims)
+    checked += [f"{states} saved state{'s' * (states > 1)}"] if states else []
     checked += [f"played again: round{'s' * (len(played) > 1)} {spans(sorted(played))}"] if played else []
     return f"checked: {'; '.join(checked)}. not checked: {'; '.join(_left(recorded, ready, played, every, bit_by_bit))}"
 
@@ -39,7 +43,7 @@ def _left(recorded: Recorded, ready: Stage, played: Sequence[int], every: bool, 
         yield "digests, since bits may differ here"
     if not recorded.ended:
         yield "summary.json, since the run has not ended"
-    elif len(recorded.lines) < len(recorded.rows):
+    elif any(tables.gaps(recorded, ready.exp.rounds)):
         yield "summary.json, since metrics.csv is not whole"
     if not recorded.claims:
         yield f"{checkpoint.NAME}, since there is none to read"

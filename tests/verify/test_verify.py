@@ -327,6 +327,15 @@ def test_the_closing_line_says_what_was_checked_and_what_was_not(verified: Calla
     assert last.endswith("played again: rounds 1-9. not checked: seconds, versions and pictures")
 
 
+def test_the_closing_line_claims_no_more_than_was_done(folder: Path, verified: Callable):
+    """Nine rounds, of which the tables hold seven: the summary was not worked out, and a state of round 8 is none of the run."""
+    for name in ("metrics.csv", "clients.csv", "digests.csv"):
+        rewrite(folder / name, lambda rows: [row for row in rows if int(row.split(",")[0]) < 8])
+    *_, last = verified()[1].splitlines()
+    assert "; federation.csv worked out again; 1 saved state; " in last
+    assert "summary.json, since metrics.csv is not whole" in last
+
+
 def test_everything_is_found_by_playing_everything(folder: Path, verified: Callable):
     """A client's number, in a round that fits no sum: only a replay of that round can tell."""
     alter(folder / "clients.csv", 7, lambda cells: [cells[0], str((int(cells[1]) + 3) % 6), *cells[2:]])
