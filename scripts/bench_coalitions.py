@@ -3,7 +3,8 @@
     python scripts/bench_coalitions.py
 
 Three ways in turns: the models one by one, many in one pass, and in one pass with the first layer's outputs mixed
-instead of its weights (where it is linear). 5,000 validation images, all 2^M coalitions, one thread.
+instead of its weights (where it is linear). 5,000 validation images, all 2^M coalitions, one thread. Then SimpleCNN's
+pass by how many models lie side by side and how many images a call has, as a Markdown table.
 """
 
 import statistics
@@ -21,6 +22,7 @@ from fedexp.simulation.world import World, build_world
 from fedexp.training.workers import Crew
 
 IMAGES, TURNS = 5000, 3
+BESIDE, A_CALL = (8, 16, 32), (8, 16, 32, 64, 128)  # models side by side, images of a call
 CASES = (("MLP 784-128-10", "W2", 3), ("MLP 784-128-10", "W2", 6), ("SimpleCNN", "W1", 6))
 
 
@@ -56,6 +58,27 @@ def ways(world: World, mix: np.ndarray, rows: torch.Tensor) -> dict[str, Callabl
     return found
 
 
+def stacking(world: World) -> None:
+    """Prints microseconds a model and image, medians of turns, of every number of models and images."""
+    scorer, rng = world.mixtures, np.random.default_rng(0)
+    images = world.test.subset(np.arange(1000))
+    world = replace(world, validation=images)
+    rows = world.first.flat + 0.05 * torch.randn(4, world.layout.size)
+    mix = rng.dirichlet(np.ones(4), max(BESIDE))
+    seconds: dict[tuple[int, int], list[float]] = {(models, call): [] for models in BESIDE for call in A_CALL}
+    for _ in range(TURNS + 1):  # the first turn warms up
+        for models, call in seconds:
+            scorer.together, scorer.budget = models, call * scorer.floats * models
+            begun = time.perf_counter()
+            world.mixture_losses(mix, rows)
+            seconds[models, call].append(time.perf_counter() - begun)
+    print("\n| models | " + " | ".join(f"{call} images" for call in A_CALL) + " |")
+    print("|---|" + "---:|" * len(A_CALL))
+    for models in BESIDE:
+        each = [1e6 * statistics.median(seconds[models, call][1:]) / len(mix) / len(images) for call in A_CALL]
+        print(f"| {models} | " + " | ".join(f"{one:.1f}" for one in each) + " |", flush=True)
+
+
 def main() -> None:
     torch.set_num_threads(1)
     for name, workload, participants in CASES:
@@ -75,6 +98,7 @@ def main() -> None:
             median = statistics.median(own[1:])
             each = 1e6 * median / 2**participants / IMAGES
             print(f"{name}, M={participants}: {way:28} {each:6.2f} us, {base / median:4.1f} times", flush=True)
+    stacking(world_of("W1"))
 
 
 if __name__ == "__main__":
