@@ -328,7 +328,7 @@ def test_the_closing_line_says_what_was_checked_and_what_was_not(verified: Calla
 
 
 def test_the_closing_line_claims_no_more_than_was_done(folder: Path, verified: Callable):
-    """Nine rounds, of which the tables hold seven: no summary was worked out, and the state of round 8 does not count."""
+    """Nine rounds, of which the tables hold seven: no summary was worked out, the state of round 8 does not count."""
     for name in ("metrics.csv", "clients.csv", "digests.csv"):
         rewrite(folder / name, lambda rows: [row for row in rows if int(row.split(",")[0]) < 8])
     *_, last = verified()[1].splitlines()
