@@ -5,12 +5,12 @@ P independent, uniformly random permutations of M players meet a given coalition
 the expected number of distinct coalitions is 2 (nobody, all) plus the sum over s of C(M, s) (1 - (1 - 1 / C(M, s))^P).
 Utilities are remembered, so only distinct coalitions cost anything.
 
-The surrogate asks for at most `PER_PLAYER` M coalitions, or for `coalitions` of the experiment. Measured with M = 10 on
-14 rounds of MNIST and 5 of CIFAR-10, stopping at 7, 8 or 10 M where errors are small and with a quarter of the examples
-for all but 3 M coalitions (`fidelities`): 82 and 76 coalitions in the mean, which cost as much as 43 on all examples;
-the largest error at most 3.1 % of the spread in every round, the better half right in 93 and 100 %, wrong in two rounds
-of MNIST only, in which the fifth and the sixth differ by less than 0.1 % of the spread. Always 8 M, all on all
-examples: 5.0 %; always 6 M: 11 %. On smooth made games with M = 100 the errors stay near 10 % up to 12 M.
+The surrogate asks for at most `PER_PLAYER` M coalitions, or for `coalitions` of the experiment. On 30 real rounds of
+MNIST with M = 10 (`scripts/studies/shapley`), stopping at 7, 8 or 10 M where errors are small and with a quarter of
+the examples for all but 3 M coalitions (`fidelities`): 84 coalitions in the mean, which cost as much as 43 on all
+examples; the largest error of a client 1.0 % of the spread in the median round, 2.4 % in the worst; the better half
+right in 94 %. Always 8 M, all on all examples: 4.1 % in the worst; always 6 M: 11 %. On smooth made games with M = 100
+the errors stay near 10 % up to 12 M.
 `auto` takes exact values where all 2^M coalitions are no more than that, the surrogate up to `SMOOTH_AT_MOST` players
 (its linear algebra grows with the cube of the coalitions), leverage scores beyond:
 

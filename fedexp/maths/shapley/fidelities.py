@@ -17,6 +17,8 @@ evaluations of a model on all examples:
     120, 120                             1    120   0.6 / 1.7 / 2.6    0.7 / 1.4 / 1.7
     100, 30                            0.4     58   1.0 / 2.3 / 3.2    0.9 / 1.9 / 3.2
 
+What the default reaches, with a share of 0.25 and as many coalitions as it needs: `scripts/studies/shapley`.
+
 Legend: M players, R coalitions.
 """
 

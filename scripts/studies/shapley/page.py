@@ -23,7 +23,8 @@ Real rounds of GreedyFed whose exact values are known (all 2^M coalitions were e
 makes of them with so many coalitions. The error is the largest error of a client in % of the spread of the exact
 values; the cost is in evaluations of a model on all validation examples. `surrogate, part` evaluates three coalitions a
 participant on all of these and the others on a quarter; `default` is the same stopped when its own standard error is at
-most 1 % of the spread, with at most 12 coalitions a participant.
+most 1 % of the spread, with at most 12 coalitions a participant. An estimator that ends by its own rule (`gtg`) may
+ask for fewer than it is allowed.
 
     python scripts/studies/shapley/compare.py record TABLES DATA_DIR mnist 6 8 10
     python scripts/studies/shapley/compare.py record TABLES DATA_DIR cifar10 6 8 10
@@ -72,13 +73,16 @@ def rows(lines: Lines, table: str) -> Iterator[str]:
     methods = {method: budgets for (own, method), budgets in lines.items() if own == table}
     players = int(table.split("_")[1])
     for method in sorted(methods, key=lambda one: (one != "default", one != "gtg", one)):
+        told = set()
         for budget, found in sorted(methods[method].items()):
-            if method != "default" and budget not in (8 * players, 12 * players, 24 * players):
+            coalitions = column(found, "coalitions").mean()
+            if method != "default" and (budget not in (8 * players, 12 * players, 24 * players) or coalitions in told):
                 continue
+            told.add(coalitions)
             error = 100 * column(found, "error")
             covered = column(found, "covered")
             yield (
-                f"| `{method}` | {column(found, 'coalitions').mean():.0f} | {column(found, 'cost').mean():.0f} "
+                f"| `{method}` | {coalitions:.0f} | {column(found, 'cost').mean():.0f} "
                 f"| {np.median(error):.1f} | {np.quantile(error, 0.9):.1f} | {error.max():.1f} "
                 f"| {column(found, 'half').mean():.2f} "
                 f"| {'-' if np.isnan(covered).any() else f'{covered.mean():.2f}'} |"
@@ -101,12 +105,15 @@ def page(lines: Lines) -> str:
 def picture(lines: Lines, out: Path) -> None:
     """Error over cost, a panel for each table of rounds."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     names = tables(lines)
     methods = sorted({method for _, method in lines} - {"default"})
     width = min(3, len(names))
     drawn = Figure(figsize=(4.2 * width, 3.4 * -(-len(names) // width) + 0.5), layout="constrained")
     panels = drawn.subplots(-(-len(names) // width), width, squeeze=False, sharey=True).flat
+    for panel in panels[len(names) :]:
+        panel.set_axis_off()
     for panel, table in zip(panels, names, strict=False):
         for color, method in zip(COLORS, methods, strict=True):
             found = sorted(lines[table, method].items())
@@ -123,6 +130,10 @@ def picture(lines: Lines, out: Path) -> None:
         panel.set(xscale="log", yscale="log", title=title(table, max(map(len, lines[table, methods[0]].values()))))
         panel.set(xlabel="evaluations of a model", ylabel="largest error, % of the spread")
         panel.grid(alpha=0.3)
+        for axis, subs in ((panel.xaxis, (1, 2, 5)), (panel.yaxis, (1,))):
+            axis.set_major_locator(LogLocator(subs=subs))
+            axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            axis.set_minor_locator(NullLocator())
     handles, labels = drawn.axes[0].get_legend_handles_labels()
     drawn.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
     drawn.savefig(out, dpi=110)
