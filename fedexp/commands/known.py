@@ -27,9 +27,10 @@ COMMANDS = {
         "where they are short, in a temporary folder; then tells the engine and why, the time from the command to the\n"
         "end, peak memory, megabytes sent, simulated time, epsilon and disk. What is sent, the simulated time and\n"
         "epsilon are exact where the seed alone decides who takes part (selector=all, random, fedcs and hybrids);\n"
-        "where a selector learns they are estimates, and epsilon a bound. Where two rounds would take too long it\n"
-        "tries parts of one (some clients, examples, models), scales them, and says which (tried in part); - stands\n"
-        "for what could not be found in time. What it does meanwhile goes to stderr. -m: a sweep by its first point.\n"
+        "where a selector learns they are estimates, and epsilon a bound. Where a rule may end the run, rounds are at\n"
+        "most, at least or about so many. Where two rounds would take too long it tries parts of one (some clients,\n"
+        "examples, models), scales them, and says which (tried in part); - stands for what could not be found in time.\n"
+        "What it does meanwhile goes to stderr. -m: a sweep by its first point.\n"
         "--json: all numbers for programs.\n",
     ),
     "resume": Command(
