@@ -29,8 +29,8 @@ COMMANDS = {
         "epsilon are exact where the seed alone decides who takes part (selector=all, random, fedcs and hybrids);\n"
         "where a selector learns they are estimates, and epsilon a bound. Where a rule may end the run, rounds are at\n"
         "most, at least or about so many. Where two rounds would take too long it tries parts of one (some clients,\n"
-        "examples, models), scales them, and says which (tried in part); - stands for what was not found in time. What\n"
-        "it does meanwhile goes to stderr. -m: a sweep by its first point.\n"
+        "examples, models), scales them, and says which (tried in part); - stands for what was not found in time.\n"
+        "What it does meanwhile goes to stderr. -m: a sweep by its first point.\n"
         "--json: all numbers for programs.\n",
     ),
     "resume": Command(
