@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import complaint
-from conftest import MADE, TINY
+from composing import MADE, TINY
 from kept import kept_bytes
 
 from fedexp.cli import main
