@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +38,18 @@ KINDS: dict[str, Callable[[], Iterator[Input]]] = {
 DAMAGES = 3000  # of run folders, by hypothesis: the kind `damages`
 
 
+@cache
+def inputs(kind: str) -> list[Input]:
+    """All inputs of a kind."""
+    return [*KINDS[kind]()]
+
+
 def drawn(kind: str, share: float, seed: int, only: str = "") -> list[Input]:
     """A share of the inputs of a kind, at least one, in their order; of those whose name holds a text."""
-    inputs = [each for each in KINDS[kind]() if only in each.name]
-    count = min(len(inputs), max(1, round(share * len(inputs))))
-    chosen = np.random.default_rng(seed).choice(len(inputs), count, replace=False) if inputs else []
-    return [inputs[number] for number in sorted(chosen)]
+    found = [each for each in inputs(kind) if only in each.name]
+    count = min(len(found), max(1, round(share * len(found))))
+    chosen = np.random.default_rng(seed).choice(len(found), count, replace=False) if found else []
+    return [found[number] for number in sorted(chosen)]
 
 
 def ready() -> None:
@@ -53,9 +60,9 @@ def ready() -> None:
 
 def tried(kind: str, share: float, seed: int, only: str = "") -> tuple[int, dict[str, str]]:
     """How many inputs there were, and those that fell short by name: what they did."""
-    inputs = drawn(kind, share, seed, only)
-    found = {each.name: shortcoming(each) for each in inputs}
-    return len(inputs), {name: what for name, what in found.items() if what}
+    some = drawn(kind, share, seed, only)
+    found = {each.name: shortcoming(each) for each in some}
+    return len(some), {name: what for name, what in found.items() if what}
 
 
 def damages(share: float) -> tuple[int, dict[str, str]]:

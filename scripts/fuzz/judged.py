@@ -16,6 +16,7 @@ from fedexp.core.nested import walk
 from fedexp.core.part import build
 from fedexp.parts.tracker.contract import Sending, Tracker
 from fedexp.run import folders
+from fedexp.run.folders import has_rounds
 from fedexp.run.run import run
 from fedexp.simulation import compatibility
 from scripts.forked import outcome
@@ -45,7 +46,8 @@ class Input:
 def shortcoming(given: Input) -> str:
     """What came of it that must not; empty where it did well.
 
-    It ends in time with 0, 1 or 2 and says one line on stderr unless it ends well; asked wrongly, it leaves no folder.
+    It ends in time with 0, 1 or 2 and says one line on stderr unless it ends well; asked wrongly, it leaves no folder
+    in which nothing happened.
     """
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -57,7 +59,7 @@ def shortcoming(given: Input) -> str:
             return f"still at it after {given.limit_s:g} s"
         if code not in CODES or len(complaints) != (code != 0) or any("Traceback" in line for line in said):
             return f"exit code {code} with {len(said)} lines on stderr: {' / '.join(said)[-1500:]}"
-        if code == cli.ASKED_WRONGLY and not there and (folder / "run").exists():
+        if code == cli.ASKED_WRONGLY and not there and (folder / "run").exists() and not has_rounds(folder / "run"):
             return f"refused, but left a folder: {' '.join(said)}"
         return given.demand(folder)
 

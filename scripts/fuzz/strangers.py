@@ -5,7 +5,6 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from copy import deepcopy
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -98,32 +97,26 @@ def _writing(name: str, text: str) -> Callable[[Path], None]:
 
 
 def _naming(config: dict[str, Any], key: str) -> Callable[[Path], None]:
-    changed = deepcopy(config)
-    *path, last = key.split(".")
-    node = changed
-    for name in path:
-        node = node[name]
-    node[last] = "stranger.X"
-    return _writing(".hydra/config.yaml", yaml.safe_dump(changed))
+    return lambda folder: _writing(".hydra/config.yaml", yaml.safe_dump(_with(config, key, "stranger.X")))(folder)
 
 
 def sweeps() -> Iterator[Input]:
     """A sweep whose `multirun.yaml` says something else under each key of Hydra, or in its words."""
     saved = _saved()
-    keys = [key for key in hydra_keys(saved) if "/" not in key]
-    for key in keys:
-        for value in HYDRA:
-            yield _sweep(saved, f"{key} = {json.dumps(value)}", _with(saved, key, value))
-        for sign, value in WORDS:
-            word = f"{sign}{key}={value}"
-            words = {"task": saved["hydra"]["overrides"]["task"], "hydra": [word]}
-            yield _sweep(saved, f"the word {word}", _with(saved, "hydra.overrides", words))
+    for key in hydra_keys(saved):
+        if "/" not in key:
+            for value in HYDRA:
+                yield _sweep(saved, f"{key} = {json.dumps(value)}", key, value)
+            for sign, value in WORDS:
+                word = f"{sign}{key}={value}"
+                words = {"task": saved["hydra"]["overrides"]["task"], "hydra": [word]}
+                yield _sweep(saved, f"the word {word}", "hydra.overrides", words)
 
 
-def _sweep(saved: dict[str, Any], what: str, changed: dict[str, Any]) -> Input:
+def _sweep(saved: dict[str, Any], what: str, key: str, value: Any) -> Input:
     def prepare(folder: Path) -> None:
         (folder / "many").mkdir()
-        (folder / "many" / "multirun.yaml").write_text(yaml.safe_dump({**saved, "hydra": changed}, sort_keys=False))
+        (folder / "many" / "multirun.yaml").write_text(yaml.safe_dump(_with(saved, key, value), sort_keys=False))
         (folder / "stranger.py").write_text(MODULE.format(str(folder / "imported")))
 
     def act() -> int:
@@ -134,13 +127,13 @@ def _sweep(saved: dict[str, Any], what: str, changed: dict[str, Any]) -> Input:
 
 
 def _with(saved: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    hydra = json.loads(json.dumps(saved["hydra"]))
-    *path, last = key.split(".")[1:]
-    node = hydra
+    changed = json.loads(json.dumps(saved))  # without anchors
+    *path, last = key.split(".")
+    node = changed
     for name in path:
         node = node[name]
-    node[last] = value
-    return hydra
+    node[last] = json.loads(json.dumps(value))
+    return changed
 
 
 def _saved() -> dict[str, Any]:
