@@ -47,7 +47,12 @@ ROUNDS = 6
 SAVED = {"checkpoint_s": 0, "keep_states": 2}
 PATIENCE_S = 90.0  # within which every process must have ended
 PASSING = {".lock", "fedexp.log"}
-MEASURED = ("host_s", "toa", "engine")  # of the summary: seconds, and how many workers there were at the end
+MEASURED = (
+    "host_s",
+    "toa",
+    "engine",
+    "git",
+)  # of the summary: seconds, how many workers there were at the end, this checkout
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 
 from fedexp import cli
 from fedexp.config.hydra_errors import COMPOSING
+from fedexp.core import logs
 from fedexp.core.exits import ending
 from fedexp.core.nested import walk
 from fedexp.core.part import build
@@ -104,6 +105,7 @@ def _run(words: tuple[str, ...]) -> int:
 
 def begun(config: dict) -> int:
     """The run of a config, in the folder `run`."""
-    with folders.lent(OmegaConf.create({"dir": "run"})) as folder, ending(folder):
+    with folders.lent(OmegaConf.create({"dir": "run"})) as folder, logs.kept(), ending(folder):
+        logs.log_to(folder)
         run(config, folder)
     return 0
