@@ -107,6 +107,6 @@ def _live(folder: Path, act: Callable[[], int]) -> NoReturn:
 
 def _speak_into(path: Path) -> None:
     """Stderr into a file and stdout nowhere, whatever stood in their place."""
-    sys.stdout, sys.stderr = io.StringIO(), path.open("w")
+    sys.stdout, sys.stderr = io.StringIO(), path.open("w", encoding="utf-8", errors="backslashreplace")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     os.dup2(sys.stderr.fileno(), 2)

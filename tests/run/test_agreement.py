@@ -170,3 +170,10 @@ def test_clusters_are_read_as_far_as_they_are_sound(tmp_path: Path):
             table.write_text(content)
         assert agreement(tmp_path, clustered=True).whole["clusters.csv"] == upto
     assert "clusters.csv" not in agreement(tmp_path, clustered=False).whole
+
+
+def test_a_state_that_was_to_stay_is_kept_where_the_kill_came_between(folder: Path):
+    assert main(["resume", str(folder)]) == 0
+    kept = torch.load(folder / "states" / "000006.pt", weights_only=True)
+    assert kept["round"] == ROUNDS
+    assert (folder / "states" / "000006.pt").read_bytes() == (folder / "state.pt").read_bytes()
