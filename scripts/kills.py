@@ -36,7 +36,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from fedexp import cli  # noqa: E402
 from fedexp.run.logbook import Logbook  # noqa: E402
 from fedexp.run.tables import GrowingCsv  # noqa: E402
-from scripts.forked import Copy, outcome, warm_up  # noqa: E402
+from scripts.forked import Copy, outcome, put, warm_up  # noqa: E402
 from scripts.fuzz.options import needed  # noqa: E402
 from tests.kept import kept_bytes  # noqa: E402
 from tests.test_every_option import OPTIONS  # noqa: E402
@@ -113,7 +113,8 @@ class Doom:
             self.here()
             sync(handle)
 
-        Path.write_bytes, Path.replace, os.fsync = written, replaced, synced
+        for holder, name, done in ((Path, "write_bytes", written), (Path, "replace", replaced), (os, "fsync", synced)):
+            put(holder, name, done)
 
     def _tables(self) -> None:
         append = GrowingCsv.append
@@ -123,7 +124,7 @@ class Doom:
                 table.file = _Halved(table.file, self)  # type: ignore[assignment]
             append(table, *given)
 
-        GrowingCsv.append = appended
+        put(GrowingCsv, "append", appended)
 
     def _states(self) -> None:
         save = torch.save
@@ -135,7 +136,7 @@ class Doom:
             self.here(lambda: (file.write(raw[: len(raw) // 2]), file.flush()))
             file.write(raw)
 
-        torch.save = saved
+        put(torch, "save", saved)
 
 
 class _Halved:
@@ -188,7 +189,7 @@ def planned(kills: int, seed: int, options: Sequence[str]) -> list[Kill]:
         workers = 2 if kind == "worker" or number // len(CYCLE) % 2 else 1
         if number % len(options) == 0:
             order = draw.permutation(len(options))
-        option = options[order[number % len(options)]]
+        option = options[int(order[number % len(options)])]
         plan.append(Kill(number, option, kind, workers, *draw.random(2).tolist()))
     return plan
 
@@ -233,7 +234,7 @@ def _after_a_round(kill: Kill, known: Whole, folder: Path) -> str | None:
             record(logbook, *given)
             os.write(write, b".")
 
-        Logbook.record = recorded
+        put(Logbook, "record", recorded)
         return cli.main(["resume", "run"])
 
     copy = Copy(folder, act)
@@ -264,7 +265,7 @@ def _of_the_worker(kill: Kill, known: Whole, folder: Path) -> str | None:
                 os.write(write, f"{pid:10d}".encode())
             return pid
 
-        os.fork = forked
+        put(os, "fork", forked)
         return cli.main(["resume", "run"])
 
     copy = Copy(folder, act)

@@ -94,10 +94,9 @@ _DISPATCH = cli._dispatch
 def _run(words: tuple[str, ...]) -> int:
     try:
         config = composed(*words)
-        whole = all(value != "???" for _, value in walk(config))
     except COMPOSING:
-        whole = False
-    if not whole:  # the command knows how to say it
+        config = {"it": "???"}
+    if any(value == "???" for _, value in walk(config)):  # the command knows how to say it
         return _DISPATCH(["run", *words, "hydra.run.dir=run"])
     compatibility.refuse(build(config))
     return begun(config)

@@ -23,6 +23,7 @@ class Outer:
     seconds: float | None = None
 
 
+ODD: dict[str, Any] = {"shapes": ((2.5,),)}
 RIGHT = Outer(torch.zeros(2), Inner(), 1.5)
 
 
@@ -40,11 +41,14 @@ def test_what_fits_is_taken(seconds: Any):
             "Outer whose row is a dense tensor of real numbers, got Tensor torch.float32 [2]",
         ),
         ({"inner": None}, "Outer whose inner is a Inner, got NoneType"),
-        ({"inner": Inner(names=(3,))}, "Inner whose names is a tuple, each a text, got tuple"),  # type: ignore[arg-type]
         (
-            {"inner": Inner(shapes=((2.5,),))},
+            {"inner": replace(RIGHT.inner, **{**ODD, "shapes": (), "names": (3,)})},
+            "Inner whose names is a tuple, each a text, got tuple",
+        ),
+        (
+            {"inner": replace(RIGHT.inner, **ODD)},
             "Inner whose shapes is a tuple, each a tuple, each a whole number, got tuple",
-        ),  # type: ignore[arg-type]
+        ),
         ({"seconds": float("nan")}, "Outer whose seconds is a number or None, got float nan"),
         ({"seconds": True}, "Outer whose seconds is a number or None, got bool True"),
         ({"seconds": "x" * 1000}, f"Outer whose seconds is a number or None, got str {'x' * 80}"),
