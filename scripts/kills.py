@@ -281,7 +281,8 @@ def _of_the_worker(kill: Kill, known: Whole, folder: Path) -> str | None:
     if code is None:
         copy.kill()
         return f"the first process waited for more than {PATIENCE_S:g} s for a worker that was killed"
-    named = len(said) == 1 and "worker 1 was killed by signal 9" in said[0]
+    ours = [line for line in said if line.startswith("fedexp: ")]  # gloo has a log of its own
+    named = len(ours) == 1 and "worker 1 was killed by signal 9" in ours[0] and said[-1] == ours[0]
     if code == 0:
         return None
     return "" if code == 1 and named else f"ended with {code}: {' / '.join(said)}"
