@@ -54,7 +54,7 @@ ODD: dict[str, Any] = {
 RAISED = (
     *(ZeroDivisionError, KeyError, IndexError, ValueError, TypeError, RuntimeError, AttributeError, AssertionError),
     *(MemoryError, OSError, FileNotFoundError, BrokenPipeError, StopIteration, RecursionError, NotImplementedError),
-    *(ImportError, UnicodeError, EOFError, TimeoutError, ArithmeticError, LookupError, BufferError, GeneratorExit),
+    *(ImportError, UnicodeError, EOFError, TimeoutError, ArithmeticError, LookupError, BufferError),
 )
 DEEPEST = 12  # places that are tried of an answer; where it has fewer they come again
 ENGINES = ("loop", "stacked")
