@@ -16,6 +16,15 @@ from fedexp.core import part as spec
 from fedexp.simulation.experiment import Experiment
 
 CONF = conf_dir()
+MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")
+TINY = (
+    "scenario.clients=6",
+    "scenario.participants=3",
+    "rounds=2",
+    "engine=loop",
+    "engine.workers=1",
+    "pictures=false",
+)
 
 
 def options(group: str) -> list[str]:
@@ -37,6 +46,12 @@ def config(*overrides: str) -> dict[str, Any]:
     plain = OmegaConf.to_container(composed, resolve=True)
     assert isinstance(plain, dict)
     return {str(name): value for name, value in plain.items()}
+
+
+def tiny(*overrides: str) -> dict[str, Any]:
+    """The config of a run that takes a fraction of a second, on made data unless a dataset is named."""
+    made = () if any(word.startswith("dataset=") for word in overrides) else MADE
+    return config(*made, *TINY, *overrides)
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from composing import config
+from composing import tiny as composed_tiny
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
@@ -25,15 +25,6 @@ settings.load_profile("busy")
 with redirect_stderr(sys.__stderr__):  # dp-accounting's logging closes what was sys.stderr at its import
     import absl.logging  # noqa: F401
 
-MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")
-TINY = (
-    "scenario.clients=6",
-    "scenario.participants=3",
-    "rounds=2",
-    "engine=loop",
-    "engine.workers=1",
-    "pictures=false",
-)
 LONGEST = ("test_killed_sweeps.py", "test_engine.py", "test_resume.py", "test_dp_sgd.py", "test_mlflow.py")
 
 
@@ -52,11 +43,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
 def tiny() -> Callable[..., dict[str, Any]]:
     """Configs of runs that take a fraction of a second, on made data unless a dataset is named."""
 
-    def composed(*overrides: str) -> dict[str, Any]:
-        made = () if any(word.startswith("dataset=") for word in overrides) else MADE
-        return config(*made, *TINY, *overrides)
-
-    return composed
+    return composed_tiny
 
 
 @pytest.fixture

@@ -73,8 +73,17 @@ def _write(content: dict[str, Any], path: Path) -> None:
 
 def keep(folder: Path, number: int) -> None:
     """Lays a copy of the newest state, which is of this round, among those that stay."""
-    with replacing(folder / KEPT / f"{number:06d}.pt") as copy:
+    with replacing(_kept(folder, number)) as copy:
         shutil.copyfile(folder / NAME, copy)
+
+
+def is_kept(folder: Path, number: int) -> bool:
+    """Whether the state of this round is among those that stay."""
+    return _kept(folder, number).exists()
+
+
+def _kept(folder: Path, number: int) -> Path:
+    return folder / KEPT / f"{number:06d}.pt"
 
 
 def saved(folder: Path) -> list[Path]:

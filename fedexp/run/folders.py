@@ -95,8 +95,14 @@ def _cut_off(folder: Path) -> bool:
     return config.parent.is_dir() and not (config.exists() and config.stat().st_size) and not _size(folder)
 
 
+def has_rounds(folder: Path) -> bool:
+    """Whether a round of a run is recorded here."""
+    return (folder / "state.pt").exists() or _size(folder) > 0
+
+
 def _size(folder: Path) -> int:
-    return (folder / "metrics.csv").stat().st_size
+    table = folder / "metrics.csv"
+    return table.stat().st_size if table.exists() else 0
 
 
 def claimed(place: "DictConfig") -> Path:
@@ -122,7 +128,7 @@ def lent(place: "DictConfig") -> Iterator[Path]:
         yield folder
     except (ConfigError, Stopped) as error:
         wrong = isinstance(error, ConfigError) or error.code == ASKED_WRONGLY
-        if wrong and not (there and folder == asked) and not is_run(folder):
+        if wrong and not (there and folder == asked) and not has_rounds(folder):
             give_back(folder, latest, before)
         raise
 

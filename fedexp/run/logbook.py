@@ -68,6 +68,7 @@ class Logbook:
             self.progress.say(f"privacy: {promise}")
         if self.state.round:
             self.progress.say(f"continuing after round {self.state.round}")
+            self._catch_up()
         self.courier = exp.tracker.follow(self.folder, self.config, lambda: summary.made_with(exp, world))
         return self
 
@@ -92,10 +93,9 @@ class Logbook:
         self.progress.round(row)
         self.courier.listen()
         self.state = state
-        stays = self.exp.keep_states > 0 and state.round % self.exp.keep_states == 0
-        if stays or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
+        if self._stays() or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
             self._save()
-        if stays:
+        if self._stays():
             checkpoint.keep(self.folder, state.round)
 
     def conclude(self) -> "pd.DataFrame":
@@ -128,6 +128,15 @@ class Logbook:
             write_table(self.folder / "client_accuracy.csv", lines, client_accuracy.COLUMNS)
         if exp.pictures:
             clusters.draw(self.folder, clients, self.state.round)
+
+    def _catch_up(self) -> None:
+        """Keeps the state that the run goes on from, where it was killed between the two."""
+        if self._stays() and not checkpoint.is_kept(self.folder, self.state.round):
+            self._save()  # it may come from the state before the newest, which is damaged
+            checkpoint.keep(self.folder, self.state.round)
+
+    def _stays(self) -> bool:
+        return self.exp.keep_states > 0 and self.state.round % self.exp.keep_states == 0
 
     def _save(self) -> None:
         for table in self.tables:

@@ -12,10 +12,13 @@ from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep
+from hydra.errors import HydraException
 
+from fedexp.config.hydra_errors import explain
 from fedexp.core.errors import ConfigError
 
 LOG = "log"
+MOST = 100_000  # steps of a range
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def read(words: Sequence[str]) -> Space:
     Raises:
         ConfigError: nothing is searched, or a range cannot be.
     """
-    last = {one.get_key_element(): one for one in OverridesParser.create().parse_overrides(list(words))}
+    last = {one.get_key_element(): one for one in _parsed(words)}
     if "seed" in last and _searched(last["seed"]):
         raise ConfigError(f"seeds are listed, not searched: seed=0,1,2; got {last['seed'].input_line}")
     dimensions = tuple(_dimension(one) for one in last.values() if _searched(one))
@@ -75,6 +78,13 @@ def read(words: Sequence[str]) -> Space:
     methods = product(*([f"{key}={value}" for value in values] for key, values in listed.items()))
     fixed = [str(one.input_line) for key, one in last.items() if not one.is_sweep_override() and key != "seed"]
     return Space(tuple(fixed), tuple(methods), seeds, dimensions)
+
+
+def _parsed(words: Sequence[str]) -> list[Override]:
+    try:
+        return OverridesParser.create().parse_overrides(list(words))
+    except HydraException as error:
+        raise explain(error, words, list) from error
 
 
 def _seed(last: dict[str, Override]) -> tuple[str, ...]:
@@ -107,6 +117,8 @@ def _dimension(override: Override) -> Dimension:
     else:
         if log:
             raise ConfigError(f"{key} cannot be searched in steps with log; use interval instead of range")
+        if not value.step or abs((value.stop or 0) - (value.start or 0)) / abs(value.step) > MOST:
+            raise ConfigError(f"{key} must be searched in at most {MOST:,} steps, got {override.input_line}")
         values = [float(one) for one in override.sweep_string_iterator()]
         whole = all(isinstance(one, int) for one in (value.start, value.stop, value.step))
         low, high, step = values[0], values[-1], float(value.step)

@@ -11,13 +11,14 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.fields import told
 from fedexp.core.part import Part, named
 from fedexp.core.values import SERVER, Plan, Uploads, Weights
+from fedexp.simulation.contents import memory, of_layout, rows, several, several_models, uploads
 from fedexp.simulation.experiment import Experiment
 
 Check = Callable[..., str | None]
-REMEMBERED = (str, int, float, bool, type(None), torch.Tensor)
 
 
 def asked(exp: Experiment) -> Experiment:
@@ -49,56 +50,21 @@ class Checked:
 
         def answer(*given: Any) -> Any:
             came = method(*given)
-            if fault := check(came, *given):
+            if fault := found(check, came, *given):
                 raise ConfigError(f"{named(self._role, self._part)}: {name} must return {fault}")
             return came
 
         return answer
 
 
-def several(came: Any, *kinds: type) -> str | None:
-    """A tuple of these kinds of values, the last of which is a memory."""
-    names = [kind.__name__ for kind in kinds]
-    if not isinstance(came, tuple) or len(came) != len(kinds):
-        got = f"{len(came)} values" if isinstance(came, tuple) else told(came)
-        return f"({', '.join(names)}), got {got}"
-    for value, kind, name in zip(came, kinds, names, strict=True):
-        if not isinstance(value, kind) and not (kind is float and type(value) is int):
-            return f"({', '.join(names)}), but the {name} is {told(value)}"
-    return memory(came[-1])
-
-
-def memory(came: Any, *_: Any) -> str | None:
-    """What can be saved with the state and loaded again."""
-    if not isinstance(came, dict):
-        return f"its memory, a dict, got {told(came)}"
-    found = strange(came)
-    return found and f"a memory of tensors, numbers and texts, got {found}; NumPy's go through torch.from_numpy or int"
-
-
-def strange(value: Any, where: str = "memory") -> str | None:
-    """The first value of a nest that no saved state can hold."""
-    if isinstance(value, dict):
-        if odd := [key for key in value if type(key) not in (str, int)]:
-            return f"{told(odd[0])} as a key of {where}"
-        return next((found for key, child in value.items() if (found := strange(child, f"{where}[{key!r}]"))), None)
-    if isinstance(value, list | tuple):
-        return next((found for child in value if (found := strange(child, where))), None)
-    return None if type(value) in REMEMBERED or isinstance(value, torch.Tensor) else f"{told(value)} as {where}"
-
-
-def told(value: Any) -> str:
-    """A value in a few words: an array by its type and shape."""
-    if isinstance(value, torch.Tensor | np.ndarray):
-        return f"{type(value).__name__} {value.dtype} {list(value.shape)}"
-    return f"{type(value).__name__} {value}" if isinstance(value, int | float | str) else type(value).__name__
-
-
-def rows(came: Any, shape: tuple[int, ...], like: torch.Tensor, what: str) -> str | None:
-    """A tensor of this shape, and of the type and device of another."""
-    wanted = f"{what} as a tensor {like.dtype} {list(shape)}"
-    same = isinstance(came, torch.Tensor) and came.shape == shape
-    return None if same and came.dtype == like.dtype and came.device == like.device else f"{wanted}, got {told(came)}"
+def found(check: Check, came: Any, *given: Any) -> str | None:
+    """What a check finds, or cannot even look at."""
+    try:
+        return check(came, *given)
+    except Exception as error:
+        return (
+            f"what its contract says, got {told(came)}, of which is said: {type(error).__name__}: {first_line(error)}"
+        )
 
 
 def plan(came: Any, _: Any, ctx: Any) -> str | None:
@@ -124,32 +90,21 @@ def plan(came: Any, _: Any, ctx: Any) -> str | None:
     return None
 
 
-def uploads(came: Any, given: Uploads, *_: Any, kinds: tuple[type, ...] = (Uploads, dict)) -> str | None:
-    """Uploads whose columns have a value a row, and rows as long as those that were given."""
-    if fault := several(came, *kinds):
-        return fault
-    new, width = came[0], given.delta.shape[1]
-    if fault := rows(new.delta, (len(new.owner), width), given.delta, "Uploads whose delta [C, D] is"):
-        return fault
-    for name in ("model", "examples", "importance", "loss_before", "loss_after"):
-        if len(getattr(new, name)) != len(new.owner):
-            return f"Uploads with as many {name} as owners, got {len(getattr(new, name))} for {len(new.owner)}"
-    return None
-
-
-def delivered(came: Any, given: Uploads, *_: Any) -> str | None:
+def delivered(came: Any, given: Uploads, *rest: Any) -> str | None:
     """Uploads, and the seconds that they took."""
-    if fault := uploads(came, given, kinds=(Uploads, float, dict)):
+    if fault := uploads(came, given, *rest, kinds=(Uploads, float, dict)):
         return fault
     right = type(came[1]) in (int, float) and 0 <= came[1] < math.inf
     return None if right else f"seconds >= 0 as a float, got {told(came[1])}"
 
 
-def assigned(came: Any, *_: Any) -> str | None:
+def assigned(came: Any, given: tuple[Weights, ...], *rest: Any) -> str | None:
     """Models, participants, and which of the models each of these is given."""
     if fault := several(came, tuple, Plan, np.ndarray, dict):
         return fault
     models, chosen, number, _ = came
+    if fault := several_models(models, given) or plan((chosen, {}), None, rest[-1]):
+        return fault
     if number.shape != chosen.owner.shape or number.dtype.kind != "i":
         return f"a model's number for each of {len(chosen.owner)} participants, got {told(number)}"
     odd = number[(number < 0) | (number >= len(models))]
@@ -180,9 +135,7 @@ def dispatched(came: Any, weights: Weights, owner: np.ndarray, *_: Any) -> str |
 
 def model(came: Any, weights: Weights, *_: Any) -> str | None:
     """A model whose row is as long as its layout says."""
-    if fault := several(came, Weights, dict):
-        return fault
-    return rows(came[0].flat, (came[0].layout.size,), weights.flat, "Weights whose flat [D] is")
+    return several(came, Weights, dict) or of_layout(came[0], weights)
 
 
 def combined(came: Any, weights: Weights, voters: Uploads, *_: Any) -> str | None:
@@ -220,12 +173,17 @@ def judged(came: Any, *_: Any) -> str | None:
     return memory(came[1])
 
 
-def regrouped(came: Any, *_: Any) -> str | None:
+def regrouped(came: Any, given: tuple[Weights, ...], *_: Any) -> str | None:
     """Models, and in the memory what happened: an event has five values."""
-    if fault := several(came, tuple, dict):
+    if fault := several(came, tuple, dict) or several_models(came[0], given):
         return fault
-    odd = [one for one in came[1].get("events", ()) if not isinstance(one, tuple) or len(one) != 5]
-    return f"events as (round, what, client, cluster, distance), got {odd[0]}" if odd else None
+    events = came[1].get("events", ())
+    odd = [events] if not isinstance(events, tuple) else [one for one in events if not _five(one)]
+    return f"events as tuples (round, what, client, cluster, distance), got {odd[0]}" if odd else None
+
+
+def _five(event: Any) -> bool:
+    return isinstance(event, tuple) and len(event) == 5
 
 
 CHECKS: dict[tuple[str, str], Check] = {

@@ -2,6 +2,7 @@
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import option
+from fedexp.parts.dataset import believed
 from fedexp.simulation.experiment import Experiment
 
 
@@ -42,7 +43,7 @@ def refuse(exp: Experiment) -> None:
 
 def refuse_data(exp: Experiment) -> None:
     """Raises ConfigError where a part cannot work with what is known of the data before it is loaded."""
-    facts = exp.dataset.facts(exp.data_dir)
+    facts = believed.told(exp.dataset, exp.data_dir)
     if exp.scenario.public_fraction and not exp.scenario.public_count(facts.train_size):
         raise ConfigError(
             f"scenario.public_fraction must give at least one of the {facts.train_size} training examples, got "

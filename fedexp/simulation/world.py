@@ -186,7 +186,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     """Loads the data, prepares features and first model, picks the engine; `choice` is that of the rounds so far."""
     device = exp.engine.place()
     torch.set_num_threads(1)
-    data, told = exp.dataset.load(exp.data_dir, exp.seed), exp.dataset.facts(exp.data_dir)
+    data, told = exp.dataset.load(exp.data_dir, exp.seed), believed.told(exp.dataset, exp.data_dir)
     believed.refuse(exp.dataset, told, data)
     data_sha256 = data.sha256()
     facts = exp.features.facts(told)

@@ -1,14 +1,17 @@
 """Local workers: copies of this process that share its memory, and that never outlive it or die unnoticed."""
 
 import ctypes
+import logging
 import os
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 import torch
@@ -16,7 +19,10 @@ import torch.distributed as dist
 
 from fedexp.core import logs, signals
 from fedexp.core.blame import one_line
-from fedexp.training.workers import SharedCrew, join
+from fedexp.training.pulse import PATIENCE, Pulse
+from fedexp.training.workers import LOOK_S, SharedCrew, join
+
+log = logging.getLogger(__name__)
 
 
 class LocalWorkers:
@@ -25,6 +31,8 @@ class LocalWorkers:
     def __init__(self, size: int) -> None:
         self.size = size
         self.children: dict[int, int] = {}  # pid -> reading end of the pipe that takes its error
+        self.ended: dict[int, int] = {}  # pid -> how it ended
+        self.pulse = Pulse(size)
 
     def start(self, follow: Callable[[SharedCrew], None]) -> SharedCrew | None:
         """Forks `size - 1` copies, each of which runs `follow` and ends; the first process's crew, None if alone."""
@@ -35,6 +43,7 @@ class LocalWorkers:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
         sys.stdout.flush()
         sys.stderr.flush()
+        first = os.getpid()
         for rank in range(1, self.size):
             read, write = os.pipe()
             with warnings.catch_warnings():
@@ -42,20 +51,64 @@ class LocalWorkers:
                 child = os.fork()
             if child == 0:
                 listener.close()
-                _live(rank, self.size, port, write, follow)
+                _live(first, write, partial(self._work, rank, port, follow))
             os.close(write)
             self.children[child] = read
         store = dist.TCPStore(
             "127.0.0.1", port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach()
         )
-        return join(0, self.size, store, torch.device("cpu"))
+        return self._group(store)
+
+    def _work(self, rank: int, port: int, follow: Callable[[SharedCrew], None]) -> None:
+        """What a worker does."""
+        self.pulse.begin(rank)
+        store = dist.TCPStore("127.0.0.1", port, is_master=False)
+        follow(join(rank, self.size, store, torch.device("cpu")))
+
+    def _group(self, store: dist.Store) -> SharedCrew:
+        """The group, once all are in it; formed aside, as nothing tells those who wait of one who died on the way."""
+        formed: list[SharedCrew | BaseException] = []
+
+        def form() -> None:
+            try:
+                formed.append(join(0, self.size, store, torch.device("cpu"), self.attend))
+            except BaseException as error:
+                formed.append(error)
+
+        aside = threading.Thread(target=form, daemon=True)
+        aside.start()
+        while aside.is_alive():
+            self.attend()
+            aside.join(LOOK_S)
+        [crew] = formed
+        if isinstance(crew, BaseException):
+            raise crew
+        return crew
+
+    def attend(self) -> None:
+        """Looks at the workers while something of them is waited for, and names whoever gives no sign of life.
+
+        Raises:
+            RuntimeError: one has died; `explain` says how.
+        """
+        if any(self._status(child) for child in self.children):  # 0: it has done its part
+            raise RuntimeError("a worker has died")
+        for rank in self.pulse.silent():
+            log.warning(
+                "worker %d (process %d) has not answered for %d s and is waited for; if it stays so, end this run and "
+                "continue with fedexp resume",
+                rank,
+                list(self.children)[rank - 1],
+                round(PATIENCE * LOOK_S),
+            )
 
     def stop(self) -> None:
         """Ends every worker that is still there."""
         for child, read in self.children.items():
             try:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
+                if self._status(child) is None:
+                    os.kill(child, signal.SIGKILL)
+                    os.waitpid(child, 0)
             except (ProcessLookupError, ChildProcessError):
                 pass
             os.close(read)
@@ -67,15 +120,27 @@ class LocalWorkers:
             return None
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
-            for rank, (child, read) in enumerate(self.children.items(), start=1):
-                done, status = os.waitpid(child, os.WNOHANG)
-                if done:
-                    return _epitaph(rank, status, read)
+            ended = [
+                (status, rank, read)
+                for rank, (child, read) in enumerate(self.children.items(), start=1)
+                if (status := self._status(child)) is not None
+            ]
+            if ended:  # one that was killed leaves the others with errors
+                return _epitaph(*min(ended, key=lambda end: not os.WIFSIGNALED(end[0])))
             time.sleep(0.02)
         return None
 
+    def _status(self, child: int) -> int | None:
+        """How a worker has ended; None while it lives."""
+        if child not in self.ended:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if not done:
+                return None
+            self.ended[child] = status
+        return self.ended[child]
 
-def _epitaph(rank: int, status: int, read: int) -> str:
+
+def _epitaph(status: int, rank: int, read: int) -> str:
     with open(read, "rb", closefd=False) as pipe:
         text = pipe.read().decode(errors="replace").strip()
     if os.WIFSIGNALED(status):
@@ -83,15 +148,14 @@ def _epitaph(rank: int, status: int, read: int) -> str:
     return f"worker {rank} failed: {text}" if text else f"worker {rank} ended early"
 
 
-def _live(rank: int, size: int, port: int, write: int, follow: Callable[[SharedCrew], None]) -> NoReturn:
+def _live(first: int, write: int, work: Callable[[], None]) -> NoReturn:
     """The whole life of a worker: never returns into the code that forked it."""
     status = 1
     try:
-        _die_with_parent()
+        _die_with(first)
         logs.silence()
         signals.ignored()  # the first process hears them and ends us
-        store = dist.TCPStore("127.0.0.1", port, is_master=False)
-        follow(join(rank, size, store, torch.device("cpu")))
+        work()
         status = 0
     except BaseException as error:
         os.write(write, (one_line(error) or traceback.format_exc()).encode())
@@ -99,7 +163,9 @@ def _live(rank: int, size: int, port: int, write: int, follow: Callable[[SharedC
         os._exit(status)
 
 
-def _die_with_parent() -> None:
+def _die_with(first: int) -> None:
     """On Linux the kernel ends the worker when the first process is gone; elsewhere its next message fails."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != first:  # it was gone before
+        os._exit(1)

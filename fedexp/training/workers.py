@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 
 T = TypeVar("T")
+LOOK_S = 1.0  # between two looks at the others while they are waited for
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,9 @@ class Crew:
 class SharedCrew(Crew):
     """One of several processes of a torch.distributed group."""
 
-    def __init__(self, store: dist.Store, device: torch.device) -> None:
+    def __init__(self, store: dist.Store, device: torch.device, attend: Callable[[], None] | None = None) -> None:
         super().__init__()
+        self.attend = attend
         self.store = dist.PrefixStore("jobs", store)
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.device = device
@@ -129,16 +131,28 @@ class SharedCrew(Crew):
 
     def gather(self, outs: list[torch.Tensor]) -> None:
         for out in outs:
-            dist.all_reduce(out)
+            self._await(dist.all_reduce(out, async_op=True))
         if self.rank == 0:
             self.store.delete_key(str(self.calls - 1))
 
+    def _await(self, pending: dist.Work) -> None:
+        """Waits for the others; the process that attends to them looks at them meanwhile."""
+        while self.attend is not None and not pending.is_completed():
+            try:
+                pending.wait(timedelta(seconds=LOOK_S))
+            except RuntimeError:
+                if not pending.is_completed():  # nothing but the time is over
+                    self.attend()
+        pending.wait()
 
-def join(rank: int, size: int, store: dist.Store, device: torch.device) -> SharedCrew:
-    """Enters the group of `size` processes that meet in the store."""
+
+def join(
+    rank: int, size: int, store: dist.Store, device: torch.device, attend: Callable[[], None] | None = None
+) -> SharedCrew:
+    """Enters the group of `size` processes that meet in the store; `attend` is called while one is waited for."""
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timedelta(hours=2))
-    return SharedCrew(store, device)
+    return SharedCrew(store, device, attend)
 
 
 def join_torchrun(device: torch.device) -> SharedCrew:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import own_models
+import own_parts
 import pytest
 
 from fedexp import run
@@ -42,6 +43,15 @@ def test_nothing_is_left_and_one_line_is_said(
     assert said.startswith("fedexp: ")
     assert said.count("\n") == 1
     assert not [path for path in tmp_path.rglob("*") if path.name != "outputs"]
+
+
+def test_refused_in_its_first_round_a_run_leaves_nothing_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setitem(own_parts.MISTAKE, "judge", lambda _: 3)
+    assert main(["run", *TINY, "pictures=false", "stop._target_=own_parts.Judging", "hydra.run.dir=mine"]) == 2
+    assert "judge must return" in capsys.readouterr().err
+    assert not (tmp_path / "mine").exists()
 
 
 def test_what_was_there_stays(tmp_path: Path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import complaint
-from conftest import MADE, TINY
+from composing import MADE, TINY
 from kept import kept_bytes
 
 from fedexp.cli import main
@@ -170,3 +170,22 @@ def test_clusters_are_read_as_far_as_they_are_sound(tmp_path: Path):
             table.write_text(content)
         assert agreement(tmp_path, clustered=True).whole["clusters.csv"] == upto
     assert "clusters.csv" not in agreement(tmp_path, clustered=False).whole
+
+
+def test_a_state_that_was_to_stay_is_kept_where_the_kill_came_between(folder: Path):
+    assert main(["resume", str(folder)]) == 0
+    kept = torch.load(folder / "states" / "000006.pt", weights_only=True)
+    assert kept["round"] == ROUNDS
+    assert (folder / "states" / "000006.pt").read_bytes() == (folder / "state.pt").read_bytes()
+
+
+def test_what_is_kept_late_is_the_state_that_the_run_goes_on_from(tmp_path: Path):
+    """Killed before the state after round 4 was kept; the newer one is damaged since."""
+    folder = tmp_path / "run"
+    words = (*MADE, *TINY, "rounds=5", "keep_states=2", "checkpoint_s=0", f"hydra.run.dir={folder}")
+    assert main(["run", *words]) == 0
+    (folder / "summary.json").unlink()
+    (folder / "states" / "000004.pt").unlink()
+    (folder / "state.pt").write_bytes(b"damaged")
+    assert main(["resume", str(folder)]) == 0
+    assert torch.load(folder / "states" / "000004.pt", weights_only=True)["round"] == 4

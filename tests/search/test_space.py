@@ -57,3 +57,16 @@ def test_ends_are_written_as_overrides_are():
 def test_what_cannot_be_searched_is_refused(word: str, told: str):
     with pytest.raises(ConfigError, match=told):
         read((word,))
+
+
+@pytest.mark.parametrize("word", ["+", "'", "a=[", "a=interval(1,2"])
+def test_what_cannot_be_read_is_told_in_one_line(word: str):
+    with pytest.raises(ConfigError, match="cannot read") as refused:
+        read((word,))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("word", ["a=range(0,1e9)", "a=range(0,1,step=0)", "a=range(0,1,step=1e-9)"])
+def test_a_range_without_end_is_refused_at_once(word: str):
+    with pytest.raises(ConfigError, match="a must be searched in at most 100,000 steps, got a=range"):
+        read((word,))

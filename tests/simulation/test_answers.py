@@ -79,6 +79,14 @@ def rows(change: Any) -> Any:
     return lambda answer, *_: (answer[0].with_delta(change(answer[0].delta)), *answer[1:])
 
 
+def layout(**changes: Any) -> Any:
+    return lambda answer, *_: (replace(answer[0], layout=replace(answer[0].layout, **changes)), *answer[1:])
+
+
+def column(**changes: Any) -> Any:
+    return lambda answer, *_: (replace(answer[0], **changes), *answer[1:])
+
+
 def split(change: Any) -> Any:
     return lambda data: replace(data, train=change(data.train))
 
@@ -149,10 +157,49 @@ MISTAKES = [
     (
         "regroup",
         lambda answer: (answer[0], {"events": (("join", 3),)}),
-        r"events as \(round, what, client, cluster, distance\), got \('join', 3\)",
+        r"events as tuples \(round, what, client, cluster, distance\), got \('join', 3\)",
     ),
     ("assign", lambda answer: (*answer[:2], answer[2] + 4, {}), "numbers of models from 0 to 0, got 4"),
     ("assign", lambda answer: (*answer[:2], answer[2][:1], {}), "a model's number for each of 3 participants"),
+    (
+        "choose",
+        lambda answer, ctx: (replace(answer[0], deadline_s=NAN), {}),
+        "a Plan whose deadline_s is a number or None, got float nan",
+    ),
+    (
+        "choose",
+        lambda answer, ctx: (answer[0], {"seen": torch.zeros(2, device="meta")}),
+        r"numbers and texts, got Tensor torch.float32 \[2\] as memory\['seen'\]",
+    ),
+    ("combine", layout(trainable=-1), "whose layout has the names and the trainable entries of those it was given"),
+    ("combine", layout(shapes=((90.5,),)), "a Layout whose shapes is a tuple, each a tuple, each a whole number"),
+    ("step", layout(names=("a", "b")), "whose layout has the names and the trainable entries"),
+    ("tamper", column(owner=np.full(3, 77)), "Uploads whose owner is from -1 to 5, got 77"),
+    ("tamper", column(model=np.full(3, 1)), "Uploads whose model is from 0 to 0, got 1"),
+    ("tamper", column(examples=np.ones(3)), r"examples is an array of whole numbers \[C\], got ndarray float64 \[3\]"),
+    ("tamper", column(importance=np.array(["a", "b", "c"])), "an Uploads whose importance is an array of numbers"),
+    ("tamper", column(loss_after=np.array(3.0)), "what its contract says, got tuple, of which is said: TypeError"),
+    (
+        "deliver",
+        column(exact=np.ones(3)),
+        r"Uploads whose exact is None or an array \[C, 2\], got ndarray float64 \[3\]",
+    ),
+    ("assign", lambda answer: ((), *answer[1:]), "at least one model, got none"),
+    ("assign", lambda answer: ((3,), *answer[1:]), "models that are Weights, got int 3"),
+    ("assign", lambda answer: (answer[0], replace(answer[1], owner=np.array([99])), *answer[2:]), "got client 99"),
+    ("facts", lambda facts: None, "facts must return Facts, got NoneType"),
+    ("facts", lambda facts: replace(facts, shape=(3.5,)), "Facts whose shape is a tuple, each a whole number"),
+    ("facts", lambda facts: replace(facts, classes=0), "Facts whose classes is at least 1, got 0"),
+    ("facts", lambda facts: replace(facts, shape=()), "Facts whose shape is of numbers of at least 1"),
+    ("load", lambda data: replace(data, test=None), "load must return Data whose test is a Split, got NoneType"),
+    ("load", lambda data: replace(data, scale=0.0), "scale must be finite and > 0, got"),
+    (
+        "load",
+        lambda data: replace(data, mean=(0.0, 1.0)),
+        "mean must be one number, or one for each of 3 channels, got 2",
+    ),
+    ("load", lambda data: replace(data, groups=np.arange(3)), "groups must be whole numbers, one a training example"),
+    ("load", split(lambda part: replace(part, subject=part.y[:2])), r"train.subject must be a tensor of int64 \[S\]"),
     ("judge", lambda answer: (3, {}), r"\(a reason or None, memory\), got tuple"),
     ("begin", lambda answer: answer[0], r"must return \(start, anchor\), got Tensor"),
     (

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ from fedexp.core.errors import RunError
 from fedexp.run.run import run
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World
+from fedexp.training import fork, pulse, workers
+from fedexp.training.fork import LocalWorkers
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -96,3 +99,59 @@ def test_what_every_process_notices_is_logged_once(tiny: Tiny, tmp_path: Path):
     assert [line.partition("WARNING ")[2] for line in lines if "WARNING" in line] == [
         f"round {number}: 3 of 3 updates are not finite and were dropped" for number in (2, 3, 4, 5)
     ]
+
+
+def dies(*_: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("after_s", [0, 0.003, 0.01, 0.03, None])
+def test_a_worker_that_is_killed_while_the_group_forms(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, after_s: float | None, size: int
+):
+    """Before the others know of it, on its way, or (None) as soon as it is one of them."""
+    work = LocalWorkers._work
+
+    def doomed(self: LocalWorkers, rank: int, port: int, follow: Any) -> None:
+        last = rank == size - 1
+        if last and after_s is not None:
+            threading.Timer(after_s, dies).start() if after_s else dies()
+        work(self, rank, port, dies if last and after_s is None else follow)
+
+    monkeypatch.setattr(LocalWorkers, "_work", doomed)
+    begun = time.monotonic()
+    with pytest.raises(RunError, match=f"worker {size - 1} was killed by signal 9"):
+        live(world_of(tiny(f"engine.workers={size}", "rounds=100")))
+    assert time.monotonic() - begun < 20
+
+
+def test_a_worker_that_is_killed_between_two_rounds(tiny: Tiny, forked: list[int]):
+    world = world_of(tiny("engine.workers=3", "rounds=50"))
+
+    def play() -> None:
+        with staffed(world.exp, world, world.beginning()) as shared:
+            for number, _ in enumerate(rounds(world.exp, shared, world.beginning())):
+                if number == 1:
+                    os.kill(forked[1], signal.SIGKILL)
+
+    with pytest.raises(RunError, match="worker 2 was killed by signal 9"):
+        play()
+
+
+def test_a_worker_that_does_not_answer_is_named_and_may_come_back(
+    tiny: Tiny, forked: list[int], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(workers, "LOOK_S", 0.6)
+    monkeypatch.setattr(fork, "LOOK_S", 0.6)
+    monkeypatch.setattr(pulse, "PATIENCE", 2)
+    world = world_of(tiny("engine.workers=2", "rounds=4"))
+    with staffed(world.exp, world, world.beginning()) as shared:
+        played = rounds(world.exp, shared, world.beginning())
+        next(played)
+        os.kill(forked[0], signal.SIGSTOP)
+        threading.Timer(2.5, os.kill, (forked[0], signal.SIGCONT)).start()
+        assert len(list(played)) == 3
+    told = [record.message for record in caplog.records if "has not answered" in record.message]
+    assert len(told) == 1
+    assert told[0].startswith(f"worker 1 (process {forked[0]}) has not answered for ")

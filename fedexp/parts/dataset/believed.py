@@ -3,11 +3,38 @@
 Legend: S examples, K classes.
 """
 
+from pathlib import Path
+
+import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
+from fedexp.core.fields import misfit
 from fedexp.core.part import named
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+
+
+def told(dataset: Dataset, directory: Path) -> Facts:
+    """The facts of a dataset. Raises ConfigError where they are none."""
+    facts: object = dataset.facts(directory)
+    if fault := odd_facts(facts):
+        raise ConfigError(f"{named('dataset', dataset)}: facts must return {fault}")
+    assert isinstance(facts, Facts)
+    return facts
+
+
+def odd_facts(facts: object) -> str | None:
+    """What is wrong with what was told before anything was loaded."""
+    if not isinstance(facts, Facts):
+        return f"Facts, got {kind(facts)}"
+    if fault := misfit(facts):
+        return fault
+    for name, number in (("classes", facts.classes), ("train_size", facts.train_size), ("subjects", facts.subjects)):
+        if number is not None and number < 1:
+            return f"Facts whose {name} is at least 1, got {number}"
+    if not facts.shape or min(facts.shape) < 1:
+        return f"Facts whose shape is of numbers of at least 1, got {tuple(facts.shape)}"
+    return None
 
 
 def refuse(dataset: Dataset, facts: Facts, data: object) -> None:
@@ -21,6 +48,8 @@ def contradiction(facts: Facts, data: object) -> str | None:
     """What is wrong with the data, in words; None where nothing is."""
     if not isinstance(data, Data):
         return f"load must return Data, got {type(data).__name__}"
+    if fault := misfit(data):
+        return f"load must return {fault}"
     if len(data.class_names) != facts.classes:
         return f"facts tells {facts.classes} classes, but load names {len(data.class_names)}: {data.class_names[:12]}"
     if isinstance(data.train.x, torch.Tensor) and len(data.train.x) != facts.train_size:
@@ -32,6 +61,29 @@ def contradiction(facts: Facts, data: object) -> str | None:
     for name, split in (("train", data.train), ("test", data.test)):
         if fault := odd_examples(split, facts) or odd_labels(split, facts.classes):
             return f"{name}.{fault}"
+    return odd_people(data) or odd_scales(data)
+
+
+def odd_people(data: Data) -> str | None:
+    """What is wrong with whose examples they are, and of which group."""
+    for name, split in (("train", data.train), ("test", data.test)):
+        people = split.subject
+        if people is not None and (people.dtype != torch.int64 or people.shape != split.y.shape):
+            return f"{name}.subject must be a tensor of int64 [S], got {kind(people)}"
+    groups = data.groups
+    if groups is not None and (groups.dtype.kind not in "iu" or groups.shape != tuple(data.train.y.shape)):
+        return f"groups must be whole numbers, one a training example, got {groups.dtype} {list(groups.shape)}"
+    return None
+
+
+def odd_scales(data: Data) -> str | None:
+    """What is wrong with the numbers that examples are normalised by: `(x / scale - mean) / std`."""
+    channels = data.train.x.shape[1]
+    for name, numbers in (("scale", [data.scale]), ("mean", data.mean), ("std", data.std)):
+        if len(numbers) not in (1, channels):
+            return f"{name} must be one number, or one for each of {channels} channels, got {len(numbers)}"
+        if not np.isfinite(numbers).all() or (name != "mean" and min(numbers) <= 0):
+            return f"{name} must be finite{' and > 0' * (name != 'mean')}, got {tuple(numbers)}"
     return None
 
 

@@ -106,7 +106,8 @@ def _by_losses(rate: float, noise_multiplier: float, steps: int, delta: float) -
     from dp_accounting import get_epsilon_gaussian
 
     if rate == 1:
-        return float(get_epsilon_gaussian(noise_multiplier / math.sqrt(steps), delta))
+        with np.errstate(divide="ignore"):  # its logarithm of 0 where there is more noise than numbers tell apart
+            return float(get_epsilon_gaussian(noise_multiplier / math.sqrt(steps), delta))
     return float(_loss(rate, noise_multiplier).self_compose(steps).get_epsilon_for_delta(delta))
 
 

@@ -205,6 +205,10 @@ def test_orders_left_out_are_not_a_warning(caplog: pytest.LogCaptureFixture, cap
     assert not capfd.readouterr().err
 
 
+def test_noise_beyond_all_measure_is_not_a_warning():
+    assert pld_epsilon(1.0, 1e20, 2, 1e-3) == pytest.approx(0, abs=1e-12)
+
+
 def test_the_accountants_are_imported_when_they_are_asked():
     check = "import sys, fedexp.parts.privacy.accounting; sys.exit('dp_accounting' in sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True)

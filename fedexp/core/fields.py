@@ -1,0 +1,74 @@
+"""Whether a value holds in its fields what their annotations say: who fills one in outside may not."""
+
+import types
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+import torch
+
+_WORDS = {
+    np.ndarray: "an array of numbers",
+    torch.Tensor: "a dense tensor of real numbers",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    type(None): "None",
+}
+
+
+def misfit(value: Any) -> str | None:
+    """The first field of a dataclass, or of one in it, that holds something else, in words; None where all fit."""
+    for name, kind in _kinds(type(value)).items():
+        held = getattr(value, name)
+        if not fits(kind, held):
+            return f"{type(value).__name__} whose {name} is {words(kind)}, got {told(held)}"
+        if is_dataclass(held) and (inner := misfit(held)):
+            return inner
+    return None
+
+
+@cache
+def _kinds(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind) if field.init}
+
+
+def fits(kind: Any, value: Any) -> bool:
+    """Whether a value is of an annotated kind. NaN is no number; NumPy's numbers are."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return any(fits(one, value) for one in args)
+    if origin is tuple:
+        return isinstance(value, tuple | list) and all(fits(args[0], one) for one in value)
+    if kind in (int, float):
+        whole = isinstance(value, int | np.integer)
+        number = whole or (kind is float and isinstance(value, float | np.floating))
+        return number and not isinstance(value, bool) and value == value
+    if not isinstance(value, kind):
+        return False
+    return not isinstance(value, np.ndarray | torch.Tensor) or plain(value)
+
+
+def plain(value: np.ndarray | torch.Tensor) -> bool:
+    """Whether it holds real numbers, and holds them here: what is sparse or meta does not."""
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biuf"
+    return value.layout == torch.strided and value.device.type != "meta" and not value.is_complex()
+
+
+def words(kind: Any) -> str:
+    """An annotated kind in words."""
+    if get_origin(kind) in (Union, types.UnionType):
+        return " or ".join(words(one) for one in get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"a tuple, each {words(get_args(kind)[0])}"
+    return _WORDS.get(kind, f"a {getattr(kind, '__name__', kind)}")
+
+
+def told(value: Any) -> str:
+    """A value in a few words: an array by its type and shape."""
+    if isinstance(value, torch.Tensor | np.ndarray):
+        return f"{type(value).__name__} {value.dtype} {list(value.shape)}"
+    return f"{type(value).__name__} {str(value)[:80]}" if isinstance(value, int | float | str) else type(value).__name__

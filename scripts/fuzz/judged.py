@@ -1,0 +1,110 @@
+"""One input of the fuzz, what a command may answer to it, and whether it does."""
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from omegaconf import OmegaConf
+
+from fedexp import cli
+from fedexp.config.hydra_errors import COMPOSING
+from fedexp.core import logs
+from fedexp.core.exits import ending
+from fedexp.core.nested import walk
+from fedexp.core.part import build
+from fedexp.parts.tracker.contract import Sending, Tracker
+from fedexp.run import folders
+from fedexp.run.folders import has_rounds
+from fedexp.run.run import run
+from fedexp.simulation import compatibility
+from scripts.forked import outcome
+from scripts.fuzz.composed import composed
+
+LIMIT_S = 60.0
+CODES = (0, 1, 2)
+
+
+def nothing(_: Path) -> str:
+    """No further demand."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Input:
+    """What is done in an empty folder by a copy of this process; `name` says it in words that do it again."""
+
+    name: str
+    act: Callable[[], int]
+    demand: Callable[[Path], str] = nothing  # what is wrong with the folder afterwards
+    prepare: Callable[[Path], None] = lambda _: None
+    limit_s: float = LIMIT_S
+    tells: bool = False  # how far it is, on stderr
+
+
+def shortcoming(given: Input) -> str:
+    """What came of it that must not; empty where it did well.
+
+    It ends in time with 0, 1 or 2 and says one line on stderr unless it ends well; asked wrongly, it leaves no folder
+    in which nothing happened.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        given.prepare(folder)
+        there = (folder / "run").exists()
+        code, said = outcome(folder, partial(_apart, given.act), given.limit_s)
+        complaints = [line for line in said if not given.tells or line.startswith("fedexp: ")]
+        if code is None:
+            return f"still at it after {given.limit_s:g} s"
+        if code not in CODES or len(complaints) != (code != 0) or any("Traceback" in line for line in said):
+            return f"exit code {code} with {len(said)} lines on stderr: {' / '.join(said)[-1500:]}"
+        if code == cli.ASKED_WRONGLY and not there and (folder / "run").exists() and not has_rounds(folder / "run"):
+            return f"refused, but left a folder: {' '.join(said)}"
+        return given.demand(folder)
+
+
+def _apart(act: Callable[[], int]) -> int:
+    """Away from the user's data and cache, and from trackers: they start processes of their own."""
+    os.environ.update(FEDEXP_DATA="no data", FEDEXP_CACHE="cache", FEDEXP_DEBUG="", HYDRA_FULL_ERROR="")
+    Sending.follow = Tracker.follow
+    return act()
+
+
+def typed(*words: str) -> Input:
+    """`fedexp WORDS`."""
+    return Input(f"fedexp {' '.join(words)}", lambda: cli.main(words), tells=words[:1] == ("plan",))
+
+
+def run_of(*words: str) -> Input:
+    """`fedexp run WORDS`, less what Hydra does, which would take ten times as long as the rest."""
+    return Input(f"fedexp run {' '.join(words)} hydra.run.dir=run", lambda: as_command(lambda: _run(words)))
+
+
+def as_command(act: Callable[[], int]) -> int:
+    """Something done as if the command line had asked for it."""
+    cli._dispatch = lambda _: act()
+    return cli.main(["run"])
+
+
+_DISPATCH = cli._dispatch
+
+
+def _run(words: tuple[str, ...]) -> int:
+    try:
+        config = composed(*words)
+    except COMPOSING:
+        config = {"it": "???"}
+    if any(value == "???" for _, value in walk(config)):  # the command knows how to say it
+        return _DISPATCH(["run", *words, "hydra.run.dir=run"])
+    compatibility.refuse(build(config))
+    return begun(config)
+
+
+def begun(config: dict) -> int:
+    """The run of a config, in the folder `run`."""
+    with folders.lent(OmegaConf.create({"dir": "run"})) as folder, logs.kept(), ending(folder):
+        logs.log_to(folder)
+        run(config, folder)
+    return 0

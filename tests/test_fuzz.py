@@ -1,0 +1,77 @@
+"""A few inputs of every kind of `scripts/fuzz/all.py`: each ends well, or with one line and the exit code 1 or 2."""
+
+import time
+from pathlib import Path
+
+import pytest
+from composing import config, tiny
+
+from fedexp import cli
+from fedexp.run.run import run
+from scripts.fuzz import all as fuzz
+from scripts.fuzz import options
+from scripts.fuzz.composed import composed, ground
+from scripts.fuzz.judged import Input, shortcoming
+
+FEW = {"keys": 6, "pairs": 4, "scribbles": 4, "folders": 4, "sweeps": 2, "answers": 6, "mistakes": 4}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ready(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What copies would import is imported here."""
+    ground()
+    run(tiny(), tmp_path_factory.mktemp("first"))
+
+
+@pytest.mark.parametrize("kind", fuzz.KINDS)
+def test_none_of_a_few_falls_short(kind: str):
+    count, short = fuzz.tried(kind, FEW[kind] / len(fuzz.inputs(kind)), seed=14)
+    assert count == FEW[kind]
+    assert short == {}
+
+
+def test_there_are_thousands():
+    assert sum(len(fuzz.inputs(kind)) for kind in fuzz.KINDS) > 10_000
+
+
+def says(*lines: str) -> int:
+    for line in lines:
+        cli.sys.stderr.write(f"{line}\n")
+    return 0
+
+
+def left_behind() -> int:
+    Path("run").mkdir()
+    cli.complain("no")
+    return 2
+
+
+SHORT = {
+    "a traceback": (lambda: 1 // 0, "exit code 70"),
+    "two lines": (lambda: says("a", "b") or 1, "exit code 1 with 2 lines on stderr: a / b"),
+    "a line where all went well": (lambda: says("a"), "exit code 0 with 1 lines"),
+    "another exit code": (lambda: says("a") or 3, "exit code 3"),
+    "a folder left behind": (left_behind, "refused, but left a folder"),
+    "a hang": (lambda: time.sleep(60) or 0, "still at it after 0.2 s"),
+    "a signal": (lambda: cli.os.kill(cli.os.getpid(), 9) or 0, "exit code -9"),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_what_falls_short_is_found(name: str):
+    act, told = SHORT[name]
+    assert told in shortcoming(Input(name, act, limit_s=0.2 if name == "a hang" else 30))
+
+
+def test_what_does_well_is_not_complained_of():
+    assert shortcoming(Input("fine", lambda: 0)) == ""
+    assert shortcoming(Input("refused", lambda: cli.main(["nothing"]))) == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("selector=oort", "aggregator=krum"), ("privacy=dp_sgd", "local.lr=0.5"), ("dataset=digits", "stop=target")],
+)
+def test_options_laid_in_place_by_hand_make_the_config_that_hydra_makes(words: tuple[str, ...]):
+    words = options.needed(*(word for word in words if "." not in word)) + words
+    assert composed(*words) == config(*words)

@@ -1,0 +1,57 @@
+"""Runs that are killed anywhere end as those that nobody killed; `scripts/kills.py` does it three hundred times."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from scripts import kills
+
+OPTIONS = ("clustering=kmeans_updates",)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ready(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What copies would import is imported here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("first"))
+        assert kills.first() == 0
+
+
+def test_killed_in_every_way_a_run_ends_with_the_same_results(tmp_path: Path):
+    told: list[str] = []
+    plan = kills.planned(6, 0, OPTIONS)
+    assert {kill.kind for kill in plan} == {*kills.KINDS}
+    assert {kill.workers for kill in plan} == {1, 2}
+    short, late, inside = kills.tried(plan, tmp_path, told.append)
+    assert told == []
+    assert short == 0
+    assert late >= 3
+    assert inside >= 2
+
+
+def test_every_option_meets_every_kind_of_kill():
+    plan = kills.planned(300, 0, [option for option in kills.OPTIONS if option.partition("=")[0] in kills.GROUPS])
+    assert len(plan) == 300
+    assert len({(kill.option, kill.kind) for kill in plan}) > 100
+    assert sum(kill.kind == "write" for kill in plan) >= 100
+
+
+def test_what_differs_is_found(tmp_path: Path):
+    known = kills.whole("local=sgd", tmp_path / "one").folder
+    other = tmp_path / "other"
+    shutil.copytree(known, other)
+    assert kills.differences(known, other) == []
+    for name in ("metrics.csv", "clients.csv", "digests.csv", "summary.json"):
+        text = (other / name).read_text()
+        (other / name).write_text(text.replace("1", "2"))
+    state = torch.load(other / "state.pt", weights_only=True)
+    state["models"][0][0][0] += 1e-7
+    torch.save(state, other / "state.pt")
+    (other / "states" / "000002.pt").unlink()
+    assert kills.differences(known, other) == [
+        "only one has states/000002.pt",
+        *(f"{name} differs" for name in ("metrics.csv", "clients.csv", "digests.csv", "summary.json")),
+        "the models of state.pt differ",
+    ]
