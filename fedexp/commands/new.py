@@ -1,5 +1,6 @@
 """`fedexp new GROUP NAME [--into DIR]`: the words read, the work left to `fedexp.new`."""
 
+import errno
 import shlex
 import sys
 from pathlib import Path
@@ -14,7 +15,12 @@ FLAGS = ("--into",)
 def act(words: list[str]) -> int:
     """Writes an own part, and tells its files and the command that tries it."""
     group, name, into = read(words)
-    written = write(group, name, into)
+    try:
+        written = write(group, name, into)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
+        raise ConfigError(f"cannot write below {shown(into)}: {error.strerror}; give another --into") from error
     there = "" if into.resolve() == Path.cwd() else f"cd {shlex.quote(shown(into))} && "
     sys.stdout.write("".join(f"{shown(path)}\n" for path in written) + f"\nTry it:  {there}{trial(group, name)}\n")
     return 0

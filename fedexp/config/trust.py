@@ -67,24 +67,25 @@ NOBODY = Trust()
 
 def remember(config: Any = None, config_dir: Path | None = None) -> None:
     """Notes for this user, and in no folder of a run, whose parts and options were run; without a home, nothing."""
-    found = {package: where for package in map(_package, foreign(config)) if (where := place(package))}
+    found = {package: where for package in map(_package, foreign(config)) if (where := places(package))}
     if config_dir is not None:
-        found[str(config_dir.resolve())] = str(config_dir.resolve())
+        found[str(config_dir.resolve())] = [str(config_dir.resolve())]
     if not _lacking(found):
         return
     with suppress(OSError):
         _note().parent.mkdir(parents=True, exist_ok=True)
         with locked(_note().with_name(f".{NAME}.lock"), PATIENCE_S):
-            known = _known()
+            there = {name: [where for where in known if Path(where).exists()] for name, known in _known().items()}
+            known = {name: known for name, known in there.items() if known}
             for package in _lacking(found):
-                known[package] = [*known.get(package, []), found[package]]
+                known[package] = list(dict.fromkeys([*known.get(package, []), *found[package]]))
             write_atomically(_note(), json.dumps(known, indent=2).encode())
 
 
-def _lacking(found: dict[str, str]) -> list[str]:
-    """The packages that are not known to lie where they are found."""
+def _lacking(found: Known) -> list[str]:
+    """The packages that are not known to lie everywhere where they are found."""
     known = _known()
-    return [package for package, where in found.items() if where not in known.get(package, [])]
+    return [package for package, where in found.items() if not set(where) <= set(known.get(package, []))]
 
 
 def foreign(node: Any) -> Iterator[str]:
@@ -97,13 +98,13 @@ def foreign(node: Any) -> Iterator[str]:
         yield target
 
 
-def place(package: str) -> str | None:
-    """Where a package would be imported from, found without importing it; None where nowhere."""
+def places(package: str) -> list[str]:
+    """Where a package would be imported from, found without importing it; a folder without __init__.py is several."""
     with suppress(ImportError, ValueError):
         spec = find_spec(package)
         if spec is not None:
-            return spec.origin or next(iter(spec.submodule_search_locations or ()), None)
-    return None
+            return [spec.origin] if spec.origin else list(spec.submodule_search_locations or ())
+    return []
 
 
 def _package(target: str) -> str:
@@ -115,9 +116,9 @@ def _offered(package: str) -> bool:
 
 
 def _same(package: str) -> bool:
-    """Whether it would be imported from where it was when it was run here."""
-    where = place(package)
-    return where in _known().get(package, [])
+    """Whether it would be imported from where it was when it was run here, and from nowhere else."""
+    where = places(package)
+    return bool(where) and set(where) <= set(_known().get(package, []))
 
 
 def _note() -> Path:

@@ -2,7 +2,7 @@
 
 
 def spoken(seconds: float) -> str:
-    """A duration to two or three digits, in the unit that suits it."""
+    """A duration in the unit that suits it."""
     if seconds < 1:
         return f"{seconds * 1e3:.0f} ms"
     if seconds < 120:

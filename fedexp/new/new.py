@@ -29,7 +29,7 @@ BESIDE = {  # what a part of the group needs to have anything to do
     "features": ("scenario.public_fraction=0.2",),
     "pretraining": ("scenario.public_fraction=0.2",),
 }
-VALUES = ("null", "true", "false", "inf", "nan")  # words that no option can have for a name
+VALUES = ("null", "true", "false", "on", "off", "yes", "no", "inf", "nan")  # words that no option can have for a name
 TEST = '''\
 """Two rounds with {choice}. Write beside it what you can check with a pencil."""
 
@@ -86,7 +86,7 @@ def files(group: str, name: str) -> dict[str, str]:
     """
     code, option = ((EXAMPLES / f"{group}.{end}").read_text(encoding="utf-8") for end in ("py", "yaml"))
     example, own = re.findall(r"class (Own\w+)", code)[0], "".join(map(_capital, name.split("_")))
-    if re.search(rf"\b{own}\b", code):
+    if own != example and re.search(rf"\b{own}\b", code):
         raise ConfigError(
             f"the class of {name} would be {own}, which its module needs for another; choose a longer name"
         )

@@ -2,16 +2,18 @@
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import mean
 from typing import Any
+
+import numpy as np
 
 from fedexp.core.part import build
 from fedexp.plan import forecast
 from fedexp.plan.forecast import Course, Seconds
 from fedexp.plan.probe import Findings, probe
 from fedexp.plan.ration import Ration, Rationed
-from fedexp.plan.rehearsal import PATIENCE_S, Guess, Rehearsal, last_round, reason_to_stop, rehearse
+from fedexp.plan.rehearsal import Guess, Rehearsal, last_round, reason_to_stop, rehearse
 from fedexp.plan.telling import Telling
 from fedexp.run.environment import device_name
 from fedexp.simulation import compatibility, context
@@ -41,7 +43,7 @@ class Forecast:
     """What a run will cost. What is sent is `known`, or guessed.
 
     `limit` says of the rounds, and of all that grows with them, that they are at most, at least or about as many,
-    where a stop rule decides; "" where their number is known.
+    where a stop rule decides; "" where their number is known. `counted` rounds were counted where all were too many.
     `parts` tells what was not tried whole. Where no round was over in time, `gave_up` says so, and what only a tried
     round tells is None.
     """
@@ -62,6 +64,7 @@ class Forecast:
     epsilon: dict[str, float] | None
     delta: float
     disk_mb: float | None
+    counted: int | None = None
 
 
 def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) -> Forecast:
@@ -81,11 +84,9 @@ def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) 
     found.closing_s += LEAVING * loaded_s
     found.parts = before.parts + found.parts
     voice.begin("counting all rounds", aloud=False)
-    rehearsal = rehearse(exp, world)
+    rehearsal, counted = rehearse(exp, world), None
     if rehearsal is not None and not rehearsal.whole:
-        found.parts.append(
-            f"all rounds: counting took longer than {PATIENCE_S:.0f} s, {rehearsal.rounds:,} were counted"
-        )
+        counted = rehearsal.rounds
         rehearsal = rehearsal if ends_by_itself(exp) else None
     rounds, limit, reason = how_many(exp, world, found, rehearsal)
     course = course_of(exp, world, rehearsal, rounds)
@@ -107,6 +108,7 @@ def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) 
         sent=sent(exp, found, rehearsal, rounds),
         epsilon=epsilon(exp, world, rehearsal, rounds),
         delta=exp.privacy.bound,
+        counted=counted,
         disk_mb=forecast.disk_mb(found, course, spent.rounds) if spent else None,
     )
 
@@ -141,8 +143,8 @@ def guess_of(exp: Experiment, world: World, found: Findings) -> Guess | None:
     rows = [each.row for each in found.tried]
     if exp.stop.needs_clock and not rows:
         return None
-    round_s = rows[-1]["sim_s"] / len(rows) if exp.fleet.simulates and rows else 0.0
-    return Guess(round_s, world.partition.clients)
+    clock = [row["sim_s"] for row in rows] if exp.fleet.simulates else [0.0]
+    return Guess(lambda rounds: scaled(clock or [0.0], rounds, growing=True), world.partition.clients)
 
 
 def course_of(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: int) -> Course:
@@ -165,10 +167,18 @@ def sent(exp: Experiment, found: Findings, rehearsal: Rehearsal | None, rounds: 
     rows = [each.row for each in found.tried]
     if not rows:
         return Sent(None, None, None, False)
-    clock = rows[-1]["sim_s"] / len(rows) * rounds if exp.fleet.simulates else None
-    return Sent(
-        mean(row["mb_down"] for row in rows) * rounds, mean(row["mb_up"] for row in rows) * rounds, clock, False
-    )
+    clock = scaled([row["sim_s"] for row in rows], rounds, growing=True) if exp.fleet.simulates else None
+    down, up = (scaled([row[name] for row in rows], rounds) for name in ("mb_down", "mb_up"))
+    return Sent(down, up, clock, False)
+
+
+def scaled(tried: Sequence[float], rounds: int, *, growing: bool = False) -> float:
+    """The sum over so many rounds, given those tried: the first once, since it may be like no other, then their mean.
+
+    What is `growing` has been summed up already.
+    """
+    each = np.diff(tried, prepend=0.0) if growing else np.array(tried)
+    return float(each[0] + (rounds - 1) * (each[1:].mean() if len(each) > 1 else each[0]))
 
 
 def epsilon(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: int) -> dict[str, float] | None:
@@ -178,6 +188,6 @@ def epsilon(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: 
     if rehearsal is not None:
         asked, delivered = rehearsal.ledgers(rounds)
     else:
-        asked, delivered = Guess(0.0, world.partition.clients).ledgers(rounds)
+        asked, delivered = Guess(float, world.partition.clients).ledgers(rounds)
     told = exp.privacy.foresee(asked, delivered, rounds, context.at(world, rounds))
     return {name: float(told[f"epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}

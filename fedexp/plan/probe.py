@@ -100,11 +100,11 @@ def probe(exp: Experiment, world: World, config: dict[str, Any], voice: Telling,
 def _try_all(exp: Experiment, world: World, logbook: Logbook, found: Findings, voice: Telling) -> None:
     try:
         _try(replace(exp, rounds=min(2, exp.rounds)), world, logbook, found, voice)
+        more = _affordable(found, exp.rounds - 2)
+        if more and found.reason is None:
+            _try(replace(exp, rounds=2 + more), world, logbook, found, voice)
     except EnoughError:
         return
-    more = _affordable(found, exp.rounds - 2)
-    if more and found.reason is None:
-        _try(replace(exp, rounds=2 + more), world, logbook, found, voice)
 
 
 def _affordable(found: Findings, left: int) -> int:

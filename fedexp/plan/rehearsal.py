@@ -5,7 +5,7 @@ thing that is left out is an upload that is not finite.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,14 +67,10 @@ class Rehearsal:
 
 @dataclass(frozen=True)
 class Guess:
-    """Rounds of which each takes as many simulated seconds, and in which all of `clients` take part: at most these."""
+    """The simulated clock after so many rounds, and rounds in which all of `clients` take part: at most these."""
 
-    round_s: float
+    sim_s: Callable[[int], float]
     clients: int
-
-    def sim_s(self, rounds: int) -> float:
-        """The simulated clock after so many rounds."""
-        return self.round_s * rounds
 
     def ledgers(self, rounds: int) -> tuple[Ledger, Ledger]:
         """How often each client has been asked, and has delivered, after so many rounds."""

@@ -22,11 +22,12 @@ def table(plan: Forecast, asked: PlanRequest) -> str:
         ("sent down, up", _sent(plan)),
         (
             "simulated time",
-            None if plan.sent.sim_s is None else f"{plan.sent.sim_s:,.2f} s{_limit(plan)} ({_sure(plan)})",
+            None if plan.sent.sim_s is None else f"{_limit(plan)}{plan.sent.sim_s:,.2f} s ({_sure(plan)})",
         ),
         ("epsilon", _epsilon(plan)),
         ("disk", _missing(plan) if plan.disk_mb is None else _size(plan.disk_mb * asked.points)),
         ("tried in part", "; ".join(plan.parts) or None),
+        ("counted", None if plan.counted is None else f"{plan.counted:,} rounds; all would have taken too long"),
     ]
     shown = [(name, value) for name, value in rows if value is not None]
     width = max(len(name) for name, _ in shown)
@@ -49,12 +50,12 @@ def _rounds(plan: Forecast) -> str:
     if plan.gave_up is not None and plan.tried:
         tried = f"{tried} ({plan.gave_up})"
     if plan.reason is not None:
-        return f"{plan.rounds:,}{_limit(plan)}, {tried}; then {plan.reason}"
-    return f"{plan.rounds:,}{_limit(plan)}, {tried}"
+        return f"{_limit(plan)}{plan.rounds:,}, {tried}; then {plan.reason}"
+    return f"{_limit(plan)}{plan.rounds:,}, {tried}"
 
 
 def _limit(plan: Forecast) -> str:
-    return f" {plan.limit}" if plan.limit else ""
+    return f"{plan.limit} " if plan.limit else ""
 
 
 def _times(plan: Forecast, asked: PlanRequest) -> list[tuple[str, str]]:
@@ -63,10 +64,10 @@ def _times(plan: Forecast, asked: PlanRequest) -> list[tuple[str, str]]:
         return [("host time", _missing(plan))]
     parts = f"start {spoken(spent.start)}, first round {spoken(spent.first)}, then {spoken(spent.round)} a round"
     limit = _limit(plan)
-    one = ("host time", f"{spoken(spent.total)}{limit} ({parts}, end {spoken(spent.closing)})")
+    one = ("host time", f"{limit}{spoken(spent.total)} ({parts}, end {spoken(spent.closing)})")
     if asked.points == 1:
         return [one]
-    return [one, ("all points", f"{spoken(spent.total * asked.points)}{limit}")]
+    return [one, ("all points", f"{limit}{spoken(spent.total * asked.points)}")]
 
 
 def _memory(plan: Forecast) -> str:
@@ -77,7 +78,7 @@ def _memory(plan: Forecast) -> str:
 
 def _sent(plan: Forecast) -> str:
     down, up = plan.sent.mb_down, plan.sent.mb_up
-    return _missing(plan) if down is None or up is None else f"{_size(down)}, {_size(up)}{_limit(plan)} ({_sure(plan)})"
+    return _missing(plan) if down is None or up is None else f"{_limit(plan)}{_size(down)}, {_size(up)} ({_sure(plan)})"
 
 
 def _missing(plan: Forecast) -> str:

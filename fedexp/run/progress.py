@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
-from fedexp.core import logs
+from fedexp.core import logs, terminal
 
 log = logging.getLogger("fedexp.run.run")
 
@@ -22,7 +22,7 @@ class Progress:
         self.rounds = rounds
         self.bar = None
         self.beside = ExitStack()
-        if sys.stderr.isatty() and logs.on_console():
+        if sys.stderr.isatty() and logs.on_console() and terminal.has_size(sys.stderr):
             from tqdm import tqdm
             from tqdm.contrib.logging import logging_redirect_tqdm
 

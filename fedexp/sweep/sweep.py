@@ -1,7 +1,6 @@
 """A sweep from wherever it stands to its end: folders prepared, handed to the launcher, every ending told."""
 
 import logging
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,16 +45,19 @@ class Sweep:
     trust: Trust = NOBODY
     places: dict[Path, Point] = field(default_factory=dict)
     over: int = 0  # points of which nothing is left to do
-    lived: int = 0  # those that this process has seen end
-    begun: float = field(default_factory=time.perf_counter)
+    flying: int = 0  # those that are being worked on
+    together: int = 1  # the most that were at once
+    lasted: list[float] = field(default_factory=list)  # seconds of those that ended
 
     def execute(self) -> list[PointEnd]:
         """Executes what is missing or unfinished and returns the points that failed."""
         failed = []
         share = None if self.launcher.aloud else 1
         live_one = partial(live, share=share, aloud=self.launcher.aloud, trust=self.trust)
+        self.over = sum(map(self._known_to_be_over, self.points))
         for outcome in self.launcher.launch(self._todo(failed), live_one):
-            self.over, self.lived = self.over + 1, self.lived + 1
+            self.over, self.flying = self.over + 1, self.flying - 1
+            self.lasted.append(outcome.seconds)
             self._tell(outcome)
             if outcome.code:
                 failed.append(outcome)
@@ -78,8 +80,10 @@ class Sweep:
                 continue
             self.places[folder] = point
             if finished:
-                self.over += 1
+                self.over += not self._known_to_be_over(point)
                 continue
+            self.flying += 1
+            self.together = max(self.together, self.flying)
             if self.launcher.aloud:
                 log.info("%d of %d: %s", point.number + 1, len(self.points), point.words)
             yield folder
@@ -121,16 +125,18 @@ class Sweep:
         if outcome.code:
             log.error("failed: %s%s", point, outcome.message)
         words = "" if self.launcher.aloud else f": {point.words}"
-        took = f", {spoken(outcome.seconds)}" if outcome.seconds else ""
+        took = " failed" if outcome.code else f", {spoken(outcome.seconds)}"
         log.info("%d of %d%s%s%s", point.number + 1, len(self.points), words, took, self._left())
 
     def _left(self) -> str:
         """How many points are left, and for how long if they are like those so far."""
         left = len(self.points) - self.over
-        if not left:
-            return ""
-        each = (time.perf_counter() - self.begun) / self.lived
-        return f"; {left} left, about {spoken(each * left)}"
+        each = sum(self.lasted) / len(self.lasted)
+        return f"; {left} left, about {spoken(each * left / self.together)}" if left else ""
+
+    def _known_to_be_over(self, point: Point) -> bool:
+        """Whether the folder that bears its number, where points have theirs so, is that of a finished run."""
+        return self._numbered() and folders.is_finished(Path(self.config.hydra.sweep.dir) / str(point.number))
 
 
 def send(folder: Path, trust: Trust) -> None:
@@ -160,7 +166,8 @@ def launcher_of(config: DictConfig) -> Launcher | None:
 def verdict(failed: list[PointEnd], points: int, folder: Path) -> str:
     """What to say of a sweep with failed points."""
     named = ", ".join(shown(one.folder) for one in failed[:SHOWN]) + (", ..." if len(failed) > SHOWN else "")
-    return (
-        f"{len(failed)} of {points} points failed: {named}; why stands above and in their {TRACEBACK}; "
-        f"to try them again: fedexp resume {shown(folder)}"
-    )
+    told = f"{len(failed)} of {points} points failed: {named}; why stands above and in their {TRACEBACK}"
+    over = sum(folders.is_finished(one.folder) for one in failed)
+    if over < len(failed):
+        told += f"; to try {'them' if not over else 'those that did not end'} again: fedexp resume {shown(folder)}"
+    return told

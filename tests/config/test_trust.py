@@ -1,6 +1,8 @@
 """What was run here before, and where it lay."""
 
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,34 +19,61 @@ def note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / trust.NAME
 
 
-def lies_in(project: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trust, "place", lambda package: f"/{project}/{package}/__init__.py")
+def lies_in(project: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Makes a package `mine` of that project the one that is imported."""
+    package = tmp_path / project / "mine" / "__init__.py"
+    package.parent.mkdir(parents=True, exist_ok=True)
+    package.touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path / project)])
+    return package
 
 
-def test_every_project_may_have_a_package_of_one_name(note: Path, monkeypatch: pytest.MonkeyPatch):
+def test_every_project_may_have_a_package_of_one_name(note: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     for project in ("first", "second"):
-        lies_in(project, monkeypatch)
+        lies_in(project, monkeypatch, tmp_path)
         with pytest.raises(ConfigError, match="was never run here"):
             trust.NOBODY.demand(CONFIG, Path("run"))
         trust.remember(CONFIG)
     for project in ("first", "second"):
-        lies_in(project, monkeypatch)
+        lies_in(project, monkeypatch, tmp_path)
         trust.NOBODY.demand(CONFIG, Path("run"))
-    assert json.loads(note.read_text()) == {"mine": ["/first/mine/__init__.py", "/second/mine/__init__.py"]}
+    both = [str(tmp_path / project / "mine" / "__init__.py") for project in ("first", "second")]
+    assert json.loads(note.read_text()) == {"mine": both}
 
 
-def test_what_older_versions_noted_holds(note: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.usefixtures("note")
+def test_a_package_in_parts_is_known_where_all_of_them_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Without __init__.py every folder of that name on the path is the package, a stranger's too."""
+    for project in ("own", "strange"):
+        (tmp_path / project / "mine").mkdir(parents=True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "own")])
+    trust.remember(CONFIG)
+    trust.NOBODY.demand(CONFIG, Path("run"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "own"), str(tmp_path / "strange")])
+    with pytest.raises(ConfigError, match="was never run here"):
+        trust.NOBODY.demand(CONFIG, Path("run"))
+
+
+def test_a_place_that_is_gone_is_forgotten(note: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    lies_in("first", monkeypatch, tmp_path)
+    trust.remember(CONFIG)
+    shutil.rmtree(tmp_path / "first")
+    second = lies_in("second", monkeypatch, tmp_path)
+    trust.remember(CONFIG)
+    assert json.loads(note.read_text()) == {"mine": [str(second)]}
+
+
+def test_what_older_versions_noted_holds(note: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     note.parent.mkdir()
-    note.write_text(json.dumps({"mine": "/first/mine/__init__.py"}))
-    lies_in("first", monkeypatch)
+    note.write_text(json.dumps({"mine": str(lies_in("first", monkeypatch, tmp_path))}))
     trust.NOBODY.demand(CONFIG, Path("run"))
 
 
 @pytest.mark.parametrize("content", ["[1]", "{", '{"mine": 3}', "null"])
-def test_a_damaged_note_knows_nothing(note: Path, monkeypatch: pytest.MonkeyPatch, content: str):
+def test_a_damaged_note_knows_nothing(note: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str):
     note.parent.mkdir()
     note.write_text(content)
-    lies_in("first", monkeypatch)
+    lies_in("first", monkeypatch, tmp_path)
     with pytest.raises(ConfigError, match="was never run here"):
         trust.NOBODY.demand(CONFIG, Path("run"))
     trust.remember(CONFIG)
@@ -53,6 +82,7 @@ def test_a_damaged_note_knows_nothing(note: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.usefixtures("note")
 def test_options_of_a_folder(tmp_path: Path):
+    (tmp_path / "conf").mkdir()
     with pytest.raises(ConfigError, match="which was never used here"):
         trust.NOBODY.options(tmp_path / "conf", Path("sweep"))
     trust.remember(config_dir=tmp_path / "conf")

@@ -8,9 +8,9 @@ Utilities are remembered, so only distinct coalitions cost anything.
 The surrogate asks for at most `PER_PLAYER` M coalitions, or for `coalitions` of the experiment. On 30 real rounds of
 MNIST with M = 10 (`scripts/studies/shapley`), stopping at 7, 8 or 10 M where errors are small and with a quarter of
 the examples for all but 3 M coalitions (`fidelities`): 84 coalitions in the mean, which cost as much as 43 on all
-examples; the largest error of a client 1.0 % of the spread in the median round, 2.4 % in the worst; the better half
-right in 94 %. Always 8 M, all on all examples: 4.1 % in the worst; always 6 M: 11 %. On smooth made games with M = 100
-the errors stay near 10 % up to 12 M.
+examples; the largest error of a client (mean of 5 seeds) 1.0 % of the spread in the median round, 2.4 % in the worst;
+the better half right in 94 %. Always 8 M, all on all examples: 4.1 % in the worst; always 6 M: 11 %. On smooth made
+games with M = 100 the errors stay near 10 % up to 12 M.
 `auto` takes exact values where all 2^M coalitions are no more than that, the surrogate up to `SMOOTH_AT_MOST` players
 (its linear algebra grows with the cube of the coalitions), leverage scores beyond:
 

@@ -23,7 +23,7 @@ from fedexp.maths.rows import distances_to
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import noise_multiplier_for
-from fedexp.parts.privacy.clipping import clipped, noised
+from fedexp.parts.privacy.clipping import clipped, noise_std, noised
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 
@@ -83,7 +83,7 @@ class ClientCentral(PromisedPrivacy):
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         uploads = uploads.where(finite(uploads.delta) & (uploads.examples > 0))
         clip, present, rounds = memory.get("clip", self.norm), len(uploads.owner), memory.get("rounds", 0) + 1
-        std = self.row_noise * clip / max(1, present) ** 0.5
+        std = noise_std(self.row_noise, clip) / max(1, present) ** 0.5
         delta = noised(clipped(uploads.delta, clip), uploads.owner, std, ctx)
         columns = self.charges(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
         kept = {"rounds": rounds, "clip": self._next_clip(clip, uploads, ctx), "columns": columns | {"clip": clip}}

@@ -16,7 +16,7 @@ from fedexp.core.values import Columns, Memory, Uploads
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import noise_multiplier_for
-from fedexp.parts.privacy.clipping import clipped, noised
+from fedexp.parts.privacy.clipping import clipped, noise_std, noised
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 
@@ -43,7 +43,9 @@ class ClientLocal(PromisedPrivacy):
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         honest = np.flatnonzero(~ctx.malicious(uploads.owner))
         place = torch.from_numpy(honest).to(uploads.delta.device)
-        own = noised(clipped(uploads.delta[place], self.norm), uploads.owner[honest], self.noise * self.norm, ctx)
+        own = noised(
+            clipped(uploads.delta[place], self.norm), uploads.owner[honest], noise_std(self.noise, self.norm), ctx
+        )
         ledger = Ledger.load(memory).add(uploads.owner[honest], np.ones(len(honest), dtype=np.int64))
         most = np.array([ledger.count.max(initial=0)])
         memory = ledger.save() | {"columns": self.charges(ONE, self.noise / 2, most, most + 1)}

@@ -13,6 +13,11 @@ def clipped(rows: torch.Tensor, clip: float) -> torch.Tensor:
     return rows * factor.to(rows.dtype)[:, None]
 
 
+def noise_std(multiplier: float, clip: float) -> float:
+    """The noise of one entry: so many times the clip, and none without a multiplier, whatever the clip."""
+    return multiplier * clip if multiplier else 0.0
+
+
 def noised(rows: torch.Tensor, owner: np.ndarray, std: float, ctx: Context) -> torch.Tensor:
     """The rows with Gaussian noise, each client's from a stream of its own."""
     out = rows.clone()

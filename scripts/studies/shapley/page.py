@@ -20,11 +20,13 @@ TITLES = {"mnist": "MNIST, MLP", "cifar10": "CIFAR-10, SimpleCNN"}
 TEXT = """# Shapley values of a round: how near, at what cost
 
 Real rounds of GreedyFed whose exact values are known (all 2^M coalitions were evaluated), and what each estimator
-makes of them with so many coalitions. The error is the largest error of a client in % of the spread of the exact
-values; the cost is in evaluations of a model on all validation examples. `surrogate, part` evaluates three coalitions a
-participant on all of these and the others on a quarter; `default` is the same stopped when its own standard error is at
-most 1 % of the spread, with at most 12 coalitions a participant. An estimator that ends by its own rule (`gtg`) may
-ask for fewer than it is allowed.
+makes of them with so many coalitions. The error of a round is the largest error of a client in % of the spread of the
+exact values, in the mean of five seeds; the cost is in evaluations of a model on all validation examples.
+`surrogate, part` evaluates three coalitions a participant on all of these and the others on a quarter. `default` is
+what `selector.shapley.method=auto` takes from 7 participants: the same, stopped when its own standard error is at most
+1 % of the spread, with at most 12 coalitions a participant. With 6 it stands for the surrogate on all examples; there
+`auto` takes exact values. An estimator that ends by its own rule (`gtg`, the default before) may ask for fewer
+coalitions than it is allowed.
 
     python scripts/studies/shapley/compare.py record TABLES DATA_DIR mnist 6 8 10
     python scripts/studies/shapley/compare.py record TABLES DATA_DIR cifar10 6 8 10
@@ -33,8 +35,7 @@ ask for fewer than it is allowed.
 
 ![error over cost](estimators.png)
 
-Bands reach from the 10 % to the 90 % quantile of the rounds. The first two rows of each table are the default of
-`selector.shapley.method=auto` (exact values up to 6 participants) and what it replaced.
+Bands reach from the 10 % to the 90 % quantile of the rounds.
 """
 
 Lines = dict[tuple[str, str], dict[int, list[dict[str, float]]]]  # by (table, method), by budget: one a round
