@@ -149,7 +149,7 @@ def _acts(exp: Experiment, world: World) -> Iterator[Act]:
         plan, memory["selector"] = exp.selector.choose(without_columns(memory["selector"]), ctx)
         uploads, seconds, memory["fleet"] = exp.fleet.deliver(_empty(plan), plan, without_columns(memory["fleet"]), ctx)
         sim_s += seconds
-        sent = megabytes(exp, ctx, ctx.besides, plan, uploads.owner)
+        sent = megabytes(exp, ctx, context.besides(ctx), plan, uploads.owner)
         done = work(ctx, plan.sizes, together)
         yield Act(plan.owner, uploads.owner, done, sent["mb_down"], sent["mb_up"], sim_s)
 

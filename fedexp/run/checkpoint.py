@@ -38,24 +38,38 @@ def save(
     surroundings: dict[str, str] | None = None,
 ) -> None:
     """Writes the state; what was the newest becomes the previous one."""
-    models = [(weights.flat.cpu(), _layout(weights.layout)) for weights in state.models]
-    content = {
+    newest, previous = folder / NAME, folder / PREVIOUS
+    with replacing(newest) as temporary:
+        _write(_content(state, config, engine, surroundings or {}), temporary)
+        if newest.exists():
+            newest.replace(previous)
+
+
+def keep_late(
+    folder: Path, state: State, config: dict[str, Any], engine: dict[str, str], surroundings: dict[str, str]
+) -> None:
+    """Writes a state among those that stay, if it is not there, as a run was killed before it could be."""
+    path = _kept(folder, state.round)
+    if not path.exists():
+        with replacing(path) as temporary:
+            _write(_content(state, config, engine, surroundings), temporary)
+
+
+def _content(
+    state: State, config: dict[str, Any], engine: dict[str, str], surroundings: dict[str, str]
+) -> dict[str, Any]:
+    return {
         "format": FORMAT,
         "config": config,
         "engine": engine,
-        "surroundings": surroundings or {},
+        "surroundings": surroundings,
         "round": state.round,
-        "models": models,
+        "models": [(weights.flat.cpu(), _layout(weights.layout)) for weights in state.models],
         "memory": _on(state.memory, torch.device("cpu")),
         "sim_s": state.sim_s,
         "host_s": state.host_s,
         "updates": state.updates,
     }
-    newest, previous = folder / NAME, folder / PREVIOUS
-    with replacing(newest) as temporary:
-        _write(content, temporary)
-        if newest.exists():
-            newest.replace(previous)
 
 
 def _write(content: dict[str, Any], path: Path) -> None:
@@ -75,11 +89,6 @@ def keep(folder: Path, number: int) -> None:
     """Lays a copy of the newest state, which is of this round, among those that stay."""
     with replacing(_kept(folder, number)) as copy:
         shutil.copyfile(folder / NAME, copy)
-
-
-def is_kept(folder: Path, number: int) -> bool:
-    """Whether the state of this round is among those that stay."""
-    return _kept(folder, number).exists()
 
 
 def _kept(folder: Path, number: int) -> Path:

@@ -130,10 +130,9 @@ class Logbook:
             clusters.draw(self.folder, clients, self.state.round)
 
     def _catch_up(self) -> None:
-        """Keeps the state that the run goes on from, where it was killed between the two."""
-        if self._stays() and not checkpoint.is_kept(self.folder, self.state.round):
-            self._save()  # it may come from the state before the newest, which is damaged
-            checkpoint.keep(self.folder, self.state.round)
+        """Keeps the state that the run goes on from, where it was killed before it could be."""
+        if self._stays():
+            checkpoint.keep_late(self.folder, self.state, self.config, *self._made_by())
 
     def _stays(self) -> bool:
         return self.exp.keep_states > 0 and self.state.round % self.exp.keep_states == 0
@@ -141,7 +140,9 @@ class Logbook:
     def _save(self) -> None:
         for table in self.tables:
             table.sync()
-        choice = self.world.choice
-        engine, around = asdict(choice), surroundings(self.exp, choice, self.world.crew.size)
-        checkpoint.save(self.folder, self.state, self.config, engine, around)
+        checkpoint.save(self.folder, self.state, self.config, *self._made_by())
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()
+
+    def _made_by(self) -> tuple[dict[str, str], dict[str, str]]:
+        choice = self.world.choice
+        return asdict(choice), surroundings(self.exp, choice, self.world.crew.size)

@@ -20,6 +20,11 @@ def at(world: World, number: int, models: tuple[Weights, ...] | None = None) -> 
     return RoundContext(world, number, models or (world.first,))
 
 
+def besides(ctx: "RoundContext") -> Besides:
+    """What clients have been asked besides training, which is the round's to know."""
+    return ctx._besides
+
+
 @dataclass(frozen=True)
 class RoundContext:
     """One round's view of the world, which parts do not get to see itself."""
@@ -27,7 +32,7 @@ class RoundContext:
     _world: World
     round: int
     models: tuple[Weights, ...]
-    besides: Besides = field(default_factory=Besides)
+    _besides: Besides = field(default_factory=Besides)
 
     def rng(self, *name: str | int) -> np.random.Generator:
         return stream(self._world.exp.seed, self.round, *name)
@@ -123,11 +128,11 @@ class RoundContext:
         return self._world.labels[examples]
 
     def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
-        self.besides.judging(weights, plan.owner)
+        self._besides.judging(weights, plan.owner)
         return self._world.client_losses(weights, plan, 1)
 
     def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
-        self.besides.tuned += len(owner)
+        self._besides.tuned += len(owner)
         rule = self.rule if epochs is None else replace(self.rule, epochs=epochs, steps=None)
         rows = self._world.fine_tuned(row, owner, at(self._world, number, self.models), rule)
         unsent = torch.from_numpy(self.unsent).to(rows.device)
@@ -138,12 +143,12 @@ class RoundContext:
         return None if self._world.groups is None else self._world.groups[owner]
 
     def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
-        self.besides.judging(self.models[0], owner)
+        self._besides.judging(self.models[0], owner)
         return self._world.client_losses(self.models[0], self.plan(owner), power)
 
     @property
     def judges(self) -> tuple[np.ndarray, ...]:
-        return self.besides.judges
+        return self._besides.judges
 
     def shares(self, uploads: Uploads) -> np.ndarray:
         return self._world.exp.aggregator.shares(uploads).cpu().numpy()

@@ -13,7 +13,7 @@ from fedexp import cli
     [
         (
             [],
-            "a command must be given: run, plan, resume, search, report, compare, verify, list, data, completion; "
+            "a command must be given: run, plan, resume, search, report, compare, verify, list, new, data, completion; "
             "see fedexp --help",
         ),
         (["rnu"], "unknown command rnu; did you mean run? (fedexp --help)"),

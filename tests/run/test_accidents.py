@@ -55,7 +55,10 @@ def test_asked_to_end_a_run_with_workers_saves_its_state(number: int, code: int,
     assert said[-1] == "fedexp: interrupted; continue with: fedexp resume run"
     assert not [line for line in said if "Traceback" in line]
     state = torch.load("run/state.pt", weights_only=True)
-    assert state["round"] == pd.read_csv(table)["round"].max()
+    assert pd.read_csv(table)["round"].max() - state["round"] in (
+        0,
+        1,
+    )  # a round may have been written, and not be over
 
 
 @pytest.mark.parametrize(("number", "code"), ASKED)
