@@ -10,7 +10,7 @@ import pytest
 from fedexp.config import trust
 from fedexp.core.errors import ConfigError
 
-CONFIG = {"selector": {"_target_": "mine.waiting.Waiting"}}
+CONFIG = {"selector": {"_target_": "nobody_elses.waiting.Waiting"}}
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def lies_in(project: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Makes a package `mine` of that project the one that is imported."""
-    package = tmp_path / project / "mine" / "__init__.py"
+    """Makes a package of that project the one that is imported."""
+    package = tmp_path / project / "nobody_elses" / "__init__.py"
     package.parent.mkdir(parents=True, exist_ok=True)
     package.touch()
     monkeypatch.setattr(sys, "path", [str(tmp_path / project)])
@@ -37,15 +37,15 @@ def test_every_project_may_have_a_package_of_one_name(note: Path, monkeypatch: p
     for project in ("first", "second"):
         lies_in(project, monkeypatch, tmp_path)
         trust.NOBODY.demand(CONFIG, Path("run"))
-    both = [str(tmp_path / project / "mine" / "__init__.py") for project in ("first", "second")]
-    assert json.loads(note.read_text()) == {"mine": both}
+    both = [str(tmp_path / project / "nobody_elses" / "__init__.py") for project in ("first", "second")]
+    assert json.loads(note.read_text()) == {"nobody_elses": both}
 
 
 @pytest.mark.usefixtures("note")
 def test_a_package_in_parts_is_known_where_all_of_them_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Without __init__.py every folder of that name on the path is the package, a stranger's too."""
     for project in ("own", "strange"):
-        (tmp_path / project / "mine").mkdir(parents=True)
+        (tmp_path / project / "nobody_elses").mkdir(parents=True)
     monkeypatch.setattr(sys, "path", [str(tmp_path / "own")])
     trust.remember(CONFIG)
     trust.NOBODY.demand(CONFIG, Path("run"))
@@ -60,16 +60,16 @@ def test_a_place_that_is_gone_is_forgotten(note: Path, monkeypatch: pytest.Monke
     shutil.rmtree(tmp_path / "first")
     second = lies_in("second", monkeypatch, tmp_path)
     trust.remember(CONFIG)
-    assert json.loads(note.read_text()) == {"mine": [str(second)]}
+    assert json.loads(note.read_text()) == {"nobody_elses": [str(second)]}
 
 
 def test_what_older_versions_noted_holds(note: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     note.parent.mkdir()
-    note.write_text(json.dumps({"mine": str(lies_in("first", monkeypatch, tmp_path))}))
+    note.write_text(json.dumps({"nobody_elses": str(lies_in("first", monkeypatch, tmp_path))}))
     trust.NOBODY.demand(CONFIG, Path("run"))
 
 
-@pytest.mark.parametrize("content", ["[1]", "{", '{"mine": 3}', "null"])
+@pytest.mark.parametrize("content", ["[1]", "{", '{"nobody_elses": 3}', "null"])
 def test_a_damaged_note_knows_nothing(note: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str):
     note.parent.mkdir()
     note.write_text(content)
