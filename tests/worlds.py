@@ -7,10 +7,12 @@ import numpy as np
 import torch
 
 from fedexp.core import part as spec
-from fedexp.core.values import Memory, Uploads
+from fedexp.core.values import Memory, Plan, Uploads
 from fedexp.simulation import context
 from fedexp.simulation.round import fold
 from fedexp.simulation.world import World, build_world
+from fedexp.training.batches import draw_batches
+from fedexp.training.loop import Task
 from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
@@ -25,6 +27,18 @@ def uploads_like(delta: torch.Tensor, owner: list[int] | None = None, examples: 
     clients = np.array(owner if owner is not None else range(len(delta)), dtype=np.int64)
     counts = clients * 0 + 20 if examples is None else examples
     return Uploads(clients, clients * 0, counts, clients * 0 + 1.0, delta, clients * 1.0, clients * 0.5)
+
+
+def first_round(world: World) -> Task:
+    """What all clients train in the first round."""
+    ctx = context.at(world, 1)
+    plan: Plan = ctx.plan(np.arange(world.partition.clients))
+    batches = tuple(
+        draw_batches(world.exp.local, len(shard), ctx.rng("batches", client))
+        for client, shard in enumerate(plan.shards)
+    )
+    start = world.first.flat.expand(len(plan.owner), -1)
+    return Task(start, start[:, : ctx.parameters], plan, batches, 0, 1)
 
 
 def folded(

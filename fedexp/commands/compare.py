@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from fedexp.compare.study import Comparison
     from fedexp.report.runs import Run
 
-FLAGS = ("--against", "--out", "--measures", "--fail-if", "--unequal", "--wide")
+VALUED = ("--out", "--measures", "--fail-if", "--unequal")
+FLAGS = ("--against", *VALUED, "--wide")
 NAME = "compare.md"
 
 
@@ -76,7 +77,7 @@ def read(words: Sequence[str]) -> CompareRequest:
             _place(side, value) if equal else None
         elif word == "--wide":
             asked.wide = True
-        elif flag in FLAGS and flag != "--wide":
+        elif flag in VALUED:
             _take(asked, flag, value if equal else next(left, ""))
         elif word.startswith("-"):
             raise ConfigError(f"unknown flag {flag}; {nearest(flag, FLAGS)}")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from fedexp.commands.compare import FLAGS as COMPARE_FLAGS
 from fedexp.commands.new import FLAGS as NEW_FLAGS
 from fedexp.commands.run_flags import FLAGS
 from fedexp.commands.search import FLAGS as SEARCH_FLAGS
@@ -91,7 +92,7 @@ def _report(before: list[str], word: str) -> list[str]:
 
 def _compare(before: list[str], word: str) -> list[str]:
     if word.startswith("-"):
-        return _starting(word, ["--against", "--fail-if", "--measures", "--out", "--unequal", "--wide"])
+        return _starting(word, sorted(COMPARE_FLAGS))
     return _report(before, word)
 
 

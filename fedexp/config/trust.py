@@ -70,22 +70,22 @@ def remember(config: Any = None, config_dir: Path | None = None) -> None:
     found = {package: where for package in map(_package, foreign(config)) if (where := places(package))}
     if config_dir is not None:
         found[str(config_dir.resolve())] = [str(config_dir.resolve())]
-    if not _lacking(found):
+    noted = _known()
+    if all(_within(noted, package, where) for package, where in found.items()):
         return
     with suppress(OSError):
         _note().parent.mkdir(parents=True, exist_ok=True)
         with locked(_note().with_name(f".{NAME}.lock"), PATIENCE_S):
             there = {name: [where for where in known if Path(where).exists()] for name, known in _known().items()}
             known = {name: known for name, known in there.items() if known}
-            for package in _lacking(found):
-                known[package] = list(dict.fromkeys([*known.get(package, []), *found[package]]))
+            for package, where in found.items():
+                known[package] = list(dict.fromkeys([*known.get(package, []), *where]))
             write_atomically(_note(), json.dumps(known, indent=2).encode())
 
 
-def _lacking(found: Known) -> list[str]:
-    """The packages that are not known to lie everywhere where they are found."""
-    known = _known()
-    return [package for package, where in found.items() if not set(where) <= set(known.get(package, []))]
+def _within(known: Known, package: str, where: list[str]) -> bool:
+    """Whether a package is known to lie at all of these places."""
+    return set(where) <= set(known.get(package, []))
 
 
 def foreign(node: Any) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _offered(package: str) -> bool:
 def _same(package: str) -> bool:
     """Whether it would be imported from where it was when it was run here, and from nowhere else."""
     where = places(package)
-    return bool(where) and set(where) <= set(_known().get(package, []))
+    return bool(where) and _within(_known(), package, where)
 
 
 def _note() -> Path:

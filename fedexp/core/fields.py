@@ -67,6 +67,11 @@ def words(kind: Any) -> str:
     return _WORDS.get(kind, f"a {getattr(kind, '__name__', kind)}")
 
 
+def brief(value: object) -> str:
+    """A value's type in words, a tensor's with its shape."""
+    return f"{value.dtype} {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+
+
 def told(value: Any) -> str:
     """A value in a few words: an array by its type and shape."""
     if isinstance(value, torch.Tensor | np.ndarray):

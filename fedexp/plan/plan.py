@@ -13,7 +13,7 @@ from fedexp.plan import forecast
 from fedexp.plan.forecast import Course, Seconds
 from fedexp.plan.probe import Findings, probe
 from fedexp.plan.ration import Ration, Rationed
-from fedexp.plan.rehearsal import Guess, Rehearsal, last_round, reason_to_stop, rehearse
+from fedexp.plan.rehearsal import Guess, Rehearsal, ending, rehearse
 from fedexp.plan.telling import Telling
 from fedexp.run.environment import device_name
 from fedexp.simulation import compatibility, context
@@ -127,10 +127,11 @@ def how_many(
     if rehearsal is not None:
         return rehearsal.rounds, limit_of(exp) if rehearsal.whole else "at least", rehearsal.reason
     guess = guess_of(exp, world, found)
-    if guess is None or (reason := reason_to_stop(exp, world, guess, exp.rounds)) is None:
+    end = guess and ending(exp, world, guess, exp.rounds)
+    if end is None:
         return exp.rounds, "at most" if exp.stop.needs_clock else limit_of(exp), None
-    last = last_round(exp, world, guess, exp.rounds)
-    return last, "about" if exp.stop.needs_clock else "at least", reason_to_stop(exp, world, guess, last) or reason
+    last, reason = end
+    return last, "about" if exp.stop.needs_clock else "at least", reason
 
 
 def limit_of(exp: Experiment) -> str:
@@ -143,8 +144,8 @@ def guess_of(exp: Experiment, world: World, found: Findings) -> Guess | None:
     rows = [each.row for each in found.tried]
     if exp.stop.needs_clock and not rows:
         return None
-    clock = [row["sim_s"] for row in rows] if exp.fleet.simulates else [0.0]
-    return Guess(lambda rounds: scaled(clock or [0.0], rounds, growing=True), world.partition.clients)
+    clock = [row["sim_s"] for row in rows] if exp.fleet.simulates and rows else [0.0]
+    return Guess(lambda rounds: scaled(clock, rounds, growing=True), world.partition.clients)
 
 
 def course_of(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: int) -> Course:

@@ -97,9 +97,9 @@ def rehearse(exp: Experiment, world: World) -> Rehearsal | None:
         late = time.perf_counter() - begun > PATIENCE_S
         if late or len(acts) == exp.rounds or len(acts).bit_count() == 1:  # seldom: looking may take long itself
             played = Rehearsal(tuple(acts), None, len(acts) == exp.rounds)
-            if (reason := reason_to_stop(exp, world, played, len(acts))) is not None:
-                last = last_round(exp, world, played, len(acts))
-                return Rehearsal(played.acts[:last], reason_to_stop(exp, world, played, last) or reason)
+            if (end := ending(exp, world, played, len(acts))) is not None:
+                last, reason = end
+                return Rehearsal(played.acts[:last], reason)
             if late:
                 return played
     return Rehearsal(tuple(acts), None)
@@ -115,16 +115,19 @@ def reason_to_stop(exp: Experiment, world: World, course: Rehearsal | Guess, rou
     return exp.stop.judge(row, {})[0]
 
 
-def last_round(exp: Experiment, world: World, course: Rehearsal | Guess, rounds: int) -> int:
-    """The first of so many rounds after which the run ends; clocks and ledgers only grow, so that halving finds it."""
-    low, high = 1, rounds
-    while low < high:
+def ending(exp: Experiment, world: World, course: Rehearsal | Guess, rounds: int) -> tuple[int, str] | None:
+    """The first of so many rounds after which the run ends, and why; None where it goes on after all of them.
+
+    Clocks and ledgers only grow, so that halving finds it.
+    """
+    low, high, reason = 1, rounds, reason_to_stop(exp, world, course, rounds)
+    while reason is not None and low < high:
         middle = (low + high) // 2
-        if reason_to_stop(exp, world, course, middle) is None:
+        if (sooner := reason_to_stop(exp, world, course, middle)) is None:
             low = middle + 1
         else:
-            high = middle
-    return high
+            high, reason = middle, sooner
+    return None if reason is None else (high, reason)
 
 
 def work(ctx: Context, sizes: np.ndarray, together: bool) -> float:
@@ -149,7 +152,7 @@ def _acts(exp: Experiment, world: World) -> Iterator[Act]:
         plan, memory["selector"] = exp.selector.choose(without_columns(memory["selector"]), ctx)
         uploads, seconds, memory["fleet"] = exp.fleet.deliver(_empty(plan), plan, without_columns(memory["fleet"]), ctx)
         sim_s += seconds
-        sent = megabytes(exp, ctx, context.besides(ctx), plan, uploads.owner)
+        sent = megabytes(exp, ctx, plan, uploads.owner)
         done = work(ctx, plan.sizes, together)
         yield Act(plan.owner, uploads.owner, done, sent["mb_down"], sent["mb_up"], sim_s)
 

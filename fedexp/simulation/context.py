@@ -10,7 +10,7 @@ from fedexp.core.client_resources import Resources
 from fedexp.core.random_streams import client_draws, stream
 from fedexp.core.values import Canaries, Layout, Plan, Uploads, Weights
 from fedexp.parts.local.contract import LocalRule
-from fedexp.simulation.traffic import Besides
+from fedexp.simulation.besides import Besides
 from fedexp.simulation.world import World
 from fedexp.training.workers import Work
 
@@ -20,7 +20,7 @@ def at(world: World, number: int, models: tuple[Weights, ...] | None = None) -> 
     return RoundContext(world, number, models or (world.first,))
 
 
-def besides(ctx: "RoundContext") -> Besides:
+def asked_besides(ctx: "RoundContext") -> Besides:
     """What clients have been asked besides training, which is the round's to know."""
     return ctx._besides
 

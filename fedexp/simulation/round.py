@@ -173,7 +173,7 @@ def row(exp: Experiment, ctx: context.RoundContext, state: State, plan: Plan, se
         "participants": clients(sent.owner),
         "examples": int(sent.examples.sum()),
         "sim_s": state.sim_s if exp.fleet.simulates else None,
-        **megabytes(exp, ctx, context.besides(ctx), plan, uploads.owner),
+        **megabytes(exp, ctx, plan, uploads.owner),
     } | own
 
 

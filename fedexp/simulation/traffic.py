@@ -7,37 +7,19 @@ been sent to it by clients, label included. Speeds and class counts, a few bytes
 
 import numpy as np
 
-from fedexp.core.values import LABEL_BYTES, SERVER, Plan, Weights
-from fedexp.parts.context import Context
+from fedexp.core.values import LABEL_BYTES, SERVER, Plan
+from fedexp.simulation.context import RoundContext, asked_besides
 from fedexp.simulation.experiment import Experiment
 
 ANSWER_BYTES = 4  # a loss
 
 
-class Besides:
-    """Counts what the clients of one round are asked besides training."""
-
-    def __init__(self) -> None:
-        self.answers = 0
-        self.tuned = 0
-        self._judges: dict[int, tuple[Weights, list[np.ndarray]]] = {}  # by identity of the model, which is kept alive
-
-    def judging(self, weights: Weights, owner: np.ndarray) -> None:
-        """Notes that these clients tell their loss of a model."""
-        self.answers += len(owner)
-        self._judges.setdefault(id(weights), (weights, []))[1].append(owner)
-
-    @property
-    def judges(self) -> tuple[np.ndarray, ...]:
-        """The clients that got each of the judged models, ascending."""
-        return tuple(np.unique(np.concatenate(owners)) for _, owners in self._judges.values())
-
-
-def megabytes(exp: Experiment, ctx: Context, besides: Besides, plan: Plan, arrived: np.ndarray) -> dict[str, float]:
+def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarray) -> dict[str, float]:
     """The megabytes of a round: down to those who were asked, and up from those of whom something arrived.
 
-    `besides` counts what else was asked in the round; `arrived` holds the owners of the uploads that came.
+    `arrived` holds the owners of the uploads that came.
     """
+    besides = asked_besides(ctx)
     entries, rows, judges = ctx.layout.size - len(ctx.unsent), exp.local.rows_sent, besides.judges
     got = sum(map(len, judges)) + besides.tuned
     had = int(np.isin(plan.owner, np.concatenate([*judges, np.zeros(0, np.int64)])).sum())

@@ -54,7 +54,7 @@ class Sweep:
         failed = []
         share = None if self.launcher.aloud else 1
         live_one = partial(live, share=share, aloud=self.launcher.aloud, trust=self.trust)
-        self.over = sum(map(self._known_to_be_over, self.points))
+        self.over = self._over_ahead()
         for outcome in self.launcher.launch(self._todo(failed), live_one):
             self.over, self.flying = self.over + 1, self.flying - 1
             self.lasted.append(outcome.seconds)
@@ -80,7 +80,7 @@ class Sweep:
                 continue
             self.places[folder] = point
             if finished:
-                self.over += not self._known_to_be_over(point)
+                self.over += not self._numbered()  # else it was counted ahead
                 continue
             self.flying += 1
             self.together = max(self.together, self.flying)
@@ -134,9 +134,10 @@ class Sweep:
         each = sum(self.lasted) / len(self.lasted)
         return f"; {left} left, about {spoken(each * left / self.together)}" if left else ""
 
-    def _known_to_be_over(self, point: Point) -> bool:
-        """Whether the folder that bears its number, where points have theirs so, is that of a finished run."""
-        return self._numbered() and folders.is_finished(Path(self.config.hydra.sweep.dir) / str(point.number))
+    def _over_ahead(self) -> int:
+        """How many points are finished, where their folders bear their numbers; others have to be composed first."""
+        sweep = Path(self.config.hydra.sweep.dir)
+        return sum(folders.is_finished(sweep / str(one.number)) for one in self.points) if self._numbered() else 0
 
 
 def send(folder: Path, trust: Trust) -> None:

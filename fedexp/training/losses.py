@@ -6,6 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from fedexp.core.errors import ConfigError
+from fedexp.core.fields import brief
 from fedexp.core.part import named
 from fedexp.parts.local.contract import LocalRule
 
@@ -21,10 +22,9 @@ def losses(rule: LocalRule, logits: torch.Tensor, labels: torch.Tensor) -> torch
     each = rule.loss(logits, labels)
     if isinstance(each, torch.Tensor) and each.shape == labels.shape and each.dtype == logits.dtype:
         return each
-    came = f"{each.dtype} {list(each.shape)}" if isinstance(each, torch.Tensor) else type(each).__name__
     raise ConfigError(
         f"{named('local', rule)}: loss must return a number for every example, {logits.dtype} {list(labels.shape)}, "
-        f"got {came}"
+        f"got {brief(each)}"
     )
 
 

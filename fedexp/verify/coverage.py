@@ -14,13 +14,14 @@ def closing(recorded: Recorded, ready: Stage, played: Sequence[int], *, every: b
     """Both lists in one line."""
     checked = ["metrics.csv, clients.csv and digests.csv against each other"]
     whole = not any(tables.gaps(recorded, ready.exp.rounds))
-    made = [name for name in ("summary.json", "federation.csv") if (recorded.folder / name).is_file()]
-    made = made if whole else [name for name in made if name != "summary.json"]
+    makeable = ("summary.json", "federation.csv") if whole else ("federation.csv",)
+    made = [name for name in makeable if (recorded.folder / name).is_file()]
     checked += [f"{' and '.join(made)} worked out again"] if made else []
     states = sum(claim.round in recorded.lines for claim in recorded.claims)
     checked += [f"{states} saved state{'s' * (states > 1)}"] if states else []
     checked += [f"played again: round{'s' * (len(played) > 1)} {spans(sorted(played))}"] if played else []
-    return f"checked: {'; '.join(checked)}. not checked: {'; '.join(_left(recorded, ready, played, every, bit_by_bit))}"
+    left = _left(recorded, ready, played, every=every, whole=whole, bit_by_bit=bit_by_bit)
+    return f"checked: {'; '.join(checked)}. not checked: {'; '.join(left)}"
 
 
 def spans(numbers: Sequence[int]) -> str:
@@ -35,7 +36,9 @@ def spans(numbers: Sequence[int]) -> str:
     return ", ".join(told)
 
 
-def _left(recorded: Recorded, ready: Stage, played: Sequence[int], every: bool, bit_by_bit: bool) -> Iterator[str]:
+def _left(
+    recorded: Recorded, ready: Stage, played: Sequence[int], *, every: bool, whole: bool, bit_by_bit: bool
+) -> Iterator[str]:
     if missing := [number for number in recorded.lines if number not in played]:
         cure = "" if every else " (--all plays all of them)"
         yield f"what was computed in round{'s' * (len(missing) > 1)} {spans(missing)}{cure}"
@@ -43,7 +46,7 @@ def _left(recorded: Recorded, ready: Stage, played: Sequence[int], every: bool, 
         yield "digests, since bits may differ here"
     if not recorded.ended:
         yield "summary.json, since the run has not ended"
-    elif any(tables.gaps(recorded, ready.exp.rounds)):
+    elif not whole:
         yield "summary.json, since metrics.csv is not whole"
     if not recorded.claims:
         yield f"{checkpoint.NAME}, since there is none to read"

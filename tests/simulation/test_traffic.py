@@ -11,8 +11,9 @@ from fedexp.core.client_resources import Resources
 from fedexp.core.values import SERVER, Plan, Weights
 from fedexp.parts.fleet.simulated import judging_s, play
 from fedexp.simulation import context
+from fedexp.simulation.besides import Besides
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.traffic import Besides, megabytes
+from fedexp.simulation.traffic import megabytes
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -35,11 +36,12 @@ def test_a_judge_gets_each_model_once():
 
 def test_by_hand(tiny: Tiny):
     world = world_of(tiny("rounds=1"))
-    ctx, besides, size = context.at(world, 1), Besides(), world.layout.size * 4
+    ctx, size = context.at(world, 1), world.layout.size * 4
+    besides = context.asked_besides(ctx)
     besides.judging(world.first, np.array([0, 1, 5]))
     besides.tuned = 2
     plan = Plan(np.array([1, 3, SERVER]), (np.arange(4), np.arange(4), np.arange(6)))
-    told = megabytes(world.exp, ctx, besides, plan, np.array([3, SERVER]))
+    told = megabytes(world.exp, ctx, plan, np.array([3, SERVER]))
     assert told["mb_down"] == pytest.approx((1 + 3 + 2) * size / 1e6)  # to 3, to the judges, to those who tune it
     assert told["mb_up"] == pytest.approx(((1 + 2) * size + 3 * 4 + 6 * (ctx.example_bytes + 8)) / 1e6)
 

@@ -8,15 +8,11 @@ import torch
 from own_losses import squares
 from torch import nn
 from torch.nn import functional as F
-from worlds import Tiny, world_of
+from worlds import Tiny, first_round, world_of
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.values import Layout, Plan
-from fedexp.simulation import context
+from fedexp.core.values import Layout
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import World
-from fedexp.training.batches import draw_batches
-from fedexp.training.loop import Task
 from fedexp.training.private import Clipped
 
 ENGINES = ("loop", "stacked")
@@ -26,17 +22,6 @@ UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "
 def costing(config: dict[str, Any], cost: str) -> dict[str, Any]:
     kept = {key: config["local"][key] for key in ("epochs", "batch_size", "lr")}
     return {**config, "local": {"_target_": "own_losses.Costing", "cost": cost, **kept}}
-
-
-def first_round(world: World) -> Task:
-    ctx = context.at(world, 1)
-    plan: Plan = ctx.plan(np.arange(world.partition.clients))
-    batches = tuple(
-        draw_batches(world.exp.local, len(shard), ctx.rng("batches", client))
-        for client, shard in enumerate(plan.shards)
-    )
-    start = world.first.flat.expand(len(plan.owner), -1)
-    return Task(start, start[:, : ctx.parameters], plan, batches, 0, 1)
 
 
 def trained(config: dict[str, Any]) -> torch.Tensor:

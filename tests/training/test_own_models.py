@@ -12,17 +12,13 @@ import torch
 from kept import kept_bytes
 from torch import nn
 from torch.nn import functional as F
-from worlds import Tiny, world_of
+from worlds import Tiny, first_round, world_of
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.values import Plan
 from fedexp.parts import BatchNorm
 from fedexp.run import checkpoint
 from fedexp.run.run import complete
-from fedexp.simulation import context
 from fedexp.simulation.world import World
-from fedexp.training.batches import draw_batches
-from fedexp.training.loop import Task
 from fedexp.verify import replay
 
 ENGINES = ("loop", "stacked")
@@ -59,17 +55,6 @@ class Function(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.function(self, x)
-
-
-def first_round(world: World) -> Task:
-    ctx = context.at(world, 1)
-    plan: Plan = ctx.plan(np.arange(world.partition.clients))
-    batches = tuple(
-        draw_batches(world.exp.local, len(shard), ctx.rng("batches", client))
-        for client, shard in enumerate(plan.shards)
-    )
-    start = world.first.flat.expand(len(plan.owner), -1)
-    return Task(start, start[:, : ctx.parameters], plan, batches, 0, 1)
 
 
 @pytest.mark.parametrize("workers", [1, 3])

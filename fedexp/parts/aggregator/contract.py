@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
+from fedexp.core.fields import brief
 from fedexp.core.part import Part, named
 from fedexp.core.values import Memory, Uploads, Weights
 from fedexp.parts.context import Context
@@ -68,9 +69,8 @@ class Aggregator(Part):
             return weights, memory
         row = self.reduce(uploads.delta, share)
         if not isinstance(row, torch.Tensor) or row.shape != weights.flat.shape or row.dtype != weights.flat.dtype:
-            came = f"{row.dtype} {list(row.shape)}" if isinstance(row, torch.Tensor) else type(row).__name__
             raise ConfigError(
                 f"{named('aggregator', self)}: reduce must return a row {weights.flat.dtype} [{len(weights.flat)}] of "
-                f"the rows {list(uploads.delta.shape)}, got {came}"
+                f"the rows {list(uploads.delta.shape)}, got {brief(row)}"
             )
         return Weights(weights.flat + row, weights.layout), memory

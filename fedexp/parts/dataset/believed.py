@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.fields import misfit
+from fedexp.core.fields import brief, misfit
 from fedexp.core.part import named
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 
@@ -26,7 +26,7 @@ def told(dataset: Dataset, directory: Path) -> Facts:
 def odd_facts(facts: object) -> str | None:
     """What is wrong with what was told before anything was loaded."""
     if not isinstance(facts, Facts):
-        return f"Facts, got {kind(facts)}"
+        return f"Facts, got {brief(facts)}"
     if fault := misfit(facts):
         return fault
     for name, number in (("classes", facts.classes), ("train_size", facts.train_size), ("subjects", facts.subjects)):
@@ -69,7 +69,7 @@ def odd_people(data: Data) -> str | None:
     for name, split in (("train", data.train), ("test", data.test)):
         people = split.subject
         if people is not None and (people.dtype != torch.int64 or people.shape != split.y.shape):
-            return f"{name}.subject must be a tensor of int64 [S], got {kind(people)}"
+            return f"{name}.subject must be a tensor of int64 [S], got {brief(people)}"
     groups = data.groups
     if groups is not None and (groups.dtype.kind not in "iu" or groups.shape != tuple(data.train.y.shape)):
         return f"groups must be whole numbers, one a training example, got {groups.dtype} {list(groups.shape)}"
@@ -91,7 +91,7 @@ def odd_examples(split: Split, facts: Facts) -> str | None:
     """What is wrong with `x`."""
     x = split.x
     if not isinstance(x, torch.Tensor) or x.dtype not in (torch.uint8, torch.float32):
-        return f"x must be a tensor of uint8 or float32, got {kind(x)}"
+        return f"x must be a tensor of uint8 or float32, got {brief(x)}"
     if tuple(x.shape[1:]) != tuple(facts.shape):
         return f"x must hold examples of the shape {tuple(facts.shape)} that facts tells, got {tuple(x.shape[1:])}"
     if len(x) == 0:
@@ -105,14 +105,9 @@ def odd_labels(split: Split, classes: int) -> str | None:
     """What is wrong with `y`."""
     y = split.y
     if not isinstance(y, torch.Tensor) or y.dtype != torch.int64 or y.dim() != 1:
-        return f"y must be a tensor of int64 labels [S], got {kind(y)}"
+        return f"y must be a tensor of int64 labels [S], got {brief(y)}"
     if len(y) != len(split.x):
         return f"y must have a label an example, got {len(y)} for {len(split.x)}"
     if not 0 <= int(y.min()) <= int(y.max()) < classes:
         return f"y must hold labels from 0 to {classes - 1}, got {int(y.min())} to {int(y.max())}"
     return None
-
-
-def kind(value: object) -> str:
-    """A value's type in words, a tensor's with its shape."""
-    return f"{value.dtype} {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__

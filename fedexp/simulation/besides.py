@@ -1,0 +1,24 @@
+"""What the clients of a round are asked besides training: noted as it is asked, for the traffic and the clock."""
+
+import numpy as np
+
+from fedexp.core.values import Weights
+
+
+class Besides:
+    """Counts what the clients of one round are asked besides training."""
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self.tuned = 0
+        self._judges: dict[int, tuple[Weights, list[np.ndarray]]] = {}  # by identity of the model, which is kept alive
+
+    def judging(self, weights: Weights, owner: np.ndarray) -> None:
+        """Notes that these clients tell their loss of a model."""
+        self.answers += len(owner)
+        self._judges.setdefault(id(weights), (weights, []))[1].append(owner)
+
+    @property
+    def judges(self) -> tuple[np.ndarray, ...]:
+        """The clients that got each of the judged models, ascending."""
+        return tuple(np.unique(np.concatenate(owners)) for _, owners in self._judges.values())
