@@ -16,7 +16,7 @@ def act(words: list[str]) -> int:
     trust, more = split(words[1:])
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; resume needs that of a run, e.g. fedexp resume outputs/latest")
-    refuse_strange(folder)
+    refuse_strange(folder, writing=True)
     if folders.is_search(folder):
         from fedexp.commands import search
 

@@ -1,8 +1,9 @@
-"""Whose modules may be imported because a config names them.
+"""Whose modules may be imported because a config names them, and where its tracker may send.
 
 Who composes a run decides about its parts. A folder decides nothing: what it names is imported if it is fedexp's, if an
 installed package offers it (the entry points `fedexp.parts`), if the user ran it here before from the same place (each
-project may have a package `mine`), or if the user names it now (`--trust-modules`).
+project may have a package `mine`), or if the user names it now (`--trust-modules`). To an address that a folder names
+nothing is sent, and no file is written there, unless the user sent something there before or names it now.
 """
 
 import json
@@ -18,8 +19,10 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.locks import locked
 from fedexp.core.moved import today
+from fedexp.core.passwords import is_held
 
 OURS, ENTRY_POINTS, NAME = "fedexp", "fedexp.parts", "own_parts.json"
+ADDRESSES = "tracker addresses"  # no name of a package
 Known = dict[str, list[str]]  # places by the names of packages, and of config folders by themselves
 PATIENCE_S = 5.0  # for another process that notes something
 
@@ -46,6 +49,19 @@ class Trust:
                     f"if you know where it comes from, add --trust-modules {package}"
                 )
 
+    def demand_address(self, config: Mapping[str, Any], folder: Path) -> None:
+        """Refuses a config of a folder whose tracker would send to where nothing was ever sent from here.
+
+        Raises:
+            ConfigError: says where that is, and how it is allowed.
+        """
+        for address in () if self.composed else sorted(set(addresses(config))):
+            if not was_used(address):
+                raise ConfigError(
+                    f"the tracker of {shown(folder)} sends to {address}, where nothing was ever sent from here; if you "
+                    "know it, name it again (such as tracker=mlflow tracker.uri=...), otherwise add tracker=none"
+                )
+
     def options(self, noted: Path | None, folder: Path) -> Path | None:
         """The folder of options to use where that of a sweep or search names one; raises like `demand`."""
         if self.config_dir is not None or noted is None or self.composed:
@@ -66,21 +82,48 @@ NOBODY = Trust()
 
 
 def remember(config: Any = None, config_dir: Path | None = None) -> None:
-    """Notes for this user, and in no folder of a run, whose parts and options were run; without a home, nothing."""
+    """Notes for this user, outside run folders, what was used: parts, options, addresses; without a home, nothing."""
     found = {package: where for package in map(_package, foreign(config)) if (where := places(package))}
     if config_dir is not None:
         found[str(config_dir.resolve())] = [str(config_dir.resolve())]
+    if sent_to := [*addresses(config)]:
+        found[ADDRESSES] = sent_to
+    _note_down(found)
+
+
+def remember_address(address: str) -> None:
+    """Notes that something is sent there."""
+    _note_down({ADDRESSES: [address]})
+
+
+def was_used(address: str) -> bool:
+    """Whether something was sent there before, or the environment says that it is to be."""
+    return is_held(address) or address in _known().get(ADDRESSES, [])
+
+
+def addresses(config: Any) -> Iterator[str]:
+    """What in a config's tracker says where to send: a URI, a server, a path."""
+    node = config.get("tracker") if isinstance(config, Mapping) else None
+    for key, text in node.items() if isinstance(node, Mapping) else ():
+        if isinstance(text, str) and (key == "uri" or (key != "_target_" and any(mark in text for mark in ":/\\"))):
+            yield text
+
+
+def _note_down(found: Known) -> None:
     noted = _known()
     if all(_within(noted, package, where) for package, where in found.items()):
         return
     with suppress(OSError):
         _note().parent.mkdir(parents=True, exist_ok=True)
         with locked(_note().with_name(f".{NAME}.lock"), PATIENCE_S):
-            there = {name: [where for where in known if Path(where).exists()] for name, known in _known().items()}
-            known = {name: known for name, known in there.items() if known}
-            for package, where in found.items():
-                known[package] = list(dict.fromkeys([*known.get(package, []), *where]))
+            known = {name: kept for name, noted in _known().items() if (kept := _still_there(name, noted))}
+            for name, where in found.items():
+                known[name] = list(dict.fromkeys([*known.get(name, []), *where]))
             write_atomically(_note(), json.dumps(known, indent=2).encode())
+
+
+def _still_there(name: str, noted: list[str]) -> list[str]:
+    return noted if name == ADDRESSES else [where for where in noted if Path(where).exists()]
 
 
 def _within(known: Known, package: str, where: list[str]) -> bool:

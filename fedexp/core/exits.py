@@ -54,7 +54,7 @@ def ending(folder: Path | None, point: str = "") -> Iterator[None]:
         raise _logged(Stopped(exit_code(interrupt), told), interrupt) from interrupt
     except OSError as error:
         raise _logged(Stopped(FAILED, f"{point}{_no_room(folder, error)}"), error) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a part may call sys.exit, which would look like a good end
         known = one_line(error)
         what = f"{point}{known or f'{type(error).__name__}: {error}'}"
         raise _logged(Stopped(FAILED, what, unexpected=known is None), error) from error

@@ -13,15 +13,16 @@ ENDINGS = (".pt", ".csv", ".json", ".log", ".yaml", ".txt", ".png", ".lock", ".j
 _KINDS = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFDIR: "a folder", stat.S_IFREG: "a file"}
 
 
-def refuse_strange(folder: Path) -> None:
+def refuse_strange(folder: Path, *, writing: bool = False) -> None:
     """Refuses a folder where what is read or written could lead elsewhere, or would be waited for in vain.
 
     Raises:
-        ConfigError: something below is a link, a pipe or a device, or a folder has a file's name or the reverse.
+        ConfigError: something below is a link, a pipe or a device, or a folder has a file's name or the reverse; where
+            it is to be written to, also a file that stands elsewhere under another name.
     """
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent, name) for name in (*folders, *files)):
-            _refuse(path)
+            _refuse(path, writing=writing)
 
 
 def refuse_taken(folder: Path) -> None:
@@ -32,16 +33,21 @@ def refuse_taken(folder: Path) -> None:
     """
     for path in folder.glob("*"):
         if path.name in FOLDERS or path.name.endswith(ENDINGS):
-            _refuse(path)
+            _refuse(path, writing=True)
     for name in FOLDERS:
-        refuse_strange(folder / name)
+        refuse_strange(folder / name, writing=True)
 
 
-def _refuse(path: Path) -> None:
+def _refuse(path: Path, *, writing: bool) -> None:
     try:
-        mode = path.lstat().st_mode
+        told = path.lstat()
     except FileNotFoundError:  # somebody at work here has done with it
         return
+    mode = told.st_mode
+    if writing and stat.S_ISREG(mode) and told.st_nlink > 1:
+        raise ConfigError(
+            f"{shown(path)} must be a file of its own, but it has another name elsewhere; copy the folder"
+        )
     if not _as_named(path.name, mode) and not _optunas(path.name, mode):
         raise _strange(path, mode)
 

@@ -33,6 +33,12 @@ def hold(address: object) -> None:
         os.environ[HELD] = address
 
 
+def is_held(address: str) -> bool:
+    """Whether the environment names it, with a password or without."""
+    held = os.environ.get(HELD)
+    return bool(held) and without_password(held) == without_password(address)
+
+
 def whole(address: str) -> str:
     """The address with its password, where that is kept."""
     held = os.environ.get(HELD, "")

@@ -11,7 +11,7 @@ from fedexp.config.compose import Request, start
 from fedexp.config.location import conf_dir
 from fedexp.run.checked import checked
 
-WORDS = ("tracker=", "tracker.")
+WORDS = ("tracker=", "tracker.", "+tracker.")
 
 
 def chosen(words: Sequence[str]) -> dict[str, Any] | None:

@@ -58,6 +58,7 @@ def resume(folder: Path, trust: Trust = NOBODY) -> None:
     from fedexp.config.compose import read_config
 
     config = read_config(folder, trust)
+    trust.demand_address(config, folder)
     with folders.held(folder):
         if folders.is_finished(folder):
             log.info("%s is finished: nothing is left to run", folder)

@@ -144,6 +144,7 @@ def _next(study: MethodTrials, search: Search, composer: Composer, config: Any, 
             own = composed(composer, config, search.point(trial.number, [*study.method, *params, seed]))
             configs.append(plain(own))
             trust.demand(configs[-1], study.root)
+            trust.demand_address(configs[-1], study.root)
             noted.note((study.place(trial.number) / seed).absolute(), own)
         execute(study, trial, configs)
         sys.stdout.write(f"{study.name} #{trial.number}: {table.ending(study, trial.number)}  {' '.join(params)}\n")

@@ -75,6 +75,8 @@ def resume(
     config = compose(composer, request, with_log_configuration=True)
     for told in (unresolved(config), *settings(config)):
         trust.demand({**told, "hydra": None}, folder)
+    if tracker is None:
+        trust.demand_address(settings(config)[0], folder)
     if changed := differing(*settings(OmegaConf.create(saved), config)):
         raise ConfigError(
             f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"

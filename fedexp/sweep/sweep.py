@@ -144,7 +144,9 @@ def send(folder: Path, trust: Trust) -> None:
     """Sends what the tracker lacks of a finished point."""
     from fedexp.run.run import send
 
-    send(read_config(folder, trust), folder)
+    config = read_config(folder, trust)
+    trust.demand_address(config, folder)
+    send(config, folder)
 
 
 def launcher_of(config: DictConfig) -> Launcher | None:

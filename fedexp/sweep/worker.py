@@ -42,7 +42,9 @@ def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Tru
             logs.log_to(place, console=aloud)
             from fedexp.run.run import complete
 
-            complete(read_config(place, trust), place)
+            config = read_config(place, trust)
+            trust.demand_address(config, place)
+            complete(config, place)
     except Stopped as stop:
         if stop.interrupted:
             raise

@@ -48,11 +48,16 @@ def _left(
         yield "summary.json, since the run has not ended"
     elif not whole:
         yield "summary.json, since metrics.csv is not whole"
-    if not recorded.claims:
-        yield f"{checkpoint.NAME}, since there is none to read"
-    kept = sum(claim.path.parent != recorded.folder for claim in recorded.claims)
-    if kept and not every:
-        yield f"what the models in {checkpoint.KEPT}/ score"
+    yield from _unchecked_states(recorded, every=every)
     if ready.exp.clustering.divides:
         yield "clusters.csv and client_accuracy.csv"
     yield "seconds, versions and pictures"
+
+
+def _unchecked_states(recorded: Recorded, *, every: bool) -> Iterator[str]:
+    if not recorded.claims:
+        yield f"{checkpoint.NAME}, since there is none to read"
+    if lost := sorted(claim.round for claim in recorded.claims if claim.round not in recorded.lines):
+        yield f"the saved states of rounds {spans(lost)}, of which metrics.csv has no line"
+    if not every and any(claim.path.parent != recorded.folder for claim in recorded.claims):
+        yield f"what the models in {checkpoint.KEPT}/ score"

@@ -73,6 +73,28 @@ def test_a_defect_shows_its_traceback_and_leaves_it_in_the_log(monkeypatch, caps
     assert "Traceback" in (recorder.calls[0][1] / "fedexp.log").read_text()
 
 
+LEAVING = """
+import sys
+from dataclasses import dataclass
+from fedexp.parts.selector.random import Random
+
+@dataclass(frozen=True, kw_only=True)
+class Leaving(Random):
+    def choose(self, *given):
+        sys.exit()
+"""
+
+
+def test_a_part_that_ends_the_process_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "leaving.py").write_text(LEAVING)
+    words = ("experiment=smoke", "engine=loop", "engine.workers=1", "hydra.run.dir=made")
+    assert cli.main(["run", *words, "selector._target_=leaving.Leaving"]) == 1
+    *_, said = capsys.readouterr().err.splitlines()
+    assert said.startswith("fedexp: leaving.Leaving.choose (leaving.py, line 9) raised SystemExit")
+
+
 def test_an_interrupted_run_says_how_to_continue(monkeypatch, capsys):
     def interrupted(_, folder):
         (folder / "state.pt").touch()

@@ -41,6 +41,15 @@ def test_what_is_no_file_of_its_own_is_refused(kind: str, name: str, run: Path, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.txt", "run"]
 
 
+@pytest.mark.parametrize("name", ["fedexp.log", ".lock", "metrics.csv"])
+def test_what_has_a_second_name_elsewhere_is_not_written_to(name: str, run: Path, tmp_path: Path, capsys):
+    (run / name).unlink(missing_ok=True)
+    (tmp_path / "mine.txt").write_text("mine")
+    (run / name).hardlink_to(tmp_path / "mine.txt")
+    assert f"{run / name} must be a file of its own, but it has another name" in refusal(capsys, "resume", "run")
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
 @pytest.mark.parametrize("name", PLACES)
 def test_a_folder_may_be_no_link(name: str, run: Path, tmp_path: Path, capsys):
     (tmp_path / "elsewhere").mkdir()
@@ -191,3 +200,52 @@ def test_a_module_that_was_run_here_is_known_until_it_lies_elsewhere(tmp_path: P
     monkeypatch.syspath_prepend(str(tmp_path / "two"))
     assert "was never run here" in refusal(capsys, "resume", "made")
     assert cli.main(["resume", "made", "--trust-modules=own_part_of_mine"]) == 0
+
+
+OWN_TRACKER = "tracker._target_=fedexp.new.examples.tracker.OwnTracker"
+SENT = (OWN_TRACKER, "+tracker.name=../sent.jsonl", "+tracker.patience_s=60")
+
+
+@pytest.fixture
+def sending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A finished run of somebody else, whose tracker writes beside its folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "theirs"))
+    assert cli.main(["run", *WORDS, *SENT]) == 0
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "mine"))
+    for path in (tmp_path / "made" / "tracker.json", tmp_path / "sent.jsonl"):
+        path.unlink()
+    return tmp_path / "made"
+
+
+def test_nothing_is_sent_to_where_a_stranger_says(sending: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    for _ in range(2):
+        assert "the tracker of made sends to ../sent.jsonl, where nothing was" in refusal(capsys, "resume", "made")
+    (sending / "summary.json").unlink()
+    assert "where nothing was ever sent" in refusal(capsys, "resume", "made")
+    assert not sending.with_name("sent.jsonl").exists()
+    monkeypatch.setenv("FEDEXP_CACHE", str(sending.with_name("theirs")))
+    assert cli.main(["resume", "made"]) == 0
+    assert sending.with_name("sent.jsonl").exists()
+
+
+def test_what_the_user_types_is_done(sending: Path):
+    assert cli.main(["resume", "made", *SENT]) == 0
+    assert sending.with_name("sent.jsonl").exists()
+    assert cli.main(["resume", "made"]) == 0
+    assert cli.main(["resume", "made", "tracker=none"]) == 0
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_nor_does_a_sweep(ended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "theirs"))
+    words = [word for word in WORDS if not word.startswith("hydra.")]
+    assert cli.main(["run", "-m", *words, *SENT, "seed=0", "hydra.sweep.dir=sweep"]) == 0
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "mine"))
+    for path in (tmp_path / "sweep" / "sent.jsonl", tmp_path / "sweep" / "0" / "tracker.json"):
+        path.unlink()
+    if not ended:
+        (tmp_path / "sweep" / "0" / "summary.json").unlink()
+    assert "sends to ../sent.jsonl, where nothing was ever sent from here" in refusal(capsys, "resume", "sweep")
+    assert not (tmp_path / "sweep" / "sent.jsonl").exists()

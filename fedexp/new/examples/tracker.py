@@ -19,8 +19,10 @@ class JsonLines(Receiver):
         self.path, self.known = path, known
 
     def begin(self) -> Memo:
-        arrived = self.path.read_text().splitlines() if self.path.exists() else ["{}"]
-        last = int(json.loads(arrived[-1]).get("round", 0))
+        lines = self.path.read_text().splitlines(keepends=True) if self.path.exists() else []
+        if lines and not lines[-1].endswith("\n"):  # its sender was killed in the middle of it
+            self.path.write_text("".join(lines[:-1]))
+        last = max((int(json.loads(line).get("round", 0)) for line in lines if line.endswith("\n")), default=0)
         return replace(self.known, run=self.path.name, place=str(self.path.parent), round=last)
 
     def send(self, lines: Sequence[Line]) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from fedexp.config.trust import remember_address, was_used
 from fedexp.core.files import replacing
 from fedexp.core.passwords import whole, without_password
 from fedexp.parts.tracker import memo
@@ -63,6 +64,12 @@ def place(uri: str | None, folder: Path) -> str:
     return uri
 
 
+def destination(uri: str | None, known: Memo, folder: Path) -> str:
+    """Where a run goes: where it is told to, else where it went before, if this user ever sent something there."""
+    before = known.place if known.place and was_used(known.place) else None
+    return without_password(place(uri or before, folder))
+
+
 def beside(uri: str) -> str | None:
     """Where the files of runs go whose numbers are in an SQLite file; a server decides for itself."""
     if not uri.startswith(SQLITE):
@@ -94,7 +101,8 @@ class MlflowRun(Receiver):
         from mlflow.tracking import MlflowClient  # takes a second
 
         self.tracker, self.order = tracker, order
-        self.uri = without_password(place(tracker.uri or known.place or None, order.folder))
+        self.uri = destination(tracker.uri, known, order.folder)
+        remember_address(self.uri)
         if self.uri.startswith(SQLITE):
             provide(Path(self.uri.removeprefix(SQLITE)), tracker.patience_s)
         self.client = MlflowClient(tracking_uri=whole(self.uri))

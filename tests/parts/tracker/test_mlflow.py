@@ -11,9 +11,10 @@ from processes import Command
 from tracking import FAST, PATIENT, Server, ask, rounds_of, run, said, start_and_kill, wait_until
 
 from fedexp.cli import main
+from fedexp.config.trust import remember_address
 from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker import memo
-from fedexp.parts.tracker.mlflow import beside, place, title
+from fedexp.parts.tracker.mlflow import beside, destination, place, title
 from fedexp.run.logbook import Logbook
 from fedexp.simulation.round import Row
 
@@ -150,3 +151,12 @@ def test_where_runs_go_without_a_server():
     assert beside("http://host:5000") is None
     assert title(run) == "2026-11-21/10-00-00"
     assert title(Path("/home/me/mine")) == "mine"
+
+
+def test_what_a_folder_remembers_counts_only_where_something_was_sent_before(tmp_path: Path):
+    run, theirs = tmp_path / "outputs" / "run", f"sqlite:///{tmp_path / 'elsewhere' / 'theirs.db'}"
+    known = memo.Memo("mlflow", place=theirs)
+    assert destination(None, known, run) == f"sqlite:///{tmp_path / 'outputs' / 'mlflow.db'}"
+    remember_address(theirs)
+    assert destination(None, known, run) == theirs
+    assert destination("http://me:secret@host", known, run) == "http://host"
