@@ -29,6 +29,11 @@ class Draws(TorchDispatchMode):
         self.keys = torch.zeros((), dtype=torch.int32)
         self.count = 0  # of the draws in this step
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False: else PyTorch imports its compiler, which takes seconds, to keep it away from `__torch_dispatch__`."""
+        return False
+
     def begin(self, seeds: torch.Tensor, step: torch.Tensor) -> "Draws":
         """One step of the rows of these seeds, int32 `[2, R]`, or `[2]` for a row without others."""
         low, high = seeds

@@ -42,6 +42,7 @@ WORDS = (
     "engine=loop",
     "engine.workers=1",
     "checkpoint_s=0",
+    "pictures=false",
 )
 
 

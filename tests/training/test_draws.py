@@ -75,3 +75,8 @@ def test_the_generator_of_the_process_is_not_asked():
     before = torch.get_rng_state()
     drawn((3, 4))
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_draw_does_not_import_the_compiler_of_pytorch():
+    """Which takes seconds at the start of every run: PyTorch wraps the method, unless it is told not to."""
+    assert not hasattr(Draws.__torch_dispatch__, "__wrapped__")
