@@ -20,7 +20,7 @@ from hydra.core.utils import configure_log
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import launchers, noted, one_at_a_time
+from fedexp.config import launchers, log_settings, noted, one_at_a_time
 from fedexp.config.hydra_errors import COMPOSING, explain
 from fedexp.config.one_at_a_time import OneAtATime
 from fedexp.config.resolvers import register_resolvers
@@ -61,11 +61,24 @@ class Composer(Hydra):
                 self.composed = super().compose_config(
                     config_name, overrides, run_mode, False, from_shell, validate_sweep_overrides
                 )
+            log_settings.refuse_odd_verbosity(self.composed.hydra)
             with suppress(*COMPOSING):  # what is wrong with the tracker is told where it is built
                 hold(OmegaConf.select(self.composed, "tracker.uri"))
         if with_log_configuration:
-            configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
+            with log_settings.told():
+                configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
         return self.composed
+
+    def run(
+        self,
+        config_name: str | None,
+        task_function: TaskFunction,
+        overrides: list[str],
+        with_log_configuration: bool = True,
+    ) -> Any:
+        """Hydra's own, which sets up logging as the config says."""
+        with log_settings.told():
+            return super().run(config_name, task_function, overrides, with_log_configuration)
 
     def multirun(
         self,
