@@ -13,12 +13,19 @@ def one_line(error: BaseException) -> str | None:
     """What is told of an error that has a known cause; None for a defect of our own."""
     if isinstance(error, ConfigError | RunError):
         return str(error)
+    error = raised(error)
     if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
         return f"not enough memory: {first_line(error)}; make the run smaller"
     where = culprit(error)
     if where is None:
         return None
     return f"{where} raised {type(error).__name__}: {first_line(error)}; FEDEXP_DEBUG=1 shows the traceback"
+
+
+def raised(error: BaseException) -> BaseException:
+    """What was raised: of a StopIteration that leaves a generator Python makes a RuntimeError."""
+    inner = error.__cause__
+    return inner if isinstance(error, RuntimeError) and isinstance(inner, StopIteration | StopAsyncIteration) else error
 
 
 def culprit(error: BaseException) -> str | None:

@@ -67,13 +67,30 @@ def words(kind: Any) -> str:
     return _WORDS.get(kind, f"a {getattr(kind, '__name__', kind)}")
 
 
+def resembles(value: object, like: torch.Tensor, shape: tuple[int, ...]) -> bool:
+    """Whether it is a dense tensor of this shape, of the type and on the device of another."""
+    return (
+        isinstance(value, torch.Tensor)
+        and value.shape == shape
+        and (value.dtype, value.device, value.layout) == (like.dtype, like.device, torch.strided)
+    )
+
+
 def brief(value: object) -> str:
     """A value's type in words, a tensor's with its shape."""
-    return f"{value.dtype} {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+    return _tensor(value) if isinstance(value, torch.Tensor) else type(value).__name__
+
+
+def _tensor(value: torch.Tensor) -> str:
+    sparse = "" if value.layout == torch.strided else " (not dense)"
+    place = "" if value.device.type == "cpu" else f" on {value.device}"
+    return f"{value.dtype} {list(value.shape)}{sparse}{place}"
 
 
 def told(value: Any) -> str:
     """A value in a few words: an array by its type and shape."""
-    if isinstance(value, torch.Tensor | np.ndarray):
+    if isinstance(value, torch.Tensor):
+        return f"{type(value).__name__} {_tensor(value)}"
+    if isinstance(value, np.ndarray):
         return f"{type(value).__name__} {value.dtype} {list(value.shape)}"
     return f"{type(value).__name__} {str(value)[:80]}" if isinstance(value, int | float | str) else type(value).__name__

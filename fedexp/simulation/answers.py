@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError, first_line
-from fedexp.core.fields import told
+from fedexp.core.fields import resembles, told
 from fedexp.core.part import Part, named
 from fedexp.core.values import SERVER, Plan, Uploads, Weights
 from fedexp.simulation.contents import memory, of_layout, rows, several, several_models, uploads
@@ -128,7 +128,11 @@ def finished(came: Any, trained: Any, *_: Any) -> str | None:
 
 def dispatched(came: Any, weights: Weights, owner: np.ndarray, *_: Any) -> str | None:
     """A row a participant, of the clients' network, whatever the global model's layout."""
-    if isinstance(came, torch.Tensor) and came.dim() == 2 and len(came) == len(owner):
+    if (
+        isinstance(came, torch.Tensor)
+        and came.dim() == 2
+        and resembles(came, weights.flat, (len(owner), came.shape[1]))
+    ):
         return None
     return f"a row {weights.flat.dtype} for each of {len(owner)} participants, got {told(came)}"
 

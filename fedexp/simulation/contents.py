@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fedexp.core.fields import misfit, plain, told
+from fedexp.core.fields import misfit, plain, resembles, told
 from fedexp.core.values import SERVER, Uploads, Weights
 
 REMEMBERED = (str, int, float, bool, type(None))
@@ -50,9 +50,7 @@ def strange(value: Any, where: str = "memory") -> str | None:
 
 def rows(came: Any, shape: tuple[int, ...], like: torch.Tensor, what: str) -> str | None:
     """A tensor of this shape, and of the type and device of another."""
-    wanted = f"{what} as a tensor {like.dtype} {list(shape)}"
-    same = isinstance(came, torch.Tensor) and came.shape == shape
-    return None if same and came.dtype == like.dtype and came.device == like.device else f"{wanted}, got {told(came)}"
+    return None if resembles(came, like, shape) else f"{what} as a tensor {like.dtype} {list(shape)}, got {told(came)}"
 
 
 def uploads(came: Any, given: Uploads, *rest: Any, kinds: tuple[type, ...] = (Uploads, dict)) -> str | None:

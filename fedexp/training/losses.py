@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.fields import brief
+from fedexp.core.fields import brief, resembles
 from fedexp.core.part import named
 from fedexp.parts.local.contract import LocalRule
 
@@ -20,7 +20,7 @@ def losses(rule: LocalRule, logits: torch.Tensor, labels: torch.Tensor) -> torch
         ConfigError: the rule answers with something else.
     """
     each = rule.loss(logits, labels)
-    if isinstance(each, torch.Tensor) and each.shape == labels.shape and each.dtype == logits.dtype:
+    if resembles(each, logits, labels.shape):
         return each
     raise ConfigError(
         f"{named('local', rule)}: loss must return a number for every example, {logits.dtype} {list(labels.shape)}, "

@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.fields import brief, plain
 from fedexp.core.initialise import initialise
 from fedexp.core.part import named
 from fedexp.core.random_streams import stream
@@ -78,11 +79,11 @@ def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, classes: 
     with torch.no_grad():
         answers = tried(who, network.eval(), inputs)
     wanted = (len(inputs), classes)
-    if not isinstance(answers, torch.Tensor) or tuple(answers.shape) != wanted or not answers.is_floating_point():
-        got = f"{tuple(answers.shape)} {answers.dtype}" if isinstance(answers, torch.Tensor) else type(answers).__name__
+    floats = isinstance(answers, torch.Tensor) and answers.is_floating_point() and plain(answers)
+    if not floats or tuple(answers.shape) != wanted or answers.device != inputs.device:
         raise ConfigError(
             f"{who}: forward must return float logits {list(wanted)} (examples, classes) for examples "
-            f"{list(inputs.shape)}, got {got}"
+            f"{list(inputs.shape)}, got {brief(answers)}"
         )
     if not torch.equal(before, torch.get_rng_state()):
         raise ConfigError(

@@ -39,6 +39,7 @@ SCRIBBLES = (
     *("~seed", "++seed=1", "+seed=1", "é=1", "seed=\n", "seed=1,2", "seed=range(0,1e9)", "x" * 5000, "model=[mlp]"),
     *("~model", "model=mlp model=mlp", "model@x=mlp", "model=null", "model=../mlp", "hydra.run.dir=", "hydra.mode=X"),
     *("hydra.run.dir=/dev/null", "hydra.run.dir=/proc/x", "hydra.verbose=3", "hydra.job.chdir=x", "hydra/launcher=x"),
+    *("hydra.verbose=[3]", "hydra.job_logging.root=3", "hydra.hydra_logging.root.level=LOUD"),
     *("hydra.sweeper=x", "hydra.output_subdir=../x", "hydra.searchpath=[pkg://x]", "--config-name=x", "--config-dir=x"),
     *("--cfg", "--cfg=x", "--info=x", "--package=x", "--resolve", "-x", "--all", "--out=/dev/null/x", "--rounds=nan"),
     *("nothing", ".", "/dev/null", "/dev/zero", "\udcff", "*", "~", "..", "seed=" + "[" * 500),

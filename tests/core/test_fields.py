@@ -38,7 +38,7 @@ def test_what_fits_is_taken(seconds: Any):
         ({"row": [1.0]}, "Outer whose row is a dense tensor of real numbers, got list"),
         (
             {"row": torch.zeros(2).to_sparse()},
-            "Outer whose row is a dense tensor of real numbers, got Tensor torch.float32 [2]",
+            "Outer whose row is a dense tensor of real numbers, got Tensor torch.float32 [2] (not dense)",
         ),
         ({"inner": None}, "Outer whose inner is a Inner, got NoneType"),
         (

@@ -127,6 +127,9 @@ MISTAKES = [
     ("reduce", lambda row, delta: row.sum(), r"got torch.float32 \[\]"),
     ("reduce", lambda row, delta: row.double(), r"got torch.float64 \[90\]"),
     ("reduce", lambda row, delta: row.numpy(), "got ndarray"),
+    ("reduce", lambda row, delta: row.to("meta"), r"got torch.float32 \[90\] on meta"),
+    ("reduce", lambda row, delta: row.to_sparse(), r"got torch.float32 \[90\] \(not dense\)"),
+    ("tamper", rows(torch.Tensor.to_sparse), r"delta is a dense tensor of real numbers, got .* \(not dense\)"),
     (
         "reduce",
         lambda row, delta: row * NAN,
@@ -169,7 +172,7 @@ MISTAKES = [
     (
         "choose",
         lambda answer, ctx: (answer[0], {"seen": torch.zeros(2, device="meta")}),
-        r"numbers and texts, got Tensor torch.float32 \[2\] as memory\['seen'\]",
+        r"numbers and texts, got Tensor torch.float32 \[2\] on meta as memory\['seen'\]",
     ),
     ("combine", layout(trainable=-1), "whose layout has the names and the trainable entries of those it was given"),
     ("combine", layout(shapes=((90.5,),)), "a Layout whose shapes is a tuple, each a tuple, each a whole number"),
@@ -246,12 +249,18 @@ def test_a_wrong_answer_is_told_by_part_and_method(tiny: Tiny, method: str, mist
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, StopIteration])
 @pytest.mark.parametrize("method", PARTS)
 def test_what_a_part_raises_is_told_by_class_method_and_line(
-    tiny: Tiny, method: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny,
+    method: str,
+    error: type[Exception],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ):
     def fail(*_: Any) -> None:
-        raise ZeroDivisionError("by nothing\nat all")
+        raise error("by nothing\nat all")
 
     own_parts.MISTAKE[method] = fail
     for debug in ("", "1"):
@@ -260,7 +269,7 @@ def test_what_a_part_raises_is_told_by_class_method_and_line(
             run(config_of(tiny, method), tmp_path / (debug or "0"))
         code, said = stopped.value.report(), capsys.readouterr().err
         assert code == 1
-        assert "ZeroDivisionError: by nothing" in said
+        assert f"{error.__name__}: by nothing" in said
         assert f"own_parts.{PARTS[method][1]}.{method} (own_parts.py, line " in said
         assert ("Traceback" in said) == bool(debug)
         assert debug or said.count("\n") == 1

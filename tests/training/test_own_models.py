@@ -266,7 +266,7 @@ def test_a_network_is_a_module(tiny: Tiny):
 
 @pytest.mark.parametrize("classes", [3, 11])
 def test_an_answer_for_each_class_and_no_more(made: Callable[..., World], classes: int):
-    with pytest.raises(ConfigError, match=rf"must return float logits \[2, 10\] .* got \(2, {classes}\)"):
+    with pytest.raises(ConfigError, match=rf"must return float logits \[2, 10\] .* got torch.float32 \[2, {classes}\]"):
         made(classes=classes)
 
 

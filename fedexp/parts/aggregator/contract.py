@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.fields import brief
+from fedexp.core.fields import brief, resembles
 from fedexp.core.part import Part, named
 from fedexp.core.values import Memory, Uploads, Weights
 from fedexp.parts.context import Context
@@ -68,7 +68,7 @@ class Aggregator(Part):
         if not share.any():
             return weights, memory
         row = self.reduce(uploads.delta, share)
-        if not isinstance(row, torch.Tensor) or row.shape != weights.flat.shape or row.dtype != weights.flat.dtype:
+        if not resembles(row, weights.flat, weights.flat.shape):
             raise ConfigError(
                 f"{named('aggregator', self)}: reduce must return a row {weights.flat.dtype} [{len(weights.flat)}] of "
                 f"the rows {list(uploads.delta.shape)}, got {brief(row)}"
