@@ -42,11 +42,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         complain(str(error))
         return ASKED_WRONGLY if isinstance(error, ConfigError) else FAILED
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return _defect(error)
 
 
-def _defect(error: Exception) -> int:
+def _defect(error: BaseException) -> int:
     """Says in one line what a part of the user's own did; a defect of ours goes on as it is."""
     from fedexp.core.blame import one_line
 

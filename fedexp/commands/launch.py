@@ -53,7 +53,8 @@ def launch(flags: Namespace) -> int:
 def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NOBODY) -> int:
     """Continues the run of a folder, or the sweep."""
     try:
-        node = retrack.chosen([word for word in words if word.startswith(retrack.WORDS)])
+        node = retrack.chosen([word for word in words if word.startswith(retrack.WORDS)], trust.config_dir)
+        trust = retrack.trusting(trust, node)
         more = [word for word in words if not word.startswith(retrack.WORDS)]
         if folders.is_sweep(folder):
             with logs.kept():

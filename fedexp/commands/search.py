@@ -34,12 +34,16 @@ def act(words: list[str]) -> int:
 
 def resume(folder: Path, words: list[str], trust: Trust = NOBODY) -> int:
     """Works on a search that was begun, beside others that may."""
+    from fedexp.run import retrack
+
     flags, overrides = read(words)
-    if overrides or any(word.partition("=")[0] in FLAGS and not word.startswith("--jobs") for word in words):
-        raise ConfigError("a search goes on as it began; only --jobs may be given anew")
+    tracker = [word for word in overrides if word.startswith(retrack.WORDS)]
+    if len(tracker) < len(overrides) or {word.partition("=")[0] for word in words} & (set(FLAGS) - {"--jobs"}):
+        raise ConfigError("a search goes on as it began; only --jobs and tracker=... may be given anew")
     from fedexp.search.search import conduct
 
-    sys.stdout.write(conduct(folder, flags["--jobs"], trust))
+    node = retrack.chosen(tracker, trust.config_dir)
+    sys.stdout.write(conduct(folder, flags["--jobs"], retrack.trusting(trust, node), node))
     return 0
 
 

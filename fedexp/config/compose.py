@@ -40,12 +40,14 @@ class Request:
     overrides: list[str]
     config_name: str = "config"
     config_dir: Path | None = None
+    typed: bool = True  # by the user; else a folder says it
 
 
 class Composer(Hydra):
     """Hydra that composes once, complains readably, and lets the composed config be corrected before its use."""
 
     composed: DictConfig | None = None
+    typed = True
 
     def compose_config(
         self,
@@ -61,9 +63,10 @@ class Composer(Hydra):
                 self.composed = super().compose_config(
                     config_name, overrides, run_mode, False, from_shell, validate_sweep_overrides
                 )
-            log_settings.refuse_odd_verbosity(self.composed.hydra)
-            with suppress(*COMPOSING):  # what is wrong with the tracker is told where it is built
-                hold(OmegaConf.select(self.composed, "tracker.uri"))
+                log_settings.refuse_odd_verbosity(self.composed.hydra)
+            if self.typed:
+                with suppress(*COMPOSING):  # what is wrong with the tracker is told where it is built
+                    hold(OmegaConf.select(self.composed, "tracker.uri"))
         if with_log_configuration:
             with log_settings.told():
                 configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
@@ -148,6 +151,7 @@ def start(request: Request) -> Composer:
         own = f"file://{request.config_dir.resolve()}"
         path.prepend(provider="command-line", path=own, anchor=SearchPathQuery(provider="schema"))
     composer = cast(Composer, Composer.create_main_hydra2(task_name="fedexp", config_search_path=path))
+    composer.typed = request.typed
     launchers.register()
     with composer.readable(request.config_name, request.overrides):
         _refuse_odd_choices(composer, request.overrides)

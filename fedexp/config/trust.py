@@ -29,10 +29,11 @@ PATIENCE_S = 5.0  # for another process that notes something
 
 @dataclass(frozen=True)
 class Trust:
-    """The modules and the folder of options that the user named; `composed` where the words are the user's own too."""
+    """What the user named: modules, a folder of options, addresses; `composed` where all words are the user's own."""
 
     modules: tuple[str, ...] = ()
     config_dir: Path | None = None
+    addresses: tuple[str, ...] = ()
     composed: bool = False
 
     def demand(self, config: Any, folder: Path) -> None:
@@ -49,19 +50,6 @@ class Trust:
                     f"if you know where it comes from, add --trust-modules {package}"
                 )
 
-    def demand_address(self, config: Mapping[str, Any], folder: Path) -> None:
-        """Refuses a config of a folder whose tracker would send to where nothing was ever sent from here.
-
-        Raises:
-            ConfigError: says where that is, and how it is allowed.
-        """
-        for address in () if self.composed else sorted(set(addresses(config))):
-            if not was_used(address):
-                raise ConfigError(
-                    f"the tracker of {shown(folder)} sends to {address}, where nothing was ever sent from here; if you "
-                    "know it, name it again (such as tracker=mlflow tracker.uri=...), otherwise add tracker=none"
-                )
-
     def options(self, noted: Path | None, folder: Path) -> Path | None:
         """The folder of options to use where that of a sweep or search names one; raises like `demand`."""
         if self.config_dir is not None or noted is None or self.composed:
@@ -74,6 +62,10 @@ class Trust:
             )
         return noted
 
+    def sends_to(self, address: str) -> bool:
+        """Whether something may be sent there."""
+        return self.composed or address in self.addresses or was_used(address)
+
     def _named(self, target: str) -> bool:
         return any(f"{target}.".startswith(f"{module}.") for module in self.modules)
 
@@ -82,31 +74,21 @@ NOBODY = Trust()
 
 
 def remember(config: Any = None, config_dir: Path | None = None) -> None:
-    """Notes for this user, outside run folders, what was used: parts, options, addresses; without a home, nothing."""
+    """Notes for this user, and in no folder of a run, whose parts and options were run; without a home, nothing."""
     found = {package: where for package in map(_package, foreign(config)) if (where := places(package))}
     if config_dir is not None:
         found[str(config_dir.resolve())] = [str(config_dir.resolve())]
-    if sent_to := [*addresses(config)]:
-        found[ADDRESSES] = sent_to
     _note_down(found)
 
 
 def remember_address(address: str) -> None:
-    """Notes that something is sent there."""
+    """Notes for this user that something is sent there."""
     _note_down({ADDRESSES: [address]})
 
 
 def was_used(address: str) -> bool:
     """Whether something was sent there before, or the environment says that it is to be."""
     return is_held(address) or address in _known().get(ADDRESSES, [])
-
-
-def addresses(config: Any) -> Iterator[str]:
-    """What in a config's tracker says where to send: a URI, a server, a path."""
-    node = config.get("tracker") if isinstance(config, Mapping) else None
-    for key, text in node.items() if isinstance(node, Mapping) else ():
-        if isinstance(text, str) and (key == "uri" or (key != "_target_" and any(mark in text for mark in ":/\\"))):
-            yield text
 
 
 def _note_down(found: Known) -> None:

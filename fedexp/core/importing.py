@@ -20,5 +20,5 @@ def imported(target: str, where: str) -> Any:
         if error.name != name:
             raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
         raise ConfigError(f"{where} must name a part, but {target} does not exist") from None
-    except Exception as error:  # whatever a user's module does when it is imported
+    except (Exception, SystemExit) as error:  # whatever a user's module does when it is imported
         raise ConfigError(f"{where}={target} cannot be imported: {type(error).__name__}: {error}") from error

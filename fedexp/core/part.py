@@ -235,7 +235,7 @@ def made(kind: type[Part], given: Mapping[str, Any], dot: str) -> Part:
         return kind(**given)
     except ConfigError as error:
         raise ConfigError(str(error).replace(f"{kind.__name__}.", dot, 1)) from None
-    except Exception as error:  # a user's own check, or an annotation that says nothing
+    except (Exception, SystemExit) as error:  # a user's own check, or an annotation that says nothing
         raise ConfigError(
             f"{dot}_target_={kind.__module__}.{kind.__qualname__} cannot be made: {type(error).__name__}: {error}"
         ) from error

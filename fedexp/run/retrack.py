@@ -1,6 +1,7 @@
 """Another tracker for what was begun or has ended: `fedexp resume DIR tracker=mlflow`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,23 +10,34 @@ from hydra.types import RunMode
 from fedexp.config import noted
 from fedexp.config.compose import Request, start
 from fedexp.config.location import conf_dir
+from fedexp.config.trust import Trust
+from fedexp.core.part import build
+from fedexp.parts.tracker.contract import Tracker
 from fedexp.run.checked import checked
 
 WORDS = ("tracker=", "tracker.", "+tracker.")
 
 
-def chosen(words: Sequence[str]) -> dict[str, Any] | None:
-    """The tracker's node that these words ask for; None where they ask for none.
+def chosen(words: Sequence[str], config_dir: Path | None = None) -> dict[str, Any] | None:
+    """The tracker's node that these words ask for, of the user's own options too; None where they ask for none.
 
     Raises:
         ConfigError: there is no such tracker, or it cannot work here.
     """
     if not words:
         return None
-    request = Request(conf_dir(), list(words))
+    request = Request(conf_dir(), list(words), config_dir=config_dir)
     composer = start(request)
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
     return checked(composer, config, request.overrides)["tracker"]
+
+
+def trusting(trust: Trust, node: dict[str, Any] | None) -> Trust:
+    """The same trust, with the addresses that a typed tracker names."""
+    if node is None:
+        return trust
+    tracker: Tracker = build(node, "tracker")
+    return replace(trust, addresses=(*trust.addresses, *tracker.named))
 
 
 def put(folder: Path, node: dict[str, Any] | None) -> None:

@@ -13,7 +13,7 @@ from fedexp.core.part import build
 from fedexp.core.torchrun import under_torchrun
 from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker.contract import Tracker
-from fedexp.run import checkpoint, folders, summary
+from fedexp.run import addresses, checkpoint, folders, summary
 from fedexp.run.agreement import agreement
 from fedexp.run.logbook import Logbook
 from fedexp.simulation import compatibility
@@ -58,7 +58,7 @@ def resume(folder: Path, trust: Trust = NOBODY) -> None:
     from fedexp.config.compose import read_config
 
     config = read_config(folder, trust)
-    trust.demand_address(config, folder)
+    addresses.demand(config, folder, trust)
     with folders.held(folder):
         if folders.is_finished(folder):
             log.info("%s is finished: nothing is left to run", folder)

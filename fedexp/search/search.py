@@ -22,6 +22,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.exits import resumable
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.yaml_file import read_yaml
+from fedexp.run import addresses, retrack
 from fedexp.search import space, table
 from fedexp.search.study import Budget, MethodTrials
 from fedexp.search.trial import BLIND, execute
@@ -52,17 +53,17 @@ class Search:
         """What every method has."""
         return Budget(self.trials, self.seed, self.pruning)
 
-    def composer(self) -> tuple[Composer, Any]:
-        """The composer, and the config that trials start from."""
+    def composer(self, *, typed: bool) -> tuple[Composer, Any]:
+        """The composer, and the config that trials start from; `typed` by the user now, else a folder says it."""
         own = Path(self.config_dir) if self.config_dir else None
-        request = Request(conf_dir(), list(self.space.fixed), config_dir=own)
+        request = Request(conf_dir(), list(self.space.fixed), config_dir=own, typed=typed)
         composer = start(request)
         return composer, compose(composer, request)
 
     def check(self) -> None:
         """Refuses a search that cannot work: every method at the first values, the first one at all extremes."""
         try:
-            self._check(*self.composer())
+            self._check(*self.composer(typed=True))
         finally:
             GlobalHydra.instance().clear()
 
@@ -104,36 +105,52 @@ def load(folder: Path, trust: Trust) -> Search:
     return Search(tuple(told["words"]), **asked, config_dir=str(own.absolute()) if own else None)
 
 
-def conduct(folder: Path, jobs: int, trust: Trust) -> str:
-    """Works on the search with so many processes until no trial is left; returns the table."""
+def conduct(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | None = None) -> str:
+    """Works on the search with so many processes until no trial is left; returns the table.
+
+    Trials that are still to come get the `tracker`, if one is given.
+    """
     search = load(folder, trust)
     with resumable(folder):
         if jobs == 1:
-            work(folder, None, trust)
+            work(folder, None, trust, tracker)
         else:
             from joblib import Parallel, delayed
 
-            Parallel(jobs)(delayed(work)(folder.absolute(), 1, trust) for _ in range(jobs))
+            Parallel(jobs)(delayed(work)(folder.absolute(), 1, trust, tracker) for _ in range(jobs))
     studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
     own = () if search.config_dir is None else ("--config-dir", search.config_dir)
     return table.conclude(folder, search.space, studies, own)
 
 
-def work(folder: Path, share: int | None, trust: Trust) -> None:
+def work(folder: Path, share: int | None, trust: Trust, tracker: dict[str, Any] | None = None) -> None:
     """Takes trial after trial, the methods in turn, until none is left."""
     search = load(folder, trust)
     try:
         with shared_cores(share), logs.kept():
-            composer, config = search.composer()
+            composer, config = search.composer(typed=False)
+            addresses.demand(_tracked(plain(config), tracker), folder / "0" / "0", trust)
             studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
             while studies:
-                pairs = [(one, _next(one, search, composer, config, trust)) for one in studies]
+                pairs = [(one, _next(one, search, composer, config, trust, tracker)) for one in studies]
                 studies = [one for one, went_on in pairs if went_on]
     finally:
         GlobalHydra.instance().clear()
 
 
-def _next(study: MethodTrials, search: Search, composer: Composer, config: Any, trust: Trust) -> bool:
+def _tracked(config: dict[str, Any], tracker: dict[str, Any] | None) -> dict[str, Any]:
+    """The config with the tracker that is named now, if one is."""
+    return config if tracker is None else {**config, "tracker": tracker}
+
+
+def _next(
+    study: MethodTrials,
+    search: Search,
+    composer: Composer,
+    config: Any,
+    trust: Trust,
+    tracker: dict[str, Any] | None,
+) -> bool:
     """Works on one trial of a method; whether there was one."""
     with study.next_trial() as trial:
         if trial is None:
@@ -142,10 +159,12 @@ def _next(study: MethodTrials, search: Search, composer: Composer, config: Any, 
         configs = []
         for seed in search.space.seeds:
             own = composed(composer, config, search.point(trial.number, [*study.method, *params, seed]))
-            configs.append(plain(own))
+            configs.append(_tracked(plain(own), tracker))
             trust.demand(configs[-1], study.root)
-            trust.demand_address(configs[-1], study.root)
-            noted.note((study.place(trial.number) / seed).absolute(), own)
+            place = (study.place(trial.number) / seed).absolute()
+            addresses.demand(configs[-1], place, trust)
+            noted.note(place, own)
+            retrack.put(place, tracker)
         execute(study, trial, configs)
         sys.stdout.write(f"{study.name} #{trial.number}: {table.ending(study, trial.number)}  {' '.join(params)}\n")
         sys.stdout.flush()

@@ -54,7 +54,8 @@ def command(study: MethodTrials, space: Space, flags: tuple[str, ...] = ()) -> s
     """What runs the best hyperparameters of a method with new seeds."""
     last = max(int(seed.partition("=")[2]) for seed in space.seeds)
     seeds = ",".join(str(last + more) for more in (1, 2, 3))
-    words = [*flags, *space.fixed, *study.method, *overrides(space, best(study)), f"seed={seeds}"]
+    fixed = [word for word in space.fixed if not word.lstrip("+").startswith("tracker")]  # an address is for its owner
+    words = [*flags, *fixed, *study.method, *overrides(space, best(study)), f"seed={seeds}"]
     return "fedexp run -m " + " ".join(shlex.quote(word) for word in words)
 
 

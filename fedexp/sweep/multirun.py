@@ -70,13 +70,12 @@ def resume(
         [*believed.words(saved, words, path), *words],
         believed.name(saved, path),
         trust.options(believed.config_dir(saved), folder),
+        typed=False,
     )
     composer = start(request)
     config = compose(composer, request, with_log_configuration=True)
     for told in (unresolved(config), *settings(config)):
         trust.demand({**told, "hydra": None}, folder)
-    if tracker is None:
-        trust.demand_address(settings(config)[0], folder)
     if changed := differing(*settings(OmegaConf.create(saved), config)):
         raise ConfigError(
             f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
@@ -89,7 +88,9 @@ def resume(
         )
     for point in points:
         believed.refuse_hydra(point.overrides, path)
-    _execute(Sweep(composer, config, points, launcher, tracker, trust))
+    sweep = Sweep(composer, config, points, launcher, tracker, trust)
+    sweep.demand_addresses()
+    _execute(sweep)
 
 
 def _execute(sweep: Sweep) -> None:

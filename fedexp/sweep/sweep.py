@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -11,7 +11,7 @@ from hydra.core.utils import configure_log
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import noted
-from fedexp.config.compose import Composer, read_config
+from fedexp.config.compose import Composer, read_config, settings
 from fedexp.config.launchers import BASIC
 from fedexp.config.trust import NOBODY, Trust
 from fedexp.core.durations import spoken
@@ -19,7 +19,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.exits import ASKED_WRONGLY
 from fedexp.core.files import shown
 from fedexp.core.part import build
-from fedexp.run import folders
+from fedexp.run import addresses, folders
 from fedexp.run.retrack import put
 from fedexp.sweep.launchers.basic import Basic
 from fedexp.sweep.launchers.contract import Launcher, PointEnd
@@ -44,6 +44,7 @@ class Sweep:
     tracker: dict[str, Any] | None = None
     trust: Trust = NOBODY
     places: dict[Path, Point] = field(default_factory=dict)
+    ahead: frozenset[int] = frozenset()  # points that were known to be finished before anything was done
     over: int = 0  # points of which nothing is left to do
     flying: int = 0  # those that are being worked on
     together: int = 1  # the most that were at once
@@ -54,7 +55,8 @@ class Sweep:
         failed = []
         share = None if self.launcher.aloud else 1
         live_one = partial(live, share=share, aloud=self.launcher.aloud, trust=self.trust)
-        self.over = self._over_ahead()
+        self.ahead = self._over_ahead()
+        self.over = len(self.ahead)
         for outcome in self.launcher.launch(self._todo(failed), live_one):
             self.over, self.flying = self.over + 1, self.flying - 1
             self.lasted.append(outcome.seconds)
@@ -62,6 +64,29 @@ class Sweep:
             if outcome.code:
                 failed.append(outcome)
         return failed
+
+    def demand_addresses(self) -> None:
+        """Refuses a sweep from elsewhere before any point is begun, where trackers would send to unknown addresses.
+
+        Those that are known here are so in the processes of the points too. Points whose folders do not bear their
+        numbers are looked at when they are begun.
+        """
+        sweep, known = Path(self.config.hydra.sweep.dir), set(self.trust.addresses)
+        for node in self._trackers(sweep):
+            addresses.demand({"tracker": node}, sweep / "0", self.trust)
+            known.update(build(node, "tracker").addresses(sweep / "0"))
+        self.trust = replace(self.trust, addresses=tuple(sorted(known)))
+
+    def _trackers(self, sweep: Path) -> list[dict[str, Any]]:
+        """The trackers of all points, each once: the one that is named now, else those that are noted or asked for."""
+        if self.tracker is not None:
+            return [self.tracker]
+        begun = [sweep / str(one.number) for one in self.points] if self._numbered() else []
+        begun = [place for place in begun if noted.is_whole(place)]
+        found = [read_config(place, self.trust).get("tracker") for place in begun if _sends(noted.written(place))]
+        if len(begun) < len(self.points):
+            found.append(settings(self.config)[0].get("tracker"))
+        return [node for number, node in enumerate(found) if node and node not in found[:number]]
 
     def _todo(self, failed: list[PointEnd]) -> Iterator[Path]:
         """The folders of unfinished points, each prepared when it is asked for."""
@@ -76,11 +101,11 @@ class Sweep:
             except ConfigError as error:
                 log.error("failed: %s%s", point, error)
                 failed.append(PointEnd(Path(self.config.hydra.sweep.dir), ASKED_WRONGLY, str(error)))
-                self.over += 1
+                self.over += point.number not in self.ahead
                 continue
             self.places[folder] = point
             if finished:
-                self.over += not self._numbered()  # else it was counted ahead
+                self.over += point.number not in self.ahead
                 continue
             self.flying += 1
             self.together = max(self.together, self.flying)
@@ -116,8 +141,7 @@ class Sweep:
         return asked["subdir"] == NUMBER
 
     def _tracked(self) -> bool:
-        node = self.tracker or self.config.get("tracker") or {}
-        return node.get("_target_", NOTHING) != NOTHING
+        return _sends({"tracker": self.tracker} if self.tracker else self.config)
 
     def _tell(self, outcome: PointEnd) -> None:
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
@@ -134,10 +158,16 @@ class Sweep:
         each = sum(self.lasted) / len(self.lasted)
         return f"; {left} left, about {spoken(each * left / self.together)}" if left else ""
 
-    def _over_ahead(self) -> int:
-        """How many points are finished, where their folders bear their numbers; others have to be composed first."""
+    def _over_ahead(self) -> frozenset[int]:
+        """The points that are finished, where their folders bear their numbers; others have to be composed first."""
         sweep = Path(self.config.hydra.sweep.dir)
-        return sum(folders.is_finished(sweep / str(one.number)) for one in self.points) if self._numbered() else 0
+        points = self.points if self._numbered() else ()
+        return frozenset(one.number for one in points if folders.is_finished(sweep / str(one.number)))
+
+
+def _sends(config: Mapping[str, Any] | DictConfig) -> bool:
+    """Whether a config has a tracker that sends something."""
+    return (config.get("tracker") or {}).get("_target_", NOTHING) != NOTHING
 
 
 def send(folder: Path, trust: Trust) -> None:
@@ -145,7 +175,7 @@ def send(folder: Path, trust: Trust) -> None:
     from fedexp.run.run import send
 
     config = read_config(folder, trust)
-    trust.demand_address(config, folder)
+    addresses.demand(config, folder, trust)
     send(config, folder)
 
 

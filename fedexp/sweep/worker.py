@@ -19,7 +19,7 @@ from fedexp.core.cpu_cores import SHARE
 from fedexp.core.exits import Stopped, ending
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.passwords import without_password
-from fedexp.run import folders
+from fedexp.run import addresses, folders
 from fedexp.sweep.launchers.contract import PointEnd
 
 TRACEBACK = "traceback.txt"
@@ -43,7 +43,7 @@ def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Tru
             from fedexp.run.run import complete
 
             config = read_config(place, trust)
-            trust.demand_address(config, place)
+            addresses.demand(config, place, trust)
             complete(config, place)
     except Stopped as stop:
         if stop.interrupted:

@@ -57,7 +57,7 @@ def _left(
 def _unchecked_states(recorded: Recorded, *, every: bool) -> Iterator[str]:
     if not recorded.claims:
         yield f"{checkpoint.NAME}, since there is none to read"
-    if lost := sorted(claim.round for claim in recorded.claims if claim.round not in recorded.lines):
-        yield f"the saved states of rounds {spans(lost)}, of which metrics.csv has no line"
+    if lost := sorted({claim.round for claim in recorded.claims} - set(recorded.lines)):
+        yield f"what is saved of round{'s' * (len(lost) > 1)} {spans(lost)}, since metrics.csv has no line of it"
     if not every and any(claim.path.parent != recorded.folder for claim in recorded.claims):
         yield f"what the models in {checkpoint.KEPT}/ score"

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import sys
 import time
 from pathlib import Path
 
@@ -83,16 +84,40 @@ class Leaving(Random):
     def choose(self, *given):
         sys.exit()
 """
+LEFT = ("experiment=smoke", "engine=loop", "engine.workers=1", "selector._target_=leaving.Leaving")
 
 
-def test_a_part_that_ends_the_process_is_named(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def leaving(tmp_path, monkeypatch):
+    """A module of the user's own, written to what is called."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    sys.modules.pop("leaving", None)
     (tmp_path / "leaving.py").write_text(LEAVING)
-    words = ("experiment=smoke", "engine=loop", "engine.workers=1", "hydra.run.dir=made")
-    assert cli.main(["run", *words, "selector._target_=leaving.Leaving"]) == 1
-    *_, said = capsys.readouterr().err.splitlines()
-    assert said.startswith("fedexp: leaving.Leaving.choose (leaving.py, line 9) raised SystemExit")
+    return tmp_path / "leaving.py"
+
+
+def test_a_part_that_ends_the_process_is_named(leaving, capsys):
+    told = "fedexp: leaving.Leaving.choose (leaving.py, line 9) raised SystemExit"
+    for words in (("run", *LEFT, "hydra.run.dir=made"), ("plan", *LEFT)):
+        assert cli.main(words) == 1
+        assert capsys.readouterr().err.splitlines()[-1].startswith(told)
+    leaving.write_text(LEAVING.replace("sys.exit()", "return super().choose(*given)"))
+    sys.modules.pop("leaving")
+    assert cli.main(["run", *LEFT, "hydra.run.dir=whole"]) == 0
+    leaving.write_text(LEAVING)
+    sys.modules.pop("leaving")
+    assert cli.main(["verify", "whole"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith(told)
+
+
+@pytest.mark.parametrize(
+    "place", ["def check(self):\n        sys.exit()\n    def choose", "sys.exit()\n    def choose"]
+)
+def test_so_is_one_that_ends_it_before_it_is_made(place, leaving, capsys):
+    leaving.write_text(LEAVING.replace("def choose", place))
+    assert cli.main(["run", *LEFT]) == 2
+    assert "SystemExit" in complaint(capsys)
 
 
 def test_an_interrupted_run_says_how_to_continue(monkeypatch, capsys):

@@ -82,22 +82,16 @@ def test_a_damaged_note_knows_nothing(note: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("address", ["http://host:5000", "sqlite:////tmp/x.db", "databricks"])
 def test_an_address_is_known_once_something_was_sent_there(note: Path, address: str, monkeypatch: pytest.MonkeyPatch):
-    config = {"tracker": {"_target_": "fedexp.parts.tracker.mlflow.MLflow", "uri": address, "experiment": "mine"}}
-    with pytest.raises(ConfigError, match=f"the tracker of run sends to {address}, where nothing was ever sent"):
-        trust.NOBODY.demand_address(config, Path("run"))
-    trust.Trust(composed=True).demand_address(config, Path("run"))
+    assert not trust.NOBODY.sends_to(address)
+    assert trust.Trust(composed=True).sends_to(address)
+    assert trust.Trust(addresses=(address,)).sends_to(address)
     with monkeypatch.context() as environment:
         environment.setenv("MLFLOW_TRACKING_URI", address.replace("://h", "://me:secret@h"))
-        trust.NOBODY.demand_address(config, Path("run"))
-    trust.remember(config)
-    trust.NOBODY.demand_address(config, Path("run"))
+        assert trust.NOBODY.sends_to(address)
+    trust.remember_address(address)
+    assert trust.NOBODY.sends_to(address)
+    trust.remember({"tracker": {"_target_": "fedexp.parts.tracker.mlflow.MLflow", "uri": "http://other"}})
     assert json.loads(note.read_text()) == {trust.ADDRESSES: [address]}
-
-
-@pytest.mark.parametrize("node", [None, {}, {"uri": None}, {"_target_": "a.b", "experiment": "x", "patience_s": 1.0}])
-@pytest.mark.usefixtures("note")
-def test_a_tracker_without_an_address_sends_where_it_always_does(node: object):
-    trust.NOBODY.demand_address({"tracker": node}, Path("run"))
 
 
 @pytest.mark.usefixtures("note")

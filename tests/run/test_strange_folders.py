@@ -1,5 +1,6 @@
 """A stranger's run folder: nothing in it leads elsewhere, is waited for, or runs."""
 
+import os
 import shutil
 import sys
 import time
@@ -7,10 +8,14 @@ from pathlib import Path
 
 import pytest
 from hostile import KINDS, refusal, replaced
+from hydra.types import RunMode
 
 from fedexp import cli
+from fedexp.config.compose import Request, start
+from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.run import folders
+from fedexp.run.isolation import isolated
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "old_run"
 FILES = (
@@ -220,7 +225,7 @@ def sending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_nothing_is_sent_to_where_a_stranger_says(sending: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     for _ in range(2):
-        assert "the tracker of made sends to ../sent.jsonl, where nothing was" in refusal(capsys, "resume", "made")
+        assert "OwnTracker(patience_s=60.0, name='../sent.jsonl'), where nothing was" in refusal(capsys, "resume", "made")
     (sending / "summary.json").unlink()
     assert "where nothing was ever sent" in refusal(capsys, "resume", "made")
     assert not sending.with_name("sent.jsonl").exists()
@@ -236,6 +241,13 @@ def test_what_the_user_types_is_done(sending: Path):
     assert cli.main(["resume", "made", "tracker=none"]) == 0
 
 
+def test_what_the_user_types_is_done_where_nothing_can_be_noted(sending: Path, monkeypatch: pytest.MonkeyPatch):
+    sending.with_name("file").touch()
+    monkeypatch.setenv("FEDEXP_CACHE", str(sending.with_name("file") / "cache"))
+    assert cli.main(["resume", "made", *SENT]) == 0
+    assert sending.with_name("sent.jsonl").exists()
+
+
 @pytest.mark.parametrize("ended", [True, False])
 def test_nor_does_a_sweep(ended: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     monkeypatch.chdir(tmp_path)
@@ -247,5 +259,34 @@ def test_nor_does_a_sweep(ended: bool, tmp_path: Path, monkeypatch: pytest.Monke
         path.unlink()
     if not ended:
         (tmp_path / "sweep" / "0" / "summary.json").unlink()
-    assert "sends to ../sent.jsonl, where nothing was ever sent from here" in refusal(capsys, "resume", "sweep")
+    assert "name='../sent.jsonl'), where nothing was ever sent from here" in refusal(capsys, "resume", "sweep")
     assert not (tmp_path / "sweep" / "sent.jsonl").exists()
+
+
+def test_nor_does_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    pytest.importorskip("optuna")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "theirs"))
+    words = (*(word for word in WORDS if not word.startswith("hydra.")), *SENT, "local.lr=choice(0.1,0.2)")
+    assert cli.main(["search", *words, "--trials", "1", "--out", "many"]) == 0
+    assert "tracker" not in capsys.readouterr().out
+    monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "mine"))
+    asked = tmp_path / "many" / "search.yaml"
+    asked.write_text(asked.read_text().replace("trials: 1", "trials: 2"))
+    for sent in tmp_path.rglob("sent.jsonl"):
+        sent.unlink()
+    assert "name='../sent.jsonl'), where nothing was ever sent from here" in refusal(capsys, "resume", "many")
+    assert not (tmp_path / "many" / "all" / "1").exists()
+    assert cli.main(["resume", "many", "tracker=none"]) == 0
+    assert not list(tmp_path.rglob("sent.jsonl"))
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_password_of_a_folder_is_not_held(typed: bool, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    words = ["tracker=mlflow", "tracker.uri='http://me:secret@host'"]
+    with isolated():
+        request = Request(conf_dir(), words, typed=typed)
+        start(request).compose_config("config", words, RunMode.RUN)
+        assert ("MLFLOW_TRACKING_URI" in os.environ) == typed
+    os.environ.pop("MLFLOW_TRACKING_URI", None)

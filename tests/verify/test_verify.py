@@ -334,7 +334,7 @@ def test_the_closing_line_claims_no_more_than_was_done(folder: Path, verified: C
     *_, last = verified()[1].splitlines()
     assert "; federation.csv worked out again; 1 saved state; " in last
     assert "summary.json, since metrics.csv is not whole" in last
-    assert "; the saved states of rounds 8, 9, of which metrics.csv has no line; " in last
+    assert "; what is saved of rounds 8, 9, since metrics.csv has no line of it; " in last
 
 
 def test_everything_is_found_by_playing_everything(folder: Path, verified: Callable):

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
+from fedexp.core.part import LARGEST, Range
 from fedexp.core.values import Memory, Plan, Uploads, Weights
 from fedexp.parts.clustering.agreement import adjusted_rand
 from fedexp.parts.clustering.arrivals import arrived_by, scheduled
@@ -48,7 +48,7 @@ class Queued(Clustering):
     divides = True
 
     arrivals: tuple[str, ...] = ()
-    rate: Annotated[float, Range(0)] = 0.0
+    rate: Annotated[float, Range(0, LARGEST)] = 0.0
     admitted: Annotated[int, Range(1)] | None = None
     fine_tune_epochs: Annotated[int, Range(1)] | None = None
     take: Annotated[float, Range(0, 1, low_open=True)] = 1.0

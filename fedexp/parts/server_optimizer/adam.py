@@ -9,7 +9,7 @@ from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Positive, Range
+from fedexp.core.part import LARGEST, Positive, Range
 from fedexp.core.values import Memory, Weights
 from fedexp.parts.server_optimizer.contract import ServerOptimizer
 from fedexp.parts.server_optimizer.momentum import moved, pseudo_gradient
@@ -26,7 +26,7 @@ class Adam(ServerOptimizer):
     lr: Annotated[float, Positive] = 0.1
     beta1: Beta = 0.9
     beta2: Beta = 0.99
-    tau: Annotated[float, Positive] = 1e-3
+    tau: Annotated[float, Range(0, LARGEST, low_open=True)] = 1e-3  # its square must be finite
 
     def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
         delta = pseudo_gradient(weights, proposal)

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
+from fedexp.config.trust import remember_address
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import dotted
 from fedexp.core.part import Part, Positive
@@ -56,6 +57,15 @@ class Tracker(Part):
         """Begins to send what the run leaves in its folder; asks for the `facts` only if they are sent, as tags."""
         return Courier()
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The addresses that its keys name; an own tracker stands for what its keys say as a whole."""
+        return ()
+
+    def addresses(self, folder: Path) -> tuple[str, ...]:
+        """Where it would send what a folder holds, so far as somebody else may have prepared that place."""
+        return self.named
+
     def open(self, order: Order, known: Memo) -> Receiver:
         """The connection, for what is known of the run; called in the sender, whose environment is its own."""
         raise NotImplementedError
@@ -73,7 +83,13 @@ class Sending(Tracker):
         if find_spec(self.package) is None:
             raise ConfigError(f"tracker={self.package} needs {self.package}; pip install 'fedexp[{self.package}]'")
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        return (f"{type(self).__module__}.{self!r}",)
+
     def follow(self, folder: Path, config: dict[str, Any], facts: Callable[[], dict[str, Any]]) -> Courier:
+        for address in self.named:
+            remember_address(address)
         target = f"{type(self).__module__}.{type(self).__qualname__}"
         order = {
             "tracker": {"_target_": target, **asdict(self)},

@@ -34,6 +34,16 @@ class MLflow(Sending):
     uri: str | None = None
     experiment: str = "fedexp"
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        return () if self.uri is None else (without_password(place(self.uri, Path())),)
+
+    def addresses(self, folder: Path) -> tuple[str, ...]:
+        """A database that is there already counts as well: it says itself where the files of its runs go."""
+        found = destination(self.uri, memo.load(folder, self.package), folder.absolute())
+        there = self.uri is not None or Path(found.removeprefix(SQLITE)).exists()
+        return (found,) if there else ()
+
     def open(self, order: Order, known: Memo) -> "MlflowRun":
         _calm(self.patience_s)
         return MlflowRun(self, order, known)

@@ -25,6 +25,11 @@ class TensorBoard(Sending):
 
     package = "tensorboard"
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """None: its files stay in the folder."""
+        return ()
+
     def open(self, order: Order, known: Memo) -> "Events":
         return Events(order, known)
 

@@ -14,7 +14,7 @@ from fedexp.cli import main
 from fedexp.config.trust import remember_address
 from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker import memo
-from fedexp.parts.tracker.mlflow import beside, destination, place, title
+from fedexp.parts.tracker.mlflow import MLflow, beside, destination, place, title
 from fedexp.run.logbook import Logbook
 from fedexp.simulation.round import Row
 
@@ -151,6 +151,16 @@ def test_where_runs_go_without_a_server():
     assert beside("http://host:5000") is None
     assert title(run) == "2026-11-21/10-00-00"
     assert title(Path("/home/me/mine")) == "mine"
+
+
+def test_a_database_that_is_there_already_is_an_address(tmp_path: Path):
+    run, database = tmp_path / "sent" / "run", tmp_path / "sent" / "mlflow.db"
+    run.mkdir(parents=True)
+    assert MLflow().addresses(run) == ()
+    database.touch()
+    assert MLflow().addresses(run) == (f"sqlite:///{database}",)
+    assert MLflow(uri="http://me:secret@host", experiment="CIFAR: a/b").addresses(run) == ("http://host",)
+    assert (MLflow().named, MLflow(uri="databricks").named) == ((), ("databricks",))
 
 
 def test_what_a_folder_remembers_counts_only_where_something_was_sent_before(tmp_path: Path):

@@ -1,0 +1,27 @@
+"""Where the tracker of a folder from elsewhere may send: to where this user sent something before, or names now."""
+
+from pathlib import Path
+from typing import Any
+
+from fedexp.config.trust import Trust
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import shown
+from fedexp.core.part import build
+from fedexp.parts.tracker.contract import Tracker
+
+
+def demand(config: dict[str, Any], folder: Path, trust: Trust) -> None:
+    """Refuses the config of a folder whose tracker would send to where nothing was ever sent from here.
+
+    Raises:
+        ConfigError: says where that is, and how it is allowed.
+    """
+    if trust.composed or "tracker" not in config:
+        return
+    tracker: Tracker = build(config["tracker"], "tracker")
+    for address in tracker.addresses(folder):
+        if not trust.sends_to(address):
+            raise ConfigError(
+                f"the tracker of {shown(folder)} sends to {address}, where nothing was ever sent from here; if you "
+                "know it, name it again (such as tracker=mlflow tracker.uri=...), otherwise add tracker=none"
+            )
