@@ -21,7 +21,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def cache_dir() -> Path:
-    """The folder of what can be made again: FEDEXP_CACHE, else `~/.cache/fedexp`."""
+    """FEDEXP_CACHE, else `~/.cache/fedexp`: what can be made again, and the note on what this user trusts."""
     return Path(os.environ.get("FEDEXP_CACHE") or Path.home() / ".cache" / "fedexp").expanduser()
 
 

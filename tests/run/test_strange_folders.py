@@ -225,7 +225,7 @@ def sending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_nothing_is_sent_to_where_a_stranger_says(sending: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     for _ in range(2):
-        assert "OwnTracker(patience_s=60.0, name='../sent.jsonl'), where nothing was" in refusal(capsys, "resume", "made")
+        assert "OwnTracker(patience_s=60.0, name='../sent.jsonl'), where not" in refusal(capsys, "resume", "made")
     (sending / "summary.json").unlink()
     assert "where nothing was ever sent" in refusal(capsys, "resume", "made")
     assert not sending.with_name("sent.jsonl").exists()
