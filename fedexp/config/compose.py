@@ -21,7 +21,7 @@ from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import launchers, log_settings, noted, one_at_a_time
-from fedexp.config.hydra_errors import COMPOSING, explain
+from fedexp.config.hydra_errors import COMPOSING, explain, searched
 from fedexp.config.one_at_a_time import OneAtATime
 from fedexp.config.resolvers import register_resolvers
 from fedexp.config.trust import NOBODY, Trust
@@ -59,7 +59,7 @@ class Composer(Hydra):
         validate_sweep_overrides: bool = True,
     ) -> DictConfig:
         if self.composed is None:
-            with self.readable(config_name, overrides):
+            with self.readable(config_name, overrides), searched():
                 self.composed = super().compose_config(
                     config_name, overrides, run_mode, False, from_shell, validate_sweep_overrides
                 )

@@ -2,7 +2,9 @@
 
 import difflib
 import re
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationKeyError, InterpolationToMissingValueError, OmegaConfBaseException
@@ -38,6 +40,21 @@ def explain(error: Exception, overrides: Sequence[str], known: Known) -> ConfigE
         if found:
             return ConfigError(say(found[1], overrides, known))
     return ConfigError(_fallback(error, known))
+
+
+@contextmanager
+def searched() -> Iterator[None]:
+    """Refuses a folder of configs that is not there, of which Hydra only warns."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", r"provider=.*path=.* is not available", UserWarning)
+        try:
+            yield
+        except UserWarning as warning:
+            path = str(warning).partition("path=")[2].removesuffix(" is not available.")
+            raise ConfigError(
+                f"hydra.searchpath must name folders or packages that are there, got {path}; write file:///FOLDER, "
+                "pkg://PACKAGE or --config-dir FOLDER"
+            ) from warning
 
 
 def unreadable(override: str) -> str:

@@ -24,6 +24,11 @@ from fedexp import cli
         (["run", "--resolve"], "--resolve needs --cfg; write --cfg job too"),
         (["run", "-m", "--cfg", "job"], "only one of --run, --multirun, --cfg and --info can be given"),
         (["run", "--cfg", "job", "-p", "selectr"], "unknown key or group selectr; did you mean selector?"),
+        (
+            ["run", "hydra.searchpath=[pkg://nowhere]"],
+            "hydra.searchpath must name folders or packages that are there, got nowhere; write file:///FOLDER, "
+            "pkg://PACKAGE or --config-dir FOLDER",
+        ),
         (["run", "--config-dir", "mine"], "--config-dir must be a folder, got mine"),
         (["resume"], "resume needs the folder of a run, a sweep or a search, e.g. fedexp resume outputs/latest"),
         (["resume", "x"], "there is no folder x; resume needs that of a run, e.g. fedexp resume outputs/latest"),
