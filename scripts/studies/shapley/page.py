@@ -128,7 +128,8 @@ def picture(lines: Lines, out: Path) -> None:
         for found in own.values():
             x, y = column(found, "cost").mean(), np.median(100 * column(found, "error"))
             panel.plot([x], [y], "*", color="black", markersize=11, label="default", zorder=3)
-        panel.set(xscale="log", yscale="log", title=title(table, max(map(len, lines[table, methods[0]].values()))))
+        panel.set(xscale="log", yscale="log")
+        panel.set_title(title(table, max(map(len, lines[table, methods[0]].values()))), fontsize=10.5)
         panel.set(xlabel="evaluations of a model", ylabel="largest error, % of the spread")
         panel.grid(alpha=0.3)
         for axis, subs in ((panel.xaxis, (1, 2, 5)), (panel.yaxis, (1,))):
