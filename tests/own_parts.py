@@ -93,7 +93,7 @@ class Judging(Stop):
 @dataclass(frozen=True, kw_only=True)
 class Stepped(LocalRule):
     def begin(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> Any:
-        return changed("begin", (received, received[:, : ctx.parameters]))
+        return changed("begin", (received, received[:, : ctx.layout.parameters]))
 
     def update(self, w: torch.Tensor, grad: torch.Tensor, slots: Any, step: Any, active: Any) -> None:
         changed("update", None)

@@ -51,11 +51,11 @@ class Stage:
         assert self.counts is not None
         return self.counts[owner]
 
-    def client_run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+    def run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
         assert self.permits is not None
         return np.tile(self.permits[owner, None], (1, 4))
 
-    client_draws = client_run_draws
+    draws = run_draws
 
     def labels(self, examples: np.ndarray) -> np.ndarray:
         return examples % 10
@@ -71,12 +71,18 @@ class Stage:
         weight = uploads.examples * uploads.importance
         return weight / weight.sum()
 
-    validation_size = 1
+    size = 1  # of the validation data
 
     def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
         """Client k's model is the k-th unit vector, so a mixture's entries above 0 are the coalition's members."""
         models = mix @ rows.double().numpy()
         return -np.array([self.utility(frozenset(np.flatnonzero(model).tolist())) for model in models])
+
+    @property
+    def survey(self) -> "Stage":
+        return self
+
+    fleet = traffic = validation = survey  # one object answers whatever is asked
 
     @property
     def ctx(self) -> Context:

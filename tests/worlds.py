@@ -38,7 +38,7 @@ def first_round(world: World) -> Task:
         for client, shard in enumerate(plan.shards)
     )
     start = world.first.flat.expand(len(plan.owner), -1)
-    return Task(start, start[:, : ctx.parameters], plan, batches, 0, 1)
+    return Task(start, start[:, : ctx.layout.parameters], plan, batches, 0, 1)
 
 
 def folded(

@@ -1,5 +1,7 @@
 """The questions that a part may ask: the only way it reaches data and randomness.
 
+`Context` has what most parts need; six small protocols behind it have the rest, each for one kind of question.
+
 Legend: n clients asked for, N clients, C participants, R models, D entries of a model, P trainable entries, S examples,
 K classes.
 """
@@ -28,25 +30,14 @@ class Context(Protocol):
         """The models that the round began with."""
         ...
 
-    def rng(self, *name: str | int) -> np.random.Generator:
-        """The random stream of (seed, round, name)."""
-        ...
-
-    def run_rng(self, *name: str | int) -> np.random.Generator:
-        """The random stream of (seed, name): the same draws in every round."""
-        ...
-
-    def client_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
-        """Four uniform draws of each of these clients in this round, `[n, 4]`."""
-        ...
-
-    def client_run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
-        """Four uniform draws of each of these clients, the same in every round, `[n, 4]`."""
+    @property
+    def first(self) -> Weights:
+        """The model before the first round."""
         ...
 
     @property
-    def rule(self) -> Workload:
-        """What clients do with their data."""
+    def layout(self) -> Layout:
+        """The layout of the clients' network. The global models' may have other widths by now."""
         ...
 
     @property
@@ -55,29 +46,126 @@ class Context(Protocol):
         ...
 
     @property
-    def holders(self) -> int:
-        """Number of clients that hold examples."""
-        ...
-
-    @property
     def sizes(self) -> np.ndarray:
         """Number of examples of every client, int64 [N]."""
         ...
 
-    @property
-    def layout(self) -> Layout:
-        """The layout of the clients' network, whatever the global models' is by now."""
+    def rng(self, *name: str | int) -> np.random.Generator:
+        """The random stream of (seed, round, name)."""
+        ...
+
+    def run_rng(self, *name: str | int) -> np.random.Generator:
+        """The random stream of (seed, name): the same draws in every round."""
+        ...
+
+    def plan(self, owner: np.ndarray) -> Plan:
+        """The clients `owner [n]`, each on its own data."""
+        ...
+
+    def malicious(self, owner: np.ndarray) -> np.ndarray:
+        """Which of the clients `owner [n]` are malicious, bool [n]."""
+        ...
+
+    def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
+        """Mean of loss**power of the received global model on each client's own data, [n]; NaN without data."""
         ...
 
     @property
-    def parameters(self) -> int:
-        """Trainable entries of the model."""
+    def survey(self) -> "Survey":
+        """What clients can be asked besides training."""
         ...
 
     @property
-    def first(self) -> Weights:
-        """The model before the first round."""
+    def fleet(self) -> "FleetView":
+        """The clients' machines, links and work."""
         ...
+
+    @property
+    def traffic(self) -> "Traffic":
+        """How large the messages of a round are."""
+        ...
+
+    @property
+    def validation(self) -> "Validation":
+        """The server's validation data."""
+        ...
+
+    @property
+    def public(self) -> "Public":
+        """The server's public data, which no client holds."""
+        ...
+
+    @property
+    def audit(self) -> "AuditView":
+        """What an audit of the privacy works with."""
+        ...
+
+
+class Survey(Protocol):
+    """What clients can be asked besides training. Models that they judge or tune count as traffic."""
+
+    def class_counts(self, owner: np.ndarray) -> np.ndarray:
+        """How many examples of each class these clients hold, int64 [n, K]."""
+        ...
+
+    def labels(self, examples: np.ndarray) -> np.ndarray:
+        """The classes of the training examples with these numbers `[S]`, int64 [S]."""
+        ...
+
+    def groups(self, owner: np.ndarray) -> np.ndarray | None:
+        """The groups that these clients are known to belong to, int64 [n]; None where there are none."""
+        ...
+
+    def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
+        """Mean loss of a model on each shard of a plan, float64 [C]; NaN without data."""
+        ...
+
+    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
+        """What these clients make of a model `[D]` by their rule alone, in so many epochs (None: the rule's), `[n, D]`.
+
+        Batches are drawn from a stream of round `number`, which is not that of its training. The rows are what the
+        server sees: the model itself in the columns that never leave a client, and for a training that is not finite.
+        """
+        ...
+
+
+class FleetView(Protocol):
+    """The clients' machines, links and work."""
+
+    @property
+    def simulates(self) -> bool:
+        """Whether the fleet has machines and links to ask for."""
+        ...
+
+    def resources(self, owner: np.ndarray) -> Resources:
+        """What these clients can do in this round (a fleet without machines raises)."""
+        ...
+
+    def draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        """Four uniform draws of each of these clients in this round, `[n, 4]`."""
+        ...
+
+    def run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        """Four uniform draws of each of these clients, the same in every round, `[n, 4]`."""
+        ...
+
+    @property
+    def rule(self) -> Workload:
+        """How long clients train, and in which batches."""
+        ...
+
+    def epochs(self, examples: np.ndarray) -> np.ndarray:
+        """Passes over its data that a client with so many examples `[n]` makes in a round, float64 [n]."""
+        ...
+
+    @property
+    def judges(self) -> tuple[np.ndarray, ...]:
+        """The clients that were given a model to judge in this round so far, ascending: an array a model."""
+        ...
+
+
+class Traffic(Protocol):
+    """How large the messages of a round are."""
 
     @property
     def unsent(self) -> np.ndarray:
@@ -91,7 +179,7 @@ class Context(Protocol):
 
     @property
     def megabytes(self) -> float:
-        """What one row takes on its way, statistics included."""
+        """The size of one row as float32, statistics included."""
         ...
 
     @property
@@ -109,86 +197,40 @@ class Context(Protocol):
         """Bytes of one example as it is stored."""
         ...
 
-    def epochs(self, examples: np.ndarray) -> np.ndarray:
-        """Passes over its data that a client with so many examples makes in a round."""
-        ...
 
-    def plan(self, owner: np.ndarray) -> Plan:
-        """These clients, each on its own data."""
-        ...
-
-    def malicious(self, owner: np.ndarray) -> np.ndarray:
-        """Which of these clients are malicious, bool [n]."""
-        ...
+class Validation(Protocol):
+    """The server's validation data, split off the training data where some part asks for it."""
 
     @property
-    def simulates(self) -> bool:
-        """Whether the fleet has machines and links to ask for."""
+    def size(self) -> int:
+        """How many examples there are; 0 unless some part asks for them."""
         ...
 
-    def resources(self, owner: np.ndarray) -> Resources:
-        """What these clients can do in this round (a fleet without machines raises)."""
+    def losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
+        """Loss of every model `rows [R, D]` on the validation data, or on these of it, float64 [R]."""
         ...
 
-    def class_counts(self, owner: np.ndarray) -> np.ndarray:
-        """How many examples of each class these clients hold, int64 [n, K]."""
-        ...
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
+        """Loss of every model `mix [R, M] @ rows [M, D]` on the validation data, float64 [R].
 
-    def labels(self, examples: np.ndarray) -> np.ndarray:
-        """The classes of these training examples."""
-        ...
-
-    def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
-        """Mean loss of a model on each shard of a plan [C]; NaN without data."""
-        ...
-
-    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
-        """What these clients make of a model `[D]` by their rule alone, in so many epochs (None: the rule's), `[n, D]`.
-
-        Batches are drawn from a stream of that round beside those of its training. The rows are what the server gets to
-        see: the model itself in the columns that never leave a client, and for a training that is not finite.
+        Or on the examples at these places of an order that is drawn once a run.
         """
-        ...
-
-    def groups(self, owner: np.ndarray) -> np.ndarray | None:
-        """The groups that these clients are known to belong to; None where there are none."""
-        ...
-
-    def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
-        """Mean of loss**power of the received global model on each client's own data [n]; NaN without data."""
-        ...
-
-    @property
-    def judges(self) -> tuple[np.ndarray, ...]:
-        """The clients that were given a model to judge in this round so far, ascending: an array a model."""
         ...
 
     def shares(self, uploads: Uploads) -> np.ndarray:
         """What each row counts in the aggregator's mean, float64 [C]."""
         ...
 
-    @property
-    def validation_size(self) -> int:
-        """How many validation examples the server holds; 0 unless some part asks for them."""
-        ...
 
-    def model_losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
-        """Loss of every model `rows [R, D]` on the server's validation data, or on these of it, float64 [R]."""
-        ...
-
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
-        """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R].
-
-        Or on the examples at these places of an order that is drawn once a run.
-        """
-        ...
+class Public(Protocol):
+    """The server's public data, which no client holds."""
 
     @property
-    def public_size(self) -> int:
-        """How many public examples the server holds."""
+    def size(self) -> int:
+        """How many examples there are."""
         ...
 
-    def public_outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
+    def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
         """Log-probabilities that every model `rows [n, D]` gives the public examples, `[n, S, K]`.
 
         Of more than `limit` examples a seeded sample is asked, the same in every round and part of every larger one; a
@@ -196,9 +238,13 @@ class Context(Protocol):
         """
         ...
 
+
+class AuditView(Protocol):
+    """What an audit of the privacy works with."""
+
     @property
     def canaries(self) -> Canaries:
-        """What the audit planted."""
+        """The examples that the audit planted."""
         ...
 
     @property
@@ -207,17 +253,20 @@ class Context(Protocol):
         ...
 
     def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
-        """Loss of a model on each of these training examples, float64 [n]."""
+        """Loss of a model on each of the training examples `index [n]`, float64 [n]."""
         ...
 
     def gradients(self, index: np.ndarray) -> torch.Tensor:
-        """The received global model's gradient at each of these training examples, clipped as in training, [n, P]."""
+        """The received global model's gradient at each of these examples, clipped as in training, `[n, P]`."""
         ...
 
     def gradient_sum(self, index: np.ndarray) -> torch.Tensor:
-        """Their sum, [P]."""
+        """Their sum, `[P]`."""
         ...
 
     def share_out(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
-        """Fills rows of `out` by jobs (positions, and the function that gives these rows) that idle workers take."""
+        """Fills rows of `out [n, ...]` by jobs that idle workers take.
+
+        A job is the positions of its rows, `[k]`, and a function that gives these rows, `[k, ...]`.
+        """
         ...

@@ -135,7 +135,7 @@ def work(ctx: Context, sizes: np.ndarray, together: bool) -> float:
 
     Of rows that a GPU trains `together` the one with the most counts: the others are done when it is.
     """
-    each = ctx.epochs(sizes) * sizes
+    each = ctx.fleet.epochs(sizes) * sizes
     return float(each.max(initial=0.0) if together else each.sum())
 
 

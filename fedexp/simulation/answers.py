@@ -116,7 +116,7 @@ def begun(came: Any, received: torch.Tensor, owner: np.ndarray, _: Any, ctx: Any
     if not isinstance(came, tuple) or len(came) != 2:
         return f"(start, anchor), got {told(came)}"
     start = rows(came[0], tuple(received.shape), received, "the start [C, D]")
-    return start or rows(came[1], (len(owner), ctx.parameters), received, "the anchor [C, P]")
+    return start or rows(came[1], (len(owner), ctx.layout.parameters), received, "the anchor [C, P]")
 
 
 def finished(came: Any, trained: Any, *_: Any) -> str | None:

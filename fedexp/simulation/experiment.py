@@ -80,6 +80,10 @@ class Experiment(Part):
         parts = (self.selector, self.aggregator, self.stop)
         return self.evaluation.validation or any(part.needs_validation for part in parts)
 
+    def upload_bytes(self, entries: int) -> float:
+        """What a client sends in a round in which so many entries of a row travel."""
+        return self.aggregator.upload_bytes(entries) * self.local.rows_sent
+
     @property
     def holds_public(self) -> bool:
         """Whether the server has public data of its own."""

@@ -38,7 +38,7 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, plan, mem.get("fleet", {}), ctx)
     uploads, mem["attack"] = exp.attack.tamper(uploads, mem.get("attack", {}), ctx)
     uploads, mem["privacy"] = exp.privacy.protect(uploads, mem["privacy"], ctx)
-    uploads = without_unsent(uploads, ctx.unsent)
+    uploads = without_unsent(uploads, ctx.traffic.unsent)
     mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
     clock.lap("select_s")
     mem["audit"] = exp.audit.observe(sent, mem.get("audit", {}), ctx)
@@ -94,7 +94,7 @@ def train(  # noqa: PLR0913
     mem["privacy"] = exp.privacy.spend(trained.owner, trained.steps, mem.get("privacy", {}), ctx)
     mem["personal"] = keep(exp, world.layout, trained, mem.get("personal", {}))
     delta, mem["local"] = exp.local.finish(trained, mem.get("local", {}), ctx)
-    delta[:, torch.from_numpy(ctx.unsent).to(delta.device)] = 0
+    delta[:, torch.from_numpy(ctx.traffic.unsent).to(delta.device)] = 0
     importance = np.ones(len(plan.owner)) if plan.importance is None else plan.importance
     exact = losses[:, 2:] if losses.shape[1] > 2 else None
     return Uploads(plan.owner, model, plan.sizes, importance, delta, losses[:, 0], losses[:, 1], exact), mem

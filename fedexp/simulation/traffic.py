@@ -17,21 +17,21 @@ ANSWER_BYTES = 4  # a loss
 def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarray) -> dict[str, float]:
     """The megabytes of a round: down to those who were asked, and up from those of whom something arrived.
 
-    `arrived` holds the owners of the uploads that came.
+    `arrived [n]` holds the owners of the uploads that came.
     """
     besides = asked_besides(ctx)
-    entries, rows, judges = ctx.layout.size - len(ctx.unsent), exp.local.rows_sent, besides.judges
+    entries, judges = ctx.layout.size - len(ctx.traffic.unsent), besides.judges
     got = sum(map(len, judges)) + besides.tuned
     had = int(np.isin(plan.owner, np.concatenate([*judges, np.zeros(0, np.int64)])).sum())
     examples = sum(len(shard) for owner, shard in zip(plan.owner, plan.shards, strict=True) if owner == SERVER)
     others = entries * 4 * besides.tuned + ANSWER_BYTES * besides.answers
-    sent = examples * (ctx.example_bytes + LABEL_BYTES)
+    sent = examples * (ctx.traffic.example_bytes + LABEL_BYTES)
     return {
-        "mb_down": entries * rows * 4 / 1e6 * clients(plan.owner) + entries * 4 / 1e6 * (got - had),
-        "mb_up": exp.aggregator.upload_bytes(entries) * rows / 1e6 * clients(arrived) + (others + sent) / 1e6,
+        "mb_down": entries * exp.local.rows_sent * 4 / 1e6 * clients(plan.owner) + entries * 4 / 1e6 * (got - had),
+        "mb_up": exp.upload_bytes(entries) / 1e6 * clients(arrived) + (others + sent) / 1e6,
     }
 
 
 def clients(owner: np.ndarray) -> int:
-    """How many rows are clients' and not the server's own."""
+    """How many rows `owner [C]` are clients' and not the server's own."""
     return int((owner != SERVER).sum())

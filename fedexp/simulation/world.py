@@ -129,7 +129,7 @@ class World:
         return self.mixtures.means(work, len(rows), len(examples)).cpu().numpy()
 
     def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, ctx: Context, rule: LocalRule) -> torch.Tensor:
-        """The models that clients make of one `[D]`, `[n, D]`, in batches of this rule and of a stream of their own."""
+        """The models that the clients `owner [n]` make of one `[D]`, `[n, D]`, in batches of a stream of their own."""
         exp, plan = self.exp, ctx.plan(owner)
         batches = tuple(
             draw_batches(rule, len(shard), ctx.rng("fine_tune", int(client)))

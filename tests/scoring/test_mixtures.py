@@ -78,12 +78,12 @@ def test_the_first_layer_is_worked_out_once_for_the_same_rows(tiny, monkeypatch)
     counted, plain = [], first.way.first_layer
     monkeypatch.setattr(first.way, "first_layer", lambda rows, x: counted.append(len(rows)) or plain(rows, x))
     rows, ctx = torch.stack([world.first.flat, torch.randn(world.layout.size)]), context.at(world, 1)
-    alone = ctx.mixture_losses(np.array([[0.25, 0.75]]), rows)
-    both = ctx.mixture_losses(np.array([[0.25, 0.75], [1.0, 0.0]]), rows)
+    alone = ctx.validation.mixture_losses(np.array([[0.25, 0.75]]), rows)
+    both = ctx.validation.mixture_losses(np.array([[0.25, 0.75], [1.0, 0.0]]), rows)
     assert counted == [2]
     assert both[0] == pytest.approx(alone[0], rel=1e-6)
     other = rows.clone()
-    ctx.mixture_losses(np.array([[1.0, 0.0]]), other)
+    ctx.validation.mixture_losses(np.array([[1.0, 0.0]]), other)
     assert counted == [2, 2]
     del other
     assert not first.blocks, "forgotten with the rows"
@@ -92,12 +92,14 @@ def test_the_first_layer_is_worked_out_once_for_the_same_rows(tiny, monkeypatch)
 def test_places_of_the_validation_data_are_the_same_all_run_long(tiny):
     world = build_world(spec.build(tiny("evaluation.validation=true")), None, Crew())
     rows, mix = torch.stack([world.first.flat, torch.randn(world.layout.size)]), np.array([[0.25, 0.75], [1.0, 0.0]])
-    size = context.at(world, 1).validation_size
-    begin, rest = (context.at(world, 1).mixture_losses(mix, rows, part) for part in (range(10), range(10, size)))
-    whole = context.at(world, 2).mixture_losses(mix, rows)
+    size = context.at(world, 1).validation.size
+    begin, rest = (
+        context.at(world, 1).validation.mixture_losses(mix, rows, part) for part in (range(10), range(10, size))
+    )
+    whole = context.at(world, 2).validation.mixture_losses(mix, rows)
     assert (10 * begin + (size - 10) * rest) / size == pytest.approx(whole, rel=1e-6)
     assert begin != pytest.approx(whole, rel=1e-3)
-    assert context.at(world, 7).mixture_losses(mix, rows, range(10)).tolist() == begin.tolist()
+    assert context.at(world, 7).validation.mixture_losses(mix, rows, range(10)).tolist() == begin.tolist()
 
 
 @pytest.mark.parametrize(
@@ -139,16 +141,16 @@ def test_losses_of_mixtures_and_of_clients_equal_plain_evaluation(tiny):
     world = build_world(exp, None, Crew())
     rows = torch.stack([world.first.flat, torch.randn(world.layout.size) * 0.1])
     mix = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-    losses = context.at(world, 1).mixture_losses(mix, rows)
+    losses = context.at(world, 1).validation.mixture_losses(mix, rows)
     network = exp.model.network(exp.dataset.facts(exp.data_dir))
     assert world.validation is not None
     for row, loss in zip(mixtures(torch.from_numpy(mix), rows), losses, strict=True):
         logits = torch.func.functional_call(network, world.layout.views(row), (world.validation.inputs(slice(None)),))
         assert float(nn.functional.cross_entropy(logits, world.validation.y)) == pytest.approx(loss, rel=1e-5)
-    assert context.at(world, 1).model_losses(rows) == pytest.approx(losses[:2], rel=1e-5)
+    assert context.at(world, 1).validation.losses(rows) == pytest.approx(losses[:2], rel=1e-5)
     some = np.array([7, 0, 30])
-    assert context.at(world, 1).validation_size == len(world.validation) == 48
-    for row, loss in zip(rows, context.at(world, 1).model_losses(rows, some), strict=True):
+    assert context.at(world, 1).validation.size == len(world.validation) == 48
+    for row, loss in zip(rows, context.at(world, 1).validation.losses(rows, some), strict=True):
         logits = torch.func.functional_call(network, world.layout.views(row), (world.validation.inputs(slice(None)),))
         loss_of_some = nn.functional.cross_entropy(logits[some], world.validation.y[some])
         assert float(loss_of_some) == pytest.approx(loss, rel=1e-5)

@@ -34,8 +34,8 @@ def test_nobody_else_holds_what_is_public(tiny: Tiny, words: tuple[str, ...]):
 def test_without_it_the_clients_hold_what_they_always_held(tiny: Tiny):
     plain, public = world_of(tiny()), world_of(tiny(*PUBLIC))
     assert plain.public is None
-    assert context.at(plain, 1).public_size == 0
-    assert context.at(public, 1).public_size == 30
+    assert context.at(plain, 1).public.size == 0
+    assert context.at(public, 1).public.size == 30
     assert len(plain.partition.indices) == 120
     assert len(public.partition.indices) == 90
 
@@ -57,7 +57,7 @@ class TestOutputs:
         world = world_of(tiny(*PUBLIC, "model.hidden=[]", "engine.evaluation_chunk=7"))
         assert world.public is not None
         rows = torch.randn(3, world.layout.size)
-        answers = context.at(world, 1).public_outputs(rows)
+        answers = context.at(world, 1).public.outputs(rows)
         assert answers.shape == (3, 30, 10)
         for row, answer in zip(rows, answers, strict=True):
             weight, bias = world.layout.views(row).values()
@@ -66,15 +66,15 @@ class TestOutputs:
     def test_of_a_sample_are_part_of_all_and_the_same_in_every_round(self, tiny: Tiny):
         world = world_of(tiny(*PUBLIC))
         rows = torch.randn(2, world.layout.size)
-        few, all_ = context.at(world, 1).public_outputs(rows, 10), context.at(world, 1).public_outputs(rows)
+        few, all_ = context.at(world, 1).public.outputs(rows, 10), context.at(world, 1).public.outputs(rows)
         assert few.shape == (2, 10, 10)
-        assert torch.equal(few, context.at(world, 9).public_outputs(rows, 10))
+        assert torch.equal(few, context.at(world, 9).public.outputs(rows, 10))
         gaps = (few[0][:, None] - all_[0]).abs().amax(dim=2)  # of every answer of the sample to all answers
         assert (gaps.min(dim=1).values < 1e-5).all()
 
     def test_of_a_model_do_not_depend_on_the_others(self, tiny: Tiny):
         world = world_of(tiny(*PUBLIC))
         rows = torch.randn(4, world.layout.size)
-        together = context.at(world, 1).public_outputs(rows)
-        assert torch.equal(together[2:3], context.at(world, 1).public_outputs(rows[2:3]))
+        together = context.at(world, 1).public.outputs(rows)
+        assert torch.equal(together[2:3], context.at(world, 1).public.outputs(rows[2:3]))
         assert not torch.equal(together[2], together[3])

@@ -43,7 +43,7 @@ def test_by_hand(tiny: Tiny):
     plan = Plan(np.array([1, 3, SERVER]), (np.arange(4), np.arange(4), np.arange(6)))
     told = megabytes(world.exp, ctx, plan, np.array([3, SERVER]))
     assert told["mb_down"] == pytest.approx((1 + 3 + 2) * size / 1e6)  # to 3, to the judges, to those who tune it
-    assert told["mb_up"] == pytest.approx(((1 + 2) * size + 3 * 4 + 6 * (ctx.example_bytes + 8)) / 1e6)
+    assert told["mb_up"] == pytest.approx(((1 + 2) * size + 3 * 4 + 6 * (ctx.traffic.example_bytes + 8)) / 1e6)
 
 
 def test_candidates_that_judge_are_sent_the_model(tiny: Tiny):
@@ -103,7 +103,7 @@ class TestClock:
         ctx.losses(judges)  # twice as many candidates as places: all six
         plan = ctx.plan(sent.owner)
         asked, plain = world.exp.fleet.deliver(sent, plan, {}, ctx)[1], context.at(world, 1)
-        judging = judging_s(plain.resources(judges), np.ones(6), world.sizes[judges], 32.0 * ctx.sent)
+        judging = judging_s(plain.resources(judges), np.ones(6), world.sizes[judges], 32.0 * ctx.traffic.sent)
         training = world.exp.fleet.deliver(sent, plan, {}, plain)[1] - plain.resources(sent.owner).distribution_s
         assert line["sim_s"] == line["fleet.seconds"] == asked == pytest.approx(judging + training)
         assert judging > 0

@@ -40,15 +40,15 @@ def test_each_and_their_sum(tiny: Tiny, model: str, monkeypatch: pytest.MonkeyPa
     world = build_world(spec.build(tiny(*MODELS[model])), None, Crew())
     index, slow = np.array([3, 0, 17, 5]), one_by_one(world, np.array([3, 0, 17, 5]))
     ctx = context.at(world, 1)
-    torch.testing.assert_close(ctx.gradients(index), slow, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(ctx.gradient_sum(index), slow.sum(dim=0), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(ctx.audit.gradients(index), slow, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(ctx.audit.gradient_sum(index), slow.sum(dim=0), atol=1e-5, rtol=1e-4)
     monkeypatch.setattr(gradients, "FLOATS", 1)  # an example at a time
-    torch.testing.assert_close(ctx.gradients(index), slow, atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(ctx.gradient_sum(index), slow.sum(dim=0), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(ctx.audit.gradients(index), slow, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(ctx.audit.gradient_sum(index), slow.sum(dim=0), atol=1e-5, rtol=1e-4)
 
 
 def test_nothing_of_nothing(tiny: Tiny):
     world = build_world(spec.build(tiny(*PRIVATE)), None, Crew())
     nobody = np.zeros(0, np.int64)
     assert context.at(world, 1).gradients(nobody).shape == (0, world.layout.parameters)
-    assert not context.at(world, 1).gradient_sum(nobody).any()
+    assert not context.at(world, 1).audit.gradient_sum(nobody).any()

@@ -28,6 +28,6 @@ class OwnAudit(Audit):
         return {"gap": None}
 
     def report(self, memory: Memory, ctx: Context) -> Columns:
-        planted = ctx.canaries
-        loss = ctx.example_losses(ctx.models[0], planted.index)
+        planted = ctx.audit.canaries
+        loss = ctx.audit.example_losses(ctx.models[0], planted.index)
         return {"gap": float(loss[~planted.included].mean() - loss[planted.included].mean())}

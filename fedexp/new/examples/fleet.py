@@ -23,8 +23,8 @@ class OwnFleet(Fleet):
     def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
         bandwidth, speed = np.full(len(owner), self.bandwidth_mbit), np.full(len(owner), self.speed)
         examples = ctx.sizes[owner]
-        work = ctx.epochs(examples) * examples
-        return Resources(bandwidth, speed, work, ctx.bits_sent, upload_ratio=ctx.upload_ratio)
+        work = ctx.fleet.epochs(examples) * examples
+        return Resources(bandwidth, speed, work, ctx.traffic.bits_sent, upload_ratio=ctx.traffic.upload_ratio)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         asked = self.resources(uploads.owner[uploads.owner >= 0], ctx)  # less the server's own rows

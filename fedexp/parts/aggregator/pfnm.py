@@ -64,7 +64,7 @@ class PFNM(Matching):
     def class_shares(self, uploads: Uploads, ctx: Context) -> np.ndarray:
         """What each participant counts for each class, `[C, K]`; 0 for a class that nobody has."""
         clients = uploads.owner >= 0
-        held = ctx.class_counts(uploads.owner[clients])
+        held = ctx.survey.class_counts(uploads.owner[clients])
         if self.weighting == "uniform":
             return np.full((len(clients), held.shape[1]), 1 / len(clients))
         counts = np.repeat(uploads.examples[:, None] / held.shape[1], held.shape[1], axis=1)

@@ -64,7 +64,7 @@ class SecureMean(Aggregator):
             log.warning("round %d: no client reached every partner; the model stays as it is", ctx.round)
             return weights, self.reported(int((~complete).sum()), lists)
         row = secure_mean(uploads.delta, weight, heard, self.fractional_bits).to(weights.flat.dtype)
-        sums = BYTES * self.partners * (len(row) - len(ctx.unsent) + 1)
+        sums = BYTES * self.partners * (len(row) - len(ctx.traffic.unsent) + 1)
         return Weights(weights.flat + row, weights.layout), self.reported(int((~complete).sum()), lists + sums)
 
     def reported(self, vanished: int = 0, partner_bytes: int = 0, plain: int = 0) -> Memory:

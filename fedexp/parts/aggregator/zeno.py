@@ -46,7 +46,7 @@ class Zeno(Tolerant, Aggregator):
         byzantine, columns = self.tolerated(rows, ctx.round)
         if byzantine is None:
             return weights, {"columns": columns | self.idle}
-        loss = ctx.model_losses(weights.flat + uploads.delta, self.examples(ctx))
+        loss = ctx.validation.losses(weights.flat + uploads.delta, self.examples(ctx))
         kept = torch.from_numpy(highest_scores(loss, self.fines(uploads.delta), rows - byzantine))
         share = torch.zeros(rows, dtype=torch.float64).index_fill(0, kept, 1 / len(kept)).to(uploads.delta.device)
         row = weighted_mean(uploads.delta, share)
@@ -54,7 +54,7 @@ class Zeno(Tolerant, Aggregator):
 
     def examples(self, ctx: Context) -> np.ndarray | None:
         """The validation examples of this round; None for all of them."""
-        size = ctx.validation_size
+        size = ctx.validation.size
         if self.batch_size == "full" or self.batch_size >= size:
             return None
         return np.sort(ctx.rng("aggregator", "examples").choice(size, self.batch_size, replace=False))

@@ -75,36 +75,38 @@ class CanaryAudit(Audit):
     def observe(self, sent: Uploads, memory: Memory, ctx: Context) -> Memory:
         if not self.needs_uploads:
             return memory
-        planted, jobs = ctx.canaries, []
+        planted, jobs = ctx.audit.canaries, []
         seen = finite(sent.delta)
         for row, owner in enumerate(sent.owner.tolist()):
             mine = np.flatnonzero(planted.owner == owner)
             if len(mine) and seen[row]:
                 jobs.append((mine, lambda mine=mine, row=row: self._traces(mine, sent, row, ctx)))
         found = torch.zeros((self.count, 1), dtype=torch.float64, device=sent.delta.device)
-        ctx.share_out(found, jobs)
+        ctx.audit.share_out(found, jobs)
         return {"score": memory.get("score", torch.zeros_like(found)) + found}
 
     def _traces(self, mine: np.ndarray, sent: Uploads, row: int, ctx: Context) -> torch.Tensor:
-        index, shard = ctx.canaries.index, ctx.plan(sent.owner[row : row + 1]).shards[0]
-        known = ctx.gradient_sum(shard[shard < index[0]])
-        return traces(ctx.gradients(index[mine]), known, -sent.delta[row, : ctx.parameters])[:, None]
+        index, shard = ctx.audit.canaries.index, ctx.plan(sent.owner[row : row + 1]).shards[0]
+        known = ctx.audit.gradient_sum(shard[shard < index[0]])
+        return traces(ctx.audit.gradients(index[mine]), known, -sent.delta[row, : ctx.layout.parameters])[:, None]
 
     def blank(self) -> Columns:
         return dict.fromkeys(COLUMNS)
 
     def report(self, memory: Memory, ctx: Context) -> Columns:
-        planted = ctx.canaries
+        planted = ctx.audit.canaries
         if self.needs_uploads:
             score = memory["score"][:, 0].cpu().numpy()
         else:
-            score = ctx.example_losses(ctx.first, planted.index) - ctx.example_losses(ctx.models[0], planted.index)
+            score = ctx.audit.example_losses(ctx.first, planted.index) - ctx.audit.example_losses(
+                ctx.models[0], planted.index
+            )
         inside, outside = (planted.included[place] for place in guessed(score, self.each))
         hits, alarms = int(inside.sum()), int((~inside).sum())
         right = hits + int((~outside).sum())
         members, others = hits + int(outside.sum()), alarms + int((~outside).sum())
         advantage = hits / members - alarms / others if members and others else None
-        lower = lower_bound(self.count, 2 * self.each, right, ctx.delta)
+        lower = lower_bound(self.count, 2 * self.each, right, ctx.audit.delta)
         return dict(zip(COLUMNS, (advantage, lower, right, 2 * self.each), strict=True))
 
     def verdict(self, row: Columns) -> dict[str, Any]:

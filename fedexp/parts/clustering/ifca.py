@@ -33,7 +33,7 @@ class IFCA(Clustering):
     ) -> tuple[Models, Plan, np.ndarray, Memory]:
         if len(models) == 1:
             models = (*models, *self._around(models[0], ctx))
-        losses = np.stack([ctx.losses_of(weights, plan) for weights in models[1:]])
+        losses = np.stack([ctx.survey.losses_of(weights, plan) for weights in models[1:]])
         cluster = 1 + np.nan_to_num(losses, nan=np.inf, posinf=np.inf).argmin(axis=0)
         before = self.model_of(plan.owner, memory)
         events: list[Event] = []
@@ -61,8 +61,8 @@ class IFCA(Clustering):
             "clusters": int((sizes > 0).sum()),
             "largest": int(sizes.max(initial=0)),
             "messages": (self.count + 1) * asked,
-            "mb": (self.count - 1) * asked * ctx.megabytes,
-            "agreement": adjusted_rand(ctx.groups(owner), cluster),
+            "mb": (self.count - 1) * asked * ctx.traffic.megabytes,
+            "agreement": adjusted_rand(ctx.survey.groups(owner), cluster),
         }
         return (mean_of_clusters(models, examples), *models[1:]), memory | {"columns": columns}
 
@@ -71,12 +71,12 @@ class IFCA(Clustering):
         return np.array([members.get(str(client), 0) for client in owner.tolist()], dtype=np.int64)
 
     def _around(self, first: Weights, ctx: Context) -> list[Weights]:
-        scale = self.spread * float(first.flat[: ctx.parameters].square().mean().sqrt())
+        scale = self.spread * float(first.flat[: ctx.layout.parameters].square().mean().sqrt())
         begun = []
         for number in range(self.count):
-            draw = ctx.run_rng("ifca", number).standard_normal(ctx.parameters, dtype=np.float32)
-            draw[ctx.unsent[ctx.unsent < ctx.parameters]] = 0
+            draw = ctx.run_rng("ifca", number).standard_normal(ctx.layout.parameters, dtype=np.float32)
+            draw[ctx.traffic.unsent[ctx.traffic.unsent < ctx.layout.parameters]] = 0
             row = first.flat.clone()
-            row[: ctx.parameters] += scale * torch.from_numpy(draw).to(row)
+            row[: ctx.layout.parameters] += scale * torch.from_numpy(draw).to(row)
             begun.append(Weights(row, first.layout))
         return begun

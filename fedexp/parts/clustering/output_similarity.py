@@ -49,7 +49,7 @@ class OutputSimilarity(Queued):
         return self.compared_with == "model"
 
     def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
-        outputs, known = ctx.public_outputs(rows), ctx.public_outputs(references)
+        outputs, known = ctx.public.outputs(rows), ctx.public.outputs(references)
         cluster, distances = [], []
         for row, output in zip(rows, outputs, strict=True):
             distance = output_distances(output[None], known)[0]

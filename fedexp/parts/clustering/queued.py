@@ -114,8 +114,8 @@ class Queued(Clustering):
             "waiting": len(there.waiting),
             "queue_rounds": float(np.mean(waited)) if waited else None,
             "messages": 2 * (kinds["model"] + kinds["server_model"]),
-            "mb": 2 * kinds["server_model"] * ctx.megabytes,
-            "agreement": adjusted_rand(ctx.groups(there.owner), there.cluster),
+            "mb": 2 * kinds["server_model"] * ctx.traffic.megabytes,
+            "agreement": adjusted_rand(ctx.survey.groups(there.owner), there.cluster),
         }
         if self.global_model == "clusters":
             examples = np.bincount(there.cluster, weights=ctx.sizes[there.owner], minlength=len(models))[1:]
@@ -134,7 +134,7 @@ class Queued(Clustering):
         newcomers, there = self._newcomers(ctx, number), Membership.load(memory)
         if len(newcomers) == 0:
             return models, memory | {"references": references}
-        rows = ctx.fine_tuned(first, newcomers, number, self.fine_tune_epochs)
+        rows = ctx.survey.fine_tuned(first, newcomers, number, self.fine_tune_epochs)
         placed, known = self.place(rows, references, ctx), len(references)
         for client, cluster, distance in zip(
             newcomers.tolist(), placed.cluster.tolist(), placed.distance.tolist(), strict=True

@@ -118,18 +118,18 @@ class Simulated(Fleet):
     def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
         sizes = ctx.sizes[owner]
         bandwidth, speed = self._rates(owner, ctx) if self.trace is None else self._trace.at(owner, ctx.round)
-        work = ctx.epochs(sizes) * sizes
-        return Resources(bandwidth, speed, work, ctx.bits_sent, self.overhead_s, ctx.upload_ratio)
+        work = ctx.fleet.epochs(sizes) * sizes
+        return Resources(bandwidth, speed, work, ctx.traffic.bits_sent, self.overhead_s, ctx.traffic.upload_ratio)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """What arrives in time; a row of the server itself always does."""
         clients = np.flatnonzero(uploads.owner >= 0)
         deadlines = [limit for limit in (plan.deadline_s, self.deadline_s) if limit is not None]
         owner = uploads.owner[clients]
-        present = ctx.client_draws("fleet", owner=owner)[:, 2] >= self.dropout
-        judges, models = np.unique(np.concatenate([*ctx.judges, owner[:0]]), return_counts=True)
-        model_bits = 32.0 * ctx.sent
-        lacking = np.where(np.isin(owner, judges), 1 - model_bits / ctx.bits_sent, 1.0)
+        present = ctx.fleet.draws("fleet", owner=owner)[:, 2] >= self.dropout
+        judges, models = np.unique(np.concatenate([*ctx.fleet.judges, owner[:0]]), return_counts=True)
+        model_bits = 32.0 * ctx.traffic.sent
+        lacking = np.where(np.isin(owner, judges), 1 - model_bits / ctx.traffic.bits_sent, 1.0)
         outcome = play(self.resources(owner, ctx), present, min(deadlines, default=None), self.idle_s, lacking)
         judging = judging_s(self.resources(judges, ctx), models, ctx.sizes[judges], model_bits) if len(judges) else 0.0
         keep = np.ones(len(uploads.owner), dtype=bool)
@@ -139,8 +139,8 @@ class Simulated(Fleet):
         return uploads.where(keep), judging + outcome.seconds, {**memory, "columns": columns}
 
     def _rates(self, owner: np.ndarray, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
-        mean = self.speed_low + (self.speed_high - self.speed_low) * ctx.client_run_draws("fleet", owner=owner)[:, 0]
-        draws = ctx.client_draws("fleet", owner=owner)
+        mean = self.speed_low + (self.speed_high - self.speed_low) * ctx.fleet.run_draws("fleet", owner=owner)[:, 0]
+        draws = ctx.fleet.draws("fleet", owner=owner)
         link = np.full(len(owner), self.bandwidth_mbit)
         bandwidth = truncated_normal(draws[:, 1], link, self.jitter_std, self.jitter_range)
         return bandwidth, truncated_normal(draws[:, 0], mean, self.jitter_std, self.jitter_range)

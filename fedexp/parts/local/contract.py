@@ -50,7 +50,7 @@ class LocalRule(Workload):
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """What each participant trains from, `[C, D]`, and its anchor, `[C, P]`: both the received model."""
-        return received, received[:, : ctx.parameters]
+        return received, received[:, : ctx.layout.parameters]
 
     def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """What every example costs, `[B]`, by its own `logits [B, K]` and label alone: the cross-entropy.

@@ -46,7 +46,7 @@ class FedPlus(SGD):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         client = torch.from_numpy(owner != SERVER).to(received.device)
         own = self.serve(owner, torch.where(client[:, None], ctx.first.flat, received), memory)
-        w, centre = own[:, : ctx.parameters], received[:, : ctx.parameters]
+        w, centre = own[:, : ctx.layout.parameters], received[:, : ctx.layout.parameters]
         return torch.lerp(own, received, self.mixing), w - clipped(w - centre, self.penalty, self.mu / self.alpha)
 
     def pulls(self, steps: int, epoch: int) -> np.ndarray:

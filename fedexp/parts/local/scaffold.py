@@ -32,7 +32,7 @@ class Scaffold(LocalRule):
     def begin(
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        like = received[:, : ctx.parameters]
+        like = received[:, : ctx.layout.parameters]
         return received, server_variate(memory, like) - variates(owner, memory, like)
 
     def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
@@ -49,11 +49,11 @@ class Scaffold(LocalRule):
         owner, place = trained.owner[kept], torch.from_numpy(kept).to(trained.rows.device)
         path = torch.from_numpy(trained.steps[kept, None] * -self.lr).to(trained.rows)
         sent = trained.delta()
-        gone = sent[place, : ctx.parameters]
+        gone = sent[place, : ctx.layout.parameters]
         old, server = variates(owner, memory, gone), server_variate(memory, gone)
         new = old - server + gone / path
         held = ClientRows.load(memory, gone.shape[1], gone).put(owner, new).save()
-        moved = server + ((new - old).double().sum(dim=0) / ctx.holders).to(server.dtype)
+        moved = server + ((new - old).double().sum(dim=0) / int(np.count_nonzero(ctx.sizes))).to(server.dtype)
         return sent, held | {"server": moved}
 
 

@@ -84,16 +84,16 @@ class DPSGD(PromisedPrivacy):
 
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:
         ledger = Ledger.load(memory).add(owner, steps)
-        rate, now = rates(ctx.rule, ctx.sizes), ledger.of(np.arange(ctx.clients))
-        coming = now + ctx.rule.whole_steps(ctx.sizes)
+        rate, now = rates(ctx.fleet.rule, ctx.sizes), ledger.of(np.arange(ctx.clients))
+        coming = now + ctx.fleet.rule.whole_steps(ctx.sizes)
         return ledger.save() | {"columns": self.charges(rate, self.noise, now, coming)}
 
     def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
-        steps = asked.count * ctx.rule.whole_steps(ctx.sizes[asked.owner])
+        steps = asked.count * ctx.fleet.rule.whole_steps(ctx.sizes[asked.owner])
         return self.spend(asked.owner, steps, {}, ctx)["columns"]
 
     def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
-        return self.spent(rates(ctx.rule, ctx.sizes[owner]), self.noise, Ledger.load(memory).of(owner))
+        return self.spent(rates(ctx.fleet.rule, ctx.sizes[owner]), self.noise, Ledger.load(memory).of(owner))
 
 
 def rates(rule: Workload, sizes: np.ndarray) -> np.ndarray:

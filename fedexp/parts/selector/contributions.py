@@ -48,17 +48,17 @@ def round_values(
     usable = (uploads.owner >= 0) & finite(uploads.delta)
     players = uploads.where(usable)
     before = ctx.models[0].flat
-    rows, share = torch.cat([before[None], before + players.delta]), ctx.shares(players)
+    rows, share = torch.cat([before[None], before + players.delta]), ctx.validation.shares(players)
 
     def of_all(own: np.ndarray | None) -> np.ndarray:
         whole = np.zeros(len(uploads.owner))
         whole[usable] = np.nan if own is None else own
         return whole
 
-    size = min(shapley.examples or ctx.validation_size, ctx.validation_size)
+    size = min(shapley.examples or ctx.validation.size, ctx.validation.size)
 
     def utilities(members: np.ndarray, places: range) -> np.ndarray:
-        return -ctx.mixture_losses(coalition_mix(members, share), rows, places)
+        return -ctx.validation.mixture_losses(coalition_mix(members, share), rows, places)
 
     found = shapley.estimate(
         len(players.owner),

@@ -30,7 +30,7 @@ class FedCS(Selector):
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         candidates = sample_clients(ctx.clients, self.candidates, ctx.rng("selector"))
-        resources = ctx.resources(candidates)
+        resources = ctx.fleet.resources(candidates)
         round_s, memory = self.deadline(resources, memory)
         chosen = self.fill(candidates, resources, round_s, ctx)
         plan, columns = self.complete(candidates, resources, chosen, ctx)

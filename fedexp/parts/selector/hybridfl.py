@@ -43,7 +43,7 @@ class HybridFL(FedCS):
 
     def fill(self, candidates: np.ndarray, resources: Resources, round_s: float, ctx: Context) -> np.ndarray:
         counting = self.waiting == "after_distribution"
-        counts = ctx.class_counts(candidates)
+        counts = ctx.survey.class_counts(candidates)
         return fill_round(resources, round_s, counts, DISPERSIONS[self.cv], counting_distribution=counting)
 
     def complete(
@@ -53,11 +53,11 @@ class HybridFL(FedCS):
         sent = self._sent(candidates, resources, chosen, ctx)
         if len(sent):
             plan = Plan(np.append(plan.owner, SERVER), (*plan.shards, sent))
-        megabytes = len(sent) * (ctx.example_bytes + LABEL_BYTES) / 1e6
+        megabytes = len(sent) * (ctx.traffic.example_bytes + LABEL_BYTES) / 1e6
         return plan, {"uploaded_examples": len(sent), "uploaded_mb": megabytes}
 
     def _sent(self, candidates: np.ndarray, resources: Resources, chosen: np.ndarray, ctx: Context) -> np.ndarray:
-        draws = ctx.client_run_draws if self.permission == "once" else ctx.client_draws
+        draws = ctx.fleet.run_draws if self.permission == "once" else ctx.fleet.draws
         permits = draws("upload_permission", owner=candidates)[:, 0] < self.upload_permission
         permits[chosen] = False
         if not len(chosen) or not permits.any():
@@ -66,6 +66,6 @@ class HybridFL(FedCS):
         deadline_s = float(
             (resources.update_s[chosen] if self.upload_until == "first_chosen" else resources.update_s).min()
         )
-        bits = 8.0 * (ctx.example_bytes + LABEL_BYTES)
-        labels = [ctx.labels(shard) for shard in shards]
+        bits = 8.0 * (ctx.traffic.example_bytes + LABEL_BYTES)
+        labels = [ctx.survey.labels(shard) for shard in shards]
         return uploaded(shards, labels, resources.bandwidth[permits], bits, deadline_s)

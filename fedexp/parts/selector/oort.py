@@ -82,8 +82,8 @@ class Oort(Selector):
         known = np.isfinite(fresh)
         held["statistical"][clients.owner[known]] = torch.from_numpy(fresh[known])
         held["last"][clients.owner] = ctx.round
-        if ctx.simulates:
-            now = ctx.resources(clients.owner)
+        if ctx.fleet.simulates:
+            now = ctx.fleet.resources(clients.owner)
             held["duration"][clients.owner] = torch.from_numpy(now.update_s + now.upload_s)
         return {**memory, **held, **self._paced(memory, float(fresh[known].sum()))}
 
@@ -103,14 +103,14 @@ class Oort(Selector):
         if not len(explored):
             return np.zeros(0)
         slowdown = np.ones(len(explored))
-        if ctx.simulates:
+        if ctx.fleet.simulates:
             duration = memory["duration"].numpy()[explored]
             slowdown = np.minimum(1.0, np.quantile(duration, memory["preferred"]) / duration) ** self.alpha
         statistical, last = (memory[name].numpy()[explored] for name in ("statistical", "last"))
         return utilities(statistical, last, ctx.round, slowdown, self.cap)
 
     def _log_speed(self, fresh: np.ndarray, ctx: Context) -> np.ndarray:
-        if not ctx.simulates:
+        if not ctx.fleet.simulates:
             return np.zeros(len(fresh))
-        now = ctx.resources(fresh)
+        now = ctx.fleet.resources(fresh)
         return -np.log(now.update_s + now.upload_s)

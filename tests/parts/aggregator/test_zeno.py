@@ -29,13 +29,17 @@ class Server:
     asked: list[Any] = field(default_factory=list)
 
     @property
-    def validation_size(self) -> int:
+    def validation(self) -> "Server":
+        return self
+
+    @property
+    def size(self) -> int:
         return len(self.numbers)
 
     def rng(self, *name: str) -> np.random.Generator:
         return stream(0, self.round, *name)
 
-    def model_losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
+    def losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
         self.asked.append(examples)
         numbers = self.numbers if examples is None else self.numbers[examples]
         return ((rows.double().numpy() - numbers) ** 2).mean(axis=1)

@@ -106,7 +106,7 @@ class TestWhatIsTold:
         world = world_of(tiny(*SMALL, "audit.score=loss", "audit.count=200", "local.batch_size=10", "local.lr=0.2"))
         state = list(rounds(world.exp, world, world.beginning()))[-1][0]
         ctx, index = context.at(world, 3, state.models), world.canaries.index
-        fell = ctx.example_losses(world.first, index) - ctx.example_losses(state.models[0], index)
+        fell = ctx.audit.example_losses(world.first, index) - ctx.audit.example_losses(state.models[0], index)
         order = np.argsort(-fell)
         right = world.canaries.included[order[:40]].sum() + (~world.canaries.included[order[-40:]]).sum()
         assert world.exp.audit.report({}, ctx)["correct"] == right

@@ -30,7 +30,7 @@ def test_everyone_takes_the_model_of_the_lowest_loss(live: Any):
     before, after = states
     ctx = context.at(world, 2, before.models)
     everyone = np.arange(12)
-    losses = [ctx.losses_of(weights, ctx.plan(everyone)) for weights in before.models[1:]]
+    losses = [ctx.survey.losses_of(weights, ctx.plan(everyone)) for weights in before.models[1:]]
     expected = 1 + np.argmin(losses, axis=0)
     assert world.exp.clustering.model_of(everyone, after.memory["clustering"]).tolist() == expected.tolist()
 

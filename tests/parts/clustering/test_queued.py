@@ -144,7 +144,7 @@ def test_a_new_cluster_begins_with_the_server_s_model_or_its_founder_s(live: Any
         founders = {cluster: client for _, _, client, cluster, _ in events(states, "birth")}
         for cluster, founder in founders.items():
             if cluster != taking:
-                made = context.at(world, 1).fine_tuned(world.first.flat, np.array([founder]), 0, None)[0]
+                made = context.at(world, 1).survey.fine_tuned(world.first.flat, np.array([founder]), 0, None)[0]
                 wanted = made if begins == "founder" else world.first.flat
                 assert torch.equal(state.models[cluster].flat, wanted)
                 assert torch.equal(state.memory["clustering"]["references"][cluster - 1], made)
@@ -180,7 +180,7 @@ def test_messages_are_linear_in_rounds(live: Any):
 def test_newcomers_keep_their_personal_layer_to_themselves(live: Any):
     world, states, lines = live(*SIMILAR, "clustering.begins_with=founder", "local=personal_layer", "rounds=2")
     kept = torch.from_numpy(world.exp.local.keeps(world.layout))
-    rows = context.at(world, 1).fine_tuned(world.first.flat, np.arange(3), 0, None)
+    rows = context.at(world, 1).survey.fine_tuned(world.first.flat, np.arange(3), 0, None)
     assert torch.equal(rows[:, kept], world.first.flat[kept].expand(3, -1))
     assert not torch.equal(rows[0], world.first.flat)
     references = states[-1].memory["clustering"]["references"]
@@ -192,10 +192,10 @@ def test_newcomers_keep_their_personal_layer_to_themselves(live: Any):
 def test_epochs_of_the_first_training_are_its_own(live: Any):
     world, _, _ = live(*SIMILAR, "rounds=1")
     first, two = world.first.flat, np.arange(2)
-    usual, longer = (context.at(world, 1).fine_tuned(first, two, 0, epochs) for epochs in (None, 5))
-    assert torch.equal(usual, context.at(world, 1).fine_tuned(first, two, 0, world.exp.local.epochs))
+    usual, longer = (context.at(world, 1).survey.fine_tuned(first, two, 0, epochs) for epochs in (None, 5))
+    assert torch.equal(usual, context.at(world, 1).survey.fine_tuned(first, two, 0, world.exp.local.epochs))
     assert ((longer - first).norm(dim=1) > (usual - first).norm(dim=1)).all()
-    alone = context.at(world, 1).fine_tuned(first, two[1:], 0, None)
+    alone = context.at(world, 1).survey.fine_tuned(first, two[1:], 0, None)
     assert torch.equal(alone[0], usual[1])
 
 
@@ -204,7 +204,9 @@ def test_clients_without_examples_join_and_train_nothing(tiny: Any):
     world = build_world(spec.build(tiny(*few, *SIMILAR, "scenario.participants=6")), None, Crew())
     empty = np.flatnonzero(world.sizes == 0)
     assert len(empty) > 0
-    assert torch.equal(context.at(world, 1).fine_tuned(world.first.flat, empty[:1], 0, None)[0], world.first.flat)
+    assert torch.equal(
+        context.at(world, 1).survey.fine_tuned(world.first.flat, empty[:1], 0, None)[0], world.first.flat
+    )
     states = [state for state, _, _ in rounds(world.exp, world, world.beginning())]
     assert states[-1].memory["clustering"]["owner"].tolist() == list(range(6))
     assert all(weights.flat.isfinite().all() for weights in states[-1].models)

@@ -66,7 +66,7 @@ def test_theta_one_and_mixing_zero_is_every_clients_own_training_bit_by_bit(tiny
         ctx = context.at(alone, number)
         plan = ctx.plan(np.arange(6))
         batches = tuple(batches_of(alone, len(shard), number, client) for client, shard in enumerate(plan.shards))
-        task = Task(rows, rows[:, : ctx.parameters], plan, batches, 0, number)
+        task = Task(rows, rows[:, : ctx.layout.parameters], plan, batches, 0, number)
         groups = alone.trainer.groups(task, 1)
         trained = rows.clone()
         for group in groups:
@@ -103,7 +103,7 @@ def test_mu_zero_is_no_federation(tiny: Tiny, penalty: str):
     memory = ClientRows.load({}, world.layout.size, rows).put(owner, rows).save()
     start, anchor = rule.begin(torch.randn(2, world.layout.size), owner, memory, ctx)
     assert torch.equal(start, rows)
-    assert torch.equal(anchor, rows[:, : ctx.parameters])
+    assert torch.equal(anchor, rows[:, : ctx.layout.parameters])
 
 
 def test_theta_follows_from_alpha_and_the_step(tiny: Tiny):

@@ -205,13 +205,13 @@ def test_only_what_travels_is_counted(tiny: Tiny):
     whole, sent = world.layout.size, world.layout.size - 60
     row = lived(world, 1)[0][1]
     assert row["mb_down"] == row["mb_up"] == pytest.approx(3 * 4 * sent / 1e6)
-    assert context.at(world, 1).bits_sent == 32 * sent
-    assert context.at(world_of(tiny("model.hidden=[5]")), 1).bits_sent == 32 * whole
+    assert context.at(world, 1).traffic.bits_sent == 32 * sent
+    assert context.at(world_of(tiny("model.hidden=[5]")), 1).traffic.bits_sent == 32 * whole
     shares = world_of(tiny(*SMALL, "aggregator=secure_mean"))
     row = lived(shares, 1)[0][1]
     assert row["mb_up"] == pytest.approx(3 * 8 * 3 * (sent + 1) / 1e6)
     assert row["aggregator.partner_bytes"] == 8 * 3 * (sent + 1) + 8 * 9
-    assert context.at(shares, 1).upload_ratio == pytest.approx(8 * 3 * (sent + 1) / (4 * sent))
+    assert context.at(shares, 1).traffic.upload_ratio == pytest.approx(8 * 3 * (sent + 1) / (4 * sent))
 
 
 def test_the_layer_survives_a_training_that_is_not_finite(tiny: Tiny):

@@ -69,7 +69,9 @@ def test_telescopes_to_the_first_rounds_draw_in_a_run(tiny):
 def phi_of(ctx, world) -> float:
     from fedexp.parts.selector.random import sample_clients
 
-    return slowness(ctx.resources(sample_clients(ctx.clients, world.exp.selector.candidates, ctx.rng("selector"))))
+    return slowness(
+        ctx.fleet.resources(sample_clients(ctx.clients, world.exp.selector.candidates, ctx.rng("selector")))
+    )
 
 
 def test_clamps_the_wrong_way_round_are_refused(tiny):
