@@ -17,7 +17,7 @@ class Preparation:
     def test_needs_public_data_or_does_nothing(self, tiny: Tiny, word: str):
         exp = spec.build(tiny(word))
         if exp.features.needs_public or exp.pretraining.needs_public:
-            message = f"{word} needs public data of the server, but it has none; set scenario"
+            message = f"{word} needs public data of the server, but the server has none; use scenario"
             with pytest.raises(ConfigError, match=message):
                 compatibility.refuse(exp)
             compatibility.refuse(spec.build(tiny(word, PUBLIC)))

@@ -79,7 +79,7 @@ def test_it_prints_what_the_command_prints_unless_it_is_quiet(capsys: pytest.Cap
     [
         (("selector.cout=3",), {}, "unknown key selector.cout; did you mean selector.count?"),
         ((), {"seed": -1}, "seed must be an integer >= 0, got -1"),
-        ((), {"selector": "fedcs"}, "set fleet=simulated"),
+        ((), {"selector": "fedcs"}, "use fleet=simulated"),
         (("seed=0,1",), {}, "seed=0,1 gives several values; sweeps are for the command line"),
         (("-m",), {}, "run makes one run, got -m; sweeps are for the command line"),
         (("--cfg",), {}, "got the flag --cfg"),

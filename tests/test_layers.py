@@ -66,7 +66,7 @@ def test_no_module_leads_back_to_itself():
 
 def test_the_round_names_no_part():
     known = {name for name in imports(PACKAGE / "simulation" / "round.py") if name.startswith("fedexp.parts.")}
-    assert known == {"fedexp.parts.context"}
+    assert known == {"fedexp.parts.context"}  # which options a role has, nobody says here
 
 
 def test_the_round_fits_on_one_screen():

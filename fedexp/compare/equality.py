@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from fedexp.config import roles
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 from fedexp.report.runs import Run
 
-DATA = ("dataset", "federation")
+DATA = roles.names(about_data=True)
 BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")
 WORK = {"local.epochs": "epochs", "local.steps": "steps", "local.batch_size": "steps"}  # by what may be unequal
 UNEQUAL = ("epochs", "steps", "megabytes")

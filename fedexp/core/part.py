@@ -167,6 +167,16 @@ class Part:
         """The methods that a class must still define before it can be used: those that its contract calls abstract."""
         return [name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)]
 
+    @classmethod
+    def config_keys(cls) -> list[str]:
+        """The config keys of its values: the names of its fields."""
+        return [field.name for field in fields(cls)]  # type: ignore[arg-type]
+
+    @classmethod
+    def by_field(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The values of its fields, given those of its config keys."""
+        return given
+
     def check(self) -> None:
         """Refuses combinations of this part's own fields that cannot work, by ConfigError."""
 
@@ -212,7 +222,7 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
         ConfigError: unknown or missing key, wrong value; names the full key.
     """
     target = find(node.get("_target_"), key)
-    known = [field.name for field in fields(target)]  # type: ignore[arg-type]
+    known = target.config_keys()
     given = {name: value for name, value in node.items() if name != "_target_"}
     dot = f"{key}." if key else ""
     for name, value in given.items():
@@ -226,7 +236,7 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
         has_default = field.default is not MISSING or field.default_factory is not MISSING
         if field.name not in given and not has_default:
             raise ConfigError(f"{dot}{field.name} must be given; set {dot}{field.name}=...")
-    return made(target, given, dot)
+    return made(target, target.by_field(given), dot)
 
 
 def made(kind: type[Part], given: Mapping[str, Any], dot: str) -> Part:

@@ -8,7 +8,10 @@ what the group calls it. What a part may ask is said in `fedexp/parts/context.py
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fedexp.config.roles import ROLES
+
 if TYPE_CHECKING:
+    from fedexp.config.roles import Role
     from fedexp.core.client_resources import Resources
     from fedexp.core.client_rows import ClientRows
     from fedexp.core.errors import ConfigError, RunError
@@ -77,6 +80,7 @@ __all__ = [
     "Range",
     "Receiver",
     "Resources",
+    "Role",
     "RunError",
     "Sampling",
     "Selector",
@@ -94,14 +98,11 @@ __all__ = [
     "finite",
     "option",
 ]
-_GROUPS = (
-    *("aggregator", "attack", "audit", "clustering", "dataset", "features", "federation", "fleet", "local", "model"),
-    *("pre_aggregation", "pretraining", "privacy", "selector", "server_optimizer", "stop", "tracker"),
-)
 _HOMES = (
+    "fedexp.config.roles",
     *(f"fedexp.core.{name}" for name in ("errors", "part", "values", "client_resources", "client_rows")),
     *(f"fedexp.parts.{name}" for name in ("byzantine", "context", "layers", "workload")),
-    *(f"fedexp.parts.{group}.contract" for group in _GROUPS),
+    *(role.contract.rpartition(".")[0] for role in ROLES if role.contract.startswith("fedexp.parts.")),
 )
 
 

@@ -5,10 +5,9 @@ Of several runs of one seed one counts: they repeat each other, and a mean over 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from fedexp.config.location import conf_dir
+from fedexp.config import roles
 from fedexp.config.override_text import short_text
 from fedexp.report.runs import Run
 
@@ -58,26 +57,21 @@ def _one_a_seed(members: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...
 
 def options(run: Run) -> Options:
     """The choices of groups that make a method; of a group that a run is too old to know, the one that does nothing."""
-    mute = ("engine", "tracker", "hydra")
+    mute = {*roles.names(changes_results=False), "hydra"}
     chosen = {
         name: option for name, option in run.choices.items() if option is not None and name.split("/")[0] not in mute
     }
-    return {**dict.fromkeys(_idle_groups(), "none"), **chosen} if chosen else chosen
-
-
-@cache
-def _idle_groups() -> tuple[str, ...]:
-    """The groups with an option that does nothing."""
-    return tuple(sorted(path.parent.name for path in conf_dir().glob("*/none.yaml")))
+    return {**dict.fromkeys(sorted(roles.names(default="none")), "none"), **chosen} if chosen else chosen
 
 
 def settings(run: Run) -> dict[str, Any]:
     """The config keys that make a method; a key that is null is as good as absent, and so is what does nothing."""
+    mute = (f"{name}." for name in roles.names(changes_results=False))
     idle = tuple(f"{name}." for name, option in options(run).items() if option == "none")
     return {
         key: value
         for key, value in run.config.items()
-        if value is not None and key not in _INDIFFERENT and not key.startswith(("engine.", "tracker.", *idle))
+        if value is not None and key not in _INDIFFERENT and not key.startswith((*mute, *idle))
     }
 
 

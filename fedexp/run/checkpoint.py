@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import replacing, shown
 from fedexp.core.moved import renewed
@@ -26,8 +27,7 @@ log = logging.getLogger(__name__)
 
 FORMAT = 1
 NAME, PREVIOUS, KEPT = "state.pt", "state.previous.pt", "states"
-ON_THE_HOST = ("selector", "fleet", "stop", "privacy")  # roles that think in numpy
-FREE = ("engine", "data_dir", "checkpoint_s", "keep_states", "pictures", "tracker", "hydra")  # they change no result
+FREE = ("data_dir", "checkpoint_s", "keep_states", "pictures", "hydra")  # keys that change no result
 
 
 def save(
@@ -190,7 +190,8 @@ def differing(saved: dict[str, Any], config: dict[str, Any]) -> str:
     """The keys whose values are no longer those that were saved, less those that change no result; empty if none."""
     old, new = dotted(saved), dotted(config)
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
-    binding = [key for key in changed if key.split(".")[0] not in FREE]
+    free = {*FREE, *roles.names(changes_results=False)}
+    binding = [key for key in changed if key.split(".")[0] not in free]
     return ", ".join(f"{key} (then {old.get(key)!r}, now {new.get(key)!r})" for key in binding[:8])
 
 
@@ -206,7 +207,8 @@ def _state(content: dict[str, Any], device: torch.device) -> State:
         )
         for flat, layout in content["models"]
     )
-    memory = {role: held if role in ON_THE_HOST else _on(held, device) for role, held in content["memory"].items()}
+    on_host = roles.names(on_host=True)
+    memory = {role: held if role in on_host else _on(held, device) for role, held in content["memory"].items()}
     return State(content["round"], models, memory, content["sim_s"], content["host_s"], content["updates"])
 
 

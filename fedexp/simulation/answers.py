@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from fedexp.config import roles
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.fields import resembles, told
 from fedexp.core.part import Part, named
@@ -31,20 +32,23 @@ class Asked:
 
     def __init__(self, exp: Experiment) -> None:
         self._exp = exp
-        self._parts = {role: Checked(role, getattr(exp, role)) for role in {role for role, _ in CHECKS}}
+        self._parts = {role: Checked(role, exp.part(role), checks) for role, checks in checks_by_role().items()}
 
     def __getattr__(self, name: str) -> Any:
         return self._parts.get(name) or getattr(self._exp, name)
+
+    def part(self, role: str) -> Any:
+        return self._parts.get(role) or self._exp.part(role)
 
 
 class Checked:
     """Stands for a part, and raises ConfigError where an answer is not what its contract says."""
 
-    def __init__(self, role: str, part: Part) -> None:
-        self._role, self._part = role, part
+    def __init__(self, role: str, part: Part, checks: dict[str, Check]) -> None:
+        self._role, self._part, self._checks = role, part, checks
 
     def __getattr__(self, name: str) -> Any:
-        method, check = getattr(self._part, name), CHECKS.get((self._role, name))
+        method, check = getattr(self._part, name), self._checks.get(name)
         if check is None:
             return method
 
@@ -190,21 +194,20 @@ def _five(event: Any) -> bool:
     return isinstance(event, tuple) and len(event) == 5
 
 
-CHECKS: dict[tuple[str, str], Check] = {
-    ("selector", "choose"): plan,
-    ("selector", "observe"): memory,
-    ("clustering", "assign"): assigned,
-    ("clustering", "regroup"): regrouped,
-    ("local", "begin"): begun,
-    ("local", "finish"): finished,
-    ("fleet", "deliver"): delivered,
-    ("attack", "tamper"): uploads,
-    ("privacy", "protect"): uploads,
-    ("privacy", "spend"): memory,
-    ("audit", "observe"): memory,
-    ("pre_aggregation", "mix"): uploads,
-    ("aggregator", "dispatch"): dispatched,
-    ("aggregator", "combine"): combined,
-    ("server_optimizer", "step"): stepped,
-    ("stop", "judge"): judged,
+def checks_by_role() -> dict[str, dict[str, Check]]:
+    """What is looked at of every role: the methods of its contract, and its step where it changes uploads."""
+    steps = {role.name: {role.step: uploads} for role in roles.every() if role.step}
+    return {role: steps.get(role, {}) | METHODS.get(role, {}) for role in (*METHODS, *steps)}
+
+
+METHODS: dict[str, dict[str, Check]] = {
+    "selector": {"choose": plan, "observe": memory},
+    "clustering": {"assign": assigned, "regroup": regrouped},
+    "local": {"begin": begun, "finish": finished},
+    "fleet": {"deliver": delivered},
+    "privacy": {"spend": memory},
+    "audit": {"observe": memory},
+    "aggregator": {"dispatch": dispatched, "combine": combined},
+    "server_optimizer": {"step": stepped},
+    "stop": {"judge": judged},
 }

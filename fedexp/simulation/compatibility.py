@@ -1,44 +1,129 @@
-"""What cannot work together: parts with parts, parts with the machine, parts with the files. One sentence each."""
+"""What cannot work together: a table of parts with parts, then what depends on numbers, files and the data's facts."""
 
+from dataclasses import dataclass
+from typing import Any
+
+from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import option
 from fedexp.parts.dataset import believed
 from fedexp.simulation.experiment import Experiment
 
 
+@dataclass(frozen=True)
+class Row:
+    """One thing that cannot be: the part of role `who` has what that of role `other` cannot stand.
+
+    `has` and `lacks` are flags of their contracts, `not` before them where they must be false. `because` and `but`
+    say it in words, and `{part.FLAG}` stands for what a flag says. `use` is what to write instead.
+    """
+
+    who: str
+    has: str
+    because: str
+    other: str
+    lacks: str
+    but: str
+    use: str
+
+    def holds(self, exp: Experiment) -> bool:
+        """Whether both are so."""
+        return _is(exp, self.who, self.has) and _is(exp, self.other, self.lacks)
+
+    def sentence(self, exp: Experiment) -> str:
+        """Why, and what to do."""
+        left, right = _words(exp, self.who, self.has), _words(exp, self.other, self.lacks)
+        because = self.because.format(part=_part(exp, self.who))
+        return f"{left} {because}, but {right} {self.but.format(part=_part(exp, self.other))}; use {self.use}"
+
+
+PUBLIC = "scenario.public_fraction=0.2, or federation.server_persons where federation=subject"
+WIDTHS = "changes the widths of its hidden layers"
+HIDES = "shows nobody the row of a single client"
+# fmt: off
+ROWS = tuple(Row(*row) for row in (
+    ("stop", "needs_clock", "needs a simulated clock", "fleet", "not simulates", "has none", "fleet=simulated"),
+    ("stop", "needs_privacy", "needs a ledger", "privacy", "not guarantees", "keeps none",
+     "privacy=dp_sgd or another"),
+    ("selector", "needs_fleet", "asks for the clients' machines and links", "fleet", "not simulates", "has none",
+     "fleet=simulated"),
+    ("features", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
+    ("pretraining", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
+    ("clustering", "needs_public", "needs public data of the server", "", "not holds_public", "has none", PUBLIC),
+    ("aggregator", "keeps_rows", "remembers the row of each client", "pre_aggregation", "averages_rows",
+     "mixes the rows of several", "pre_aggregation=none"),
+    ("server_optimizer", "needs_layout", "compares each global model with the one before", "aggregator",
+     "not keeps_layout", WIDTHS, "server_optimizer=replace"),
+    ("pre_aggregation", "averages_rows", "mixes the rows of clients", "aggregator", "not keeps_layout",
+     WIDTHS + ", and each client holds others of their units", "pre_aggregation=none"),
+    ("local", "keeps_rows", "keeps a row of every client from round to round", "aggregator", "not keeps_layout",
+     WIDTHS + ", and another round's row may hold other units", "local=sgd"),
+    ("clustering", "divides", "averages and compares models of one shape", "aggregator", "not keeps_layout", WIDTHS,
+     "clustering=none"),
+    ("selector", "averages_models", "averages the global model with the clients'", "aggregator", "not keeps_layout",
+     WIDTHS, "selector=random"),
+    ("audit", "needs_uploads", "with audit.score=uploads compares what a client sends with gradients of the global model",
+     "aggregator", "not keeps_layout", WIDTHS, "audit.score=loss"),
+    ("privacy", "guarantees", "covers what is trained", "selector", "reveals", "learns {part.reveals}",
+     "selector=random"),
+    ("privacy", "guarantees", "covers what is trained", "aggregator", "reveals", "learns {part.reveals}",
+     "aggregator=fedavg"),
+    ("privacy", "guarantees", "covers what is trained", "clustering", "reveals", "learns {part.reveals}",
+     "clustering=none"),
+    ("privacy", "noises_mean", "noises the mean of the clipped updates, each with the same share", "aggregator",
+     "not averages_alike", "is no such mean", "aggregator=fedavg aggregator.weighting=uniform"),
+    ("privacy", "noises_mean", "noises the mean of the clipped updates, each with the same share", "pre_aggregation",
+     "averages_rows", "mixes them before", "pre_aggregation=none"),
+    ("privacy", "noises_mean", "noises the mean of the clipped updates", "selector", "averages_models",
+     "looks at those of single clients", "selector=random"),
+    ("pre_aggregation", "averages_rows", "mixes the rows of clients", "aggregator", "hides_rows", HIDES,
+     "pre_aggregation=none"),
+    ("selector", "averages_models", "compares averages of some clients' models with others", "aggregator",
+     "hides_rows", HIDES, "selector=random"),
+    ("local", "sends_more", "sends the server a second row that tells the first", "aggregator", "hides_rows", HIDES,
+     "local=sgd"),
+    ("audit", "needs_uploads", "with audit.score=uploads looks for single examples in what is trained", "privacy",
+     "covers_uploads", "protects it later", "audit.score=loss or privacy=dp_sgd"),
+    ("audit", "needs_uploads", "with audit.score=uploads compares what a client sends with gradients of one global model",
+     "clustering", "divides", "has several", "audit.score=loss"),
+    ("evaluation", "local_models", "follows one global model", "clustering", "divides", "has several",
+     "evaluation.personal_fraction"),
+    ("selector", "needs_one_model", "{part.needs_one_model}", "clustering", "divides", "has several",
+     "selector=random"),
+    ("aggregator", "keeps_rows", "counts every client that it never heard of in one global model", "clustering",
+     "divides", "has several", "aggregator=geometric_median"),
+))
+# fmt: on
+
+
 def refuse(exp: Experiment) -> None:
     """Raises ConfigError where the parts, the machine or the files cannot work together; loads nothing."""
-    if exp.stop.needs_clock and not exp.fleet.simulates:
-        raise ConfigError("stop=simulated_time needs a simulated clock, but the fleet has none; set fleet=simulated")
-    if exp.stop.needs_privacy and not exp.privacy.guarantees:
-        raise ConfigError("stop=privacy_budget needs a ledger, but nothing is protected; set privacy=dp_sgd or another")
-    if exp.selector.needs_fleet and not exp.fleet.simulates:
-        raise ConfigError(
-            f"selector={option(exp.selector)} asks for the clients' machines and links, but the fleet has "
-            "none; set fleet=simulated"
-        )
+    for row in ROWS:
+        if row.holds(exp):
+            raise ConfigError(row.sentence(exp))
     clients = exp.federation.known_clients()
-    if clients is not None and exp.scenario.malicious > clients:
-        raise ConfigError(
-            f"scenario.malicious must be at most the number of clients, {clients}, got {exp.scenario.malicious}; "
-            "lower it or raise scenario.clients"
-        )
-    if exp.aggregator.keeps_rows and exp.pre_aggregation.averages_rows:
-        raise ConfigError(
-            f"aggregator={option(exp.aggregator)} remembers the row of each client, but pre_aggregation="
-            f"{option(exp.pre_aggregation)} mixes the rows of several; use pre_aggregation=none"
-        )
-    refuse_shares(exp)
-    refuse_new_layouts(exp)
-    refuse_leaks(exp)
-    refuse_one_model(exp)
-    refuse_single_rows(exp)
-    refuse_blind_audits(exp)
+    refuse_numbers(exp, clients)
+    exp.clustering.refuse(clients)
     exp.fleet.refuse(clients)
     exp.engine.refuse()
     exp.tracker.refuse()
     exp.dataset.require(exp.data_dir)
     refuse_data(exp)
+
+
+def refuse_numbers(exp: Experiment, clients: int | None) -> None:
+    """Raises ConfigError where there are too few clients, or the server would leave them nothing."""
+    if clients is not None and exp.scenario.malicious > clients:
+        raise ConfigError(
+            f"scenario.malicious must be at most the number of clients, {clients}, got {exp.scenario.malicious}; "
+            "lower it or raise scenario.clients"
+        )
+    validation = exp.evaluation.validation_fraction if exp.needs_validation else 0.0
+    if exp.scenario.public_fraction + validation >= 1:
+        raise ConfigError(
+            f"scenario.public_fraction={exp.scenario.public_fraction:g} and evaluation.validation_fraction="
+            f"{validation:g} must leave examples to the clients, but make up all of them; lower one of them"
+        )
 
 
 def refuse_data(exp: Experiment) -> None:
@@ -59,141 +144,20 @@ def refuse_data(exp: Experiment) -> None:
     exp.privacy.refuse(exp.model, seen)
 
 
-def refuse_shares(exp: Experiment) -> None:
-    """Raises ConfigError where the server would leave the clients nothing, or has nothing itself to learn from."""
-    validation = exp.evaluation.validation_fraction if exp.needs_validation else 0.0
-    if exp.scenario.public_fraction + validation >= 1:
-        raise ConfigError(
-            f"scenario.public_fraction={exp.scenario.public_fraction:g} and evaluation.validation_fraction="
-            f"{validation:g} must leave examples to the clients, but make up all of them; lower one of them"
-        )
-    for name in ("features", "pretraining", "clustering"):
-        part = getattr(exp, name)
-        if part.needs_public and not exp.holds_public:
-            raise ConfigError(
-                f"{name}={option(part)} needs public data of the server, but it has none; set "
-                "scenario.public_fraction=0.2, or federation.server_persons where federation=subject"
-            )
+def _part(exp: Experiment, role: str) -> Any:
+    """The part of a role, or the numbers of a section; of no role, the whole experiment."""
+    return exp.part(role) if role else exp
 
 
-def refuse_leaks(exp: Experiment) -> None:
-    """Raises ConfigError where a part learns of clients what the privacy does not cover, or undoes its noise."""
-    if not exp.privacy.guarantees:
-        return
-    who = f"privacy={option(exp.privacy)}"
-    others = {"selector": "random", "aggregator": "fedavg", "clustering": "none"}
-    for name, way_out in others.items():
-        part = getattr(exp, name)
-        if part.reveals:
-            raise ConfigError(
-                f"{who} covers what is trained, but {name}={option(part)} learns {part.reveals}; use {name}={way_out}"
-            )
-    if not exp.privacy.noises_mean:
-        return
-    mean = exp.aggregator.averages and exp.aggregator.weighting == "uniform"
-    if not mean or exp.pre_aggregation.averages_rows:
-        raise ConfigError(
-            f"{who} noises the mean of the clipped updates, each with the same share; use aggregator=fedavg "
-            "aggregator.weighting=uniform pre_aggregation=none"
-        )
-    if exp.selector.averages_models:
-        raise ConfigError(
-            f"{who} noises the sum of the updates, but selector={option(exp.selector)} looks at those of single "
-            "clients; use selector=random"
-        )
+def _is(exp: Experiment, role: str, flag: str) -> bool:
+    return bool(getattr(_part(exp, role), flag.removeprefix("not "))) != flag.startswith("not ")
 
 
-def refuse_new_layouts(exp: Experiment) -> None:
-    """Raises ConfigError where the aggregator changes the global model's shape and another part needs it kept."""
-    if exp.aggregator.keeps_layout:
-        return
-    changes = f"but aggregator={option(exp.aggregator)} changes the widths of its hidden layers"
-    if exp.server_optimizer.needs_layout:
-        raise ConfigError(
-            f"server_optimizer={option(exp.server_optimizer)} compares each global model with the one before, "
-            f"{changes}; use server_optimizer=replace"
-        )
-    if exp.pre_aggregation.averages_rows:
-        raise ConfigError(
-            f"pre_aggregation={option(exp.pre_aggregation)} mixes the rows of clients, {changes}, and each client "
-            "holds others of their units; use pre_aggregation=none"
-        )
-    if exp.local.keeps_rows:
-        raise ConfigError(
-            f"local={option(exp.local)} keeps a row of every client from round to round, {changes}, and another "
-            "round's row may hold other units; use local=sgd"
-        )
-    if exp.clustering.divides:
-        raise ConfigError(
-            f"clustering={option(exp.clustering)} averages and compares models of one shape, {changes}; use "
-            "clustering=none"
-        )
-    if exp.selector.averages_models:
-        raise ConfigError(
-            f"selector={option(exp.selector)} averages the global model with the clients', {changes}; use "
-            "selector=random"
-        )
-
-
-def refuse_single_rows(exp: Experiment) -> None:
-    """Raises ConfigError where nobody sees the row of a single client and another part needs or tells it."""
-    if not exp.aggregator.hides_rows:
-        return
-    hides = f"but aggregator={option(exp.aggregator)} shows nobody the row of a single client"
-    if exp.pre_aggregation.averages_rows:
-        raise ConfigError(
-            f"pre_aggregation={option(exp.pre_aggregation)} mixes the rows of clients, {hides}; use "
-            "pre_aggregation=none"
-        )
-    if exp.selector.averages_models:
-        raise ConfigError(
-            f"selector={option(exp.selector)} compares averages of some clients' models with others, {hides}; use "
-            "selector=random"
-        )
-    if exp.local.rows_sent > 1:
-        raise ConfigError(
-            f"local={option(exp.local)} sends the server a second row that tells the first, {hides}; use local=sgd"
-        )
-
-
-def refuse_blind_audits(exp: Experiment) -> None:
-    """Raises ConfigError where the audit looks at uploads that are not what is promised to be private."""
-    if not exp.audit.needs_uploads:
-        return
-    audit = f"audit={option(exp.audit)} audit.score=uploads"
-    if exp.privacy.guarantees and exp.privacy.example_clip is None:
-        raise ConfigError(
-            f"{audit} looks for single examples in what is trained, but privacy={option(exp.privacy)} protects it "
-            "later; use audit.score=loss or privacy=dp_sgd"
-        )
-    if not exp.aggregator.keeps_layout:
-        raise ConfigError(
-            f"{audit} compares what a client sends with gradients of the global model, but aggregator="
-            f"{option(exp.aggregator)} changes the widths of its hidden layers; use audit.score=loss"
-        )
-
-
-def refuse_one_model(exp: Experiment) -> None:
-    """Raises ConfigError where another part would need one model for all, or the clusterings more clients."""
-    exp.clustering.refuse(exp.federation.known_clients())
-    if not exp.clustering.divides:
-        return
-    several = f"but clustering={option(exp.clustering)} has several"
-    if exp.evaluation.local_models:
-        raise ConfigError(
-            f"evaluation.local_models follows one global model, {several}; use evaluation.personal_fraction"
-        )
-    if exp.selector.needs_one_model:
-        raise ConfigError(
-            f"selector={option(exp.selector)} {exp.selector.needs_one_model}, {several}; use selector=random"
-        )
-    if exp.aggregator.keeps_rows:
-        raise ConfigError(
-            f"aggregator={option(exp.aggregator)} counts every client that it never heard of in one global model, "
-            f"{several}; use aggregator=geometric_median"
-        )
-    if exp.audit.needs_uploads:
-        raise ConfigError(
-            f"audit={option(exp.audit)} audit.score=uploads compares what a client sends with gradients of one global "
-            f"model, {several}; use audit.score=loss"
-        )
+def _words(exp: Experiment, role: str, flag: str) -> str:
+    if not role:
+        return "the server"
+    known = {one.name: one for one in roles.every()}
+    if role not in known:
+        return f"{role}.{flag}"
+    part = exp.part(role)
+    return f"{role}={known[role].default if type(part) is known[role].kind else option(part)}"

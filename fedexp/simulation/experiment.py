@@ -1,9 +1,13 @@
 """What was asked: the frozen root of a run."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from math import prod
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+from fedexp.config import roles
+from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part, Positive, Range
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.attack.contract import Attack
@@ -45,7 +49,7 @@ class Scenario(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(Part):
-    """One run."""
+    """One run: its numbers, and a part of every role. Roles that no line of ours calls by name are in `others`."""
 
     seed: Annotated[int, Range(0, 2**63 - 1)]
     rounds: Annotated[int, Range(1)]
@@ -57,32 +61,62 @@ class Experiment(Part):
     pictures: bool = True
     dataset: Dataset
     federation: Federation
-    features: Features = field(default_factory=Features)  # like privacy: runs of before it was there are resumed
+    features: Features = field(default_factory=Features)  # a default: older runs have no such key and are resumed
     model: Model
-    pretraining: Pretraining = field(default_factory=Pretraining)  # likewise
+    pretraining: Pretraining = field(default_factory=Pretraining)
     local: LocalRule
     selector: Selector
     fleet: Fleet
     attack: Attack
     clustering: Clustering = field(default_factory=Clustering)
-    privacy: Privacy = field(default_factory=Privacy)  # runs of before it was there are resumed without
+    privacy: Privacy = field(default_factory=Privacy)
     audit: Audit = field(default_factory=Audit)
     pre_aggregation: PreAggregation
     aggregator: Aggregator
     server_optimizer: ServerOptimizer
     engine: Engine
     stop: Stop
-    tracker: Tracker = field(default_factory=Tracker)  # likewise
+    tracker: Tracker = field(default_factory=Tracker)
+    others: tuple = ()  # (role, part)
+
+    @classmethod
+    def config_keys(cls) -> list[str]:
+        own = [field.name for field in fields(cls) if field.name != "others"]
+        return list(dict.fromkeys([*own, *(role.name for role in roles.every())]))
+
+    @classmethod
+    def by_field(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        own = {field.name for field in fields(cls)}
+        others = [role for role in roles.every() if role.name not in own]
+        found = tuple((role.name, given[role.name] if role.name in given else role.kind()) for role in others)
+        return {name: value for name, value in given.items() if name in own} | {"others": found}
+
+    def check(self) -> None:
+        kinds = {role.name: role.kind for role in roles.every()}
+        for name, part in self.others:
+            if not isinstance(part, kinds[name]):
+                raise ConfigError(f"{name} must be a {kinds[name].__name__}, got {part!r}")
+
+    def part(self, role: str) -> Any:
+        """The part of a role."""
+        others = dict(self.others)
+        return others[role] if role in others else getattr(self, role)
+
+    def parts(self) -> Iterator[tuple[str, Any]]:
+        """Every role's name and its part, in the order of the table."""
+        return ((role.name, self.part(role.name)) for role in roles.every())
 
     @property
     def needs_validation(self) -> bool:
         """Whether some part asks for the server's validation data."""
-        parts = (self.selector, self.aggregator, self.stop)
-        return self.evaluation.validation or any(part.needs_validation for part in parts)
+        return self.evaluation.validation or any(getattr(part, "needs_validation", False) for _, part in self.parts())
 
     def upload_bytes(self, entries: int) -> float:
-        """What a client sends in a round in which so many entries of a row travel."""
-        return self.aggregator.upload_bytes(entries) * self.local.rows_sent
+        """Bytes that a client sends in a round in which so many entries of a row travel."""
+        first = self.aggregator.upload_bytes(entries) * prod(
+            getattr(self.part(role.name), "ratio", 1) for role in roles.at("leaving")
+        )
+        return first + self.aggregator.upload_bytes(entries) * (self.local.rows_sent - 1)
 
     @property
     def holds_public(self) -> bool:

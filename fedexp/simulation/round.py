@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from fedexp.config import roles
 from fedexp.core.values import Memory, Plan, State, Trained, Uploads, Weights, finite
 from fedexp.parts.context import Context
 from fedexp.simulation import context
@@ -20,7 +21,6 @@ from fedexp.training.loop import Task
 log = logging.getLogger(__name__)
 
 Row = dict[str, Any]  # a round's line of metrics.csv by column
-FOLDING = ("pre_aggregation", "aggregator", "server_optimizer")
 
 
 def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
@@ -35,9 +35,9 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
 
     sent, mem = train(exp, world, start, model, plan, mem, ctx)
     clock.lap("train_s")
+    sent, mem = passed(exp, "leaving", sent, mem, ctx)
     uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, plan, mem.get("fleet", {}), ctx)
-    uploads, mem["attack"] = exp.attack.tamper(uploads, mem.get("attack", {}), ctx)
-    uploads, mem["privacy"] = exp.privacy.protect(uploads, mem["privacy"], ctx)
+    uploads, mem = passed(exp, "arriving", uploads, mem, ctx)
     uploads = without_unsent(uploads, ctx.traffic.unsent)
     mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
     clock.lap("select_s")
@@ -100,6 +100,16 @@ def train(  # noqa: PLR0913
     return Uploads(plan.owner, model, plan.sizes, importance, delta, losses[:, 0], losses[:, 1], exact), mem
 
 
+def passed(
+    exp: Experiment, when: roles.When, uploads: Uploads, mem: dict[str, Memory], ctx: Context
+) -> tuple[Uploads, dict[str, Memory]]:
+    """The uploads after the parts of every role that changes them at this point, and what these remember."""
+    after = {}
+    for role in roles.at(when):
+        uploads, after[role.name] = getattr(exp.part(role.name), role.step)(uploads, mem.get(role.name, {}), ctx)
+    return uploads, {**mem, **after}
+
+
 def fold(
     exp: Experiment, models: tuple[Weights, ...], uploads: Uploads, mem: dict[str, Memory], ctx: Context
 ) -> tuple[tuple[Weights, ...], dict[str, Memory]]:
@@ -112,14 +122,14 @@ def fold(
     if dropped := int((~usable).sum()):
         log.warning("round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(usable))
     voters = uploads.where(usable & (uploads.examples * uploads.importance > 0)).sorted()
-    following, after = list(models), {role: without_columns(mem.get(role, {})) for role in FOLDING}
+    following, after = list(models), {role: without_columns(mem.get(role, {})) for role in roles.names(a_model=True)}
     for number in moving(len(models), voters.model):
-        held = {role: after[role].get(str(number), {}) for role in FOLDING}
+        held = {role: memory.get(str(number), {}) for role, memory in after.items()}
         mine = voters.where(voters.model == number)
         following[number], memories = advance(exp, models[number], mine, held, ctx)
-        for role in FOLDING:
-            after[role][str(number)] = memories[role]
-    folded = {role: gathered(after[role]) for role in FOLDING}
+        for role, memory in after.items():
+            memory[str(number)] = memories[role]
+    folded = {role: gathered(memory) for role, memory in after.items()}
     folded["aggregator"]["columns"] = {"dropped": dropped, **folded["aggregator"]["columns"]}
     return tuple(following), {**mem, **folded}
 
@@ -136,10 +146,10 @@ def advance(
     exp: Experiment, weights: Weights, uploads: Uploads, held: dict[str, Memory], ctx: Context
 ) -> tuple[Weights, dict[str, Memory]]:
     """One model's next version, and what the parts that made it remember and report."""
-    mixed, mixing = exp.pre_aggregation.mix(uploads, held["pre_aggregation"], ctx)
+    mixed, memories = passed(exp, "mixing", uploads, held, ctx)
     proposal, combining = exp.aggregator.combine(weights, mixed, held["aggregator"], ctx)
     moved, moving = exp.server_optimizer.step(weights, proposal, held["server_optimizer"])
-    return moved, dict(zip(FOLDING, (mixing, combining, moving), strict=True))
+    return moved, memories | {"aggregator": combining, "server_optimizer": moving}
 
 
 def gathered(memories: dict[str, Memory]) -> Memory:

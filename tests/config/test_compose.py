@@ -91,7 +91,7 @@ SPECIAL = "close brackets and quotes, and quote a value with special signs"
         # a combination
         (
             "stop=simulated_time",
-            "stop=simulated_time needs a simulated clock, but the fleet has none; set fleet=simulated",
+            "stop=simulated_time needs a simulated clock, but fleet=none has none; use fleet=simulated",
         ),
     ],
 )

@@ -31,6 +31,11 @@ class Aggregator(Part):
     hides_rows = False  # whether nobody sees the row of a single client
     weighting: Literal["num_samples", "uniform"] = "num_samples"
 
+    @property
+    def averages_alike(self) -> bool:
+        """Whether its proposal is the mean of the rows with equal shares."""
+        return self.averages and self.weighting == "uniform"
+
     @classmethod
     def lacking(cls) -> list[str]:
         return [] if cls.combine is not Aggregator.combine else super().lacking()  # which needs no reduce

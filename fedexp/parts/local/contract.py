@@ -35,6 +35,11 @@ class LocalRule(Workload):
     lr: Annotated[float, Positive] = 0.1
 
     @property
+    def sends_more(self) -> bool:
+        """Whether more than one row travels each way."""
+        return self.rows_sent > 1
+
+    @property
     def slots(self) -> int:
         """How many rows of optimizer state a client's training needs; fresh zeros each round."""
         return 0

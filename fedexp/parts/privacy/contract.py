@@ -36,6 +36,11 @@ class Privacy(Part):
         return 0.0
 
     @property
+    def covers_uploads(self) -> bool:
+        """Whether it protects what is sent, and not each example while a client trains."""
+        return self.guarantees and self.example_clip is None
+
+    @property
     def sampling(self) -> Sampling:
         """How a client's batches are drawn."""
         return "rule"

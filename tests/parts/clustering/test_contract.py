@@ -150,7 +150,7 @@ class TestRefusals:
             (("selector=power_of_choice",), "selector=power_of_choice compares the clients' losses"),
             (("selector=oort",), "selector=oort compares the clients' losses"),
             (("selector=hybridfl", "fleet=simulated"), "selector=hybridfl has the server train the global model"),
-            (("audit=canaries", "audit.score=uploads"), "audit=canaries audit.score=uploads compares what a client"),
+            (("audit=canaries", "audit.score=uploads"), "audit=canaries with audit.score=uploads compares what"),
         ],
     )
     def test_what_counts_on_one_model(self, tiny: Tiny, name: str, words: tuple[str, ...], message: str):
@@ -167,7 +167,7 @@ class TestRefusals:
 def test_answers_need_public_data(tiny: Tiny):
     told = complaint(tiny("clustering=output_similarity"))
     assert told.startswith(
-        "clustering=output_similarity needs public data of the server, but it has none; set scenario"
+        "clustering=output_similarity needs public data of the server, but the server has none; use scenario"
     )
     for name in ("kmeans_updates", "ifca", "none"):
         compatibility.refuse(spec.build(tiny(f"clustering={name}")))

@@ -73,7 +73,7 @@ def test_the_run_tells_what_it_came_to(tiny: Tiny, tmp_path: Path, caplog: pytes
 
 
 def test_without_public_data_it_is_refused(tiny: Tiny):
-    with pytest.raises(ConfigError, match=r"pretraining=public needs public data.*set scenario\.public_fraction=0\.2"):
+    with pytest.raises(ConfigError, match=r"pretraining=public needs public data.*use scenario\.public_fraction=0\.2"):
         compatibility.refuse(spec.build(tiny("pretraining=public")))
 
 

@@ -82,7 +82,7 @@ class TestSelector:
     def test_needs_what_it_says(self, tiny: Tiny, option: str):
         exp = spec.build(tiny(f"selector={option}"))
         if exp.selector.needs_fleet:
-            with pytest.raises(ConfigError, match="set fleet=simulated"):
+            with pytest.raises(ConfigError, match="use fleet=simulated"):
                 compatibility.refuse(exp)
         else:
             compatibility.refuse(exp)

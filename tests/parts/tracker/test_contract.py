@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from composing import experiment
 
+from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.parts.tracker.contract import Tracker
-from fedexp.run import checkpoint
 from fedexp.simulation import compatibility
 
 
@@ -22,7 +22,7 @@ def test_a_missing_package_is_told_before_data_is_loaded(name: str, monkeypatch:
 
 
 def test_a_run_may_be_resumed_with_another_tracker():
-    assert "tracker" in checkpoint.FREE
+    assert "tracker" in roles.names(changes_results=False)
 
 
 def test_none_asks_nothing_and_leaves_nothing(tmp_path: Path):

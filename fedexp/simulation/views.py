@@ -1,0 +1,189 @@
+"""The answers to the questions of one kind: what a part finds behind `ctx.survey`, `ctx.fleet` and the others.
+
+`fedexp.parts.context` says what each of them means.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from fedexp.core.client_resources import Resources
+from fedexp.core.random_streams import client_draws, stream
+from fedexp.core.values import Canaries, Plan, Uploads, Weights
+from fedexp.parts.context import Context
+from fedexp.parts.local.contract import LocalRule
+from fedexp.simulation.besides import Besides
+from fedexp.simulation.world import World
+from fedexp.training.workers import Work
+
+
+@dataclass(frozen=True)
+class SurveyAnswers:
+    """What clients can be asked besides training."""
+
+    _world: World
+    _ctx: Context
+    _besides: Besides
+
+    def class_counts(self, owner: np.ndarray) -> np.ndarray:
+        classes = len(self._world.class_names)
+        held = [np.bincount(self._world.labels[shard], minlength=classes) for shard in self._ctx.plan(owner).shards]
+        return np.array(held, dtype=np.int64).reshape(len(owner), classes)
+
+    def labels(self, examples: np.ndarray) -> np.ndarray:
+        return self._world.labels[examples]
+
+    def groups(self, owner: np.ndarray) -> np.ndarray | None:
+        return None if self._world.groups is None else self._world.groups[owner]
+
+    def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
+        self._besides.judging(weights, plan.owner)
+        return self._world.client_losses(weights, plan, 1)
+
+    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
+        self._besides.tuned += len(owner)
+        own = self._world.exp.local
+        rule = own if epochs is None else replace(own, epochs=epochs, steps=None)
+        then: Context = replace(cast(Any, self._ctx), round=number)
+        rows = self._world.fine_tuned(row, owner, then, rule)
+        unsent = torch.from_numpy(self._ctx.traffic.unsent).to(rows.device)
+        rows[:, unsent] = row[unsent]
+        return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)
+
+
+@dataclass(frozen=True)
+class FleetAnswers:
+    """The clients' machines, links and work."""
+
+    _world: World
+    _ctx: Context
+    _besides: Besides
+
+    @property
+    def simulates(self) -> bool:
+        return self._world.exp.fleet.simulates
+
+    def resources(self, owner: np.ndarray) -> Resources:
+        return self._world.exp.fleet.resources(owner, self._ctx)
+
+    def draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        return client_draws(self._world.exp.seed, self._ctx.round, *name, owner=owner, clients=self._ctx.clients)
+
+    def run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        return client_draws(self._world.exp.seed, *name, owner=owner, clients=self._ctx.clients)
+
+    @property
+    def rule(self) -> LocalRule:
+        return self._world.exp.local
+
+    def epochs(self, examples: np.ndarray) -> np.ndarray:
+        rule = self.rule
+        if rule.epochs is not None:
+            return np.full(len(examples), float(rule.epochs))
+        assert rule.steps is not None
+        batch = examples if rule.batch_size == "full" else np.full(len(examples), rule.batch_size)
+        return rule.steps * np.minimum(batch, examples) / np.maximum(examples, 1)
+
+    @property
+    def judges(self) -> tuple[np.ndarray, ...]:
+        return self._besides.judges
+
+
+@dataclass(frozen=True)
+class TrafficAnswers:
+    """How large the messages of a round are."""
+
+    _world: World
+
+    @cached_property
+    def unsent(self) -> np.ndarray:
+        return self._world.exp.local.keeps(self._world.layout)
+
+    @property
+    def sent(self) -> int:
+        trainable = self._world.layout.parameters
+        return trainable - int((self.unsent < trainable).sum())
+
+    @property
+    def megabytes(self) -> float:
+        return (self._world.layout.size - len(self.unsent)) * 4 / 1e6
+
+    @property
+    def bits_sent(self) -> float:
+        return self.sent * self._world.exp.local.rows_sent * 32.0
+
+    @property
+    def upload_ratio(self) -> float:
+        return self._world.exp.upload_bytes(self.sent) * 8 / self.bits_sent
+
+    @property
+    def example_bytes(self) -> int:
+        example = self._world.train.x[0]
+        return example.numel() * example.element_size()
+
+
+@dataclass(frozen=True)
+class ValidationAnswers:
+    """The server's validation data."""
+
+    _world: World
+
+    @property
+    def size(self) -> int:
+        return 0 if self._world.validation is None else len(self._world.validation)
+
+    def losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
+        return self._world.model_losses(rows, examples)
+
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
+        return self._world.mixture_losses(mix, rows, places)
+
+    def shares(self, uploads: Uploads) -> np.ndarray:
+        return self._world.exp.aggregator.shares(uploads).cpu().numpy()
+
+
+@dataclass(frozen=True)
+class PublicAnswers:
+    """The server's public data."""
+
+    _world: World
+
+    @property
+    def size(self) -> int:
+        return 0 if self._world.public is None else len(self._world.public)
+
+    def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
+        order = stream(self._world.exp.seed, "public_outputs").permutation(self.size)
+        return self._world.public_outputs(rows, np.sort(order[:limit]))
+
+
+@dataclass(frozen=True)
+class AuditAnswers:
+    """What an audit works with; gradients are those of the model that the round began with."""
+
+    _world: World
+    _received: Weights
+
+    @property
+    def canaries(self) -> Canaries:
+        return self._world.canaries
+
+    @property
+    def delta(self) -> float:
+        return self._world.exp.privacy.bound
+
+    def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
+        return self._world.example_losses(weights, index)
+
+    def gradients(self, index: np.ndarray) -> torch.Tensor:
+        return self._world.gradients.each(self._received.flat, index)
+
+    def gradient_sum(self, index: np.ndarray) -> torch.Tensor:
+        return self._world.gradients.sum(self._received.flat, index)
+
+    def share_out(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
+        self._world.crew.execute(Work(out, jobs))
