@@ -146,9 +146,9 @@ def build(words: list[str]):
 def ours(words: list[str], rounds: int) -> dict[str, float]:
     """Seconds a round of fedexp after the first one, and what it took to get there."""
     begun = time.perf_counter()
+    from fedexp.simulation.building import build_world
     from fedexp.simulation.rounds import rounds as run_rounds
     from fedexp.simulation.rounds import staffed
-    from fedexp.simulation.world import build_world
     from fedexp.training.workers import Crew
 
     experiment = build(words)

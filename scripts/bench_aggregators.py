@@ -66,7 +66,7 @@ def our_call(rule: str, case: str) -> tuple[Callable[[int], object], int]:
     import torch
 
     from fedexp.core.values import Uploads
-    from fedexp.simulation.world import build_world
+    from fedexp.simulation.building import build_world
     from fedexp.training.workers import Crew
 
     clients, words = CASES[case]

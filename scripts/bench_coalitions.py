@@ -18,7 +18,8 @@ from bench import WORKLOADS, build, overrides
 
 from fedexp.scoring.mixtures import TOGETHER
 from fedexp.scoring.side_by_side import mixtures
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.building import build_world
+from fedexp.simulation.world import World
 from fedexp.training.workers import Crew
 
 IMAGES, TURNS = 5000, 3

@@ -30,7 +30,7 @@ def our_round(batch: int, engine: str, *more: str) -> Callable[[], object]:
     """Every client's steps by one of fedexp's engines."""
     import numpy as np
 
-    from fedexp.simulation.world import build_world
+    from fedexp.simulation.building import build_world
     from fedexp.training.batches import draw_batches
     from fedexp.training.loop import Task
     from fedexp.training.workers import Crew

@@ -21,8 +21,8 @@ ROUNDS = 12
 
 
 def measure(selector: str, clients: int) -> dict[str, object]:
+    from fedexp.simulation.building import build_world
     from fedexp.simulation.rounds import rounds
-    from fedexp.simulation.world import build_world
     from fedexp.training.workers import Crew
 
     needs_fleet = selector in ("fedcs", "hybridfl", "dyn_hybridfl")

@@ -7,8 +7,9 @@ import pytest
 
 from fedexp.core import part as spec
 from fedexp.core.values import State
+from fedexp.simulation.building import build_world
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.world import World
 from fedexp.training.workers import Crew
 
 GROUPED = (

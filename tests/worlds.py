@@ -9,8 +9,9 @@ import torch
 from fedexp.core import part as spec
 from fedexp.core.values import Memory, Plan, Uploads
 from fedexp.simulation import context
+from fedexp.simulation.building import build_world
 from fedexp.simulation.round import fold
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.world import World
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Task
 from fedexp.training.workers import Crew

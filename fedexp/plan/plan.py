@@ -17,8 +17,9 @@ from fedexp.plan.rehearsal import Guess, Rehearsal, ending, rehearse
 from fedexp.plan.telling import Telling
 from fedexp.run.environment import device_name
 from fedexp.simulation import compatibility, context
+from fedexp.simulation.building import build_world
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.world import World
 from fedexp.training.engine import Choice
 from fedexp.training.workers import Crew
 

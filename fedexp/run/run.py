@@ -17,10 +17,11 @@ from fedexp.run import addresses, checkpoint, folders, summary
 from fedexp.run.agreement import agreement
 from fedexp.run.logbook import Logbook
 from fedexp.simulation import compatibility
+from fedexp.simulation.building import build_world
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import exhaust, rounds, staffed
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.world import World
 from fedexp.training.engine import Choice
 from fedexp.training.workers import Crew, join_torchrun
 

@@ -11,16 +11,12 @@ import torch
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Canaries, Layout, Plan, State, Weights
 from fedexp.parts.context import Context
-from fedexp.parts.dataset import believed
-from fedexp.parts.dataset.contract import Data
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.local.contract import LocalRule
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Pending, Scorer, Scores
-from fedexp.simulation.division import divide
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.planting import draw_malicious, drawn_canaries, planted, poisoned
-from fedexp.simulation.preparation import Figures, encode, pretrain
+from fedexp.simulation.preparation import Figures
 from fedexp.training import networks
 from fedexp.training.batches import draw_batches
 from fedexp.training.engine import Choice
@@ -28,7 +24,6 @@ from fedexp.training.examples import Examples
 from fedexp.training.gradients import Gradients
 from fedexp.training.loop import Task, Trainer
 from fedexp.training.losses import losses
-from fedexp.training.stacked import activation_floats
 from fedexp.training.workers import FINE_TUNING, TRAINING, Crew, Kind, Work
 
 
@@ -180,66 +175,3 @@ class World:
     def beginning(self) -> State:
         """The state before the first round."""
         return State(0, (self.first,))
-
-
-def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
-    """Loads the data, prepares features and first model, picks the engine; `choice` is that of the rounds so far."""
-    device = exp.engine.place()
-    torch.set_num_threads(1)
-    data, told = exp.dataset.load(exp.data_dir, exp.seed), believed.told(exp.dataset, exp.data_dir)
-    believed.refuse(exp.dataset, told, data)
-    data_sha256 = data.sha256()
-    facts = exp.features.facts(told)
-
-    network = partial(networks.built, exp.model, facts, exp.seed, device)
-    first = network()
-    layout = Layout.of(first)
-    division = divide(exp, data)
-    partition = division.partition
-    malicious = draw_malicious(exp, partition.clients)
-    data = poisoned(exp, data, partition, malicious)
-    canaries = drawn_canaries(exp, data, partition, malicious)
-    data, partition = planted(data, partition, canaries)
-    data, probes, learnt = encode(exp, data, division.public, crew)
-    exp = replace(exp, privacy=exp.privacy.settle(partition.sizes, exp.local, exp.selector.rate(partition.clients)))
-    train, test = Examples(data.train, data, device), Examples(data.test, data, device)
-    networks.refuse(exp.model, first, train.inputs(slice(0, 2)), facts.classes)
-    validation, public = (train.subset(own) if len(own) else None for own in (division.validation, division.public))
-    validation = validation and validation.normalised()
-    begun, taught = pretrain(exp, network, Weights(layout.flatten(first).clone(), layout), public, crew)
-    rows = min(exp.scenario.participants, partition.clients)
-    chosen: Choice = crew.agree(exp.engine.choose(network, layout, train, exp.local, exp.privacy, rows))
-    choice = chosen.after(choice)
-    floats = activation_floats(network(), test)
-    return World(
-        exp=exp,
-        layout=layout,
-        first=begun,
-        partition=partition,
-        held_out=division.held_out,
-        malicious=malicious,
-        canaries=canaries,
-        train=train,
-        validation=validation,
-        public=public,
-        test=test,
-        probes={name: Examples(split, data, device) for name, split in probes.items()},
-        labels=data.train.y.numpy(),
-        data_sha256=data_sha256,
-        groups=known_groups(data, partition),
-        class_names=data.class_names,
-        prepared={"features": learnt, "pretraining": taught},
-        choice=choice,
-        trainer=choice.trainer(network, layout, train, exp.local, exp.privacy, exp.engine.memory_mb),
-        scorer=Scorer(network(), layout, exp.engine.chunk(floats), device),
-        mixtures=MixtureScorer(network(), layout, floats, device),
-        crew=crew,
-    )
-
-
-def known_groups(data: Data, partition: Partition) -> np.ndarray | None:
-    """The group of each client's first example; None where the data has no groups, -1 for a client without data."""
-    if data.groups is None:
-        return None
-    shards = (partition.shard(client) for client in range(partition.clients))
-    return np.array([data.groups[shard[0]] if len(shard) else -1 for shard in shards], dtype=np.int64)

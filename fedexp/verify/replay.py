@@ -12,9 +12,10 @@ from fedexp.run import checkpoint, digests
 from fedexp.run.environment import surroundings
 from fedexp.run.tables import attendance, cell
 from fedexp.simulation import compatibility
+from fedexp.simulation.building import build_world
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.rounds import rounds, staffed
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.world import World
 from fedexp.training.engine import Choice
 from fedexp.training.workers import Crew
 from fedexp.verify.recorded import Claim

@@ -16,9 +16,9 @@ from fedexp.parts.aggregator.krum import Krum
 from fedexp.parts.byzantine import Tolerant
 from fedexp.run.run import run
 from fedexp.simulation import compatibility
+from fedexp.simulation.building import build_world
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]

@@ -13,8 +13,8 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, State, Weights
 from fedexp.run import checkpoint
+from fedexp.simulation.building import build_world
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]

@@ -15,7 +15,7 @@ from fedexp.parts.model.mlp import MLP
 from fedexp.parts.model.simple_cnn import SimpleCNN
 from fedexp.scoring.side_by_side import LAYERS, OneByOne, SideBySide, mixtures
 from fedexp.simulation import context
-from fedexp.simulation.world import build_world
+from fedexp.simulation.building import build_world
 from fedexp.training.workers import Crew
 
 MODELS = [

@@ -17,8 +17,8 @@ from fedexp.core.exits import Stopped, ending
 from fedexp.core.values import Plan
 from fedexp.run.run import run
 from fedexp.simulation.answers import checks_by_role
+from fedexp.simulation.building import build_world
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
 PARTS = {

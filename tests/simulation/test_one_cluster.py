@@ -10,8 +10,8 @@ import pytest
 from fedexp.core import part as spec
 from fedexp.run.run import run
 from fedexp.run.tables import TIMINGS
+from fedexp.simulation.building import build_world
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]

@@ -12,9 +12,10 @@ from worlds import Tiny, world_of
 from fedexp.core import part as spec
 from fedexp.core.values import Layout, Plan
 from fedexp.simulation import context
+from fedexp.simulation.building import build_world
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds, staffed
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.world import World
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Loop, Task
 from fedexp.training.stacked import Stacked

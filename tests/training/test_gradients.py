@@ -10,7 +10,8 @@ from torch.nn import functional as F
 
 from fedexp.core import part as spec
 from fedexp.simulation import context
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.building import build_world
+from fedexp.simulation.world import World
 from fedexp.training import gradients
 from fedexp.training.workers import Crew
 

@@ -19,9 +19,9 @@ from fedexp.config.compose import plain, register_resolvers
 from fedexp.config.location import conf_dir
 from fedexp.core.part import build
 from fedexp.simulation import compatibility, context
+from fedexp.simulation.building import build_world
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import fold, run_round
-from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
 SEEDS = (0, 1, 2)

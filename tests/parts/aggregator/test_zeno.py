@@ -16,7 +16,7 @@ from fedexp.core.values import Layout, Uploads, Weights
 from fedexp.parts.aggregator.zeno import Zeno, highest_scores
 from fedexp.parts.context import Context
 from fedexp.simulation import context
-from fedexp.simulation.world import build_world
+from fedexp.simulation.building import build_world
 from fedexp.training.workers import Crew
 
 

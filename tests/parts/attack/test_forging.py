@@ -12,7 +12,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import Uploads
 from fedexp.run.run import run
 from fedexp.simulation import compatibility, context
-from fedexp.simulation.world import build_world
+from fedexp.simulation.building import build_world
 from fedexp.training.workers import Crew
 
 

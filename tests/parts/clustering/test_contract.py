@@ -150,7 +150,10 @@ class TestRefusals:
             (("selector=power_of_choice",), "selector=power_of_choice compares the clients' losses"),
             (("selector=oort",), "selector=oort compares the clients' losses"),
             (("selector=hybridfl", "fleet=simulated"), "selector=hybridfl has the server train the global model"),
-            (("audit=canaries", "audit.score=uploads"), "audit=canaries with audit.score=uploads compares what"),
+            (
+                ("audit=canaries", "audit.score=uploads"),
+                "audit=canaries with audit.score=uploads compares what is sent",
+            ),
         ],
     )
     def test_what_counts_on_one_model(self, tiny: Tiny, name: str, words: tuple[str, ...], message: str):

@@ -14,8 +14,8 @@ from fedexp.core import part as spec
 from fedexp.core.values import State
 from fedexp.run.run import run
 from fedexp.simulation import context
+from fedexp.simulation.building import build_world
 from fedexp.simulation.rounds import rounds
-from fedexp.simulation.world import build_world
 from fedexp.training.workers import Crew
 
 LATE = "clustering.arrivals=[1:2,3:1]"

@@ -10,7 +10,8 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Plan, Uploads
 from fedexp.parts.fleet.simulated import play, truncated_normal
 from fedexp.simulation import context
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.building import build_world
+from fedexp.simulation.world import World
 from fedexp.training.workers import Crew
 
 LINK = 101_770 * 32 / 1.4e6  # seconds to send the 784-128-10 network at 1.4 Mbit/s: 2.33

@@ -10,7 +10,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.parts.fleet.trace import read_trace
 from fedexp.run.run import run
 from fedexp.simulation import context
-from fedexp.simulation.world import build_world
+from fedexp.simulation.building import build_world
 from fedexp.training.workers import Crew
 
 HEAD = "client,round,bandwidth_mbit,compute_samples_per_s\n"

@@ -13,7 +13,8 @@ from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.values import Uploads
 from fedexp.simulation import compatibility, context
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.building import build_world
+from fedexp.simulation.world import World
 from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]

@@ -16,9 +16,10 @@ from fedexp.parts.local.sgd import SGD
 from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.dp_sgd import rates
 from fedexp.simulation import compatibility, context
+from fedexp.simulation.building import build_world
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds, staffed
-from fedexp.simulation.world import World, build_world
+from fedexp.simulation.world import World
 from fedexp.training.batches import draw_batches, running_losses
 from fedexp.training.workers import Crew
 

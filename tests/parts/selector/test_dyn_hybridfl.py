@@ -10,7 +10,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import Memory
 from fedexp.parts.selector.dyn_hybridfl import DynHybridFL, slowness
 from fedexp.simulation import context
-from fedexp.simulation.world import build_world
+from fedexp.simulation.building import build_world
 from fedexp.training.workers import Crew
 
 

@@ -1,0 +1,162 @@
+"""Building the world of a run in four steps: the data, who holds which example, what models see, who trains them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedexp.core.values import Canaries, Layout, Weights
+from fedexp.parts.dataset import believed
+from fedexp.parts.dataset.contract import Data, Facts, Split
+from fedexp.parts.federation.partition import Partition
+from fedexp.scoring.mixtures import MixtureScorer
+from fedexp.scoring.scorer import Scorer
+from fedexp.simulation.division import Division, divide
+from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.planting import draw_malicious, drawn_canaries, planted, poisoned
+from fedexp.simulation.preparation import Figures, encode, pretrain
+from fedexp.simulation.world import World
+from fedexp.training import networks
+from fedexp.training.engine import Choice
+from fedexp.training.examples import Examples
+from fedexp.training.stacked import activation_floats
+from fedexp.training.workers import Crew
+
+Network = Callable[[], nn.Module]
+
+
+@dataclass(frozen=True)
+class SharedOut:
+    """The data with whatever attack and audit put into it, and who holds which training example."""
+
+    data: Data
+    division: Division
+    partition: Partition  # canaries included
+    malicious: np.ndarray  # ascending
+    canaries: Canaries
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What models see, on the device, and the first model."""
+
+    train: Examples
+    test: Examples
+    validation: Examples | None
+    public: Examples | None
+    probes: dict[str, Examples]
+    first: Weights
+    figures: dict[str, Figures]
+
+
+def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
+    """The unchanging surroundings of a run; `choice` is that of the rounds so far.
+
+    Raises:
+        ConfigError: data, parts and machine cannot work together as asked.
+        RunError: the first model is not finite.
+    """
+    torch.set_num_threads(1)
+    data, told = loaded(exp)
+    network = partial(networks.built, exp.model, exp.features.facts(told), exp.seed, exp.engine.place())
+    shared = shared_out(exp, data)
+    rate = exp.selector.rate(shared.partition.clients)
+    exp = replace(exp, privacy=exp.privacy.settle(shared.partition.sizes, exp.local, rate))
+    ready = prepared(exp, shared, network, crew)
+    return staffed(exp, data.sha256(), shared, ready, network, choice, crew)
+
+
+def loaded(exp: Experiment) -> tuple[Data, Facts]:
+    """The dataset, and what it had said of itself before."""
+    data, told = exp.dataset.load(exp.data_dir, exp.seed), believed.told(exp.dataset, exp.data_dir)
+    believed.refuse(exp.dataset, told, data)
+    return data, told
+
+
+def shared_out(exp: Experiment, data: Data) -> SharedOut:
+    """Divides the training examples, then has malicious clients change theirs and the audit plant its canaries."""
+    division = divide(exp, data)
+    malicious = draw_malicious(exp, division.partition.clients)
+    data = poisoned(exp, data, division.partition, malicious)
+    canaries = drawn_canaries(exp, data, division.partition, malicious)
+    data, partition = planted(data, division.partition, canaries)
+    return SharedOut(data, division, partition, malicious, canaries)
+
+
+def prepared(exp: Experiment, shared: SharedOut, network: Network, crew: Crew) -> Prepared:
+    """Features learnt, examples on the device, and the model that the first round begins with."""
+    device, untrained = exp.engine.place(), network()
+    data, probes, learnt = encode(exp, shared.data, shared.division.public, crew)
+
+    def held(split: Split) -> Examples:
+        return Examples(split, data, device)
+
+    train = held(data.train)
+    networks.refuse(exp.model, untrained, train.inputs(slice(0, 2)), len(data.class_names))
+    validation, public = (_some(train, own) for own in (shared.division.validation, shared.division.public))
+    layout = Layout.of(untrained)
+    first, taught = pretrain(exp, network, Weights(layout.flatten(untrained).clone(), layout), public, crew)
+    return Prepared(
+        train=train,
+        test=held(data.test),
+        validation=validation and validation.normalised(),
+        public=public,
+        probes={name: held(split) for name, split in probes.items()},
+        first=first,
+        figures={"features": learnt, "pretraining": taught},
+    )
+
+
+def staffed(  # noqa: PLR0913
+    exp: Experiment,
+    data_sha256: str,
+    shared: SharedOut,
+    ready: Prepared,
+    network: Network,
+    choice: Choice | None,
+    crew: Crew,
+) -> World:
+    """The world with the engine that trains in it and the scorers that judge its models."""
+    layout, device = ready.first.layout, exp.engine.place()
+    rows = min(exp.scenario.participants, shared.partition.clients)
+    chosen: Choice = crew.agree(exp.engine.choose(network, layout, ready.train, exp.local, exp.privacy, rows))
+    choice, floats = chosen.after(choice), activation_floats(network(), ready.test)
+    return World(
+        exp=exp,
+        layout=layout,
+        first=ready.first,
+        partition=shared.partition,
+        held_out=shared.division.held_out,
+        malicious=shared.malicious,
+        canaries=shared.canaries,
+        train=ready.train,
+        validation=ready.validation,
+        public=ready.public,
+        test=ready.test,
+        probes=ready.probes,
+        labels=shared.data.train.y.numpy(),
+        data_sha256=data_sha256,
+        groups=known_groups(shared.data, shared.partition),
+        class_names=shared.data.class_names,
+        prepared=ready.figures,
+        choice=choice,
+        trainer=choice.trainer(network, layout, ready.train, exp.local, exp.privacy, exp.engine.memory_mb),
+        scorer=Scorer(network(), layout, exp.engine.chunk(floats), device),
+        mixtures=MixtureScorer(network(), layout, floats, device),
+        crew=crew,
+    )
+
+
+def known_groups(data: Data, partition: Partition) -> np.ndarray | None:
+    """The group `[N]` of each client's first example; None where the data has none, -1 for a client without data."""
+    if data.groups is None:
+        return None
+    shards = (partition.shard(client) for client in range(partition.clients))
+    return np.array([data.groups[shard[0]] if len(shard) else -1 for shard in shards], dtype=np.int64)
+
+
+def _some(train: Examples, index: np.ndarray) -> Examples | None:
+    return train.subset(index) if len(index) else None
