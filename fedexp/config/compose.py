@@ -20,7 +20,7 @@ from hydra.core.utils import configure_log
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import launchers, log_settings, noted, one_at_a_time
+from fedexp.config import launchers, log_settings, noted, one_at_a_time, roles
 from fedexp.config.hydra_errors import COMPOSING, explain, searched
 from fedexp.config.one_at_a_time import OneAtATime
 from fedexp.config.resolvers import register_resolvers
@@ -144,7 +144,10 @@ def start(request: Request) -> Composer:
     version.setbase("1.3")
     register_resolvers()
     one_at_a_time.register()
+    request.overrides = roles.chosen(request.overrides)
     path = create_config_search_path(str(request.conf))
+    for folder in roles.option_folders():
+        path.append(provider=roles.ENTRY_POINTS, path=folder.as_uri())
     if request.config_dir is not None:
         if not request.config_dir.is_dir():
             raise ConfigError(f"--config-dir must be a folder, got {request.config_dir}")

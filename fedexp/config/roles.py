@@ -5,7 +5,7 @@ its own by an entry point of the group `fedexp.groups` that names a `Role`; its 
 package. Contracts are named by text, so that a command which runs nothing need not import PyTorch.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -101,6 +101,18 @@ def option_folders() -> tuple[Path, ...]:
     packages = dict.fromkeys(entry.module.partition(".")[0] for entry in entry_points(group=ENTRY_POINTS))
     specs = (find_spec(package) for package in packages)
     return tuple(Path(place) / "conf" for spec in specs if spec for place in spec.submodule_search_locations or ())
+
+
+def chosen(overrides: Sequence[str]) -> list[str]:
+    """The words of a command line with an option of each installed role, which Hydra wants to be added by `+`."""
+    words = list(overrides)
+    for role in installed():
+        mine = [place for place, word in enumerate(words) if word.lstrip("+").partition("=")[0] == role.name]
+        for place in mine:
+            words[place] = "+" + words[place].lstrip("+")
+        if role.default and not mine:
+            words.append(f"+{role.name}={role.default}")
+    return words
 
 
 def every() -> tuple[Role, ...]:

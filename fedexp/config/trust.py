@@ -1,9 +1,10 @@
 """Whose modules may be imported because a config names them, and where its tracker may send.
 
 Who composes a run decides about its parts. A folder decides nothing: what it names is imported if it is fedexp's, if an
-installed package offers it (the entry points `fedexp.parts`), if the user ran it here before from the same place (each
-project may have a package `mine`), or if the user names it now (`--trust-modules`). To an address that a folder names
-nothing is sent, and no file is written there, unless the user sent something there before or names it now.
+installed package offers it (the entry points `fedexp.parts` and `fedexp.groups`), if the user ran it here before from
+the same place (each project may have a package `mine`), or if the user names it now (`--trust-modules`). To an address
+that a folder names nothing is sent, and no file is written there, unless the user sent something there before or names
+it now.
 """
 
 import json
@@ -15,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from fedexp.config import roles
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.locks import locked
@@ -137,7 +139,8 @@ def _package(target: str) -> str:
 
 
 def _offered(package: str) -> bool:
-    return any(_package(one.module) == package for one in entry_points(group=ENTRY_POINTS))
+    offers = (one for group in (ENTRY_POINTS, roles.ENTRY_POINTS) for one in entry_points(group=group))
+    return any(_package(one.module) == package for one in offers)
 
 
 def _same(package: str) -> bool:
