@@ -61,6 +61,7 @@ ROLES = (
     _ours("model", "Model"),
     _ours("pretraining", "Pretraining", "none"),
     _ours("local", "LocalRule"),
+    _ours("codec", "Codec", "none", step="encode", when="leaving"),
     _ours("selector", "Selector", on_host=True),
     _ours("fleet", "Fleet", "none", on_host=True),
     _ours("attack", "Attack", "none", step="tamper", when="arriving"),

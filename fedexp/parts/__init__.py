@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fedexp.parts.audit.contract import Audit
     from fedexp.parts.byzantine import Tolerant
     from fedexp.parts.clustering.contract import Clustering
+    from fedexp.parts.codec.contract import Codec
     from fedexp.parts.context import Context
     from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
     from fedexp.parts.features.contract import Encoding, Features, Streams
@@ -49,6 +50,7 @@ __all__ = [
     "Canaries",
     "ClientRows",
     "Clustering",
+    "Codec",
     "Columns",
     "ConfigError",
     "Context",

@@ -42,6 +42,7 @@ STANDS_ABOVE = "an engine chooses among real trainers, which stand above parts; 
 ELSEWHERE = {
     "attack/none": (contract("attack"), DOES_NOTHING),
     "audit/none": (contract("audit"), DOES_NOTHING),
+    "codec/none": (contract("codec"), DOES_NOTHING),
     "clustering/none": (contract("clustering"), DOES_NOTHING),
     "features/none": (contract("features"), DOES_NOTHING),
     "fleet/none": (contract("fleet"), DOES_NOTHING),

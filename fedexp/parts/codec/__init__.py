@@ -1,0 +1,1 @@
+"""What clients do to their rows before these travel up."""

@@ -1,0 +1,20 @@
+"""The contract of codecs: what a client does to its row before it travels up."""
+
+from dataclasses import dataclass
+
+from fedexp.core.part import Part
+from fedexp.core.values import Memory, Uploads
+from fedexp.parts.context import Context
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codec(Part):
+    """What a client does to its row before it travels up. The base sends it as it is."""
+
+    ratio = 1.0  # bytes that travel, for each byte of the row as float32
+    rounds = False  # whether the server gets other numbers than the client had
+    keeps_rows = False  # whether clients keep rows between rounds, entry by entry those of the global model
+
+    def encode(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
+        """The uploads as the server will decode them, and what clients keep. The server's own row does not travel."""
+        return uploads, memory
