@@ -14,6 +14,7 @@ from composing import CONF
 
 import fedexp
 from fedexp.config import catalog
+from fedexp.config.roles import ROLES
 
 PACKAGE, TESTS = Path(fedexp.__file__).parent, Path(__file__).parents[1]
 
@@ -40,18 +41,7 @@ ENGINE = Place("fedexp.training.engine", "training/test_engine.py", "training/en
 DOES_NOTHING = "an option that does nothing is the base class of the contract"
 STANDS_ABOVE = "an engine chooses among real trainers, which stand above parts; all three are a few lines of one file"
 ELSEWHERE = {
-    "attack/none": (contract("attack"), DOES_NOTHING),
-    "audit/none": (contract("audit"), DOES_NOTHING),
-    "codec/none": (contract("codec"), DOES_NOTHING),
-    "clustering/none": (contract("clustering"), DOES_NOTHING),
-    "features/none": (contract("features"), DOES_NOTHING),
-    "fleet/none": (contract("fleet"), DOES_NOTHING),
-    "pre_aggregation/none": (contract("pre_aggregation"), DOES_NOTHING),
-    "pretraining/none": (contract("pretraining"), DOES_NOTHING),
-    "privacy/none": (contract("privacy"), DOES_NOTHING),
-    "server_optimizer/replace": (contract("server_optimizer"), DOES_NOTHING),
-    "stop/rounds": (contract("stop"), DOES_NOTHING),
-    "tracker/none": (contract("tracker"), DOES_NOTHING),
+    **{f"{role.name}/{role.default}": (contract(role.name), DOES_NOTHING) for role in ROLES if role.default},
     "engine/auto": (ENGINE, STANDS_ABOVE),
     "engine/loop": (ENGINE, STANDS_ABOVE),
     "engine/stacked": (ENGINE, STANDS_ABOVE),
