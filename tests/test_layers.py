@@ -106,6 +106,20 @@ def test_no_file_has_outgrown_a_page():
         assert len(path.read_text().splitlines()) <= 250, path
 
 
+def test_no_function_has_outgrown_a_screen():
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    for module, path in MODULES.items():
+        found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
+        long = [node.name for node in found if (node.end_lineno or 0) - node.lineno >= 40]
+        assert not long, f"{module}: {long}"
+
+
+def test_a_part_may_ask_seventeen_questions():
+    tree = ast.parse((PACKAGE / "parts" / "context.py").read_text())
+    context = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Context")
+    assert len([node for node in context.body if isinstance(node, ast.FunctionDef)]) <= 17
+
+
 def test_a_word_of_the_command_line_is_a_room_and_a_file_of_commands():
     assert set(COMMANDS) == set(_COMPLETERS)
     for word in COMMANDS:

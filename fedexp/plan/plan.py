@@ -85,10 +85,7 @@ def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) 
     found.closing_s += LEAVING * loaded_s
     found.parts = before.parts + found.parts
     voice.begin("counting all rounds", aloud=False)
-    rehearsal, counted = rehearse(exp, world), None
-    if rehearsal is not None and not rehearsal.whole:
-        counted = rehearsal.rounds
-        rehearsal = rehearsal if ends_by_itself(exp) else None
+    rehearsal, counted = rehearsed(exp, world)
     rounds, limit, reason = how_many(exp, world, found, rehearsal)
     course = course_of(exp, world, rehearsal, rounds)
     spent = forecast.seconds(found, course, elapsed_s + before.saved(0.0, math.inf)) if found.tried else None
@@ -112,6 +109,14 @@ def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) 
         counted=counted,
         disk_mb=forecast.disk_mb(found, course, spent.rounds) if spent else None,
     )
+
+
+def rehearsed(exp: Experiment, world: World) -> tuple[Rehearsal | None, int | None]:
+    """The rounds of the run, and how many of them were counted where they were too many to count all."""
+    rehearsal = rehearse(exp, world)
+    if rehearsal is None or rehearsal.whole:
+        return rehearsal, None
+    return (rehearsal if ends_by_itself(exp) else None), rehearsal.rounds
 
 
 def ends_by_itself(exp: Experiment) -> bool:

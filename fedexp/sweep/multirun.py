@@ -72,14 +72,7 @@ def resume(
         trust.options(believed.config_dir(saved), folder),
         typed=False,
     )
-    composer = start(request)
-    config = compose(composer, request, with_log_configuration=True)
-    for told in (unresolved(config), *settings(config)):
-        trust.demand({**told, "hydra": None}, folder)
-    if changed := differing(*settings(OmegaConf.create(saved), config)):
-        raise ConfigError(
-            f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
-        )
+    composer, config = _composed_again(request, saved, folder, trust)
     _settle(config, folder)
     points, launcher = composed_points(composer, config), launcher_of(config)
     if launcher is None or not points:
@@ -91,6 +84,19 @@ def resume(
     sweep = Sweep(composer, config, points, launcher, tracker, trust)
     sweep.demand_addresses()
     _execute(sweep)
+
+
+def _composed_again(request: Request, saved: dict[str, Any], folder: Path, trust: Trust) -> tuple[Composer, DictConfig]:
+    """The config of a sweep as it was begun, which names no module that is not trusted."""
+    composer = start(request)
+    config = compose(composer, request, with_log_configuration=True)
+    for told in (unresolved(config), *settings(config)):
+        trust.demand({**told, "hydra": None}, folder)
+    if changed := differing(*settings(OmegaConf.create(saved), config)):
+        raise ConfigError(
+            f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
+        )
+    return composer, config
 
 
 def _execute(sweep: Sweep) -> None:

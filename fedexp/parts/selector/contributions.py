@@ -21,7 +21,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.values import Memory, Uploads, finite
 from fedexp.maths.shapley.affordable import EXACT_AT_MOST, least
-from fedexp.maths.shapley.estimate import Shapley, Sure
+from fedexp.maths.shapley.estimate import Estimate, Shapley, Sure
 from fedexp.maths.shapley.settled import mean_variance, top_sure
 from fedexp.maths.shapley.smooth import mixture_weights
 from fedexp.parts.context import Context
@@ -69,19 +69,19 @@ def round_values(
         examples=size,
     )
     values, errors = of_all(found.values), of_all(found.errors)
-    return (
-        values,
-        errors,
-        {
-            "method": found.method,
-            "coalitions": found.coalitions,
-            "converged": int(found.converged),
-            "error": found.error,
-            "standard_error": found.relative_error,
-            "sure": sure and sure(values, errors),
-            "shapley_s": time.perf_counter() - begun,
-        },
-    )
+    how_sure = {"sure": sure and sure(values, errors), "shapley_s": time.perf_counter() - begun}
+    return values, errors, recorded(found) | how_sure
+
+
+def recorded(found: Estimate) -> dict[str, Any]:
+    """What the columns say of an estimate."""
+    return {
+        "method": found.method,
+        "coalitions": found.coalitions,
+        "converged": int(found.converged),
+        "error": found.error,
+        "standard_error": found.relative_error,
+    }
 
 
 def running_mean(memory: Memory, clients: int, owner: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
