@@ -1,69 +1,84 @@
-"""What goes together, from the table of `fedexp/simulation/compatibility.py`: a line for each of its rows."""
+"""What goes together, in words: the rows of the table in `fedexp/simulation/compatibility.py`, with the options that
+they speak of.
+"""
 
+from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any
 
+from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from fedexp.config import catalog, roles
-from fedexp.config.compose import Request, start
+from fedexp.config import catalog, one_at_a_time, roles
 from fedexp.config.location import conf_dir
-from fedexp.core.part import build
+from fedexp.config.resolvers import register_resolvers
+from fedexp.core.part import build, find
 from fedexp.simulation.compatibility import ROWS, Row
 
-MISSING = {
-    "clip": 1.0,
-    "delta": 1e-5,
-    "noise_multiplier": 1.0,
-    "epsilon": 1.0,
-    "accuracy": 0.9,
-    "seconds": 9.0,
-    "path": "a.csv",
-}
-SECTIONS = {"": "no public data of the server", "evaluation": "`evaluation.local_models=true`"}
+GIVEN = {"clip": 1.0, "delta": 1e-5, "noise_multiplier": 1.0, "epsilon": 1.0, "path": "mine.npz"}  # for keys that ask
+ELSEWHERE = {"": "the server", "evaluation": "`evaluation.local_models=true`"}
 
 
 def lines() -> list[str]:
-    """A heading for each role that asks for something, and a line for each thing that it cannot stand."""
+    """A line for each thing that cannot be, below the role that asks for it."""
     found: list[str] = []
     for role in dict.fromkeys(row.who for row in ROWS):
-        found += ["", f"### {role}", ""]
-        for row in ROWS:
-            if row.who == role:
-                found += [f"* {told(row)}"]
-    return [*found, ""]
+        found += [f"### {role}", "", *(told(row) for row in ROWS if row.who == role), ""]
+    return found
 
 
 def told(row: Row) -> str:
     """One row in words."""
-    who, other = options(row.who, row.has), options(row.other, row.lacks)
-    return f"{who} {_plain(row.because, row.who, row.has)}, but {other} {_plain(row.but, row.other, row.lacks)}: use {row.use}."
+    who, other = words(row.who, row.has), words(row.other, row.lacks)
+    because, but = said(row.because, row.who, row.has), said(row.but, row.other, row.lacks)
+    return f"* {who} {because}, but {other} {but}; use `{row.use}`"
 
 
-def options(role: str, flag: str) -> str:
+def words(role: str, flag: str) -> str:
     """Whose flag is so, as words of the command line."""
-    if role not in roles.names():
-        return SECTIONS[role]
-    names = [option for option in catalog.options(conf_dir(), role) if so(role, option, flag)]
-    return f"`{role}={', '.join(names)}`"
+    return f"`{role}={', '.join(options(role, flag))}`" if role in roles.names() else ELSEWHERE[role]
 
 
-def so(role: str, option: str, flag: str) -> bool:
-    """Whether the part that an option makes has a flag, or has it not where the flag says so."""
-    return bool(getattr(part(role, option), flag.removeprefix("not "))) != flag.startswith("not ")
+def said(text: str, role: str, flag: str) -> str:
+    """What a row says of these options; where they say it themselves, all that they say."""
+    if "{" not in text:
+        return text
+    return " or ".join(dict.fromkeys(text.format(part=part(role, option)) for option in options(role, flag)))
+
+
+def options(role: str, flag: str) -> list[str]:
+    """The options of a role whose part has a flag, or has it not where the flag begins with `not`."""
+    wanted = not flag.startswith("not ")
+    return [
+        option
+        for option in catalog.options(conf_dir(), role)
+        if bool(getattr(part(role, option), flag.removeprefix("not "))) == wanted
+    ]
 
 
 @cache
 def part(role: str, option: str) -> Any:
-    """The part of an option, with whatever it must be given."""
+    """The part of an option, with whatever must be given."""
     config = OmegaConf.create(whole())
     config[role] = catalog.part(conf_dir(), role, option)
-    node: Any = OmegaConf.to_container(config[role], resolve=True)
-    return build({key: MISSING[key] if value == "???" else value for key, value in node.items()}, role)
+    node = dict(OmegaConf.to_container(OmegaConf.select(config, role), resolve=True))  # type: ignore[arg-type]
+    asked = (one.name for one in fields(find(node["_target_"], role)) if one.default is MISSING)  # type: ignore[arg-type]
+    lacking = {name: GIVEN[name] for name in asked if name in GIVEN and node.get(name) in (None, "???")}
+    if {"epsilon", "noise_multiplier"} <= node.keys():
+        lacking |= {"clip": 1.0, "delta": 1e-5, "noise_multiplier": 1.0}
+    return build(node | lacking, role)
 
 
 @cache
 def whole() -> dict[str, Any]:
-    """The default config, its interpolations unresolved."""
-    composed = start(Request(conf_dir(), [])).compose_config("config", [], run_mode())
-    return {str(key): value for key, value in OmegaConf.to_container(composed, resolve=False).items() if key != "hydra"}
+    """The default config as it is written."""
+    register_resolvers()
+    one_at_a_time.register()
+    with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
+        config = OmegaConf.to_container(compose("config"), resolve=False)
+    assert isinstance(config, dict)
+    return {str(key): value for key, value in config.items()}
+
+
+if __name__ == "__main__":
+    print("\n".join(lines()))

@@ -7,14 +7,26 @@ import sys
 from pathlib import Path
 from typing import get_type_hints
 
+import pytest
+
 import fedexp
 from fedexp import parts
 from fedexp.config.location import conf_dir
 from fedexp.core.part import Part
+from fedexp.parts import context
+from fedexp.simulation import views
 from fedexp.simulation.context import RoundContext
 
 HERE = Path(fedexp.__file__).parent
 BASES = [found for name in parts.__all__ if isinstance(found := getattr(parts, name), type)]
+PIECES = [
+    (context.Survey, views.SurveyAnswers),
+    (context.FleetView, views.FleetAnswers),
+    (context.Traffic, views.TrafficAnswers),
+    (context.Validation, views.ValidationAnswers),
+    (context.Public, views.PublicAnswers),
+    (context.AuditView, views.AuditAnswers),
+]
 CONTRACTS = [found for found in BASES if found.__module__.endswith(".contract") and issubclass(found, Part)]
 
 
@@ -63,6 +75,13 @@ def test_a_part_may_ask_what_the_round_answers_and_nothing_else():
     answered = {name for name in (*vars(RoundContext), *RoundContext.__annotations__) if not name.startswith("_")}
     assert asked == answered
     assert "world" not in asked
+
+
+@pytest.mark.parametrize(("asked", "answers"), PIECES, ids=lambda kind: kind.__name__)
+def test_the_pieces_are_answered_too(asked: type, answers: type):
+    names = {name for name in vars(asked) if not name.startswith("_")}
+    assert names == {name for name in vars(answers) if not name.startswith("_")}
+    assert all(inspect.getdoc(vars(asked)[name]) for name in names)
 
 
 def test_every_question_says_what_it_asks():
