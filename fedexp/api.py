@@ -81,17 +81,18 @@ def run(
     with _alone(), isolated(), _plain_errors():
         _refuse_company()
         _refuse_flags(words)
-        composer = start(Request(conf_dir(), words, config_dir=own))
+        request = Request(conf_dir(), words, config_dir=own)
+        composer = start(request)
         _refuse_sweeps(composer, words)
-        place = single(composer, Request(conf_dir(), words, config_dir=own), console=not quiet)
+        place = single(composer, request, console=not quiet)
     return Finished(place, json.loads((place / "summary.json").read_text(encoding="utf-8")))
 
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """What is lent to a run is the process's, so that threads would take it from each other."""
+    """One run at a time: logging, signals and environment belong to the process, and threads would share them."""
     if not _LENT.acquire(blocking=False):
-        raise ConfigError("run makes one run at a time in a process, but another thread is at it; start processes")
+        raise ConfigError("run makes one run at a time in a process, but another thread runs one; start processes")
     try:
         yield
     finally:
@@ -100,7 +101,7 @@ def _alone() -> Iterator[None]:
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """What ends the command ends the script's call as what it was."""
+    """Raises the error behind an exit, which the command would have told in a line."""
     try:
         yield
     except Stopped as stop:

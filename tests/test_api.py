@@ -137,7 +137,7 @@ def test_one_run_at_a_time_in_a_process(monkeypatch: pytest.MonkeyPatch):
     told: list[str] = []
 
     def meanwhile(*_: object) -> None:
-        with ThreadPoolExecutor(1) as pool, pytest.raises(ConfigError, match="another thread is at it") as caught:
+        with ThreadPoolExecutor(1) as pool, pytest.raises(ConfigError, match="another thread runs one") as caught:
             pool.submit(run, *TINY, quiet=True).result()
         told.append(str(caught.value))
         raise RunError("seen")

@@ -1,8 +1,10 @@
-"""The columns of their rows with which clients go on where they were: those that the model names, and the local rule.
+"""Columns of a row that belong to one client: it goes on from its own values in them, not from the server's.
 
-What the model names (statistics, with `model.buffers=local`) is sent all the same, so that the global model has some.
-What the rule names never leaves its client: nothing arrives in these columns, whatever an attack or noise put there,
-and the global model has its first values in them for good. Legend: n clients, D entries of a row.
+The model names some (statistics of normalisation, with `model.buffers=local`). These are sent all the same, so that the
+global model has statistics. The local rule names others (`local=personal_layer`). These never leave their client:
+nothing arrives in them, whatever an attack or noise put there, and the global model keeps its first values in them.
+
+Legend: n clients, D entries of a row.
 """
 
 import numpy as np
@@ -27,7 +29,7 @@ def restored(
 
 
 def keep(exp: Experiment, layout: Layout, trained: Trained, memory: Memory) -> Memory:
-    """With the columns of those that trained; those of a training that is not finite are forgotten."""
+    """What clients keep after a round; a training that is not finite leaves what its client had."""
     rows = trained.rows[:, torch.from_numpy(kept_columns(exp, layout)).to(trained.rows.device)]
     held = ClientRows.load(memory, rows.shape[1], rows)
     whole = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
