@@ -2,7 +2,6 @@
 they speak of.
 """
 
-from dataclasses import MISSING, fields
 from functools import cache
 from typing import Any
 
@@ -12,10 +11,14 @@ from omegaconf import OmegaConf
 from fedexp.config import catalog, one_at_a_time, roles
 from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import register_resolvers
-from fedexp.core.part import build, find
-from fedexp.simulation.compatibility import ROWS, Row
+from fedexp.core.part import build
+from fedexp.simulation.compatibility import ROWS, Impossible
 
-GIVEN = {"clip": 1.0, "delta": 1e-5, "noise_multiplier": 1.0, "epsilon": 1.0, "path": "mine.npz"}  # for keys that ask
+GIVEN = {  # what must be given
+    "dataset": {"path": "mine.npz"},
+    "privacy": {"clip": 1.0, "delta": 1e-5, "noise_multiplier": 1.0},
+    "stop": {"epsilon": 1.0},
+}
 ELSEWHERE = {"": "the server", "evaluation": "`evaluation.local_models=true`"}
 
 
@@ -27,7 +30,7 @@ def lines() -> list[str]:
     return found
 
 
-def told(row: Row) -> str:
+def told(row: Impossible) -> str:
     """One row in words."""
     who, other = words(row.who, row.has), words(row.other, row.lacks)
     because, but = said(row.because, row.who, row.has), said(row.but, row.other, row.lacks)
@@ -59,14 +62,16 @@ def options(role: str, flag: str) -> list[str]:
 @cache
 def part(role: str, option: str) -> Any:
     """The part of an option, with whatever must be given."""
+    return build(node(role, option), role)
+
+
+def node(role: str, option: str) -> dict[str, Any]:
+    """The config of an option in a default run, with whatever must be given."""
     config = OmegaConf.create(whole())
     config[role] = catalog.part(conf_dir(), role, option)
-    node = dict(OmegaConf.to_container(OmegaConf.select(config, role), resolve=True))  # type: ignore[arg-type]
-    asked = (one.name for one in fields(find(node["_target_"], role)) if one.default is MISSING)  # type: ignore[arg-type]
-    lacking = {name: GIVEN[name] for name in asked if name in GIVEN and node.get(name) in (None, "???")}
-    if {"epsilon", "noise_multiplier"} <= node.keys():
-        lacking |= {"clip": 1.0, "delta": 1e-5, "noise_multiplier": 1.0}
-    return build(node | lacking, role)
+    found: Any = OmegaConf.to_container(OmegaConf.select(config, role), resolve=True)
+    given = GIVEN.get(role, {}).items()
+    return found | {key: value for key, value in given if key in found and found[key] in (None, "???")}
 
 
 @cache

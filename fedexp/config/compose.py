@@ -147,7 +147,7 @@ def start(request: Request) -> Composer:
     request.overrides = roles.chosen(request.overrides)
     path = create_config_search_path(str(request.conf))
     for folder in roles.option_folders():
-        path.append(provider=roles.ENTRY_POINTS, path=folder.as_uri())
+        path.prepend(provider=roles.ENTRY_POINTS, path=folder.as_uri(), anchor=SearchPathQuery(provider="schema"))
     if request.config_dir is not None:
         if not request.config_dir.is_dir():
             raise ConfigError(f"--config-dir must be a folder, got {request.config_dir}")

@@ -1,8 +1,7 @@
 """Checked parts: dataclass fields that know their type and range, and the builder that names the key at fault.
 
-A part is a frozen dataclass whose constructor only remembers and checks. `build` turns a composed
-config node into a part through its `_target_`; every complaint names the config key, what it must be,
-what came, and the nearest names.
+A part is a frozen dataclass whose constructor only remembers and checks. `build` turns a composed config node into a
+part through its `_target_`; every complaint names the config key, what it must be, what came, and the nearest names.
 """
 
 import math
@@ -169,7 +168,7 @@ class Part:
 
     @classmethod
     def config_keys(cls) -> list[str]:
-        """The config keys of its values: the names of its fields."""
+        """The config keys of its values."""
         return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
     @classmethod

@@ -1,20 +1,16 @@
 """The questions that a part may ask: the only way it reaches data and randomness.
 
-`Context` has what most parts need; six small protocols behind it have the rest, each for one kind of question.
+`Context` has what most parts need; the small protocols of `questions.py` behind it have the rest, one for each kind.
 
-Legend: n clients asked for, N clients, C participants, R models, D entries of a model, P trainable entries, S examples,
-K classes.
+Legend: n clients asked for, N clients.
 """
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-import torch
 
-from fedexp.core.client_resources import Resources
-from fedexp.core.values import Canaries, Layout, Plan, Uploads, Weights
-from fedexp.parts.workload import Workload
+from fedexp.core.values import Layout, Plan, Weights
+from fedexp.parts.questions import AuditView, FleetView, PublicData, Survey, Traffic, Validation
 
 
 class Context(Protocol):
@@ -71,202 +67,31 @@ class Context(Protocol):
         ...
 
     @property
-    def survey(self) -> "Survey":
+    def survey(self) -> Survey:
         """What clients can be asked besides training."""
         ...
 
     @property
-    def fleet(self) -> "FleetView":
+    def fleet(self) -> FleetView:
         """The clients' machines, links and work."""
         ...
 
     @property
-    def traffic(self) -> "Traffic":
+    def traffic(self) -> Traffic:
         """How large the messages of a round are."""
         ...
 
     @property
-    def validation(self) -> "Validation":
+    def validation(self) -> Validation:
         """The server's validation data."""
         ...
 
     @property
-    def public(self) -> "Public":
+    def public(self) -> PublicData:
         """The server's public data, which no client holds."""
         ...
 
     @property
-    def audit(self) -> "AuditView":
+    def audit(self) -> AuditView:
         """What an audit of the privacy works with."""
-        ...
-
-
-class Survey(Protocol):
-    """What clients can be asked besides training. Models that they judge or tune count as traffic."""
-
-    def class_counts(self, owner: np.ndarray) -> np.ndarray:
-        """How many examples of each class these clients hold, int64 [n, K]."""
-        ...
-
-    def labels(self, examples: np.ndarray) -> np.ndarray:
-        """The classes of the training examples with these numbers `[S]`, int64 [S]."""
-        ...
-
-    def groups(self, owner: np.ndarray) -> np.ndarray | None:
-        """The groups that these clients are known to belong to, int64 [n]; None where there are none."""
-        ...
-
-    def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
-        """Mean loss of a model on each shard of a plan, float64 [C]; NaN without data."""
-        ...
-
-    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
-        """What these clients make of a model `[D]` by their rule alone, in so many epochs (None: the rule's), `[n, D]`.
-
-        Batches are drawn from a stream of round `number`, which is not that of its training. The rows are what the
-        server sees: the model itself in the columns that never leave a client, and for a training that is not finite.
-        """
-        ...
-
-
-class FleetView(Protocol):
-    """The clients' machines, links and work."""
-
-    @property
-    def simulates(self) -> bool:
-        """Whether the fleet has machines and links to ask for."""
-        ...
-
-    def resources(self, owner: np.ndarray) -> Resources:
-        """What these clients can do in this round (a fleet without machines raises)."""
-        ...
-
-    def draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
-        """Four uniform draws of each of these clients in this round, `[n, 4]`."""
-        ...
-
-    def run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
-        """Four uniform draws of each of these clients, the same in every round, `[n, 4]`."""
-        ...
-
-    @property
-    def rule(self) -> Workload:
-        """How long clients train, and in which batches."""
-        ...
-
-    def epochs(self, examples: np.ndarray) -> np.ndarray:
-        """Passes over its data that a client with so many examples `[n]` makes in a round, float64 [n]."""
-        ...
-
-    @property
-    def judges(self) -> tuple[np.ndarray, ...]:
-        """The clients that were given a model to judge in this round so far, ascending: an array a model."""
-        ...
-
-
-class Traffic(Protocol):
-    """How large the messages of a round are."""
-
-    @property
-    def unsent(self) -> np.ndarray:
-        """The columns of a row, ascending, that never leave a client."""
-        ...
-
-    @property
-    def sent(self) -> int:
-        """Trainable entries that travel: all but those that clients keep to themselves."""
-        ...
-
-    @property
-    def megabytes(self) -> float:
-        """The size of one row as float32, statistics included."""
-        ...
-
-    @property
-    def bits_sent(self) -> float:
-        """What the server sends to a client in a round: trainable entries of 32 bits."""
-        ...
-
-    @property
-    def upload_ratio(self) -> float:
-        """How many times as much a client sends back."""
-        ...
-
-    @property
-    def example_bytes(self) -> int:
-        """Bytes of one example as it is stored."""
-        ...
-
-
-class Validation(Protocol):
-    """The server's validation data, split off the training data where some part asks for it."""
-
-    @property
-    def size(self) -> int:
-        """How many examples there are; 0 unless some part asks for them."""
-        ...
-
-    def losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
-        """Loss of every model `rows [R, D]` on the validation data, or on these of it, float64 [R]."""
-        ...
-
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
-        """Loss of every model `mix [R, M] @ rows [M, D]` on the validation data, float64 [R].
-
-        Or on the examples at these places of an order that is drawn once a run.
-        """
-        ...
-
-    def shares(self, uploads: Uploads) -> np.ndarray:
-        """What each row counts in the aggregator's mean, float64 [C]."""
-        ...
-
-
-class Public(Protocol):
-    """The server's public data, which no client holds."""
-
-    @property
-    def size(self) -> int:
-        """How many examples there are."""
-        ...
-
-    def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
-        """Log-probabilities that every model `rows [n, D]` gives the public examples, `[n, S, K]`.
-
-        Of more than `limit` examples a seeded sample is asked, the same in every round and part of every larger one; a
-        model's answers do not depend on which others are asked.
-        """
-        ...
-
-
-class AuditView(Protocol):
-    """What an audit of the privacy works with."""
-
-    @property
-    def canaries(self) -> Canaries:
-        """The examples that the audit planted."""
-        ...
-
-    @property
-    def delta(self) -> float:
-        """The chance that the promised privacy fails."""
-        ...
-
-    def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
-        """Loss of a model on each of the training examples `index [n]`, float64 [n]."""
-        ...
-
-    def gradients(self, index: np.ndarray) -> torch.Tensor:
-        """The received global model's gradient at each of these examples, clipped as in training, `[n, P]`."""
-        ...
-
-    def gradient_sum(self, index: np.ndarray) -> torch.Tensor:
-        """Their sum, `[P]`."""
-        ...
-
-    def share_out(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
-        """Fills rows of `out [n, ...]` by jobs that idle workers take.
-
-        A job is the positions of its rows, `[k]`, and a function that gives these rows, `[k, ...]`.
-        """
         ...

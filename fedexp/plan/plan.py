@@ -69,10 +69,7 @@ class Forecast:
 
 
 def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) -> Forecast:
-    """The cost of one run; `begun` is when its command was given, by the clock of `time.perf_counter`.
-
-    `loaded_s` is what the program took to load, of which it takes LEAVING to end.
-    """
+    """The cost of one run, whose command was given at `begun` (`time.perf_counter`) and took `loaded_s` to load."""
     exp: Experiment = build(config)
     compatibility.refuse(exp)
     voice.begin("reading the data")

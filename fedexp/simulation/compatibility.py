@@ -11,7 +11,7 @@ from fedexp.simulation.experiment import Experiment
 
 
 @dataclass(frozen=True)
-class Row:
+class Impossible:
     """One thing that cannot be: the part of role `who` has what that of role `other` cannot stand.
 
     `has` and `lacks` are flags of their contracts, `not` before them where they must be false. `because` and `but`
@@ -41,7 +41,7 @@ PUBLIC = "scenario.public_fraction=0.2, or federation.server_persons where feder
 WIDTHS = "changes the widths of its hidden layers"
 HIDES = "shows nobody the row of a single client"
 # fmt: off
-ROWS = tuple(Row(*row) for row in (
+ROWS = tuple(Impossible(*row) for row in (
     ("stop", "needs_clock", "needs a simulated clock", "fleet", "not simulates", "has none", "fleet=simulated"),
     ("stop", "needs_privacy", "needs a ledger", "privacy", "not guarantees", "keeps none",
      "privacy=dp_sgd or another"),

@@ -13,19 +13,19 @@ import fedexp
 from fedexp import parts
 from fedexp.config.location import conf_dir
 from fedexp.core.part import Part
-from fedexp.parts import context
+from fedexp.parts import questions
 from fedexp.simulation import views
 from fedexp.simulation.context import RoundContext
 
 HERE = Path(fedexp.__file__).parent
 BASES = [found for name in parts.__all__ if isinstance(found := getattr(parts, name), type)]
 PIECES = [
-    (context.Survey, views.SurveyAnswers),
-    (context.FleetView, views.FleetAnswers),
-    (context.Traffic, views.TrafficAnswers),
-    (context.Validation, views.ValidationAnswers),
-    (context.Public, views.PublicAnswers),
-    (context.AuditView, views.AuditAnswers),
+    (questions.Survey, views.SurveyAnswers),
+    (questions.FleetView, views.FleetAnswers),
+    (questions.Traffic, views.TrafficAnswers),
+    (questions.Validation, views.ValidationAnswers),
+    (questions.PublicData, views.PublicAnswers),
+    (questions.AuditView, views.AuditAnswers),
 ]
 CONTRACTS = [found for found in BASES if found.__module__.endswith(".contract") and issubclass(found, Part)]
 

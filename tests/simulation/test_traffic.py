@@ -103,7 +103,7 @@ class TestClock:
         ctx.losses(judges)  # twice as many candidates as places: all six
         plan = ctx.plan(sent.owner)
         asked, plain = world.exp.fleet.deliver(sent, plan, {}, ctx)[1], context.at(world, 1)
-        judging = judging_s(plain.resources(judges), np.ones(6), world.sizes[judges], 32.0 * ctx.traffic.sent)
-        training = world.exp.fleet.deliver(sent, plan, {}, plain)[1] - plain.resources(sent.owner).distribution_s
+        judging = judging_s(plain.fleet.resources(judges), np.ones(6), world.sizes[judges], 32.0 * ctx.traffic.sent)
+        training = world.exp.fleet.deliver(sent, plan, {}, plain)[1] - plain.fleet.resources(sent.owner).distribution_s
         assert line["sim_s"] == line["fleet.seconds"] == asked == pytest.approx(judging + training)
         assert judging > 0
