@@ -1,7 +1,6 @@
 """The answers to what parts ask, from the world of a run. `fedexp.parts.context` says what each of them means."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -70,26 +69,26 @@ class RoundContext:
         self._besides.judging(self.models[0], owner)
         return self._world.client_losses(self.models[0], self.plan(owner), power)
 
-    @cached_property
+    @property
     def survey(self) -> SurveyAnswers:
         return SurveyAnswers(self._world, self, self._besides)
 
-    @cached_property
+    @property
     def fleet(self) -> FleetAnswers:
         return FleetAnswers(self._world, self, self._besides)
 
-    @cached_property
+    @property
     def traffic(self) -> TrafficAnswers:
         return TrafficAnswers(self._world)
 
-    @cached_property
+    @property
     def validation(self) -> ValidationAnswers:
         return ValidationAnswers(self._world)
 
-    @cached_property
+    @property
     def public(self) -> PublicAnswers:
         return PublicAnswers(self._world)
 
-    @cached_property
+    @property
     def audit(self) -> AuditAnswers:
         return AuditAnswers(self._world, self.models[0])

@@ -5,7 +5,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -99,7 +98,7 @@ class TrafficAnswers:
 
     _world: World
 
-    @cached_property
+    @property
     def unsent(self) -> np.ndarray:
         return self._world.exp.local.keeps(self._world.layout)
 
