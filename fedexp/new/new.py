@@ -15,7 +15,7 @@ from fedexp.core.files import making, publish, shown
 
 EXAMPLES = Path(__file__).parent / "examples"
 BUNDLE = (
-    'chooses options of other groups and needs no code; write one YAML file, as "An experiment" in fedexp/README.md'
+    'chooses options of other groups and needs no code; write one YAML file, as "An experiment" on the page "Add a part"'
 )
 HYDRAS = "is Hydra's own, and runs the points of a sweep; install a plugin of Hydra"
 NO_PARTS = {

@@ -1,0 +1,24 @@
+"""The pages that a reader sees, and the commands on them."""
+
+import re
+from pathlib import Path
+
+HOUSE = Path(__file__).parents[1]
+PAGES = [HOUSE / "README.md", *sorted((HOUSE / "docs").glob("*.md"))]
+GUIDE = HOUSE / "docs" / "parts.md"
+STUDIES = sorted((HOUSE / "scripts" / "studies").rglob("*.md"))
+BLOCK = re.compile(r"^```(?:python|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"^    (?:PYTHONPATH=\. )?(fedexp [^\n]*)", re.MULTILINE)
+INLINE = re.compile(r"`(?:PYTHONPATH=\. )?(fedexp [^`]+)`")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(HOUSE))
+
+
+def commands(page: Path) -> list[str]:
+    """Every `fedexp ...` of a page, without its comment; those with dots show a form, no command."""
+    text = page.read_text().replace("\\\n", " ")
+    found = [*INDENTED.findall(text), *(" ".join(words.split()) for words in INLINE.findall(BLOCK.sub("", text)))]
+    plain = (re.split(r"\s+(?:#|\||&&)\s", command)[0].strip() for command in found)
+    return [command for command in plain if "..." not in command]
