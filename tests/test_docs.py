@@ -85,6 +85,12 @@ def test_a_page_can_be_read_in_a_terminal(page: Path):
     assert [line for line in page.read_text().splitlines() if len(line) > 120] == []
 
 
+def test_the_drawing_of_the_layers_shows_all_of_them():
+    drawn = re.findall(r'text-anchor="middle">(.*?)</text>', (HOUSE / "docs" / "layers.svg").read_text())
+    package = [path for path in (HOUSE / "fedexp").iterdir() if not path.name.startswith(("_", "."))]
+    assert sorted(drawn) == sorted(path.stem for path in package if path.is_dir() or path.suffix == ".py")
+
+
 def test_the_readme_is_short_and_names_no_file_that_an_index_lacks():
     text = (HOUSE / "README.md").read_text()
     assert len(text.splitlines()) <= 110
