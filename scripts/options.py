@@ -1,75 +1,99 @@
-"""Writes the tables of what can be composed, from `conf/`: the short one into README.md, the long into conf/README.md.
+"""Writes what can be composed, from `conf/`, into the pages of the documentation, between `<!-- NAME -->` and its end.
 
-python scripts/options.py            writes both
-python scripts/options.py --check    says which is out of date, and fails if one is
+python scripts/options.py            writes
+python scripts/options.py --check    says which page is out of date, and fails if one is
 """
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from textwrap import wrap
 
 from fedexp.commands import listing
 from fedexp.config import catalog
+from fedexp.config.override_text import plain_text
 from fedexp.core.files import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts import together  # noqa: E402
+
 CONF = ROOT / "conf"
-MARKED = re.compile(r"(?<=<!-- options -->\n).*?(?=<!-- /options -->)", re.DOTALL)
+COLUMNS = 120  # what a terminal shows
+INDENT = "    "
 
 
-def short() -> str:
+def groups() -> str:
     """A line for each group."""
-    lines = ["| group | decides | options, the default in bold |", "|---|---|---|"]
-    for group, purpose in catalog.purposes(CONF).items():
-        names = ", ".join(f"**`{name[:-1]}`**" if name.endswith("*") else f"`{name}`" for name in _options(group))
-        lines.append(f"| [`{group}`](conf/README.md#{group}) | {_cell(purpose)} | {names} |")
-    return _lines(lines)
+    return _lines([f"* [{group}](#{group}): {purpose}" for group, purpose in catalog.purposes(CONF).items()])
 
 
-def long() -> str:
-    """A chapter for each group, a line for each of its options and keys."""
+def options() -> str:
+    """A chapter for each group, a paragraph for each of its options with the keys that it sets."""
     lines: list[str] = []
     for group, purpose in catalog.purposes(CONF).items():
-        lines += ["", f"### {group}", "", f"{purpose[0].upper()}{purpose[1:]}.", "", "| option | what it is | sets |"]
-        lines += ["|---|---|---|"]
-        for name in _options(group):
-            plain = name.rstrip("*")
-            shown = f"**`{plain}`**" if name.endswith("*") else f"`{plain}`"
-            told = _cell(catalog.description(CONF, group, plain))
-            lines.append(f"| {shown} | {told} | {_sets(group, plain)} |")
+        lines += ["", f"## {group}", "", f"{purpose[0].upper()}{purpose[1:]}."]
+        for name in listing.marked(CONF, group):
+            lines += ["", f"### {group}={name.rstrip('*')}", "", *_told(group, name), *_keys(group, name.rstrip("*"))]
     return _lines([*lines, ""])
 
 
+def keys() -> str:
+    """The keys of a run that belong to no group."""
+    known, said = catalog.keys(CONF, {}).items(), catalog.comments(CONF / "config.yaml")
+    own = {key: value for key, value in known if key.partition(".")[0] not in catalog.groups(CONF)}
+    return _lines(block({f"{key}={plain_text(value)}": said.get(key, "") for key, value in own.items()}))
+
+
+def block(rows: Mapping[str, str]) -> list[str]:
+    """Words with what is said of them, as an indented block that no line of which is wider than a terminal."""
+    width = min(max(map(len, rows), default=0), 44)
+    lines: list[str] = []
+    for word, said in rows.items():
+        rest = wrap(said, COLUMNS - len(INDENT) - width - 2)
+        beside = rest.pop(0) if rest and len(word) <= width else ""
+        lines += [f"{INDENT}{word:{width}}  {beside}".rstrip(), *(f"{INDENT}{'':{width}}  {line}" for line in rest)]
+    return ["", *lines]
+
+
 def pages() -> dict[Path, str]:
-    """What the two pages must hold."""
-    tables = {ROOT / "README.md": short(), CONF / "README.md": long()}
-    return {path: MARKED.sub(lambda _, table=table: table, path.read_text()) for path, table in tables.items()}
+    """What the pages must hold."""
+    made = {
+        "options.md": {"groups": groups(), "keys": keys(), "options": options()},
+        "together.md": {"together": _lines(["", *together.lines()])},
+    }
+    return {ROOT / "docs" / page: _filled((ROOT / "docs" / page).read_text(), tables) for page, tables in made.items()}
 
 
 def main(words: list[str]) -> int:
-    """Writes or checks both pages; 1 where one is out of date."""
-    stale = [path for path, text in pages().items() if path.read_text() != text]
-    for path in stale:
+    """Writes or checks the pages; 1 where one is out of date."""
+    stale = {path: text for path, text in pages().items() if path.read_text() != text}
+    for path, text in stale.items():
         if "--check" in words:
             print(f"{path.relative_to(ROOT)} does not show what conf/ holds; run python scripts/options.py")
         else:
-            write_atomically(path, pages()[path].encode())
+            write_atomically(path, text.encode())
     return int("--check" in words and bool(stale))
 
 
-def _options(group: str) -> list[str]:
-    return listing.marked(CONF, group)
+def _told(group: str, name: str) -> list[str]:
+    said = catalog.description(CONF, group, name.rstrip("*"))
+    return wrap(f"{said}{'' if said.endswith('.') else '.'}{' The default.' if name.endswith('*') else ''}", COLUMNS)
 
 
-def _sets(group: str, option: str) -> str:
-    words = listing.own_keys(CONF, group, option).items()
+def _keys(group: str, option: str) -> list[str]:
     swept = catalog.sweep(CONF / group / f"{option}.yaml").items()
-    shown = [f"`{_cell(word)}`" + (f" {_cell(said)}" if said else "") for word, said in words]
-    return "<br>".join([*shown, *(f"with `-m`: `{_cell(f'{key}={values}')}`" for key, values in swept)])
+    rows = listing.own_keys(CONF, group, option) | {f"{key}={values}": "with -m" for key, values in swept}
+    return block(rows) if rows else []
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+def _filled(text: str, tables: Mapping[str, str]) -> str:
+    for name, table in tables.items():
+        marked = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
+        text = marked.sub(lambda _, table=table: table, text)
+    return text
 
 
 def _lines(lines: list[str]) -> str:

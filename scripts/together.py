@@ -3,6 +3,7 @@ they speak of.
 """
 
 from functools import cache
+from textwrap import fill
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -34,7 +35,7 @@ def told(row: Impossible) -> str:
     """One row in words."""
     who, other = words(row.who, row.has), words(row.other, row.lacks)
     because, but = said(row.because, row.who, row.has), said(row.but, row.other, row.lacks)
-    return f"* {who} {because}, but {other} {but}; use `{row.use}`"
+    return fill(f"{who} {because}, but {other} {but}: use {row.use}", 120, initial_indent="* ", subsequent_indent="  ")
 
 
 def words(role: str, flag: str) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hydra.types import RunMode
+from pages import GUIDE, HOUSE, PAGES, STUDIES, commands, files, name, write
 
 from fedexp import __version__, cli
 from fedexp.commands.run_flags import parse
@@ -22,40 +24,14 @@ from fedexp.run.isolation import isolated
 from fedexp.simulation import compatibility
 from fedexp.sweep import points as sweep
 
-HOUSE = Path(__file__).parents[1]
-PAGES = [HOUSE / name for name in ("README.md", "conf/README.md", "fedexp/README.md", "outputs/README.md")]
-STUDIES = sorted((HOUSE / "scripts" / "studies").rglob("*.md"))
-BLOCK = re.compile(r"^```(?:python|yaml)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"`((?:mine|fedexp|conf|tests|\.github)/[\w/.]+\.(?:py|ya?ml))`")
-INDENTED = re.compile(r"^    (?:PYTHONPATH=\. )?(fedexp [^\n]*)", re.MULTILINE)
-INLINE = re.compile(r"`(?:PYTHONPATH=\. )?(fedexp [^`]+)`")
 LINK = re.compile(r"\]\(([^)#\s:]+)(#[\w-]*)?\)")
-
-
-def files(text: str) -> dict[str, str]:
-    """The files of a chapter: each block of code belongs to the last file named before it."""
-    return {FILE.findall(text[: block.start()])[-1]: block[1] for block in BLOCK.finditer(text)}
-
-
-def commands(page: Path) -> list[str]:
-    """Every `fedexp ...` of a page, without its comment; those with dots show a form, no command."""
-    text = page.read_text().replace("\\\n", " ")
-    found = [*INDENTED.findall(text), *(" ".join(words.split()) for words in INLINE.findall(BLOCK.sub("", text)))]
-    plain = (re.split(r"\s+(?:#|\||&&)\s", command)[0].strip() for command in found)
-    return [command for command in plain if "..." not in command]
-
-
-def write(folder: Path, contents: dict[str, str]) -> None:
-    for name, content in contents.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
 
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A user's repository, as fedexp/README.md has it."""
+    """A user's repository, as the guide has it."""
     folder = tmp_path_factory.mktemp("own")
-    text = (HOUSE / "fedexp" / "README.md").read_text()
+    text = GUIDE.read_text()
     write(folder, files(text.partition("## In this project itself")[0]))
     return folder
 
@@ -63,8 +39,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def house(tmp_path: Path) -> Path:
     """A copy of the project that a reader may add to."""
-    for name in ("fedexp", "conf", "tests"):
-        shutil.copytree(HOUSE / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("fedexp", "conf", "tests"):
+        shutil.copytree(HOUSE / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(HOUSE / "pyproject.toml", tmp_path)
     return tmp_path
 
@@ -96,30 +72,32 @@ def composed(*words: str) -> None:
             checked(composer, composer.compose_config("config", request.overrides, RunMode.RUN), request.overrides)
 
 
-@pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=lambda page: str(page.relative_to(HOUSE)))
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=name)
 def test_every_command_is_understood(page: Path, own: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(own)
     monkeypatch.syspath_prepend(own)
     monkeypatch.setattr(compatibility, "refuse", lambda _: None)  # it needs the files of the datasets
     for command in commands(page):
-        _, name, *words = command.replace("'", "").replace('"', "").split()
-        assert name in cli.COMMANDS, command
-        if name == "run" and not {"selector.cout=3", "--cfg"} & set(words):
+        _, first, *words = shlex.split(command)
+        assert first in cli.COMMANDS, command
+        if first == "run" and not {"selector.cout=3", "--cfg"} & set(words):
             try:
                 composed(*words)
             except ConfigError as error:
                 raise AssertionError(f"{command}: {error}") from error
 
 
-def test_the_readme_shows_commands_at_all():
-    assert len(commands(HOUSE / "README.md")) > 20
-    assert len(commands(HOUSE / "fedexp" / "README.md")) >= 5
+def test_the_pages_show_commands_at_all():
+    assert len(commands(HOUSE / "README.md")) >= 5
+    assert len(commands(HOUSE / "docs" / "index.md")) >= 10
+    assert len(commands(GUIDE)) >= 5
 
 
-@pytest.mark.parametrize("page", [*PAGES, *STUDIES, HOUSE / "CHANGELOG.md"], ids=lambda page: page.parent.name)
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES, HOUSE / "CHANGELOG.md"], ids=name)
 def test_every_link_leads_somewhere(page: Path):
     for path, anchor in LINK.findall(page.read_text()):
-        target = page.parent / path
+        inside = page.parent.name == "docs" and path.startswith("studies/")  # where the site puts them
+        target = HOUSE / "scripts" / path if inside else page.parent / path
         assert target.exists(), f"{page}: {path}"
         if anchor:
             titles = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
@@ -170,7 +148,7 @@ def test_the_workflow_is_yaml_whose_commands_there_are(own: Path):
 
 
 def test_a_selector_of_the_project_is_one_python_file_one_yaml_file_and_one_test(house: Path):
-    outside, inside = (HOUSE / "fedexp" / "README.md").read_text().split("## In this project itself")
+    outside, inside = GUIDE.read_text().split("## In this project itself")
     shown = files(outside)
     write(house, {
         "fedexp/parts/selector/waiting.py": shown["mine/waiting.py"],

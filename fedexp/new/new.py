@@ -14,9 +14,7 @@ from fedexp.core.errors import ConfigError, nearest
 from fedexp.core.files import making, publish, shown
 
 EXAMPLES = Path(__file__).parent / "examples"
-BUNDLE = (
-    'chooses options of other groups and needs no code; write one YAML file, as "An experiment" in fedexp/README.md'
-)
+BUNDLE = 'chooses options of other groups and needs no code; write a YAML file as "An experiment" in docs/parts.md does'
 HYDRAS = "is Hydra's own, and runs the points of a sweep; install a plugin of Hydra"
 NO_PARTS = {
     "engine": "computes what the parts say and must not change it; write a rule of training: fedexp new local NAME",

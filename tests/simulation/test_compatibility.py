@@ -72,7 +72,7 @@ def test_the_page_has_a_line_for_every_row():
     line = (
         "* `selector=dyn_hybridfl, fedcs, hybridfl` asks for the clients' machines and links, but `fleet=none` has none"
     )
-    assert f"{line}; use `fleet=simulated`" in page
+    assert f"{line}:\n  use fleet=simulated" in page
 
 
 def test_the_defaults_go_together():
