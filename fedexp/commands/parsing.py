@@ -37,12 +37,11 @@ class Parser(argparse.ArgumentParser):
 
     def flag(self, told: str, *names: str, values: Values | Sequence[str] = (), **how: Any) -> None:
         """Declares a flag as `add_argument` does; `values` are all those that there are, or complete what is typed."""
-        if not callable(values) and values:
-            how = {"type": one_of(values), "metavar": "|".join(values), **how}
-        action = self.add_argument(*names, help=told, **how)
-        self.flags |= dict.fromkeys(names, action)
-        if action.nargs != 0:
+        if how.get("action") != "store_true":
             self.values |= dict.fromkeys(names, values if callable(values) else lambda _: values)
+            closed = {} if callable(values) or not values else {"type": one_of(values), "metavar": "|".join(values)}
+            how = {"type": given, **closed, **how}
+        self.flags |= dict.fromkeys(names, self.add_argument(*names, help=told, **how))
 
     def own_options(self, told: str) -> None:
         """Declares --config-dir."""
@@ -59,10 +58,12 @@ class Parser(argparse.ArgumentParser):
         Raises:
             ConfigError: a flag is not known, or its value is not what it must be.
         """
-        read, unknown = self.parse_known_intermixed_args(list(words), asked)
+        read, unknown = self.parse_known_intermixed_args(list(words), asked or argparse.Namespace())
         if unknown:
             flag = next((word for word in unknown if word.startswith("-")), unknown[0]).partition("=")[0]
-            raise ConfigError(f"unknown flag {flag}; {self._instead(flag)}")
+            others = [word for word in COMMANDS if flag in parser_of(word).flags]
+            instead = f"it belongs to {', '.join(others)}" if others else nearest(flag, long_names(self))
+            raise ConfigError(f"unknown flag {flag}; {instead}")
         return read
 
     def format_help(self) -> str:
@@ -76,20 +77,9 @@ class Parser(argparse.ArgumentParser):
         if found is None:
             raise ConfigError(f"{message}; see {self.prog} --help")
         flag, said = found.groups()
-        said = said.replace("ignored explicit argument", "takes no value, got")
-        raise ConfigError(f"{flag} {self._wanted(flag) if said == 'expected one argument' else said}")
-
-    def _wanted(self, flag: str) -> str:
-        read = self.flags[flag].type
-        try:
-            read("") if callable(read) else None
-        except Wrong as wrong:
-            return str(wrong)
-        return f"needs a value; see {self.prog} --help"
-
-    def _instead(self, flag: str) -> str:
-        others = [word for word in COMMANDS if flag in parser_of(word).flags]
-        return f"it belongs to {', '.join(others)}" if others else nearest(flag, long_names(self))
+        if said == "expected one argument":
+            self.read([f"{flag}="])
+        raise ConfigError(f"{flag} {said.replace('ignored explicit argument', 'takes no value, got')}")
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -142,6 +132,7 @@ def _path(text: str) -> Path:
     return Path(text).expanduser()
 
 
+given = must("given", bool)
 folder = must("a folder", bool, _path)  # which need not be there
 present = must("a folder", lambda text: bool(text) and _path(text).is_dir(), lambda text: _path(text).absolute())
 

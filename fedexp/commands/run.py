@@ -15,7 +15,6 @@ def parser() -> Parser:
     """Hydra's own flags, less those for the authors of apps."""
     made = Parser("run [group=option ...] [key=value ...] [-m] [--cfg job]", _told)
     composing(made)
-    made.flag("run once, as without this flag", "-r", "--run", action="store_true")
     made.flag("show the composed config instead of running it", "-c", "--cfg", values=("job", "hydra", "all"))
     made.flag("with --cfg: show values instead of ${interpolations}", "--resolve", action="store_true")
     made.flag("with --cfg: show only what lies under this key", "-p", "--package", metavar="KEY")
@@ -44,8 +43,8 @@ def act(words: list[str]) -> int:
 def read(words: Sequence[str]) -> Namespace:
     """Flags and overrides; refuses what contradicts itself."""
     flags = parser().read(words)
-    if sum((flags.run, flags.multirun, flags.cfg is not None, flags.info is not None)) > 1:
-        raise ConfigError("only one of --run, --multirun, --cfg and --info can be given")
+    if sum((flags.multirun, flags.cfg is not None, flags.info is not None)) > 1:
+        raise ConfigError("only one of --multirun, --cfg and --info can be given")
     if flags.cfg is None and (flags.resolve or flags.package):
         raise ConfigError(f"{'--resolve' if flags.resolve else '--package'} needs --cfg; write --cfg job too")
     return flags

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from fedexp.commands.parsing import COMMANDS, Parser, long_names, parser_of
+from fedexp.commands.parsing import COMMANDS, long_names, parser_of
 from fedexp.core.errors import ConfigError
 
 BASH = """\
@@ -30,11 +30,12 @@ def complete(line: str) -> list[str]:
     if len(before) <= 1:
         found: Iterable[str] = [*COMMANDS, "--help", "--version"]
     else:
-        found = _following(parser_of(before[1]), before[2:], word) if before[1] in COMMANDS else ()
+        found = _following(before[1], before[2:], word) if before[1] in COMMANDS else ()
     return sorted({one for one in found if one.startswith(word)})
 
 
-def _following(parser: Parser, before: list[str], word: str) -> Iterable[str]:
+def _following(command: str, before: list[str], word: str) -> Iterable[str]:
+    parser = parser_of(command)
     if before and before[-1] in parser.values:
         return parser.values[before[-1]](word)
     flag, equal, value = word.partition("=")
@@ -45,5 +46,5 @@ def _following(parser: Parser, before: list[str], word: str) -> Iterable[str]:
     try:
         asked = parser.read(before)
     except ConfigError:  # half a line may be wrong yet
-        asked = parser.read(())
+        asked = parser_of(command).read(())
     return parser.following(asked, word)

@@ -61,6 +61,7 @@ def _here(tmp_path, monkeypatch):
         ("fedexp resume x hydra/launcher=r", ["hydra/launcher=ray"]),
         ("fedexp compare x --unequal steps,", ["steps,epochs", "steps,megabytes", "steps,steps"]),
         ("fedexp run --no-such model=s", ["model=simple_cnn"]),
+        ("fedexp run --cfg --resolve model=s", ["model=simple_cnn"]),
         ("fedexp search --trials x selector=af", ["selector=afl"]),
         ("fedexp completion ", ["bash", "fish", "zsh"]),
         ("fedexp nonsense ", []),
