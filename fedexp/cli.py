@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from fedexp.commands.parsing import COMMANDS, parser_of, purpose
+from fedexp.commands.parsing import COMMANDS, parser_of
 from fedexp.core.errors import ConfigError, RunError, nearest
 from fedexp.core.exits import ASKED_WRONGLY, FAILED, Stopped, complain, full_error
 from fedexp.core.signals import exit_code, heeded
@@ -89,7 +89,7 @@ def _dispatch(words: list[str]) -> int:
 
 def _help() -> str:
     width = max(map(len, COMMANDS))
-    rows = (f"  fedexp {word:{width}}  {purpose(word)}" for word in COMMANDS)
+    rows = (f"  fedexp {word:{width}}  {parser_of(word).told.partition('.')[0]}" for word in COMMANDS)
     return HELP.format(commands="\n".join(rows))
 
 

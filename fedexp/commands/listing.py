@@ -10,7 +10,8 @@ from fedexp.config.override_text import plain_text
 from fedexp.core.errors import ConfigError, nearest
 from fedexp.core.files import shown
 
-RUN = """\
+RUN = """
+
 Groups; choose with group=option (* marks the default):
 {groups}
 Keys of the run; change with key=value (`fedexp list GROUP OPTION` shows those of an option, --cfg job all of a run):

@@ -64,9 +64,8 @@ def overrides(asked: Namespace, word: str) -> list[str]:
         return listed(HYDRAS.get(group, options(group, own) if group in groups(own) else []), word)
     head = word[: word.rfind(".") + 1]
     steps = (key.removeprefix(head).partition(".") for key in _keys(asked) if key.startswith(head))
-    return [f"{group}=" for group in (*groups(asked.config_dir), *HYDRAS)] + [
-        f"{head}{step}{dot or '='}" for step, dot, _ in steps
-    ]
+    names = (f"{group}=" for group in (*groups(asked.config_dir), *HYDRAS))
+    return [*names, *(f"{head}{step}{dot or '='}" for step, dot, _ in steps)]
 
 
 def _keys(asked: Namespace) -> list[str]:

@@ -4,6 +4,7 @@ import argparse
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,8 +21,8 @@ Words = Callable[[argparse.Namespace, str], Iterable[str]]  # the same of a word
 class Parser(argparse.ArgumentParser):
     """The words and flags of a command; flags may stand anywhere between the words."""
 
-    def __init__(self, usage: str, told: str | Callable[[], str] | None) -> None:
-        """Begins with --help alone. `told` explains the command; a function is asked when help is shown."""
+    def __init__(self, usage: str, told: str | None, more: Callable[[], str] = str) -> None:
+        """Begins with --help alone, which shows what is `told` of the command, and `more` that is found out then."""
         super().__init__(
             prog=f"fedexp {usage.split()[0]}",
             usage=f"fedexp {usage}",
@@ -29,11 +30,11 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
             allow_abbrev=False,
         )
-        self.told = told
+        self.told, self.more = told or "", more
         self.flags: dict[str, argparse.Action] = {}
         self.values: dict[str, Values] = {}
         self.following: Words = lambda *_: ()
-        self.flag("show this", "-h", "--help", action="store_true")
+        self.flag("show this help", "-h", "--help", action="store_true")
 
     def flag(self, told: str, *names: str, values: Values | Sequence[str] = (), **how: Any) -> None:
         """Declares a flag as `add_argument` does; `values` are all those that there are, or complete what is typed."""
@@ -68,7 +69,7 @@ class Parser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """The usage, what the command is for, and its flags."""
-        self.description = self.told() if callable(self.told) else self.told
+        self.description = self.told + self.more()
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
@@ -95,11 +96,6 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 def parser_of(word: str) -> Parser:
     """What the module of a command declares."""
     return import_module(f"fedexp.commands.{word}").parser()
-
-
-def purpose(word: str) -> str:
-    """The first line of what a command says of itself."""
-    return (import_module(f"fedexp.commands.{word}").__doc__ or "").partition("\n")[0]
 
 
 def long_names(parser: Parser) -> list[str]:
@@ -129,7 +125,9 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def _path(text: str) -> Path:
-    return Path(text).expanduser()
+    with suppress(RuntimeError):  # there is no such user
+        return Path(text).expanduser()
+    return Path(text)
 
 
 given = must("given", bool)

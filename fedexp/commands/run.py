@@ -3,7 +3,7 @@
 from argparse import Namespace
 from collections.abc import Sequence
 
-from fedexp.commands import offered
+from fedexp.commands import listing, offered
 from fedexp.commands.parsing import Parser
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
@@ -13,7 +13,9 @@ TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 def parser() -> Parser:
     """Hydra's own flags, less those for the authors of apps."""
-    made = Parser("run [group=option ...] [key=value ...] [-m] [--cfg job]", _told)
+    made = Parser(
+        "run [group=option ...] [key=value ...] [-m] [--cfg job]", __doc__, lambda: listing.run_help(conf_dir())
+    )
     composing(made)
     made.flag("show the composed config instead of running it", "-c", "--cfg", values=("job", "hydra", "all"))
     made.flag("with --cfg: show values instead of ${interpolations}", "--resolve", action="store_true")
@@ -48,9 +50,3 @@ def read(words: Sequence[str]) -> Namespace:
     if flags.cfg is None and (flags.resolve or flags.package):
         raise ConfigError(f"{'--resolve' if flags.resolve else '--package'} needs --cfg; write --cfg job too")
     return flags
-
-
-def _told() -> str:
-    from fedexp.commands.listing import run_help
-
-    return f"{__doc__}\n\n{run_help(conf_dir())}"
