@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from fedexp.commands.known import COMMANDS
+from fedexp.commands.parsing import COMMANDS, parser_of
 from fedexp.core.errors import ConfigError, RunError, nearest
 from fedexp.core.exits import ASKED_WRONGLY, FAILED, Stopped, complain, full_error
 from fedexp.core.signals import exit_code, heeded
@@ -82,14 +82,14 @@ def _dispatch(words: list[str]) -> int:
     if first not in COMMANDS:
         hint = f"write fedexp run {first} ..." if "=" in first else nearest(first, list(COMMANDS))
         raise ConfigError(f"unknown command {first}; {hint} (fedexp --help)")
-    if first != "run" and ("--help" in rest or "-h" in rest):
-        return _say(COMMANDS[first].help())
+    if "--help" in rest or "-h" in rest:
+        return _say(parser_of(first).format_help())
     return import_module(f"fedexp.commands.{first}").act(rest)
 
 
 def _help() -> str:
-    width = max(len(command.usage) for command in COMMANDS.values())
-    rows = (f"  fedexp {command.usage:{width}}  {command.purpose}" for command in COMMANDS.values())
+    width = max(map(len, COMMANDS))
+    rows = (f"  fedexp {word:{width}}  {parser_of(word).told.partition('.')[0]}" for word in COMMANDS)
     return HELP.format(commands="\n".join(rows))
 
 

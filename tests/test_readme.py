@@ -14,7 +14,7 @@ from hydra.types import RunMode
 from pages import GUIDE, HOUSE, PAGES, STUDIES, commands, files, name, write
 
 from fedexp import __version__, cli
-from fedexp.commands.run_flags import parse
+from fedexp.commands.run import read
 from fedexp.config.compose import Request, start
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
@@ -57,7 +57,7 @@ def python(folder: Path, *words: str, path: str) -> str:
 @cache  # pages repeat each other's commands
 def composed(*words: str) -> None:
     """Composes and checks what `fedexp run` would run, but does not look for the files of datasets."""
-    flags = parse(words)
+    flags = read(words)
     own = Path(flags.config_dir) if flags.config_dir else None
     request = Request(conf_dir(), flags.overrides, flags.config_name, own)
     with isolated():

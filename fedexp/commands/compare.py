@@ -1,13 +1,20 @@
-"""`fedexp compare A... --against B...`: the words read, the work left to `fedexp.compare`."""
+"""Test differences of methods, runs paired by seed.
+
+A and B are run folders, sweeps, or folders with runs below. Words KEY=VALUE (selector=random) pick runs of the folders
+on their side of --against. Every method in A is compared with the one method in B, seed by seed. Pairs are refused that
+differ in data, split (who holds which example) or budget (rounds, clients, participants, how often the test data is
+looked at, stop; local epochs, steps and batches; megabytes sent).
+"""
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from fedexp.commands import offered
+from fedexp.commands.parsing import Parser, Wrong, below
 from fedexp.config.override_text import short_text
-from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, complain
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.terminal import width
@@ -18,39 +25,48 @@ if TYPE_CHECKING:
     from fedexp.compare.study import Comparison
     from fedexp.report.runs import Run
 
-VALUED = ("--out", "--measures", "--fail-if", "--unequal")
-FLAGS = ("--against", *VALUED, "--wide")
 NAME = "compare.md"
+UNEQUAL = ("epochs", "steps", "megabytes")  # as `fedexp.compare.equality` knows them, which needs NumPy
 
 
-@dataclass
-class Side:
-    """Folders, and KEY=VALUE words that pick runs of them."""
-
-    folders: list[Path] = field(default_factory=list)
-    picks: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass
-class CompareRequest:
-    """What the words ask for."""
-
-    a: Side = field(default_factory=Side)
-    b: Side = field(default_factory=Side)
-    out: Path | None = None
-    measures: list[str] = field(default_factory=list)
-    fail_if: list[str] = field(default_factory=list)
-    unequal: set[str] = field(default_factory=set)
-    wide: bool = False
+def parser() -> Parser:
+    """Folders and picks; those before --against are A's, those after it B's."""
+    made = Parser("compare A... --against B... [--fail-if TEXT]", __doc__)
+    made.words("runs", lambda _, word: offered.begun(word))
+    many: dict[str, Any] = {"action": "extend", "default": []}
+    made.flag("the other side", "--against", nargs="*", values=offered.begun, metavar="B...", **many)
+    told = (
+        "test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X, with commas between; default: the first three, and roa "
+    )
+    told += (
+        "(with a simulated clock toa too) at the highest accuracy that half of the runs reach. Fewer need fewer seeds"
+    )
+    made.flag(told, "--measures", type=_measures, metavar="NAMES", **many)
+    told = "the page (.md) or the table in full precision (.csv). With more than two methods a figure of critical "
+    told += "differences is drawn beside it (default: outputs/compare.png)"
+    made.flag(told, "--out", type=_out, values=below, metavar="FILE")
+    told = "epochs, steps, megabytes: what of the budget may differ, because that is what is compared"
+    made.flag(
+        told, "--unequal", type=_unequal, values=lambda typed: offered.listed(UNEQUAL, typed), metavar="NAMES", **many
+    )
+    told = '"test_accuracy < -0.01" (also <=, >, >=; test_accuracy.low or .high: a bound of the interval): exit code 1 '
+    told += "where the mean of A - B is so, or cannot be judged. May be given several times"
+    made.flag(told, "--fail-if", action="append", default=[], metavar="TEXT")
+    made.flag("print columns that do not fit the terminal, too", "--wide", action="store_true")
+    return made
 
 
 def act(words: list[str]) -> int:
     """Prints the comparison, writes what was asked for, and returns 1 where a condition of --fail-if holds."""
-    asked = read(words)
+    at = next((place for place, word in enumerate(words) if word.partition("=")[0] == "--against"), len(words))
+    asked = parser().read(words[:at])
+    a = _side("before", vars(asked).pop("runs"))
+    asked = parser().read(words[at:], asked)
+    b = _side("after", [*asked.against, *asked.runs])
     from fedexp.compare import conditions, page, pairing, study
 
     checks = [conditions.parse(text) for text in asked.fail_if]
-    contests = pairing.contests(_runs(asked.a), _runs(asked.b), asked.unequal)
+    contests = pairing.contests(_runs(*a), _runs(*b), set(asked.unequal))
     made = study.study(contests, asked.measures)
     target = asked.out or OUTPUTS / NAME
     try:
@@ -66,82 +82,51 @@ def act(words: list[str]) -> int:
     return FAILED if failed else 0
 
 
-def read(words: Sequence[str]) -> CompareRequest:
-    """Sorts the words; whatever stands before --against is A's, after it B's."""
-    asked, left = CompareRequest(), iter(words)
-    side = asked.a
-    for word in left:
-        flag, equal, value = word.partition("=")
-        if flag == "--against":
-            side = asked.b
-            _place(side, value) if equal else None
-        elif word == "--wide":
-            asked.wide = True
-        elif flag in VALUED:
-            _take(asked, flag, value if equal else next(left, ""))
-        elif word.startswith("-"):
-            raise ConfigError(f"unknown flag {flag}; {nearest(flag, FLAGS)}")
-        else:
-            _place(side, word)
-    for name, given in (("before", asked.a), ("after", asked.b)):
-        if not given.folders:
-            raise ConfigError(
-                f"compare needs folders of runs {name} --against; e.g. fedexp compare outputs/A --against outputs/B"
-            )
-    return asked
+def _side(name: str, words: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
+    """The folders among the words, and the KEY=VALUE words that pick runs of them."""
+    picks = [word for word in words if "=" in word and not Path(word).exists()]
+    folders = [Path(word) for word in words if word not in picks]
+    if not folders:
+        raise ConfigError(
+            f"compare needs folders of runs {name} --against; e.g. fedexp compare outputs/A --against outputs/B"
+        )
+    return folders, dict(word.split("=", 1) for word in picks)
 
 
-def _place(side: Side, word: str) -> None:
-    key, equal, value = word.partition("=")
-    if equal and not Path(word).exists():
-        side.picks[key] = value
-    else:
-        side.folders.append(Path(word))
+def _measures(value: str) -> list[str]:
+    if not value.strip():
+        raise Wrong("needs names, e.g. --measures test_accuracy,roa@0.9")
+    return [name for name in value.split(",") if name.strip()]
 
 
-def _take(asked: CompareRequest, flag: str, value: str) -> None:
-    if flag == "--measures":
-        asked.measures += [name for name in value.split(",") if name.strip()]
-        if not value.strip():
-            raise ConfigError("--measures needs names, e.g. --measures test_accuracy,roa@0.9")
-    elif flag == "--unequal":
-        asked.unequal |= _unequal(value)
-    elif flag == "--fail-if":
-        asked.fail_if.append(value)
-    else:
-        asked.out = _out(value)
-
-
-def _unequal(value: str) -> set[str]:
-    from fedexp.compare.equality import UNEQUAL
-
-    names = {name.strip() for name in value.split(",")}
-    if not names <= set(UNEQUAL):
-        raise ConfigError(f"--unequal must name some of {', '.join(UNEQUAL)}, got {value or 'none'}; see --help")
+def _unequal(value: str) -> list[str]:
+    names = [name.strip() for name in value.split(",")]
+    if not set(names) <= set(UNEQUAL):
+        raise Wrong(f"must name some of {', '.join(UNEQUAL)}, got {value or 'none'}; see --help")
     return names
 
 
 def _out(value: str) -> Path:
     out = Path(value)
     if out.suffix not in (".md", ".csv"):
-        raise ConfigError(f"--out must name a file that ends in .md or .csv, got {value or 'none'}; e.g. --out {NAME}")
+        raise Wrong(f"must name a file that ends in .md or .csv, got {value or 'none'}; e.g. --out {NAME}")
     if out.is_dir() or is_run(out.parent):
-        raise ConfigError(f"--out must name a file outside of run folders, got {value}; e.g. --out {NAME}")
+        raise Wrong(f"must name a file outside of run folders, got {value}; e.g. --out {NAME}")
     return out
 
 
-def _runs(side: Side) -> "list[Run]":
+def _runs(folders: Sequence[Path], picks: dict[str, str]) -> "list[Run]":
     from fedexp.report import methods, runs
 
-    found, _ = runs.collect(side.folders, "compare")
-    for key, value in side.picks.items():
+    found, _ = runs.collect(folders, "compare")
+    for key, value in picks.items():
         values = [methods.options(run).get(key, short_text(run.config.get(key))) for run in found]
         picked = [
             run for run, own in zip(found, values, strict=True) if own == value or _is(run.config.get(key), value)
         ]
         if not picked:
             there = ", ".join(sorted(set(values)))
-            raise ConfigError(f"no run below {', '.join(map(str, side.folders))} has {key}={value}; there: {there}")
+            raise ConfigError(f"no run below {', '.join(map(str, folders))} has {key}={value}; there: {there}")
         found = picked
     return found
 

@@ -1,14 +1,27 @@
-"""`fedexp completion SHELL`: the script that a shell reads."""
+"""Print the script for tab completion.
+
+bash and zsh: eval "$(fedexp completion bash)" in ~/.bashrc, zsh in ~/.zshrc
+fish:         fedexp completion fish > ~/.config/fish/completions/fedexp.fish
+"""
 
 import sys
 
+from fedexp.commands.parsing import Parser
 from fedexp.commands.tab_completion import SCRIPTS
 from fedexp.core.errors import ConfigError
 
 
+def parser() -> Parser:
+    """The name of a shell."""
+    made = Parser(f"completion {'|'.join(SCRIPTS)}", __doc__)
+    made.words("shells", lambda asked, _: () if asked.shells else SCRIPTS)
+    return made
+
+
 def act(words: list[str]) -> int:
     """Prints the script."""
-    if len(words) != 1 or words[0] not in SCRIPTS:
-        raise ConfigError(f"completion needs a shell: {', '.join(SCRIPTS)}; got {' '.join(words) or 'none'}")
-    sys.stdout.write(SCRIPTS[words[0]])
+    shells = parser().read(words).shells
+    if len(shells) != 1 or shells[0] not in SCRIPTS:
+        raise ConfigError(f"completion needs a shell: {', '.join(SCRIPTS)}; got {' '.join(shells) or 'none'}")
+    sys.stdout.write(SCRIPTS[shells[0]])
     return 0

@@ -1,51 +1,45 @@
-"""`fedexp data check|download NAME... [data_dir=DIR]`: the words read, the work left to `fedexp.commands.datasets`."""
+"""Check or download the files of datasets."""
 
-from pathlib import Path
+from argparse import Namespace
 
+from fedexp.commands.parsing import Parser, below, folder
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError, nearest
 
 VERBS = ("check", "download")
+FOLDER = "data_dir="  # as fedexp run spells it
+
+
+def parser() -> Parser:
+    """What to do, and with which datasets."""
+    made = Parser("data check|download NAME... [data_dir=DIR]", __doc__)
+    made.words("words", _following)
+    told = "where datasets lie (default: the variable FEDEXP_DATA, else the cache of the user)"
+    made.flag(told, "--data-dir", type=folder, values=below, metavar="DIR")
+    return made
 
 
 def act(words: list[str]) -> int:
     """Checks or downloads the named datasets and returns the exit code."""
-    verb, names, folder = read(words)
-    from fedexp.commands.datasets import check, download
-    from fedexp.data import store
-
-    directory = folder or store.data_root()
-    return check(names, directory) if verb == "check" else download(names, directory)
-
-
-def read(words: list[str]) -> tuple[str, list[str], Path | None]:
-    """Splits the words into verb, dataset names and folder."""
-    if not words:
+    asked = parser().read([f"--data-dir={word[len(FOLDER) :]}" if word.startswith(FOLDER) else word for word in words])
+    if not asked.words:
         raise ConfigError("data needs check or download, and dataset names; e.g. fedexp data check mnist")
-    verb, *rest = words
+    verb, *names = asked.words
     if verb not in VERBS:
         raise ConfigError(f"data must be followed by check or download, got {verb}; {nearest(verb, VERBS)}")
-    names, folder = _without_folder(rest)
     known = catalog.options(conf_dir(), "dataset")
     for name in names:
         if name not in known:
             raise ConfigError(f"unknown dataset {name}; {nearest(name, known)}")
     if not names:
         raise ConfigError(f"data {verb} needs dataset names; known: {', '.join(known)}")
-    return verb, names, folder
+    from fedexp.commands.datasets import check, download
+    from fedexp.data import store
+
+    return (check if verb == "check" else download)(names, asked.data_dir or store.data_root())
 
 
-def _without_folder(words: list[str]) -> tuple[list[str], Path | None]:
-    names: list[str] = []
-    folder: str | None = None
-    left = iter(words)
-    for word in left:
-        key, equal, value = word.partition("=")
-        if key not in ("data_dir", "--data-dir"):
-            names.append(word)
-            continue
-        folder = value if equal else next(left, "")
-        if not folder:
-            raise ConfigError(f"{key} needs a folder; write data_dir=DIR")
-    return names, Path(folder).expanduser() if folder else None
+def _following(asked: Namespace, _: str) -> list[str]:
+    names = [name for name in catalog.options(conf_dir(), "dataset") if name not in asked.words]
+    return [*names, FOLDER] if asked.words else list(VERBS)

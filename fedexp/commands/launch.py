@@ -31,8 +31,7 @@ from fedexp.sweep.points import Point
 
 def launch(flags: Namespace) -> int:
     """Does what the words behind `fedexp run` ask."""
-    own = Path(flags.config_dir) if flags.config_dir else None
-    request = Request(conf_dir(), flags.overrides, flags.config_name, own)
+    request = Request(conf_dir(), flags.overrides, flags.config_name, flags.config_dir)
     try:
         with logs.kept():
             composer = start(request)

@@ -4,12 +4,13 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
+from fedexp.commands import offered
 from fedexp.config import catalog
 from fedexp.config.override_text import plain_text
 from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.files import shown
 
-RUN_HELP = """\
-usage: fedexp run [group=option ...] [key=value ...] [-m] [--cfg job]
+RUN = """
 
 Groups; choose with group=option (* marks the default):
 {groups}
@@ -17,53 +18,55 @@ Keys of the run; change with key=value (`fedexp list GROUP OPTION` shows those o
 {keys}
 Sweeps: hydra/launcher=joblib, submitit_local, submitit_slurm or ray runs several points at once;
   hydra/sweeper=one_at_a_time varies one key at a time around the config.
-Flags:
-  -m, --multirun            run every combination of comma-separated values: fedexp run -m seed=0,1 model=mlp,keras_cnn
-  -c, --cfg job|hydra|all   show the composed config instead of running it
-      --resolve             with --cfg: show values instead of ${{interpolations}}
-  -p, --package KEY         with --cfg: show only what lies under this key
-  -i, --info [TOPIC]        show how Hydra composes: all, config, defaults, defaults-tree, plugins, searchpath
-  -cd, --config-dir DIR     look for your own options and experiments in DIR too
-  -cn, --config-name NAME   start from another root config than `config`
+E.g. fedexp run -m seed=0,1 model=mlp,keras_cnn
 
 Describe options: fedexp list GROUP      Continue a run: fedexp resume RUN_DIR
 HYDRA_FULL_ERROR=1 shows the traceback of an error.
 """
 
 
-def all_groups(conf: Path) -> str:
+def all_groups(conf: Path, own: Path | None = None) -> str:
     """Every group: what it decides, and its options, the default first."""
     rows = []
     told = catalog.purposes(conf)
+    told |= {group: "" for group in offered.groups(own) if group not in told}
     width = max(map(len, told), default=0)
     indent = " " * (width + 4)
     for group, purpose in told.items():
         rows.append(f"  {group:{width}}  {purpose}".rstrip())
-        rows.append(textwrap.fill(" ".join(marked(conf, group)), 110, initial_indent=indent, subsequent_indent=indent))
-    return "".join(f"{row}\n" for row in rows)
+        names = " ".join(marked(conf, group, own))
+        rows.append(textwrap.fill(names, 110, initial_indent=indent, subsequent_indent=indent))
+    return "".join(f"{row}\n" for row in rows) + _legend(own)
 
 
-def marked(conf: Path, group: str) -> list[str]:
-    """The options of a group, the default first with a star."""
-    names, chosen = catalog.options(conf, group), catalog.defaults(conf).get(group)
-    if chosen not in names:
-        return names
-    return [f"{chosen}*", *(name for name in names if name != chosen)]
+def marked(conf: Path, group: str, own: Path | None = None) -> list[str]:
+    """The options of a group, the default first with a star; a plus marks the user's own."""
+    mine = catalog.options(own, group) if own else []
+    chosen = catalog.defaults(conf).get(group)
+    names = sorted({*catalog.options(conf, group), *mine}, key=lambda name: (name != chosen, name))
+    return [f"{name}{'*' if name == chosen else ''}{'+' if name in mine else ''}" for name in names]
 
 
-def one_group(conf: Path, group: str) -> str:
+def one_group(conf: Path, group: str, own: Path | None = None) -> str:
     """Every option of a group with its description."""
-    _known(group, "group", list(catalog.purposes(conf)))
-    names = sorted(marked(conf, group))
-    width = max(map(len, names))
-    rows = (f"  {name:{width}}  {catalog.description(conf, group, name.rstrip('*'))}".rstrip() for name in names)
-    return "".join(f"{row}\n" for row in rows) + f"\nThe keys of one: fedexp list {group} {names[0].rstrip('*')}\n"
+    _known(group, "group", offered.groups(own))
+    names = {name.rstrip("*+"): name for name in sorted(marked(conf, group, own))}
+    width = max(map(len, names.values()))
+    told = {name: catalog.description(offered.place(group, name, own), group, name) for name in names}
+    rows = (f"  {names[name]:{width}}  {said}".rstrip() for name, said in told.items())
+    example = f"The keys of one: fedexp list {group} {next(iter(names))}\n"
+    return "".join(f"{row}\n" for row in rows) + _legend(own) + f"\n{example}"
 
 
-def one_option(conf: Path, group: str, option: str) -> str:
+def _legend(own: Path | None) -> str:
+    return f"\n+ lies in {shown(own)}\n" if own else ""
+
+
+def one_option(conf: Path, group: str, option: str, own: Path | None = None) -> str:
     """What an option does, and every key it sets, with its value and what the file says of it."""
-    _known(group, "group", list(catalog.purposes(conf)))
-    _known(option, f"option of {group}", catalog.options(conf, group))
+    _known(group, "group", offered.groups(own))
+    _known(option, f"option of {group}", offered.options(group, own))
+    conf = offered.place(group, option, own)
     return f"{group}={option}: {catalog.description(conf, group, option)}\n" + _aligned(own_keys(conf, group, option))
 
 
@@ -91,9 +94,9 @@ def _aligned(rows: Mapping[str, str]) -> str:
 
 
 def run_help(conf: Path) -> str:
-    """Everything that `fedexp run` understands."""
+    """The groups and keys that `fedexp run` understands."""
     groups = catalog.groups(conf)
     said = catalog.comments(conf / "config.yaml")
     keys = {key: value for key, value in catalog.keys(conf, {}).items() if key.partition(".")[0] not in groups}
     rows = _aligned({f"{key}={plain_text(value)}": said.get(key, "") for key, value in keys.items()})
-    return RUN_HELP.format(groups=all_groups(conf), keys=rows)
+    return RUN.format(groups=all_groups(conf), keys=rows)

@@ -1,20 +1,36 @@
-"""`fedexp new GROUP NAME [--into DIR]`: the words read, the work left to `fedexp.new`."""
+"""Write the three files of a part of your own, which runs.
+
+They are mine/NAME.py, a part of the group that does something simple and says where yours goes; conf/GROUP/NAME.yaml,
+its keys; tests/test_NAME.py, a short run. Nothing is overwritten. GROUP is a group of fedexp list whose options are
+parts: selector, aggregator, model and so on.
+"""
 
 import errno
 import shlex
 import sys
 from pathlib import Path
 
+from fedexp.commands.parsing import Parser, below, folder
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
-from fedexp.new.new import trial, write
+from fedexp.new.new import groups, trial, write
 
-FLAGS = ("--into",)
+
+def parser() -> Parser:
+    """A group and a name."""
+    made = Parser("new GROUP NAME [--into DIR]", __doc__)
+    made.words("names", lambda asked, _: () if asked.names else groups())
+    made.flag("where to write them (default: here)", "--into", type=folder, default=Path(), values=below, metavar="DIR")
+    return made
 
 
 def act(words: list[str]) -> int:
     """Writes an own part, and tells its files and the command that tries it."""
-    group, name, into = read(words)
+    asked = parser().read(words)
+    if len(asked.names) != 2:
+        told = " ".join(asked.names) or "none"
+        raise ConfigError(f"new needs a group and a name, got {told}; e.g. fedexp new selector waiting")
+    (group, name), into = asked.names, asked.into
     try:
         written = write(group, name, into)
     except OSError as error:
@@ -24,25 +40,3 @@ def act(words: list[str]) -> int:
     there = "" if into.resolve() == Path.cwd() else f"cd {shlex.quote(shown(into))} && "
     sys.stdout.write("".join(f"{shown(path)}\n" for path in written) + f"\nTry it:  {there}{trial(group, name)}\n")
     return 0
-
-
-def read(words: list[str]) -> tuple[str, str, Path]:
-    """Splits the words into group, name and folder."""
-    names: list[str] = []
-    into = "."
-    left = iter(words)
-    for word in left:
-        flag, equal, value = word.partition("=")
-        if flag in FLAGS:
-            into = value if equal else next(left, "")
-        elif word.startswith("-"):
-            raise ConfigError(f"unknown flag {word}; new knows --into DIR")
-        else:
-            names.append(word)
-    if len(names) != 2:
-        raise ConfigError(
-            f"new needs a group and a name, got {' '.join(names) or 'none'}; e.g. fedexp new selector waiting"
-        )
-    if not into:
-        raise ConfigError("--into must name a folder")
-    return names[0], names[1], Path(into)

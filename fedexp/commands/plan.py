@@ -1,22 +1,37 @@
-"""`fedexp plan [overrides] [-m] [--json]`: the words of `fedexp run`, the work left to `fedexp.plan`."""
+"""Say what a run would cost, without running it.
+
+Takes the words of fedexp run and refuses what it would refuse. Tries two rounds, and more for two seconds where they
+are short, in a temporary folder. Then tells the engine and why, the time from the command to the end, peak memory,
+megabytes sent, simulated time, epsilon and disk. What is sent, the simulated time and epsilon are exact where the seed
+alone decides who takes part (selector=all, random, fedcs and hybrids). Where a selector learns they are estimates, and
+epsilon a bound. Where a rule may end the run, rounds are at most, at least or about so many. Where two rounds would
+take too long, parts of one are tried (some clients, examples, models) and scaled; the table says which (tried in part).
+A - stands for what was not found in time. What happens meanwhile goes to stderr. A sweep (-m) is planned by its first
+point.
+"""
 
 import sys
 import time
 
+from fedexp.commands.parsing import Parser
+from fedexp.commands.run import composing
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.torchrun import under_torchrun
 
 
+def parser() -> Parser:
+    """The words that compose a run."""
+    made = Parser("plan [group=option] [key=value] [-m] [--json]", __doc__)
+    composing(made)
+    made.flag("all numbers, for programs", "--json", action="store_true")
+    return made
+
+
 def act(words: list[str]) -> int:
     """Says what a run will cost; leaves no folder."""
     begun = time.perf_counter()
-    from fedexp.commands.run_flags import parse
-
-    as_json = "--json" in words
-    flags = parse([word for word in words if word != "--json"])
-    if flags.cfg is not None or flags.info is not None:
-        raise ConfigError("plan runs nothing that --cfg or --info could show; use them with fedexp run")
+    flags = parser().read(words)
     if under_torchrun():
         raise ConfigError("plan tries rounds in one group of processes; run it without torchrun")
     with logs.kept():
@@ -31,5 +46,5 @@ def act(words: list[str]) -> int:
             voice.begin("reading the config", aloud=False)
             wanted = asked.compose(flags)
             found = plan(wanted.config, begun, loaded_s, voice)
-    sys.stdout.write((table.as_json if as_json else table.table)(found, wanted))
+    sys.stdout.write((table.as_json if flags.json else table.table)(found, wanted))
     return 0

@@ -1,9 +1,20 @@
-"""`fedexp verify DIR [--rounds K] [--seed S] [--all]`: the words read, the work left to `fedexp.verify`."""
+"""Check what the folder of a run says, and compute rounds again.
+
+First the folder against itself: the tables are whole and agree, every round has its digest, every saved state is that
+of its round, its models score what metrics.csv says, summary.json and federation.csv come out again. Then K rounds are
+replayed: round 1 and random ones, first those that follow a saved state (keep_states=N keeps one every N rounds), then
+what is near one. All rounds in between are compared too: digests of the models and lines of metrics.csv and
+clients.csv, bit by bit where engine, device and versions are those of the run, else within rounding. The last line
+names what was checked and what was not. Exit code 0: all as written, 1: something differs, is missing or damaged.
+Nothing in RUN_DIR is changed, and nothing of it runs.
+"""
 
 import sys
 from pathlib import Path
 
-from fedexp.commands.trusting import split
+from fedexp.commands import offered
+from fedexp.commands.parsing import Parser, whole
+from fedexp.commands.trusting import trust_of, vouch
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped
@@ -12,51 +23,40 @@ from fedexp.core.own_files import refuse_strange
 from fedexp.core.torchrun import under_torchrun
 from fedexp.run import folders
 
-ROUNDS = 3
+
+def parser() -> Parser:
+    """A run folder."""
+    made = Parser("verify RUN_DIR [--rounds K] [--seed S] [--all]", __doc__)
+    made.words("places", lambda _, word: offered.begun(word))
+    made.flag("how many rounds are replayed (3)", "--rounds", type=whole(1), default=3, metavar="K")
+    made.flag("draws them (0)", "--seed", type=whole(0), default=0, metavar="S")
+    made.flag("replay all rounds", "--all", action="store_true")
+    vouch(made)
+    return made
 
 
 def act(words: list[str]) -> int:
     """Replays rounds of a run folder; ends with exit code 1 where something is not as it was written."""
-    trust, left = split(words)
-    folder, count, seed = read(left)
+    asked = parser().read(words)
+    if len(asked.places) != 1:
+        raise ConfigError(f"verify needs one run folder, got {len(asked.places)}; e.g. fedexp verify outputs/latest")
+    folder = _folder(Path(asked.places[0]))
     if under_torchrun():
         raise ConfigError("verify starts its workers itself; run it without torchrun")
     with logs.kept():
         logs.silence()
         from fedexp.verify.verify import verify
 
-        complaints = verify(folder, count, seed, _say, trust)
+        complaints = verify(folder, None if asked.all else asked.rounds, asked.seed, _say, trust_of(asked))
     if complaints:
-        raise Stopped(FAILED, _summed(complaints))
+        others = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
+        raise Stopped(FAILED, f"{complaints[0]}{others}")
     return 0
-
-
-def _summed(complaints: list[str]) -> str:
-    others = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
-    return f"{complaints[0]}{others}"
 
 
 def _say(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def read(words: list[str]) -> tuple[Path, int | None, int]:
-    """Splits the words into the folder, the number of rounds to replay (None: all), and the seed that draws them."""
-    numbers = {"--rounds": ROUNDS, "--seed": 0}
-    places: list[str] = []
-    left = iter(words)
-    for word in left:
-        key, equal, value = word.partition("=")
-        if key in numbers:
-            numbers[key] = _number(key, value if equal else next(left, ""), least=int(key == "--rounds"))
-        elif word.startswith("-") and word != "--all":
-            raise ConfigError(f"unknown flag {word}; verify knows --rounds K, --seed S and --all")
-        elif word != "--all":
-            places.append(word)
-    if len(places) != 1:
-        raise ConfigError(f"verify needs one run folder, got {len(places)}; e.g. fedexp verify outputs/latest")
-    return _folder(Path(places[0])), None if "--all" in words else numbers["--rounds"], numbers["--seed"]
 
 
 def _folder(folder: Path) -> Path:
@@ -66,9 +66,3 @@ def _folder(folder: Path) -> Path:
         raise ConfigError(f"{shown(folder)} is a sweep; verify one of its points, e.g. {shown(folder / '0')}")
     refuse_strange(folder)
     return folder
-
-
-def _number(key: str, text: str, least: int) -> int:
-    if not text.isdecimal() or int(text) < least:
-        raise ConfigError(f"{key} must be an integer >= {least}, got {text or 'none'}")
-    return int(text)

@@ -5,7 +5,7 @@ from itertools import combinations
 
 from omegaconf import OmegaConf
 
-from fedexp.commands.known import COMMANDS
+from fedexp.commands.parsing import COMMANDS
 from fedexp.core.nested import walk
 from scripts.fuzz.judged import Input, run_of, typed
 from tests.composing import CONF, MADE, TINY

@@ -1,6 +1,6 @@
 """What is printed for those who look around: help, lists, the composed config."""
 
-import time
+import os
 from pathlib import Path
 
 import pytest
@@ -18,11 +18,12 @@ HEAVY = ("torch", "hydra", "omegaconf", "numpy", "pandas", "matplotlib")
 )
 def test_looking_around_imports_nothing_heavy(words):
     code = f"import sys; from fedexp.cli import main; main({words}); print(*[m for m in {HEAVY} if m in sys.modules])"
-    begun = time.perf_counter()
+    before = os.times()
     done = python("-c", code)
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1] == ""
-    assert time.perf_counter() - begun < 1
+    after = os.times()  # of the processor: the clock on the wall is that of all who share the machine
+    assert after.children_user + after.children_system - before.children_user - before.children_system < 1
 
 
 def test_help_names_exactly_the_commands_there_are(capsys):

@@ -125,6 +125,9 @@ def test_a_measure_that_cannot_be_compared_is_left_out_with_the_reason(method, c
         (["random", "--agianst", "x"], "unknown flag --agianst; did you mean --against?"),
         (["nowhere", "--against", "random"], "compare needs a folder at nowhere, but there is none"),
         (["random", "--against", "random", "selector=x"], "no run below random has selector=x; there: random"),
+        (["random", "--against", "greedyfed", "--wide", "selector=x"], "no run below greedyfed has selector=x; "),
+        (["random", "--wide", "selector=x", "--against=greedyfed"], "no run below random has selector=x; "),
+        (["random", "--against", "greedyfed", "--unequal", "days"], "--unequal must name some of epochs, steps, "),
         (["random", "--against", "greedyfed", "--measures="], "--measures needs names"),
         (["random", "--against", "greedyfed", "--measures", "f1"], "a quantity must be one of test_accuracy"),
         (["random", "--against", "greedyfed", "--out", "x.txt"], "--out must name a file that ends in .md or .csv"),
@@ -169,7 +172,8 @@ def test_a_failed_write_leaves_nothing(capsys, tree):
 def test_help_and_completion(capsys):
     assert cli.main(["compare", "--help"]) == 0
     assert "--fail-if" in capsys.readouterr().out
-    assert complete("fedexp compare --") == ["--against", "--fail-if", "--measures", "--out", "--unequal", "--wide"]
+    flags = ["--against", "--fail-if", "--help", "--measures", "--out", "--unequal", "--wide"]
+    assert complete("fedexp compare --") == flags
     assert complete("fedexp comp") == ["compare", "completion"]
 
 

@@ -95,7 +95,7 @@ def test_doubtful_folders_are_named_on_the_page(make_run, capsys):
     [
         ([], "report needs folders of runs; e.g. fedexp report outputs/latest"),
         (["nowhere"], "report needs a folder at nowhere, but there is none; give run folders or folders of runs"),
-        (["sweep", "--ot", "x.md"], "unknown flag --ot; report knows --grid ROWS,COLUMNS, --out FILE and --wide"),
+        (["sweep", "--ot", "x.md"], "unknown flag --ot; did you mean --out?"),
         (["sweep", "--out"], "--out must name a file that ends in .html or .md, got none; e.g. --out report.html"),
         (["sweep", "--out", "x.pdf"],
          "--out must name a file that ends in .html or .md, got x.pdf; e.g. --out report.html"),
@@ -134,5 +134,5 @@ def test_completion(make_run):
     Path("outputs/multirun/2026-01-02/11-00-00/multirun.yaml").touch()
     sweep = "outputs/multirun/2026-01-02/11-00-00"
     assert complete("fedexp report ") == [sweep, f"{sweep}/0", f"{sweep}/1"]
-    assert complete("fedexp report --") == ["--grid", "--out", "--wide"]
+    assert complete("fedexp report --") == ["--grid", "--help", "--out", "--wide"]
     assert complete("fedexp report x --out out") == ["outputs/"]

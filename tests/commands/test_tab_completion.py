@@ -6,9 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from hydra.core.global_hydra import GlobalHydra
 
 from fedexp import cli
+from fedexp.commands.offered import HYDRAS
+from fedexp.commands.parsing import COMMANDS, parser_of
 from fedexp.commands.tab_completion import SCRIPTS, complete
+from fedexp.config.compose import Request, start
+from fedexp.config.location import conf_dir
 
 HEAVY = ("torch", "hydra", "omegaconf", "numpy")
 
@@ -38,10 +43,26 @@ def _here(tmp_path, monkeypatch):
         ("fedexp data check cif", ["cifar10"]),
         ("fedexp data check d", ["data_dir=", "digits"]),
         ("fedexp list sel", ["selector"]),
+        ("fedexp list selector af", ["afl"]),
         ("fedexp new pre", ["pre_aggregation", "pretraining"]),
         ("fedexp new e", []),
         ("fedexp new selector ", []),
-        ("fedexp new selector mine --", ["--into"]),
+        ("fedexp new selector mine --", ["--help", "--into"]),
+        ("fedexp plan --j", ["--json"]),
+        ("fedexp plan --cfg", []),
+        ("fedexp run --cfg=h", ["--cfg=hydra"]),
+        ("fedexp run --info def", ["defaults", "defaults-tree"]),
+        ("fedexp run hydra/l", ["hydra/launcher="]),
+        ("fedexp run hydra/launcher=sub", ["hydra/launcher=submitit_local", "hydra/launcher=submitit_slurm"]),
+        ("fedexp plan -m hydra/sweeper=o", ["hydra/sweeper=one_at_a_time"]),
+        ("fedexp resume x ", ["hydra/launcher=", "tracker="]),
+        ("fedexp resume x tracker=", ["tracker=mlflow", "tracker=none", "tracker=tensorboard"]),
+        ("fedexp resume --jobs 2 x tracker=mlflow tracker.u", ["tracker.uri="]),
+        ("fedexp resume x hydra/launcher=r", ["hydra/launcher=ray"]),
+        ("fedexp compare x --unequal steps,", ["steps,epochs", "steps,megabytes", "steps,steps"]),
+        ("fedexp run --no-such model=s", ["model=simple_cnn"]),
+        ("fedexp run --cfg --resolve model=s", ["model=simple_cnn"]),
+        ("fedexp search --trials x selector=af", ["selector=afl"]),
         ("fedexp completion ", ["bash", "fish", "zsh"]),
         ("fedexp nonsense ", []),
     ],
@@ -67,6 +88,33 @@ def test_run_folders():
     ]
     assert complete("fedexp resume els") == ["elsewhere/"]
     assert complete("fedexp resume elsewhere/") == ["elsewhere/run/"]
+
+
+@pytest.mark.parametrize("flag", ["--config-dir", "--data-dir", "--into", "--out"])
+def test_folders_after_a_flag(flag):
+    Path("elsewhere/deep").mkdir(parents=True)
+    word = next(word for word in COMMANDS if flag in parser_of(word).values)
+    assert complete(f"fedexp {word} {flag} els") == ["elsewhere/"]
+    assert complete(f"fedexp {word} {flag}=elsewhere/") == [f"{flag}=elsewhere/deep/"]
+
+
+def test_own_options_complete_behind_their_folder():
+    Path("mine/selector").mkdir(parents=True)
+    Path("mine/selector/waiting.yaml").write_text("# Mine\n_target_: mine.Waiting\npatience: 3\n")
+    assert complete("fedexp run selector=wait") == []
+    for words in ("run --config-dir mine", "plan -cd mine", "search --config-dir=mine"):
+        assert complete(f"fedexp {words} selector=wait") == ["selector=waiting"]
+    assert complete("fedexp run --config-dir mine selector=waiting selector.p") == ["selector.patience="]
+    assert complete("fedexp list --config-dir mine selector w") == ["waiting"]
+
+
+def test_the_launchers_and_sweepers_are_those_that_hydra_finds():
+    composer = start(Request(conf_dir(), []))
+    try:
+        assert HYDRAS["hydra/launcher"] == sorted(composer.options("hydra/launcher"))
+        assert set(HYDRAS["hydra/sweeper"]) <= set(composer.options("hydra/sweeper"))
+    finally:
+        GlobalHydra.instance().clear()
 
 
 def test_the_query_is_light():

@@ -98,8 +98,8 @@ def test_what_cannot_be_written_leaves_nothing(
         (["selector"], "new needs a group and a name, got selector; e.g. fedexp new selector waiting"),
         (["selector", "a", "b"], "new needs a group and a name, got selector a b; e.g. fedexp new selector waiting"),
         (["selektor", "a"], "unknown group selektor; did you mean selector?"),
-        (["selector", "a", "--force"], "unknown flag --force; new knows --into DIR"),
-        (["selector", "a", "--into"], "--into must name a folder"),
+        (["selector", "a", "--force"], "unknown flag --force; known: --help, --into"),
+        (["selector", "a", "--into"], "--into must be a folder, got none"),
         (["engine", "a"], "engine cannot be an own part: it computes what the parts say and must not change it; "),
         (
             ["experiment", "a"],

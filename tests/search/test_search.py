@@ -111,8 +111,8 @@ def test_killed_and_taken_up_again_by_two_processes(whole: Path, tmp_path: Path)
     ("words", "told"),
     [
         (("local.lr=interval(-1,1)",), "point 0 (local.lr=-1.0"),
-        (("local.lr=interval(0.1,1)", "--trials", "0"), "--trials must be a whole number >= 1, got 0"),
-        (("local.lr=interval(0.1,1)", "--trial", "3"), "unknown flag --trial; search knows --trials, --jobs"),
+        (("local.lr=interval(0.1,1)", "--trials", "0"), "--trials must be an integer >= 1, got 0"),
+        (("local.lr=interval(0.1,1)", "--trial", "3"), "unknown flag --trial; did you mean --trials?"),
         (("local.rl=interval(0.1,1)",), "unknown key local.rl; "),
         (("rounds=3",), "a search must vary something"),
     ],

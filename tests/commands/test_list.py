@@ -1,0 +1,63 @@
+"""`fedexp list` with options of the user's own."""
+
+from pathlib import Path
+
+import pytest
+from command_line import complaint
+
+from fedexp import cli
+
+
+@pytest.fixture(autouse=True)
+def _mine(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("selector", "habit"):
+        Path("mine", name).mkdir(parents=True)
+    Path("mine/selector/waiting.yaml").write_text(
+        "# Who waited longest\n_target_: mine.Waiting\npatience: 3  # rounds\n"
+    )
+    Path("mine/selector/random.yaml").write_text("# Another draw\n_target_: mine.Random\n")
+    Path("mine/habit/early.yaml").write_text("# Before dawn\n")
+
+
+def listed(capsys, *words):
+    assert cli.main(["list", *words]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
+def test_own_options_stand_among_ours_and_are_marked(capsys):
+    lines = listed(capsys, "--config-dir", "mine", "selector")
+    assert f"  {'waiting+':15}  Who waited longest" in lines
+    assert f"  {'random*+':15}  Another draw" in lines, "the user's own is the one that a run would take"
+    assert [line for line in lines if line.startswith("  afl ")]
+    assert "+ lies in mine" in lines
+
+
+def test_groups_of_ones_own_are_listed_too(capsys):
+    lines = listed(capsys, "-cd", "mine")
+    place = lines.index(f"  {'selector':16}  which clients take part in a round")
+    assert lines[place + 1].split()[0] == "random*+"
+    assert "waiting+" in " ".join(lines[place + 1 : place + 3])
+    assert lines[lines.index("  habit") + 1].split() == ["early+"]
+
+
+@pytest.mark.parametrize("words", [["selector", "waiting"], ["selector=waiting"]])
+def test_the_keys_of_an_own_option(words, capsys):
+    first, key = listed(capsys, *words, "--config-dir=mine")
+    assert first == "selector=waiting: Who waited longest"
+    assert key.split(maxsplit=1) == ["selector.patience=3", "rounds"]
+
+
+def test_without_the_folder_nothing_of_it_is_known(capsys):
+    assert cli.main(["list", "selector", "waiting"]) == 2
+    assert complaint(capsys).startswith("fedexp: unknown option of selector waiting; ")
+    assert not [line for line in listed(capsys) if "+" in line]
+
+
+@pytest.mark.parametrize("text", ["a: [", "- a\n- b\n", b"\xff\xfe"])
+def test_a_damaged_option_is_one_line(text, capsys):
+    content = text if isinstance(text, bytes) else text.encode()
+    Path("mine/selector/waiting.yaml").write_bytes(content)
+    for words in (["selector"], ["selector", "waiting"]):
+        assert cli.main(["list", "--config-dir", "mine", *words]) == 2
+        assert complaint(capsys).startswith("fedexp: mine/selector/waiting.yaml ")
