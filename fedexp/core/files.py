@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _PART = re.compile(r"\.(.+)\.\d+-[0-9a-f]{8}\.part")
+_POSIX = hasattr(os, "O_DIRECTORY")  # Windows opens no folders, and syncs no file that is open for reading only
 
 
 @contextmanager
@@ -63,7 +64,9 @@ def remove_leftovers(folder: Path, of: Callable[[str], bool]) -> None:
 
 
 def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    if path.is_dir() and not _POSIX:
+        return
+    handle = os.open(path, os.O_RDONLY if _POSIX else os.O_RDWR)
     try:
         os.fsync(handle)
     finally:

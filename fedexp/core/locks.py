@@ -1,6 +1,5 @@
 """Locks: files that one process at a time may hold."""
 
-import fcntl
 import math
 import os
 import time
@@ -8,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
+
+from filelock import lock_descriptor
 
 from fedexp.core.own_files import open_own
 
@@ -19,6 +20,7 @@ def locked(path: Path, patience_s: float = math.inf) -> Iterator[TextIO]:
     On a file system without locks nobody is kept out.
 
     Raises:
+        ConfigError: the path is a link, a pipe or a folder.
         TimeoutError: somebody else has held it all the time.
     """
     with os.fdopen(open_own(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+", encoding="utf-8") as file:
@@ -32,9 +34,6 @@ def locked(path: Path, patience_s: float = math.inf) -> Iterator[TextIO]:
 
 def _lock(file: TextIO) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return lock_descriptor(file.fileno(), blocking=False)
     except OSError:  # no locks here
         return True
-    return True

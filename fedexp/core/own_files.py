@@ -10,6 +10,8 @@ from fedexp.core.files import shown
 
 FOLDERS = (".hydra", "states", "tensorboard")  # of a run folder; what has one of these endings is a file
 ENDINGS = (".pt", ".csv", ".json", ".log", ".yaml", ".txt", ".png", ".lock", ".journal", ".db")
+# A link is not followed, a pipe not waited for; on Windows nothing is taken for text.
+_SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOINHERIT", "O_BINARY"))
 _KINDS = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFDIR: "a folder", stat.S_IFREG: "a file"}
 
 
@@ -58,8 +60,10 @@ def open_own(path: Path, flags: int) -> int:
     Raises:
         ConfigError: it is something else, which is not opened.
     """
+    if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
+        raise _strange(path, stat.S_IFLNK)
     try:
-        handle = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        handle = os.open(path, flags | _SAFE, 0o666)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise _strange(path, path.lstat().st_mode) from error

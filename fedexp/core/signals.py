@@ -1,4 +1,7 @@
-"""What asks a process to end: SIGTERM (a scheduler, `kill`) and SIGHUP (a closed terminal) do what Ctrl-C does."""
+"""What asks a process to end: SIGTERM (a scheduler, `kill`) and SIGHUP (a closed terminal) do what Ctrl-C does.
+
+Windows has no SIGHUP.
+"""
 
 import signal
 import threading
@@ -7,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-ASKING = (signal.SIGTERM, signal.SIGHUP)
+ASKING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class AskedToEnd(KeyboardInterrupt):

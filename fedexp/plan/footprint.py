@@ -1,7 +1,7 @@
 """How much memory this process and its workers have needed at most, in megabytes."""
 
-import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import torch
@@ -10,9 +10,13 @@ PROC = Path("/proc")
 
 
 def peak_mb() -> float:
-    """The most that this process has held so far."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / 1e6 if sys.platform == "darwin" else most * 1024 / 1e6
+    """The most that this process has held so far; 0 where the system does not tell."""
+    with suppress(ImportError):  # on Windows
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most / 1e6 if sys.platform == "darwin" else most * 1024 / 1e6
+    return 0.0
 
 
 def workers_mb(parent: int) -> float:

@@ -98,7 +98,7 @@ def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) 
         reason=reason,
         tried=len(found.tried),
         seconds=spent,
-        memory_mb=memory,
+        memory_mb=memory if found.memory_mb else None,
         gpu_mb=gpu,
         sent=sent(exp, found, rehearsal, rounds),
         epsilon=epsilon(exp, world, rehearsal, rounds),

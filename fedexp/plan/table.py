@@ -83,7 +83,7 @@ def _sent(plan: Forecast) -> str:
 
 def _missing(plan: Forecast) -> str:
     """In place of what only a tried round tells."""
-    return f"- ({plan.gave_up})"
+    return f"- ({plan.gave_up or 'this system does not tell'})"
 
 
 def _epsilon(plan: Forecast) -> str | None:

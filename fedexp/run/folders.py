@@ -61,8 +61,13 @@ def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
             clear(folder)
             yield
     except TimeoutError as error:
-        owner = lock.read_text(encoding="utf-8") or "another process"
-        raise ConfigError(f"{shown(folder)} is being run by {owner}; wait for it, or end it") from error
+        raise ConfigError(f"{shown(folder)} is being run by {_holder(lock)}; wait for it, or end it") from error
+
+
+def _holder(lock: Path) -> str:
+    with suppress(OSError):  # on Windows nobody reads what another process has locked
+        return lock.read_text(encoding="utf-8") or "another process"
+    return "another process"
 
 
 def clear(folder: Path) -> None:

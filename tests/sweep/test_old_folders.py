@@ -10,8 +10,11 @@ from command_line import python
 from fedexp import cli
 from fedexp.config import noted
 from fedexp.report import methods, runs
+from fedexp.sweep import multirun
+from fedexp.sweep.launchers.joblib import Joblib
 
 GOLDEN = Path(__file__).parents[1] / "golden"
+PLUGIN = "hydra_plugins.hydra_joblib_launcher.joblib_launcher"
 FINISHED, BEGUN, POINTS = "0", "1", 4
 SAVED = 2  # the last round of the begun point that has a state; one more is written
 
@@ -55,6 +58,22 @@ def test_it_goes_on_with_the_launcher_of_its_beginning(tmp_path: Path):
     told = [line.partition(":")[0] for line in done.stdout.splitlines() if " of 4: " in line]
     assert sorted(told) == ["2 of 4", "3 of 4", "4 of 4"]
     demand_whole(tmp_path / "old")
+
+
+def test_what_a_launcher_of_hydras_plugins_began_goes_on_without_the_plugin(tmp_path: Path, monkeypatch, capsys):
+    """Sweeps of before we had launchers name the plugins' classes and keys."""
+    saved = copied(tmp_path / "old") / "multirun.yaml"
+    ours = ("fedexp.launchers.joblib.Joblib", "    jobs: ", "    - hydra/launcher=joblib\n")
+    theirs = (f"{PLUGIN}.JoblibLauncher", "    n_jobs: ", f"{ours[2]}    - hydra.launcher.n_jobs=2\n")
+    for before, then in zip(ours, theirs, strict=True):
+        assert before in saved.read_text()
+        saved.write_text(saved.read_text().replace(before, then))
+    begun = []
+    monkeypatch.setattr(multirun, "_execute", begun.append)
+    assert cli.main(["resume", str(saved.parent)]) == 2
+    assert "hydra.launcher.n_jobs=2; if that is right, type it again, or another hydra" in capsys.readouterr().err
+    assert cli.main(["resume", str(saved.parent), "hydra/launcher=joblib", "hydra.launcher.jobs=2"]) == 0
+    assert [sweep.launcher for sweep in begun] == [Joblib(jobs=2)]
 
 
 def test_a_point_that_was_finished_then_can_be_verified(ended: Path):

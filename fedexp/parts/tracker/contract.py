@@ -4,6 +4,7 @@
 `tracker.json` remembers what has arrived; whatever is missing at the end goes when the run is resumed.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
@@ -51,7 +52,7 @@ class Tracker(Part):
     """Sends nothing."""
 
     def refuse(self) -> None:
-        """Raises ConfigError where the tracker's package is not installed."""
+        """Raises ConfigError where the tracker cannot work: its package is not installed, or this is Windows."""
 
     def follow(self, folder: Path, config: dict[str, Any], facts: Callable[[], dict[str, Any]]) -> Courier:
         """Begins to send what the run leaves in its folder; asks for the `facts` only if they are sent, as tags."""
@@ -82,6 +83,10 @@ class Sending(Tracker):
     def refuse(self) -> None:
         if find_spec(self.package) is None:
             raise ConfigError(f"tracker={self.package} needs {self.package}; pip install 'fedexp[{self.package}]'")
+        if not hasattr(os, "setpgid"):
+            raise ConfigError(
+                f"tracker={self.package} needs process groups, which Linux and macOS have; use tracker=none here"
+            )
 
     @property
     def named(self) -> tuple[str, ...]:

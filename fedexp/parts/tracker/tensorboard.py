@@ -4,13 +4,12 @@ Nothing can be changed in an event file. A process that goes on begins a file of
 all steps from its first one on: what had been written but not noted in tracker.json is not there twice.
 """
 
-import struct
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from fedexp.parts.tracker.contract import Order, Receiver, Sending
 from fedexp.parts.tracker.lines import Line, text
@@ -38,30 +37,30 @@ class Events(Receiver):
     """An event file in the making."""
 
     def __init__(self, order: Order, known: Memo) -> None:
-        from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        from torch.utils.tensorboard import SummaryWriter
 
         self.order, self.known = order, known
-        self.writer = EventFileWriter(str(order.folder / FOLDER))
+        first = known.round + 1 + known.files if known.run else 0
+        self.writer = SummaryWriter(order.folder / FOLDER, purge_step=first)
 
     def begin(self) -> Memo:
-        log, known = _proto("event").SessionLog, self.known
-        first = known.round + 1 + known.files if known.run else 0
-        self._add(first, session_log=log(status=log.START))
-        if not known.run:
+        if not self.known.run:
             self._describe()
         self.writer.flush()
-        return replace(known, run=FOLDER, place=str(self.order.folder))
+        return replace(self.known, run=FOLDER, place=str(self.order.folder))
 
     def send(self, lines: Sequence[Line]) -> None:
         for line in lines:
-            self._add(line.round, summary=_summary(*_scalars(line)))
+            self._add(line, line.round)
         self.writer.flush()
 
     def finish(self, status: str, summary: Line | None, files: Sequence[Path]) -> None:
         if summary is not None:
-            pictures = [_picture(path) for path in files if path.suffix == ".png"]
             step = summary.round + 1  # beyond what has arrived: taken back unless all of it does
-            self._add(step, summary=_summary(*_scalars(summary), *pictures))
+            self._add(summary, step)
+            for path in files:
+                if path.suffix == ".png":
+                    self.writer.add_image(path.stem, _pixels(path), step, dataformats="HWC")
         self.writer.flush()
 
     def _describe(self) -> None:
@@ -69,48 +68,24 @@ class Events(Receiver):
         from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 
         parameters = self.order.parameters
-        self._add(0, summary=_summary(_text("config", _table(parameters)), _text("tags", _table(self.order.tags))))
+        self.writer.add_text("config", _table(parameters), 0)
+        self.writer.add_text("tags", _table(self.order.tags), 0)
         plain = {name: cell if isinstance(cell, int | float) else text(cell, 200) for name, cell in parameters.items()}
-        self._add(0, summary=hparams_pb(plain, trial_id=self.known.token))
+        assert self.writer.file_writer is not None  # its own add_hparams would begin a second file
+        self.writer.file_writer.add_summary(hparams_pb(plain, trial_id=self.known.token), 0)
 
-    def _add(self, step: int, **what: Any) -> None:
-        self.writer.add_event(_proto("event").Event(wall_time=time.time(), step=step, **what))
-
-
-def size(png: bytes) -> tuple[int, int]:
-    """Width and height of a picture in the PNG format: its header, behind 16 bytes."""
-    width, height = struct.unpack(">II", png[16:24])
-    return width, height
+    def _add(self, line: Line, step: int) -> None:
+        for name, cell in line.cells.items():
+            if name != "round":
+                self.writer.add_scalar(name, cell, step)
 
 
-def _proto(module: str) -> Any:
-    """A module of message types, which exist at run time only."""
-    return import_module(f"tensorboard.compat.proto.{module}_pb2")
+def _pixels(path: Path) -> np.ndarray:
+    """A picture `[height, width, 4]`."""
+    from PIL import Image
 
-
-def _summary(*values: Any) -> Any:
-    return _proto("summary").Summary(value=values)
-
-
-def _scalars(line: Line) -> list[Any]:
-    kind = _proto("summary").Summary.Value
-    return [kind(tag=name, simple_value=cell) for name, cell in line.cells.items() if name != "round"]
-
-
-def _picture(path: Path) -> Any:
-    kind, content = _proto("summary").Summary, path.read_bytes()
-    width, height = size(content)
-    image = kind.Image(width=width, height=height, colorspace=4, encoded_image_string=content)
-    return kind.Value(tag=path.stem, image=image)
-
-
-def _text(tag: str, content: str) -> Any:
-    from tensorboard.plugins.text.metadata import create_summary_metadata
-
-    kind = _proto("types").DT_STRING
-    tensor = _proto("tensor").TensorProto(dtype=kind, string_val=[content.encode()])
-    metadata = create_summary_metadata(display_name="", description="")
-    return _proto("summary").Summary.Value(tag=tag, metadata=metadata, tensor=tensor)
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGBA"))
 
 
 def _table(cells: dict[str, Any]) -> str:
