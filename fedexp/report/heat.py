@@ -1,0 +1,34 @@
+"""Heat maps: one colour, the stronger the greater the number, on any ground; grey where there is no number."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedexp.report import look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_STRONGEST, _ABSENT = "#2f7fc1", "#88888850"
+
+
+def cells(figure: "Figure", axes: "Axes", values: np.ndarray, label: str, greatest: float | None = None) -> None:
+    """Colours `values [R, C]`, from 0 to their greatest unless told, with a scale of this name beside them."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    ramp = LinearSegmentedColormap.from_list("heat", [f"{_STRONGEST}00", f"{_STRONGEST}ff"])
+    top = greatest or float(np.nanmax(values, initial=0.0)) or 1.0
+    colors = ramp.with_extremes(bad=_ABSENT)
+    image = axes.imshow(values, cmap=colors, vmin=0, vmax=top, aspect="auto", interpolation="none")
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    figure.colorbar(image, ax=axes, label=label, pad=0.02)
+
+
+def numbers(axes: "Axes", values: np.ndarray, told: Callable[[float], str], strong: float) -> None:
+    """Writes what is `told` of every number into its cell, pale above `strong`."""
+    for (row, column), value in np.ndenumerate(values):
+        shade = look.PAPER if value > strong else look.INK
+        axes.text(column, row, told(value), ha="center", va="center", fontsize=8, color=shade)
