@@ -75,7 +75,7 @@ def _every_client(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
     top.tick_params(axis="x", length=0, labelbottom=False)
     heat.cells(drawn, main, counts.T, "Examples")
     if numbered:
-        heat.numbers(main, counts.T, lambda count: f"{count}" if count else "", strong=counts.max() / 2)
+        heat.numbers(main, counts.T, lambda count: f"{count}" if count else "")
     _name_classes(main, class_names)
     main.set_xticks(range(0, clients, 1 if numbered else 10))
     main.set_xlabel("Client")

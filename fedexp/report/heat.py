@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedexp.report import look
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_STRONGEST, _ABSENT = "#2f7fc1", "#88888850"
+_STRONGEST, _ABSENT = "#3c83c2", "#88888850"  # dark and light letters can be read on both
 
 
 def cells(figure: "Figure", axes: "Axes", values: np.ndarray, label: str, greatest: float | None = None) -> None:
@@ -27,8 +25,7 @@ def cells(figure: "Figure", axes: "Axes", values: np.ndarray, label: str, greate
     figure.colorbar(image, ax=axes, label=label, pad=0.02)
 
 
-def numbers(axes: "Axes", values: np.ndarray, told: Callable[[float], str], strong: float) -> None:
-    """Writes what is `told` of every number into its cell, pale above `strong`."""
+def numbers(axes: "Axes", values: np.ndarray, told: Callable[[float], str]) -> None:
+    """Writes what is `told` of every number into its cell."""
     for (row, column), value in np.ndenumerate(values):
-        shade = look.PAPER if value > strong else look.INK
-        axes.text(column, row, told(value), ha="center", va="center", fontsize=8, color=shade)
+        axes.text(column, row, told(value), ha="center", va="center", fontsize=8)

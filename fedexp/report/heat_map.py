@@ -15,7 +15,7 @@ def picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:
     title = "Final test accuracy"
     figure, axes = look.canvas(title, by[1], by[0], size)
     heat.cells(figure, axes, values, "Test accuracy", greatest=1.0)
-    heat.numbers(axes, values, lambda one: "-" if np.isnan(one) else f"{one:.2f}", strong=0.5)
+    heat.numbers(axes, values, lambda one: "-" if np.isnan(one) else f"{one:.2f}")
     look.name_rows(axes, panel.rows)
     axes.axvline(width - 1.5, color=look.PAPER, linewidth=4)
     axes.set_xticks(range(width), labels=[*panel.columns, "worst"], rotation=35, ha="right")

@@ -31,7 +31,7 @@ def panel(methods: Sequence[Method]) -> Part | None:
     if not found:
         return None
     pictures = [_densities(found), bands.picture(_RANKS, found, by_rank), _map(found)]
-    return part("selections", "Selections of the clients", _NOTE, pictures)
+    return part("selections", "Selections", _NOTE, pictures)
 
 
 def density(counts: np.ndarray) -> bands.Curve | None:

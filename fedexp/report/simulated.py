@@ -31,7 +31,7 @@ def panel(methods: Sequence[Method]) -> Part | None:
         seconds.picture(_SPENT, timed, "sim_s"),
         timeline(timed[:_MOST]),
     ]
-    return part("simulated-clock", "The simulated clock", f"{bands.NOTE} {seconds.CROSSES}", pictures)
+    return part("simulated-clock", "Simulated clock", f"{bands.NOTE} {seconds.CROSSES}", pictures)
 
 
 def timeline(methods: Sequence[Method]) -> Picture:

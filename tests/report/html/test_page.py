@@ -39,7 +39,7 @@ def test_the_parts_that_have_data(make_run):
         "Results",
         "Learning curves",
         "Stages and rounds",
-        "Selections of the clients",
+        "Selections",
         "Federations",
         "Differences",
         "Runs",
