@@ -2,6 +2,8 @@
 
 Between two known values of a run lies a straight line, so runs that are evaluated at different rounds or times can be
 averaged from where the last of them begins. Where some have ended (unfinished, stopped early) the line is dotted.
+A curve of many points is thinned out evenly, so that the page of a large sweep stays small: the fewer methods, the more
+points.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +14,18 @@ import numpy as np
 
 from fedexp.report import look
 from fedexp.report.methods import Method
+from fedexp.report.part import Picture
 from fedexp.report.runs import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+NOTE = (
+    "The line is the mean over the seeds and the band reaches from the least to the greatest of them; the line is "
+    "dotted where not all of the seeds got so far."
+)
+_MOST, _TOGETHER = 400, 12_000  # points of a line, and of all lines of a drawing
+_LOGARITHMIC = 200.0  # times the least value: from there on a quantity that is free to is drawn by its logarithm
 Curve = tuple[np.ndarray, np.ndarray]
 
 
@@ -31,10 +40,33 @@ class Band:
     complete: np.ndarray
 
 
+@dataclass(frozen=True, kw_only=True)
+class Lines:
+    """What a picture is called and measures; `zero`: upwards from zero; `log`: by its logarithm if it spans far."""
+
+    name: str
+    title: str
+    vertical: str
+    horizontal: str = "Round"
+    zero: bool = False
+    log: bool = False
+    tab: str = ""
+
+
 def known(x: np.ndarray, y: np.ndarray) -> Curve:
     """The points of a curve that exist."""
     exists = np.isfinite(x) & np.isfinite(y)
     return x[exists], y[exists]
+
+
+def by_round(column: str) -> Callable[[Run], Curve]:
+    """A column of metrics.csv over the rounds."""
+    return lambda run: known(run.rounds.astype(float), run.column(column))
+
+
+def against(across: str, up: str) -> Callable[[Run], Curve]:
+    """A column of metrics.csv over another one."""
+    return lambda run: known(run.column(across), run.column(up))
 
 
 def band(curves: Sequence[Curve]) -> Band | None:
@@ -56,36 +88,53 @@ def band(curves: Sequence[Curve]) -> Band | None:
     )
 
 
-def of(method: Method, curve: Callable[[Run], Curve]) -> Band | None:
-    """The band of a method's runs."""
-    return band([curve(run) for run in method.runs])
+def thinned(found: Band, most: int) -> Band:
+    """At most so many points of a band, evenly chosen by their order, the first and the last among them."""
+    if len(found.x) <= most:
+        return found
+    kept = np.unique(np.rint(np.linspace(0, len(found.x) - 1, most)).astype(np.int64))
+    return Band(*(column[kept] for column in (found.x, found.mean, found.low, found.high, found.complete)))
 
 
-def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve]) -> list[Method]:
-    """Draws a band for each method and returns the methods that have one."""
-    found = [(method, one) for method in methods if (one := of(method, curve)) is not None]
+def picture(lines: Lines, methods: Sequence[Method], curve: Callable[[Run], Curve]) -> Picture | None:
+    """A band for each method that has such a curve; None where none has one."""
+    figure, axes = look.canvas(lines.title, lines.horizontal, lines.vertical)
+    found = draw(axes, methods, curve)
+    if not found:
+        return None
+    low = min(float(one.low.min()) for _, one in found)
+    if lines.horizontal == "Round":
+        look.whole(axes.xaxis)
+    if lines.log and max(float(one.high.max()) for _, one in found) > _LOGARITHMIC * low > 0:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
+    elif lines.zero and low >= 0:
+        axes.set_ylim(bottom=0)
+    drawn = [method for method, _ in found]
+    return Picture(name=lines.name, title=lines.title, figure=figure, methods=drawn, tab=lines.tab)
+
+
+def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve]) -> list[tuple[Method, Band]]:
+    """Draws the bands of the methods that have one, and returns them; of very many methods the lines alone."""
+    bands = ((method, band([curve(run) for run in method.runs])) for method in methods)
+    found = [(method, one) for method, one in bands if one is not None]
+    crowd, most = len(found) > look.CROWD, max(8, min(_MOST, _TOGETHER // max(1, len(found))))
     for method, one in found:
-        shade(axes, one, method)
-        line(axes, one, method)
-    return [method for method, _ in found]
+        thin = thinned(one, most)
+        if not crowd and (thin.high > thin.low).any():
+            name = look.gid(method)
+            axes.fill_between(thin.x, thin.low, thin.high, color=look.color(method), alpha=0.15, linewidth=0, gid=name)
+        _line(axes, thin, method, crowd)
+    return found
 
 
-def shade(axes: "Axes", found: Band, method: Method) -> None:
-    """Fills the range over the runs."""
-    axes.fill_between(found.x, found.low, found.high, color=look.color(method), alpha=0.15, linewidth=0)
-
-
-def line(axes: "Axes", found: Band, method: Method) -> None:
+def _line(axes: "Axes", found: Band, method: Method, crowd: bool) -> None:
     """The mean, dotted where not all runs are there; a point where there is but one position."""
-    style = look.line(method)
+    style = look.line(method, crowd)
     axes.plot(found.x, np.where(found.complete, found.mean, np.nan), **style)
     if len(found.x) == 1:
-        axes.plot(found.x, found.mean, "o", color=style["color"])
+        axes.plot(found.x, found.mean, "o", color=style["color"], gid=style["gid"])
     partly = np.convolve(~found.complete, [1, 1, 1], mode="same") > 0  # a point more, so that it joins the solid line
     if partly.any():
         axes.plot(found.x, np.where(partly, found.mean, np.nan), **{**style, "linestyle": ":"})
-
-
-def titled(title: str, methods: Sequence[Method]) -> str:
-    """Says what line and band are, where there is a band."""
-    return f"{title}: mean and range over seeds" if any(len(method.runs) > 1 for method in methods) else title

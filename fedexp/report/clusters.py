@@ -1,22 +1,78 @@
-"""`clusters.png` and `client_accuracy.png` of a run folder, from the tables in it."""
+"""Who was in which cluster and what it came to: `clusters.png` and `client_accuracy.png` of a run, and in a report."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedexp.core import csv_table
-from fedexp.report import client_accuracy, membership
+from fedexp.report import client_accuracy, look, membership
+from fedexp.report.client_accuracy import SERIES
+from fedexp.report.markup import Grid
+from fedexp.report.measures import statistic
+from fedexp.report.methods import Method
+from fedexp.report.part import Part, Picture, part
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
 
 EVENTS = ("round", "event", "client", "cluster")
+_MOST = 6
+_TITLES = {"clusters": "Clusters of the clients", "client_accuracy": "Accuracy at the clients after the last round"}
 
 
-def draw(folder: Path, clients: int, rounds: int, prefix: str = "", into: Path | None = None) -> list[str]:
-    """Draws what the folder has tables for and returns the names, `prefix` before them, without their ending."""
-    into, drawn = into or folder, []
+@look.style()
+def draw(folder: Path, clients: int, rounds: int) -> list[str]:
+    """Draws what the folder has tables for and returns the names of the pictures, without their ending."""
+    drawn = []
+    for name, figure in figures(folder, clients, rounds):
+        look.save(folder / f"{name}.png", figure)
+        drawn.append(name)
+    return drawn
+
+
+def figures(folder: Path, clients: int, rounds: int) -> "Iterator[tuple[str, Figure]]":
+    """What the tables of a run folder show, by the names of the tables."""
     if (folder / "clusters.csv").is_file():
         events = csv_table.frame(folder / "clusters.csv", EVENTS)
-        drawn.append(f"{prefix}clusters")
         clients = max(clients, 1 + max(events["client"].tolist())) if len(events) else clients
-        membership.draw(into / f"{drawn[-1]}.png", events, clients, rounds)
-    if (folder / "client_accuracy.csv").is_file():
-        drawn.append(f"{prefix}client_accuracy")
-        client_accuracy.draw(into / f"{drawn[-1]}.png", csv_table.frame(folder / "client_accuracy.csv"))
-    return drawn
+        yield "clusters", membership.figure(events, clients, rounds)
+    if len(table := _accuracies(folder)):
+        yield "client_accuracy", client_accuracy.figure(table)
+
+
+def panel(methods: Sequence[Method]) -> Part | None:
+    """The pictures of the first run of each of the first methods, and the mean accuracies of all."""
+    pictures = [list(_pictures(method)) for method in methods]
+    clustered = [own for own in pictures if own]
+    more = f" The first {_MOST} of {len(clustered)} methods." if len(clustered) > _MOST else ""
+    note = f"Of the first run of each method. {membership.NOTE}{more}"
+    return part("clusters", "Clusters", note, [one for own in clustered[:_MOST] for one in own], _means(methods))
+
+
+def _pictures(method: Method) -> Iterator[Picture]:
+    run = method.runs[0]
+    seed = f"{method.label}, seed {run.seed}" if run.seed is not None else method.label
+    for name, figure in figures(run.folder, len(run.selections), int(run.rounds[-1])):
+        title, file = _TITLES[name], f"method_{method.position + 1}_{name}"
+        yield Picture(name=file, title=title, figure=figure, caption=f"{seed}.", tab=method.label)
+
+
+def _means(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
+    rows = []
+    for method in methods:
+        tables = [own for run in method.runs if len(own := _accuracies(run.folder))]
+        if tables:
+            means = [statistic([_mean(own, model) for own in tables]).mean for model in SERIES]
+            rows.append([method.label, *("-" if mean is None else f"{mean:.4f}" for mean in means)])
+    caption = "Accuracy on what the clients held out, mean over clients"
+    return [(caption, Grid(("method", *SERIES.values()), rows))] if rows else []
+
+
+def _accuracies(folder: Path) -> "pd.DataFrame":
+    return csv_table.frame(folder / "client_accuracy.csv", ("client", "cluster", *SERIES))
+
+
+def _mean(table: "pd.DataFrame", model: str) -> float | None:
+    known = table[model].dropna()
+    return float(known.mean()) if len(known) else None

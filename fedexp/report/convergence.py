@@ -1,17 +1,17 @@
 """In how many of the rounds that estimated Shapley values the estimate converged."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fedexp.report import look
 from fedexp.report.methods import Method
+from fedexp.report.part import Picture
 from fedexp.report.runs import Run
 from fedexp.report.seconds import CONVERGED
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+_MOST = 40  # bars
+_CAPTION = "The bar is the mean over the seeds, a dot is a seed."
 
 
 def share(run: Run) -> float | None:
@@ -21,25 +21,23 @@ def share(run: Run) -> float | None:
     return float(said.mean()) if len(said) else None
 
 
-def figure(methods: Sequence[Method]) -> "Figure | None":
+def picture(methods: Sequence[Method]) -> Picture | None:
     """A bar a method, the mean over its seeds; a dot a seed."""
-    from matplotlib.figure import Figure
-
     found = [(method, [value for run in method.runs if (value := share(run)) is not None]) for method in methods]
     found = [(method, values) for method, values in found if values]
-    if not found:
+    if not 0 < len(found) <= _MOST:
         return None
-    picture = Figure(figsize=(7, 1.2 + 0.4 * len(found)), layout="constrained")
-    axes = picture.subplots()
+    title = "Rounds whose Shapley values converged"
+    figure, axes = look.canvas(title, "Share of rounds", size=(8.6, 1.2 + 0.28 * len(found)))
     for place, (method, values) in enumerate(found):
-        mean = sum(values) / len(values)
-        axes.barh(place, mean, height=0.6, color=look.color(method), alpha=0.85)
-        axes.text(1.02, place, f"{mean:.0%}", va="center", fontsize=9)
+        mean, name = sum(values) / len(values), look.gid(method)
+        axes.barh(place, mean, height=0.6, color=look.color(method), alpha=0.85, gid=name)
+        axes.text(1.02, place, f"{mean:.0%}", va="center", fontsize=9, gid=name)
         if len(values) > 1:
-            axes.plot(values, [place] * len(values), "o", color="white", markeredgecolor="#222222", markersize=5)
-    axes.set_yticks(range(len(found)), labels=[method.label for method, _ in found], parse_math=False)
-    axes.invert_yaxis()
+            dots = {"color": look.PAPER, "markeredgecolor": look.INK, "markersize": 5}
+            axes.plot(values, [place] * len(values), "o", gid=name, **dots)
+    look.name_rows(axes, [method.label for method, _ in found])
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    look.finish(axes, "Rounds whose Shapley values converged", "Share of rounds", "")
-    return picture
+    drawn = [method for method, _ in found]
+    return Picture(name="convergence", title=title, figure=figure, caption=_CAPTION, methods=drawn, legend=False)

@@ -39,6 +39,18 @@ class Panel:
         return Grid([corner, *self.columns, "worst"], rows)
 
 
+def lead(runs: Sequence[Run]) -> str:
+    """What the numbers of a grid are."""
+    finished = sum(run.finished for run in runs)
+    return f"Final test accuracy of {finished} runs; a cell is the mean over its seeds, worst the lowest of its row."
+
+
+def doubts(runs: Sequence[Run]) -> list[str]:
+    """What is left out of it."""
+    unfinished = sum(not run.finished for run in runs)
+    return [f"{unfinished} unfinished run(s) are left out."] if unfinished else []
+
+
 def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
     """Panels by the settings `by` (groups or dotted keys): the first makes the rows, the second the columns.
 

@@ -1,39 +1,49 @@
-"""Accuracy and loss on the test data over rounds, and the accuracy over simulated seconds."""
+"""Learning curves: everything of metrics.csv that says how good the models are, over the rounds."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from fedexp.report import bands, look
+from fedexp.report import bands
+from fedexp.report.bands import Lines
 from fedexp.report.methods import Method
+from fedexp.report.part import Part, part
 from fedexp.report.runs import Run
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+_ACCURACY, _LOSS = "Accuracy", "Mean loss of an example"
+_CURVES = {
+    "test_accuracy": Lines(name="learning", title="Test accuracy", vertical=_ACCURACY, tab="Test"),
+    "test_loss": Lines(name="learning_loss", title="Test loss", vertical=_LOSS, log=True, tab="Test"),
+    "validation_accuracy": Lines(name="validation", title="Validation accuracy", vertical=_ACCURACY, tab="Validation"),
+    "validation_loss": Lines(
+        name="validation_loss", title="Validation loss", vertical=_LOSS, log=True, tab="Validation"
+    ),
+    "train_loss": Lines(name="training_loss", title="Training loss", vertical=_LOSS, log=True, tab="Training"),
+}
+_ELSEWHERE = ("round", "participants", "examples", "mb_down", "mb_up", "fleet.seconds")  # shown by other parts
+_MOST = 6  # further columns
 
 
-def over_rounds(methods: Sequence[Method]) -> "Figure | None":
-    """Accuracy left, loss right."""
-    figure = look.figure(10, 4, methods)
-    left, right = figure.subplots(1, 2, sharex=True)
-    drawn = bands.draw(left, methods, lambda run: _evaluated(run, "test_accuracy"))
-    drawn += bands.draw(right, methods, lambda run: _evaluated(run, "test_loss"))
-    look.finish(left, bands.titled("Test accuracy", methods), "Round", "Accuracy")
-    look.finish(right, bands.titled("Test loss", methods), "Round", "Mean loss of an example")
-    look.whole(left.xaxis)
-    look.legend(figure, [method for method in methods if method in drawn])
-    return figure if drawn else None
+def panel(methods: Sequence[Method]) -> Part | None:
+    """Accuracies and losses under tabs, and further columns of the parts."""
+    more = {
+        column: Lines(name=f"measure_{number}", title=column, vertical="", log="loss" in column, tab="Further measures")
+        for number, column in enumerate(further(methods), start=1)
+    }
+    drawn = [bands.picture(lines, methods, bands.by_round(column)) for column, lines in (_CURVES | more).items()]
+    return part("learning", "Learning curves", bands.NOTE, drawn)
 
 
-def over_seconds(methods: Sequence[Method]) -> "Figure | None":
-    """Accuracy by the simulated clock, of the methods that have one."""
-    figure = look.figure(7, 4, methods)
-    axes = figure.subplots()
-    drawn = bands.draw(axes, methods, lambda run: bands.known(run.column("sim_s"), run.column("test_accuracy")))
-    axes.set_xlim(left=0)
-    look.finish(axes, bands.titled("Test accuracy", drawn), "Simulated seconds", "Accuracy")
-    look.legend(figure, drawn)
-    return figure if drawn else None
+def further(methods: Sequence[Method]) -> list[str]:
+    """Columns of other numbers that vary in some run, in the order in which they appear."""
+    runs = [run for method in methods for run in method.runs]
+    names = dict.fromkeys(str(name) for run in runs for name in run.metrics)
+    free = [name for name in names if name not in (*_CURVES, *_ELSEWHERE) and _open(name)]
+    return [name for name in free if any(_varies(run, name) for run in runs)][:_MOST]
 
 
-def _evaluated(run: Run, column: str) -> bands.Curve:
-    return bands.known(run.rounds.astype(float), run.column(column))
+def _open(name: str) -> bool:
+    return not name.endswith("_s") and not name.startswith("privacy.")
+
+
+def _varies(run: Run, name: str) -> bool:
+    _, values = bands.by_round(name)(run)
+    return len(values) > 1 and bool(values.min() < values.max())

@@ -1,12 +1,16 @@
-"""How every picture of a report looks: colours that colour-blind readers can tell apart, one legend below.
+"""How every picture looks: colours, lines, a quiet grid, the legend below it; and how it is saved.
 
 The colours are those of Okabe and Ito (2008) without yellow, which is too pale for a line; after seven methods the
-dashes change. matplotlib is imported when a picture is made.
+dashes change. matplotlib is imported when a picture is made: it would slow every other command down.
 """
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedexp.core.files import replacing
 from fedexp.report.methods import Method
 
 if TYPE_CHECKING:
@@ -14,8 +18,68 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+INK, QUIET, RULE, PAPER = "#1c2126", "#5a646e", "#dfe3e8", "#ffffff"  # the HTML page has others of them in the dark
+CROWD = 12  # up to so many methods have bands, and a legend below each drawing of the HTML page
 _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 _LEGEND_ROW = 0.21  # inches
+_LETTERS = 34  # of a name beside a row
+_SMALL = (4.4, 3.1)  # inches of a picture of one pair of axes, whose margins are known
+_STYLE = {
+    "figure.constrained_layout.use": True,
+    "figure.subplot.left": 0.16,
+    "figure.subplot.right": 0.97,
+    "figure.subplot.bottom": 0.165,
+    "figure.subplot.top": 0.89,
+    "figure.facecolor": PAPER,
+    "savefig.dpi": 150,
+    "axes.facecolor": "none",
+    "axes.edgecolor": QUIET,
+    "axes.titlesize": 11,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "grid.color": RULE,
+    "text.color": INK,
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "lines.linewidth": 1.8,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "svg.fonttype": "none",
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The settings under which a picture is made and saved; also a decorator."""
+    import matplotlib
+
+    with warnings.catch_warnings(), matplotlib.rc_context(_STYLE):
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a name in letters that the pictures' font lacks
+        yield
+
+
+def canvas(
+    title: str, horizontal: str = "", vertical: str = "", size: tuple[float, float] = _SMALL
+) -> "tuple[Figure, Axes]":
+    """A figure of a size in inches, and its empty axes with their names; laying out takes as long as drawing."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="none" if size == _SMALL else None)
+    axes = figure.subplots()
+    axes.set(title=title, xlabel=horizontal, ylabel=vertical)
+    return figure, axes
+
+
+def save(path: Path, figure: "Figure") -> None:
+    """Writes a PNG, whole or not at all."""
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png")
 
 
 def color(method: Method) -> str:
@@ -23,40 +87,33 @@ def color(method: Method) -> str:
     return COLORS[method.position % len(COLORS)]
 
 
-def line(method: Method) -> dict[str, Any]:
-    """How a method's line is drawn."""
+def gid(method: Method) -> str:
+    """The name of what is drawn of a method, by which the HTML page hides it."""
+    return f"m{method.position}"
+
+
+def line(method: Method, crowd: bool = False) -> dict[str, Any]:
+    """How a method's line is drawn, thin in a crowd."""
     dashes = _DASHES[method.position // len(COLORS) % len(_DASHES)]
-    return {"color": color(method), "linestyle": dashes, "linewidth": 1.8}
+    thin = {"linewidth": 1.0, "alpha": 0.6} if crowd else {}
+    return {"color": color(method), "linestyle": dashes, "gid": gid(method), **thin}
 
 
-def figure(width: float, height: float, methods: Sequence[Method]) -> "Figure":
-    """An empty figure with room for the legend of these methods."""
-    from matplotlib.figure import Figure
-
-    rows = -(-len(methods) // _columns(width, methods))
-    return Figure(figsize=(width, height + _LEGEND_ROW * rows), layout="constrained")
-
-
-def legend(drawn: "Figure", methods: Sequence[Method], extra: Sequence[Any] = ()) -> None:
-    """Names the methods below the picture; `extra` are further handles with labels of their own."""
+def legend(figure: "Figure", methods: Sequence[Method]) -> None:
+    """Names the methods below the picture, which grows by the room for them."""
     from matplotlib.lines import Line2D
 
-    handles = [*(Line2D([], [], **line(method)) for method in methods), *extra]
-    names = [*(_with_seeds(method) for method in methods), *(handle.get_label() for handle in extra)]
-    columns = _columns(drawn.get_figwidth(), methods)
-    made = drawn.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
-    for text in made.get_texts():
-        text.set_parse_math(False)
+    figure.set_layout_engine("constrained")
+    names = [with_seeds(method) for method in methods]
+    columns = max(1, min(len(names), int(figure.get_figwidth() / (0.066 * max(map(len, names), default=1) + 0.55))))
+    figure.set_figheight(figure.get_figheight() + _LEGEND_ROW * -(-len(names) // columns))
+    handles = [Line2D([], [], **line(method)) for method in methods]
+    figure.legend(handles, names, loc="outside lower center", ncols=columns)
 
 
-def finish(axes: "Axes", title: str, horizontal: str, vertical: str) -> None:
-    """Titles, a quiet grid, no box."""
-    axes.set_title(title, fontsize=11)
-    axes.set_xlabel(horizontal)
-    axes.set_ylabel(vertical)
-    axes.grid(alpha=0.3)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+def with_seeds(method: Method) -> str:
+    """The label, and the number of seeds where there are several."""
+    return f"{method.label} ({len(method.runs)} seeds)" if len(method.runs) > 1 else method.label
 
 
 def whole(axis: Any) -> None:
@@ -66,11 +123,9 @@ def whole(axis: Any) -> None:
     axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
 
 
-def _with_seeds(method: Method) -> str:
-    count = len(method.runs)
-    return f"{method.label} ({count} seeds)" if count > 1 else method.label
-
-
-def _columns(width: float, methods: Sequence[Method]) -> int:
-    longest = max((len(_with_seeds(method)) for method in methods), default=1)
-    return max(1, min(len(methods), int(width / (0.066 * longest + 0.55))))
+def name_rows(axes: "Axes", names: Sequence[str], size: float = 9) -> None:
+    """Names the rows 0, 1, ... from above, cut where they are too long to leave room for a drawing."""
+    shown = [name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in names]
+    axes.set_yticks(range(len(shown)), labels=shown, fontsize=size)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")

@@ -1,25 +1,30 @@
-"""`clusters.png`: which client was in which cluster, round by round, from clusters.csv.
+"""Which client was in which cluster, round by round, from clusters.csv.
 
 Column r is round r, 0 what was before the first one. A client that arrived waits in the queue of its cluster until the
-round in which it joins. Legend: N clients. matplotlib is imported when a picture is drawn.
+round in which it joins. Legend: N clients.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedexp.core.files import replacing
-from fedexp.report.look import COLORS, whole
+from fedexp.report import look
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+NOTE = (
+    "Clients are ordered by their last cluster; column 0 is before the first round. In a pale cell a client waits for "
+    "its cluster; a dot, if any, is a client that trained."
+)
 _NUMBERED = 40  # up to so many clients have a label each
-_HATCHED = 2000  # up to so many cells are hatched or dotted one by one
-_WAITING, _ABSENT = "#d9d9d9", "#ffffff"
+_ROWS = 400  # of more clients evenly chosen ones are shown
+_DOTTED = 2000  # up to so many cells have dots
+_NAMED = 14  # clusters in the legend
+_WAITING = 0.35  # how strong the colour of a cell is
 
 
 @dataclass(frozen=True)
@@ -47,74 +52,59 @@ def memberships(events: "pd.DataFrame", clients: int, rounds: int) -> Membership
     return Memberships(cluster, waiting, trained)
 
 
-def draw(path: Path, events: "pd.DataFrame", clients: int, rounds: int) -> None:
-    """Clients as rows, ordered by their last cluster, and rounds as columns."""
-    from matplotlib.figure import Figure
-
-    found = memberships(events, clients, rounds)
+def ordered(found: Memberships) -> tuple[Memberships, list[int]]:
+    """The clients by their last cluster, of very many evenly chosen ones, and who they are."""
     order = np.argsort(found.cluster[:, -1], kind="stable")
-    shown = Memberships(found.cluster[order], found.waiting[order], found.trained[order])
-    height = 1.5 + min(9.0, max(1.6, 0.26 * clients))
-    figure = Figure(figsize=(min(12.0, max(7.0, 3.0 + 0.22 * rounds)), height), layout="constrained")
-    axes = figure.subplots()
+    if len(order) > _ROWS:
+        order = order[np.rint(np.linspace(0, len(order) - 1, _ROWS)).astype(np.int64)]
+    return Memberships(found.cluster[order], found.waiting[order], found.trained[order]), order.tolist()
+
+
+def figure(events: "pd.DataFrame", clients: int, rounds: int) -> "Figure":
+    """Clients as rows, ordered by their last cluster, and rounds as columns."""
+    shown, rows = ordered(memberships(events, clients, rounds))
+    size = (min(12.0, max(6.5, 3.0 + 0.22 * rounds)), 1.5 + min(9.0, max(1.6, 0.26 * len(rows))))
+    drawn, axes = look.canvas("Clusters of the clients", "Round", "Client", size)
     _paint(axes, shown)
-    _label(axes, order, rounds)
-    handles, names = _key(shown)
-    figure.legend(handles, names, loc="outside lower center", ncols=min(6, len(names)), frameon=False, fontsize=9)
-    with replacing(path) as partial:
-        figure.savefig(partial, format="png", dpi=150)
+    look.whole(axes.xaxis)
+    axes.set_xlim(-0.5, rounds + 0.5)
+    if len(rows) <= _NUMBERED:
+        axes.set_yticks(range(len(rows)), labels=[str(client) for client in rows], fontsize=8)
+    else:
+        axes.set_yticks([])
+        part = f"{len(rows)} of {clients:,}" if len(rows) < clients else f"{clients:,}"
+        axes.set_ylabel(f"{part} clients by their last cluster")
+    _name_clusters(drawn, shown)
+    return drawn
 
 
 def color_of(cluster: int) -> str:
     """The colour of a cluster; after seven they repeat."""
-    return COLORS[(cluster - 1) % len(COLORS)]
+    return look.COLORS[(cluster - 1) % len(look.COLORS)]
 
 
 def _paint(axes: "Axes", shown: Memberships) -> None:
     from matplotlib.colors import to_rgb
-    from matplotlib.patches import Rectangle
 
     clusters = int(shown.cluster.max(initial=0))
-    palette = np.array([to_rgb(_ABSENT), *(to_rgb(color_of(one)) for one in range(1, clusters + 1)), to_rgb(_WAITING)])
-    cells = np.where(shown.waiting, clusters + 1, shown.cluster)
-    axes.imshow(palette[cells], aspect="auto", interpolation="nearest")
-    queued = np.argwhere(shown.waiting)
-    for row, column in queued[: _HATCHED if len(queued) <= _HATCHED else 0].tolist():
-        own = color_of(int(shown.cluster[row, column]))
-        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="////", edgecolor=own, linewidth=0))
+    palette = np.zeros((clusters + 1, 4))  # nothing where there is no cluster
+    for cluster in range(1, clusters + 1):
+        palette[cluster] = (*to_rgb(color_of(cluster)), 1.0)
+    cells = palette[shown.cluster]
+    cells[shown.waiting, 3] *= _WAITING
+    axes.imshow(cells, aspect="auto", interpolation="none")
+    axes.grid(visible=False)
     took = np.argwhere(shown.trained)
-    if len(took) <= _HATCHED:
-        axes.plot(took[:, 1], took[:, 0], "o", color="white", markersize=2.5)
+    if len(took) <= _DOTTED:
+        axes.plot(took[:, 1], took[:, 0], "o", color="white", markersize=2.5, rasterized=True)
     if len(cells) <= _NUMBERED:
-        axes.hlines(np.arange(1, len(cells)) - 0.5, -0.5, cells.shape[1] - 0.5, color="white", linewidth=1.5)
+        axes.hlines(np.arange(1, len(cells)) - 0.5, -0.5, cells.shape[1] - 0.5, color=look.PAPER, linewidth=1.5)
 
 
-def _label(axes: "Axes", order: np.ndarray, rounds: int) -> None:
-    whole(axes.xaxis)
-    axes.set_xlim(-0.5, rounds + 0.5)
-    axes.set_xlabel("Round")
-    axes.set_title("Clusters of the clients", fontsize=11)
-    if len(order) <= _NUMBERED:
-        axes.set_yticks(range(len(order)), labels=[str(client) for client in order], fontsize=8)
-        axes.set_ylabel("Client")
-    else:
-        axes.set_yticks([])
-        axes.set_ylabel(f"{len(order):,} clients by their last cluster")
-    axes.spines[["top", "right"]].set_visible(False)
-
-
-def _key(shown: Memberships) -> tuple[list, list[str]]:
-    from matplotlib.lines import Line2D
+def _name_clusters(drawn: "Figure", shown: Memberships) -> None:
     from matplotlib.patches import Patch
 
-    members = np.where(shown.waiting, 0, shown.cluster)
-    there = [int(one) for one in np.unique(members[members > 0])]
-    handles: list = [Patch(color=color_of(one)) for one in there[: 2 * len(COLORS)]]
-    names = [f"cluster {one}" for one in there[: 2 * len(COLORS)]]
-    if shown.waiting.any():
-        handles.append(Patch(facecolor=_WAITING, edgecolor="#777777", hatch="////", linewidth=0))
-        names.append("waits for it")
-    if 0 < shown.trained.sum() <= _HATCHED:
-        handles.append(Line2D([], [], linestyle="", marker="o", markersize=4, color="white", markeredgecolor="#777777"))
-        names.append("trained")
-    return handles, names
+    there = [int(one) for one in np.unique(shown.cluster) if one > 0][:_NAMED]
+    if there:
+        handles = [Patch(color=color_of(one), label=f"cluster {one}") for one in there]
+        drawn.legend(handles=handles, loc="outside lower center", ncols=min(6, len(there)))

@@ -1,50 +1,92 @@
-"""How often the clients were selected: a kernel density estimate (Gaussian, Scott's bandwidth) for each method."""
+"""How often each client took part: its density over the clients, by rank, and client by client where they fit."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedexp.report import look
+from fedexp.report import bands, heat, look
 from fedexp.report.methods import Method
+from fedexp.report.part import Part, Picture, part
+from fedexp.report.runs import Run
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+_POINTS = 200
+_CLIENTS, _METHODS = 120, 40  # of a map of clients by methods
+_NOTE = (
+    "The number of rounds in which a client took part. Kernel density (Gaussian, Scott's bandwidth): the clients of "
+    "all seeds pooled, cut at 0; a vertical line where all took part equally often. By rank: the clients of each run "
+    "sorted, the most selected first, so that a flat line is an even selection."
+)
+_RANKS = bands.Lines(
+    name="selections_by_rank",
+    title="Selections by rank",
+    horizontal="Rank of the client",
+    vertical="Rounds",
+    zero=True,
+)
 
-_POINTS = 400
+
+def panel(methods: Sequence[Method]) -> Part | None:
+    """Of the methods whose runs have clients.csv."""
+    found = [method for method in methods if any(run.selections.any() for run in method.runs)]
+    if not found:
+        return None
+    pictures = [_densities(found), bands.picture(_RANKS, found, by_rank), _map(found)]
+    return part("selections", "Selections", _NOTE, pictures)
 
 
-def density(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+def density(counts: np.ndarray) -> bands.Curve | None:
     """Positions from 0 up, and the density there; None where all counts are the same, so that there is no density."""
-    from scipy.stats import gaussian_kde
-
     if len(counts) < 2 or counts.min() == counts.max():
         return None
-    estimate = gaussian_kde(counts)
-    margin = 3 * float(np.sqrt(estimate.covariance[0, 0]))
-    x = np.linspace(max(0.0, counts.min() - margin), counts.max() + margin, _POINTS)
-    return x, estimate(x)
+    width = float(counts.std(ddof=1)) * len(counts) ** -0.2
+    x = np.linspace(max(0.0, counts.min() - 3 * width), counts.max() + 3 * width, _POINTS)
+    values, times = np.unique(counts, return_counts=True)
+    bells = np.exp(-0.5 * ((x[:, None] - values) / width) ** 2)
+    return x, bells @ times / (len(counts) * width * np.sqrt(2 * np.pi))
 
 
-def figure(methods: Sequence[Method]) -> "Figure | None":
-    """One curve a method, its seeds pooled; a vertical line where every client was selected equally often."""
-    pooled = [(method, np.concatenate([run.selections for run in method.runs])) for method in methods]
-    pooled = [(method, counts) for method, counts in pooled if counts.any()]
-    if not pooled:
-        return None
-    drawn = [method for method, _ in pooled]
-    picture = look.figure(7, 4, drawn)
-    axes = picture.subplots()
-    for method, counts in pooled:
-        curve = density(counts)
+def by_rank(run: Run) -> bands.Curve:
+    """Ranks from 1, and the selections of the client of that rank."""
+    counts = np.sort(run.selections)[::-1].astype(float) if run.selections.any() else np.zeros(0)
+    return np.arange(1, len(counts) + 1, dtype=float), counts
+
+
+def mean_selections(method: Method) -> np.ndarray:
+    """The mean over the runs for each client, NaN for clients that a run does not have."""
+    most = max(len(run.selections) for run in method.runs)
+    counts = np.full((len(method.runs), most), np.nan)
+    for row, run in enumerate(method.runs):
+        counts[row, : len(run.selections)] = run.selections
+    return np.nanmean(counts, axis=0)
+
+
+def _densities(methods: Sequence[Method]) -> Picture:
+    title = "Selections of a client"
+    figure, axes = look.canvas(title, "Rounds in which a client took part", "Density over clients")
+    for method in methods:
+        counts = np.concatenate([run.selections for run in method.runs])
+        curve, style = density(counts), look.line(method, len(methods) > look.CROWD)
         if curve is None:
-            axes.axvline(counts[0], **look.line(method))
+            axes.axvline(counts[0], **style)
         else:
-            axes.plot(*curve, **look.line(method))
-            axes.fill_between(*curve, color=look.color(method), alpha=0.25 / len(drawn), linewidth=0)
+            axes.plot(*curve, **style)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
     look.whole(axes.xaxis)
-    look.finish(axes, "Selections of a client", "Rounds in which a client took part", "Density over clients")
-    look.legend(picture, drawn)
-    return picture
+    return Picture(name="selections", title=title, figure=figure, methods=methods)
+
+
+def _map(methods: Sequence[Method]) -> Picture | None:
+    means = [mean_selections(method) for method in methods]
+    clients = max(map(len, means))
+    if clients > _CLIENTS or len(methods) > _METHODS:
+        return None
+    values = np.full((len(means), clients), np.nan)
+    for row, own in enumerate(means):
+        values[row, : len(own)] = own
+    title = "Rounds in which each client took part"
+    figure, axes = look.canvas(title, "Client", size=(8.6, 1.3 + 0.28 * len(methods)))
+    heat.cells(figure, axes, values, "Rounds")
+    look.name_rows(axes, [method.label for method in methods])
+    look.whole(axes.xaxis)
+    return Picture(name="selections_map", title=title, figure=figure, caption="The mean over the seeds.")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.core.files import replacing
 from fedexp.report import look
 
 
@@ -19,22 +18,19 @@ class SweepBar:
     std: float | None
 
 
+@look.style()
 def draw(path: Path, bars: Sequence[SweepBar], title: str) -> None:
     """Bars from 0, with their standard deviations as lines where there are some; the best has the other colour."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 1.3 + 0.26 * len(bars)), layout="constrained")
-    axes = figure.subplots()
     places, means = np.arange(len(bars)), np.array([bar.mean for bar in bars])
     stds = np.array([np.nan if bar.std is None else bar.std for bar in bars])
+    several = np.isfinite(stds) & np.isfinite(means)
+    over = " (mean ± standard deviation over seeds)" if several.any() else ""
+    size = (8, 1.3 + 0.26 * len(bars))
+    figure, axes = look.canvas(f"{title}{over}", "Area over rounds, lower is better", size=size)
     colors = [look.COLORS[0] if mean == means.min() else look.COLORS[5] for mean in means]
     axes.barh(places, np.where(np.isfinite(means), means, 0), height=0.75, color=colors)
-    several = np.isfinite(stds) & np.isfinite(means)
-    axes.errorbar(means[several], places[several], xerr=stds[several], fmt="none", ecolor="#222222", capsize=2)
-    axes.set_yticks(places, labels=[bar.label for bar in bars], fontsize=8, parse_math=False)
+    axes.errorbar(means[several], places[several], xerr=stds[several], fmt="none", ecolor=look.INK, capsize=2)
+    axes.set_yticks(places, labels=[bar.label for bar in bars], fontsize=8)
     axes.set_ylim(len(bars) - 0.4, -0.6)
-    over = " (mean ± standard deviation over seeds)" if several.any() else ""
-    look.finish(axes, f"{title}{over}", "Area over rounds, lower is better", "")
     axes.grid(visible=False, axis="y")
-    with replacing(path) as partial:
-        figure.savefig(partial, format="png", dpi=150)
+    look.save(path, figure)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedexp.report import client_accuracy, clusters, membership, methods, pictures, runs
+from fedexp.report import client_accuracy, clusters, look, membership, methods, runs
 from fedexp.run.run import run
 from fedexp.simulation.measures.client_accuracy import COLUMNS
 
@@ -48,22 +48,43 @@ class TestMembership:
         assert found.cluster[2].tolist() == [0, 2, 2]
         assert found.waiting[1].tolist() == [False, True, True]
 
-    @pytest.mark.parametrize(("events", "clients"), [(EVENTS, 4), (EVENTS, 300), (EVENTS.iloc[:0], 2)])
+    @look.style()
+    @pytest.mark.parametrize(("events", "clients"), [(EVENTS, 4), (EVENTS, 500), (EVENTS.iloc[:0], 2)])
     def test_drawn(self, events: pd.DataFrame, clients: int, tmp_path: Path):
-        membership.draw(tmp_path / "clusters.png", events, clients, 3)
+        look.save(tmp_path / "clusters.png", membership.figure(events, clients, 3))
         assert is_picture(tmp_path / "clusters.png")
 
-    def test_more_clusters_than_colours(self, tmp_path: Path):
-        rows = [(0, "join", client, client + 1, None) for client in range(20)]
-        membership.draw(tmp_path / "clusters.png", pd.DataFrame(rows, columns=EVENTS.columns), 20, 1)
+    @look.style()
+    def test_a_cell_is_pale_where_a_client_waits_and_empty_where_it_has_no_cluster(self):
+        (image,) = membership.figure(EVENTS, 4, 3).axes[0].images
+        strength = np.asarray(image.get_array())[:, :, 3]
+        assert strength.tolist() == [[0, 0, 0, 0], [0.35, 1, 1, 1], [0, 0.35, 0.35, 1], [0, 1, 1, 1]]
+
+    def test_clients_in_the_order_of_their_last_cluster(self):
+        cluster = np.array([[0, 2], [0, 1], [1, 1]])
+        none = np.zeros_like(cluster, dtype=bool)
+        shown, rows = membership.ordered(membership.Memberships(cluster, none, none))
+        assert rows == [1, 2, 0]
+        assert shown.cluster.tolist() == [[0, 1], [1, 1], [0, 2]]
+
+    def test_of_very_many_clients_some_are_shown(self):
+        none = np.zeros((1000, 2), dtype=np.int64)
+        _, rows = membership.ordered(membership.Memberships(none, none > 0, none > 0))
+        assert (len(rows), rows[0], rows[-1]) == (400, 0, 999)
+
+    @look.style()
+    def test_more_clusters_than_colours(self):
+        events = pd.DataFrame([(0, "join", client, client + 1, None) for client in range(20)], columns=EVENTS.columns)
+        assert membership.figure(events, 20, 1).axes
         assert membership.color_of(1) == membership.color_of(8)
 
 
+@look.style()
 @pytest.mark.parametrize("clients", [1, 5, 60])
 def test_accuracy_is_drawn_even_without_an_ensemble(clients: int, tmp_path: Path):
     table = pd.DataFrame({name: np.linspace(0, 1, clients) for name in COLUMNS}).assign(client=range(clients))
-    client_accuracy.draw(tmp_path / "all.png", table)
-    client_accuracy.draw(tmp_path / "some.png", table.assign(mean=np.nan))
+    look.save(tmp_path / "all.png", client_accuracy.figure(table))
+    look.save(tmp_path / "some.png", client_accuracy.figure(table.assign(mean=np.nan)))
     assert is_picture(tmp_path / "all.png")
     assert is_picture(tmp_path / "some.png")
 
@@ -103,15 +124,27 @@ class TestRun:
         assert (tmp_path / "clusters.png").exists() == bool(words)
 
 
+@look.style()
 def test_a_report_shows_the_first_run_of_each_method(make_run: Callable[..., Path], tmp_path: Path):
     for name, seed in (("0", 0), ("1", 1)):
         EVENTS.to_csv(make_run(name, seed=seed) / "clusters.csv", index=False)
     make_run("2", choices={"selector": "other"})
-    drawn = pictures.draw(tmp_path / "out", methods.group(runs.collect([tmp_path])[0]))
-    shown = [one for one in drawn if one.title == "Clusters"]
-    assert [one.name for one in shown] == ["method_1_clusters"]
-    assert shown[0].caption.endswith("seed 0.")
-    assert is_picture(tmp_path / "out" / "method_1_clusters.png")
+    part = clusters.panel(methods.group(runs.collect([tmp_path])[0]))
+    assert part is not None
+    assert [(one.name, one.caption) for one in part.pictures] == [("method_1_clusters", "random, seed 0.")]
+    assert part.tables == []
+
+
+@look.style()
+def test_a_report_tells_the_mean_accuracies(make_run: Callable[..., Path], tmp_path: Path):
+    table = pd.DataFrame([[0, 1, *[0.5] * (len(COLUMNS) - 2)]] * 2, columns=list(COLUMNS)).assign(examples=4)
+    for seed, own in ((0, 0.25), (1, 0.75)):
+        folder = make_run(str(seed), seed=seed)
+        table.assign(personal=own, mean=np.nan).to_csv(folder / "client_accuracy.csv", index=False)
+    part = clusters.panel(methods.group(runs.collect([tmp_path])[0]))
+    assert part is not None
+    assert [one.name for one in part.pictures] == ["method_1_client_accuracy"]
+    assert part.tables[0][1].rows == [["random", "0.5000", "0.5000", "0.5000", "-"]]
 
 
 def test_clients_that_no_table_counted_are_drawn(tmp_path: Path):

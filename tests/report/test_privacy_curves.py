@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedexp.report import curves, epsilon, methods, one_at_a_time, pictures, privacy_curves, runs
+from fedexp.report import curves, epsilon, look, methods, one_at_a_time, privacy_curves, runs
 
 LEDGER = "privacy.epsilon_pld"
 SPENT = (0.5, 1.0, 1.5, 2.0)
@@ -26,6 +26,7 @@ def grouped(folder):
     return methods.group(runs.collect([folder])[0])
 
 
+@look.style()
 def panels(folder):
     drawn = privacy_curves.figure(grouped(folder))
     assert drawn is not None
@@ -91,11 +92,12 @@ def test_a_grid_has_no_centre(point, tmp_path):
     assert one_at_a_time.families(grouped(tmp_path)) == []
 
 
+@look.style()
 def test_one_key_alone_is_one_picture(point, tmp_path):
     point("0")
     point("1", local__lr=0.5)
     assert one_at_a_time.families(grouped(tmp_path)) == []
-    assert "epsilon" in {one.name for one in pictures.draw(tmp_path / "out", grouped(tmp_path))}
+    assert [one.name for one in privacy_curves.pictures(grouped(tmp_path))] == ["epsilon"]
 
 
 def test_a_sweep_ends_with_a_picture_for_each_key(point, tmp_path):

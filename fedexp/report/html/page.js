@@ -79,6 +79,45 @@ for (const button of all("button.copy")) {
   });
 }
 
+// Methods shown and hidden, in every drawing at once
+const hidden = new Set();
+const setShown = (methods, shown) => {
+  const chosen = new Set(methods);
+  for (const method of chosen) shown ? hidden.delete(method) : hidden.add(method);
+  for (const node of all(".canvas [data-m]")) {
+    if (chosen.has(node.dataset.m)) node.classList.toggle("gone", !shown);
+  }
+  for (const key of all(".legend button")) {
+    if (chosen.has(key.dataset.m)) key.setAttribute("aria-pressed", String(shown));
+  }
+};
+for (const key of all(".legend button")) {
+  const method = key.dataset.m;
+  const heat = (hot) => {
+    document.body.classList.toggle("dimmed", hot);
+    all(`.canvas [data-m="${method}"]`).forEach((node) => node.classList.toggle("hot", hot));
+  };
+  key.addEventListener("click", () => setShown([method], hidden.has(method)));
+  key.addEventListener("pointerenter", () => heat(true));
+  key.addEventListener("pointerleave", () => heat(false));
+}
+for (const box of all(".chooser")) {
+  const search = box.querySelector("input"), keys = all(".legend button", box);
+  search.addEventListener("input", () => {
+    const words = search.value.toLowerCase().split(/\s+/);
+    for (const key of keys) {
+      const name = key.textContent.toLowerCase();
+      key.classList.toggle("gone", !words.every((word) => name.includes(word)));
+    }
+  });
+  for (const button of all("[data-all]", box)) {
+    button.addEventListener("click", () => {
+      const these = keys.filter((key) => !key.classList.contains("gone")).map((key) => key.dataset.m);
+      setShown(these, button.dataset.all === "true");
+    });
+  }
+}
+
 document.getElementById("theme").addEventListener("click", () => {
   const root = document.documentElement;
   const dark = root.style.colorScheme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");

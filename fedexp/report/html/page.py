@@ -1,102 +1,78 @@
-"""The page put together: one file with its style, its script and its numbers; it may load nothing from anywhere."""
+"""The page put together: one file with its style, its script and its drawings; it may load nothing from anywhere."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 
 from fedexp.core.files import write_atomically
-from fedexp.report import page as paper
-from fedexp.report import tables
-from fedexp.report.grid import panels as grid_panels
-from fedexp.report.html.figure import embedded, key
-from fedexp.report.html.look import CROWD
-from fedexp.report.html.panels import (
-    clusters,
-    federation,
-    grid,
-    learning,
-    privacy,
-    provenance,
-    results,
-    rounds,
-    selections,
-    simulated,
-)
-from fedexp.report.html.section import Section
-from fedexp.report.html.svg import text
+from fedexp.report import grid, look, parts, provenance, tables
+from fedexp.report.html.part import key, section
 from fedexp.report.markup import Grid
 from fedexp.report.methods import Method
+from fedexp.report.part import Part
 from fedexp.report.runs import Run
 from fedexp.report.tables import Table
 
-_PANELS: tuple[Callable[[Sequence[Method]], Section | None], ...] = (
-    learning.section,
-    simulated.section,
-    privacy.section,
-    rounds.section,
-    selections.section,
-    federation.section,
-    clusters.section,
-    provenance.differences,
-    provenance.runs,
-)
-_PARTS = ("page.css", "page.js", "hover.js")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
+@look.style()
 def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[Table]:
     """Writes the page and returns its tables; `empty` are the folders left out."""
     made = tables.both(methods)
-    parts = [panel(methods) for panel in _PANELS]
-    sections = [*results.sections(made), *(part for part in parts if part is not None)]
-    lead = text(paper.scope(methods))
-    content = composed(_title(methods), lead, paper.doubts(methods, empty), sections, methods)
-    write_atomically(page, content.encode())
+    title = f"Report: {methods[0].label}" if len(methods) == 1 else f"Report of {len(methods)} methods"
+    head = _head(title, provenance.scope(methods))
+    above = _warned(provenance.doubts(methods, empty)) + _chooser(methods)
+    write_atomically(page, _composed(head, above, parts.of_methods(methods, made)).encode())
     return made
 
 
+@look.style()
 def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
-    found = grid_panels(runs, by)
-    unfinished = sum(not run.finished for run in runs)
-    lead = f"Final test accuracy of {len(runs) - unfinished} runs; a cell is the mean over its seeds, worst the lowest."
-    doubts = [f"{unfinished} unfinished run(s) are left out."] if unfinished else []
-    content = composed(f"{by[0]} by {by[1]}", text(lead), doubts, grid.sections(found, by), ())
-    write_atomically(page, content.encode())
-    return [(one.title or "Final test accuracy", one.grid("\\".join(by))) for one in found]
+    shown = parts.of_grid(grid.panels(runs, by), by)
+    head = _head(f"{by[0]} by {by[1]}", grid.lead(runs))
+    write_atomically(page, _composed(head, _warned(grid.doubts(runs)), shown).encode())
+    return [table for part in shown for table in part.tables]
 
 
-def composed(
-    title: str, lead: str, doubts: Sequence[str], sections: Sequence[Section], methods: Sequence[Method]
-) -> str:
+def _composed(head: str, above: str, shown: Sequence[Part]) -> str:
     """The whole file."""
-    links = "".join(f'<a href="#{part.name}">{text(part.title)}</a>' for part in sections)
-    notes = "".join(f"<li>{text(note.replace('`', ''))}</li>" for note in doubts)
-    warned = f'<details class="doubts" open><summary>Note</summary><ul>{notes}</ul></details>' if notes else ""
-    names = embedded(json.dumps([method.label for method in methods], separators=(",", ":")))
-    own = files("fedexp.report.html")
-    style, script, hover = (own.joinpath(name).read_text(encoding="utf-8") for name in _PARTS)
+    links = "".join(f'<a href="#{part.name}">{escape(part.title)}</a>' for part in shown)
+    body = "".join(section(part) for part in shown)
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><title>{text(title)}</title>\n<style>\n{style}</style></head>\n<body>'
-        f'<header><h1>{text(title)}</h1><p>{lead}</p><button type="button" id="theme">Light or dark</button></header>\n'
-        f'<nav aria-label="Parts of the page">{links}</nav>\n<main>{warned}{_chooser(methods)}\n'
-        f"{''.join(part.html() for part in sections)}</main>\n"
-        f'<script type="application/json" id="methods">{names}</script>\n'
-        f"<script>\n{script}{hover}</script></body></html>\n"
+        f'<!doctype html>\n<html lang="en">{head}<nav aria-label="Parts of the page">{links}</nav>\n'
+        f"<main>{above}\n{body}</main>\n<script>\n{_file('page.js')}</script></body></html>\n"
     )
 
 
-def _title(methods: Sequence[Method]) -> str:
-    return f"Report: {methods[0].label}" if len(methods) == 1 else f"Report of {len(methods)} methods"
+def _head(title: str, lead: str) -> str:
+    """All above the links to the parts."""
+    told = escape(title)
+    bar = (
+        f'<header><h1>{told}</h1><p>{escape(lead)}</p><button type="button" id="theme">Light or dark</button></header>'
+    )
+    return (
+        f'<head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<link rel="icon" href="data:,"><title>{told}</title>\n<style>\n{_file("page.css")}</style></head>\n<body>'
+        f"{bar}\n"
+    )
+
+
+def _file(name: str) -> str:
+    return files("fedexp.report.html").joinpath(name).read_text(encoding="utf-8")
+
+
+def _warned(doubts: Sequence[str]) -> str:
+    notes = "".join(f"<li>{escape(note.replace('`', ''))}</li>" for note in doubts)
+    return f'<details class="doubts" open><summary>Note</summary><ul>{notes}</ul></details>' if notes else ""
 
 
 def _chooser(methods: Sequence[Method]) -> str:
     """The common legend of very many methods."""
-    if len(methods) <= CROWD:
+    if len(methods) <= look.CROWD:
         return ""
     keys = "".join(key(method) for method in methods)
     return (

@@ -1,0 +1,69 @@
+"""The federations of a report: each different division of the data among the clients, once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedexp.core import csv_table
+from fedexp.core.errors import ConfigError
+from fedexp.core.files import shown
+from fedexp.report import federation
+from fedexp.report.methods import Method
+from fedexp.report.part import Part, Picture, part
+from fedexp.report.runs import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST = 8
+_NOTE = "Examples of each class that the clients hold."
+Users = list[tuple[Method, Run]]
+
+
+def panel(methods: Sequence[Method]) -> Part | None:
+    """A picture for each of the first divisions."""
+    found = divisions(methods)
+    more = f" The first {_MOST} of {len(found)} federations." if len(found) > _MOST else ""
+    pictures = [
+        Picture(
+            name=f"federation_{number}",
+            title=f"Federation {number}",
+            figure=federation.figure(counts.to_numpy(), [str(name) for name in counts]),
+            caption=f"{_told(users, methods)}.",
+            tab=f"Federation {number}",
+        )
+        for number, (counts, users) in enumerate(found[:_MOST], start=1)
+    ]
+    return part("federations", "Federations", f"{_NOTE}{more}", pictures)
+
+
+def divisions(methods: Sequence[Method]) -> "list[tuple[pd.DataFrame, Users]]":
+    """The examples that each client (row) holds of each class (column), and the runs of this division.
+
+    Raises:
+        ConfigError: a federation.csv counts something else than whole examples.
+    """
+    splits: dict[bytes, Users] = {}
+    for method in methods:
+        for run in method.runs:
+            path = run.folder / "federation.csv"
+            if path.is_file():
+                splits.setdefault(path.read_bytes(), []).append((method, run))
+    found = [(_counts(users[0][1].folder / "federation.csv"), users) for users in splits.values()]
+    return [(counts, users) for counts, users in found if counts.size]
+
+
+def _counts(path: Path) -> "pd.DataFrame":
+    counts = csv_table.frame(path).iloc[:, 2:]
+    for name, column in counts.items():
+        if column.dtype.kind != "i" and len(column):
+            raise ConfigError(f"{shown(path)} must have whole numbers in its column {name}; is it damaged?")
+    return counts
+
+
+def _told(users: Users, methods: Sequence[Method]) -> str:
+    """Which seeds, and which methods unless it is all of them."""
+    seeds = sorted({run.seed for _, run in users if run.seed is not None})
+    named = list(dict.fromkeys(method.label for method, _ in users))
+    of_seeds = f"Seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}" if seeds else "Unknown seed"
+    return f"{of_seeds} of {'every method' if len(named) == len(methods) else '; '.join(named)}"

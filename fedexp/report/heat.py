@@ -1,0 +1,31 @@
+"""Heat maps: one colour, the stronger the greater the number, on any ground; grey where there is no number."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_STRONGEST, _ABSENT = "#3c83c2", "#88888850"  # dark and light letters can be read on both
+
+
+def cells(figure: "Figure", axes: "Axes", values: np.ndarray, label: str, greatest: float | None = None) -> None:
+    """Colours `values [R, C]`, from 0 to their greatest unless told, with a scale of this name beside them."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    ramp = LinearSegmentedColormap.from_list("heat", [f"{_STRONGEST}00", f"{_STRONGEST}ff"])
+    top = greatest or float(np.nanmax(values, initial=0.0)) or 1.0
+    colors = ramp.with_extremes(bad=_ABSENT)
+    image = axes.imshow(values, cmap=colors, vmin=0, vmax=top, aspect="auto", interpolation="none")
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    figure.colorbar(image, ax=axes, label=label, pad=0.02)
+
+
+def numbers(axes: "Axes", values: np.ndarray, told: Callable[[float], str]) -> None:
+    """Writes what is `told` of every number into its cell."""
+    for (row, column), value in np.ndenumerate(values):
+        axes.text(column, row, told(value), ha="center", va="center", fontsize=8)

@@ -1,0 +1,80 @@
+"""A picture as a drawing of the page: matplotlib's SVG, made small, in the colours of the page, its methods marked."""
+
+import io
+import re
+from xml.etree import ElementTree
+
+from fedexp.report import look
+from fedexp.report.part import Picture
+
+_INKS = {look.INK: "ink", look.QUIET: "quiet", look.RULE: "rule", look.PAPER: "card"} | {
+    color.lower(): f"c{number}" for number, color in enumerate(look.COLORS)
+}
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # in XML; a name may hold them
+_BLANKS, _DECIMALS = re.compile(r"(?<=[A-Za-z]) |\s*\n\s*"), re.compile(r"(\.\d)\d+")
+_COLOR, _FONT = re.compile("#[0-9a-f]{6}"), re.compile("font-family: [^;]*;? ?")
+_SMALLEST, _LARGEST = 0.75, 1.15  # of the size that is meant, as which a drawing is shown
+_PIXELS = 96  # an inch
+
+
+def svg(picture: Picture) -> str:
+    """The drawing for an HTML page; what bears the `gid` of a method is a group with `data-m` and its label as title.
+
+    Example:
+        `<g data-m="3"><title>fedprox</title><path .../></g>`
+    """
+    root = ElementTree.fromstring(_FORBIDDEN.sub("", _written(picture)))
+    root.remove(root[0])  # the style of matplotlib, which would hold for the whole page
+    methods = {look.gid(method): method for method in picture.methods}
+    used = set(re.findall(r"#(\w+)", " ".join(value for node in root.iter() for value in node.attrib.values())))
+    for node in list(root.iter()):
+        method = methods.get(node.get("id", ""))
+        _trim(node, used)
+        if method is not None:
+            title = ElementTree.Element("title")
+            title.text = method.label
+            node.insert(0, title)
+            node.set("data-m", str(method.position))
+    root.attrib = {"viewBox": root.attrib["viewBox"], **_frame(picture)}
+    return _FORBIDDEN.sub("", ElementTree.tostring(root, encoding="unicode"))
+
+
+def _written(picture: Picture) -> str:
+    """What matplotlib writes, the same for the same picture; ids in it are those of no other picture."""
+    import matplotlib
+
+    file = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with matplotlib.rc_context({"svg.hashsalt": picture.name}):
+        picture.figure.savefig(file, format="svg", metadata=nothing)
+    return file.getvalue()
+
+
+def _trim(node: ElementTree.Element, used: set[str]) -> None:
+    """Leaves no namespaces, blanks, fonts, long numbers and ids that nobody refers to; colours by the page's names."""
+    node.tag, node.tail = node.tag.rpartition("}")[2], None
+    if node.tag != "text":
+        node.text = None
+    own = {name.rpartition("}")[2]: value for name, value in node.attrib.items()}
+    if own.get("id") not in used:
+        own.pop("id", None)
+    if "style" in own:
+        own["style"] = _COLOR.sub(lambda color: _ink(color[0]), _FONT.sub("", own["style"]))
+    for name in () if node.tag == "image" else ("d", "x", "y", "transform"):
+        if name in own:
+            own[name] = _DECIMALS.sub(r"\1", _BLANKS.sub("", own[name]))
+    node.attrib = own
+
+
+def _ink(color: str) -> str:
+    return f"var(--{_INKS[color]})" if color in _INKS else color
+
+
+def _frame(picture: Picture) -> dict[str, str]:
+    """The name of a drawing for who cannot see it, and how far it may shrink and grow."""
+    width = picture.figure.get_figwidth() * _PIXELS
+    return {
+        "role": "img",
+        "aria-label": f"{picture.title}. {picture.caption}".strip(),
+        "style": f"min-width: {_SMALLEST * width:.0f}px; max-width: {_LARGEST * width:.0f}px",
+    }

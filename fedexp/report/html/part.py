@@ -1,0 +1,58 @@
+"""A part of a report as a section of the page: drawings beside each other, or under tabs; legends and tables."""
+
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+
+from fedexp.report import look
+from fedexp.report.html.drawing import svg
+from fedexp.report.html.table import table
+from fedexp.report.methods import Method
+from fedexp.report.part import Part, Picture
+
+_DASHES = 4
+_WIDE = 6  # inches, from which on a drawing has a row of its own
+
+
+def section(part: Part) -> str:
+    """The part with its heading."""
+    note = f'<p class="note">{escape(part.note)}</p>' if part.note else ""
+    panes = [(tab, list(own)) for tab, own in groupby(part.pictures, lambda picture: picture.tab)]
+    drawn = _tabs(panes) if len(panes) > 1 else "".join(_beside(own) for _, own in panes)
+    tables = "".join(_titled(part, caption) + table(grid, caption) for caption, grid in part.tables)
+    return f'<section id="{part.name}"><h2>{escape(part.title)}</h2>{note}{drawn}{tables}</section>\n'
+
+
+def key(method: Method) -> str:
+    """One button of a legend, which hides and shows the method in every drawing."""
+    kind = f"c{method.position % len(look.COLORS)} d{method.position // len(look.COLORS) % _DASHES}"
+    return (
+        f'<button type="button" aria-pressed="true" data-m="{method.position}"><svg class="sample" viewBox="0 0 26 8" '
+        f'aria-hidden="true"><path class="{kind}" d="M1 4H25"/></svg><span>{escape(look.with_seeds(method))}</span>'
+        "</button>"
+    )
+
+
+def _titled(part: Part, caption: str) -> str:
+    return f"<h3>{escape(caption)}</h3>" if caption != part.title else ""
+
+
+def _tabs(panes: Sequence[tuple[str, Sequence[Picture]]]) -> str:
+    """Panes of which one is shown; all of them, one below the other, in print and where no script runs."""
+    shown = (
+        f'<div class="pane" data-name="{escape(name)}"><h3>{escape(name)}</h3>{_beside(own)}</div>'
+        for name, own in panes
+    )
+    return f'<div class="tabs">{"".join(shown)}</div>'
+
+
+def _beside(pictures: Sequence[Picture]) -> str:
+    return f'<div class="beside">{"".join(map(_figure, pictures))}</div>'
+
+
+def _figure(picture: Picture) -> str:
+    wide = ' class="wide"' if picture.figure.get_figwidth() > _WIDE else ""
+    named = picture.legend and 1 < len(picture.methods) <= look.CROWD
+    legend = f'<div class="legend">{"".join(map(key, picture.methods))}</div>' if named else ""
+    caption = f"<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
+    return f'<figure{wide}><div class="canvas">{svg(picture)}</div>{legend}{caption}</figure>\n'

@@ -1,0 +1,64 @@
+"""A part of a report: its pictures and tables, whatever the page is made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedexp.report import look
+from fedexp.report.markup import Grid
+from fedexp.report.methods import Method
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Picture:
+    """A figure, the name of its file without an ending, and the methods whose artists bear their `look.gid`.
+
+    Pictures with a `tab` are shown in turn, those of one tab together. Without `legend` the picture names the methods.
+    """
+
+    name: str
+    title: str
+    figure: "Figure"
+    caption: str = ""
+    methods: Sequence[Method] = ()
+    legend: bool = True
+    tab: str = ""
+
+    def save(self, folder: Path) -> Path:
+        """Writes the picture with its legend as PNG."""
+        if self.methods and self.legend:
+            look.legend(self.figure, self.methods)
+        path = folder / f"{self.name}.png"
+        look.save(path, self.figure)
+        return path
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """Its name in links, its heading, what must be known to read it, its pictures, and its tables by their captions.
+
+    With `filed` the first table is a file of its own beside a Markdown page, too.
+    """
+
+    name: str
+    title: str
+    note: str = ""
+    pictures: Sequence[Picture] = ()
+    tables: Sequence[tuple[str, Grid]] = ()
+    filed: bool = False
+
+
+def part(
+    name: str,
+    title: str,
+    note: str,
+    pictures: Sequence[Picture | None] = (),
+    tables: Sequence[tuple[str, Grid]] = (),
+) -> Part | None:
+    """A part of what there is; None where there is nothing."""
+    drawn = [one for one in pictures if one is not None]
+    return Part(name=name, title=title, note=note, pictures=drawn, tables=tables) if drawn or tables else None

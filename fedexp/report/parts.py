@@ -1,0 +1,62 @@
+"""The parts of a report in their order, the same for every page; what has nothing to show is left out."""
+
+from collections.abc import Callable, Sequence
+
+from fedexp.report import (
+    clusters,
+    federations,
+    heat_map,
+    learning,
+    privacy,
+    provenance,
+    rounds,
+    selections,
+    simulated,
+)
+from fedexp.report.grid import Panel
+from fedexp.report.methods import Method
+from fedexp.report.part import Part
+from fedexp.report.tables import Table
+
+_READING = {
+    "results": (
+        "Mean ± sample standard deviation over the seeds. RoA@x is the first round with a test accuracy of at least x, "
+        "ToA@x the cumulative seconds until then, AUC the trapezoid rule over rounds; (k/n) says that only k of the n "
+        "runs have the number, and the mean is over those. Selections are summed over the rounds. Epsilon, if any, is "
+        "the federation's at the end."
+    ),
+    "simulated": "By the cumulative seconds of the simulated clock; otherwise as above.",
+}
+_PANELS: tuple[Callable[[Sequence[Method]], Part | None], ...] = (
+    learning.panel,
+    simulated.panel,
+    privacy.panel,
+    rounds.panel,
+    selections.panel,
+    federations.panel,
+    clusters.panel,
+)
+
+
+def of_methods(methods: Sequence[Method], made: Sequence[Table]) -> list[Part]:
+    """The tables of results, the pictures, what differs, and the runs."""
+    first = [
+        Part(name=one.name, title=one.title, note=_READING[one.name], tables=[(one.title, one.grid())], filed=True)
+        for one in made
+    ]
+    drawn = [panel(methods) for panel in _PANELS]
+    differing = provenance.differences(methods)
+    last = [("differences", "Differences", differing), ("runs", "Runs", provenance.runs(methods))]
+    told = [Part(name=name, title=title, tables=[(title, grid)]) for name, title, grid in last if grid is not None]
+    return [*first, *(part for part in drawn if part is not None), *told]
+
+
+def of_grid(panels: Sequence[Panel], by: tuple[str, str]) -> list[Part]:
+    """A heat map and a table for each panel of two settings."""
+    parts = []
+    for number, panel in enumerate(panels, start=1):
+        name, title = f"grid_{number}", panel.title or "Final test accuracy"
+        tables = [(title, panel.grid("\\".join(by)))]
+        pictures = [heat_map.picture(name, panel, by)]
+        parts.append(Part(name=name, title=title, pictures=pictures, tables=tables, filed=True))
+    return parts

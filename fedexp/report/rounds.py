@@ -1,0 +1,72 @@
+"""What a round costs on the computer that ran it, stage by stage, and how many clients took part in it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedexp.report import bands, convergence, look, seconds
+from fedexp.report.bands import Lines
+from fedexp.report.markup import Grid
+from fedexp.report.measures import each_round
+from fedexp.report.methods import Method
+from fedexp.report.part import Part, Picture, part
+from fedexp.report.runs import Run
+
+STAGES = ("select", "train", "aggregate", "evaluate")
+_DRAWN = 40  # bars; of more methods the table alone
+_NOTE = (
+    "Seconds of a round on the host's clock, the mean over rounds and seeds; other is what the host's clock counted "
+    f"beyond the four stages (files, an evaluation that overlaps the next training counts less). {seconds.CROSSES}"
+)
+_SECONDS = Lines(name="seconds_host", title="Seconds of a round (host)", vertical="Seconds", zero=True, log=True)
+_TOOK = Lines(name="participants", title="Participants of a round", vertical="Clients that took part", zero=True)
+
+
+def panel(methods: Sequence[Method]) -> Part | None:
+    """Stages, seconds over the rounds, participants, and the share of rounds whose Shapley values converged."""
+    took = bands.picture(_TOOK, methods, bands.by_round("participants"))
+    if took is not None:
+        look.whole(took.figure.axes[0].yaxis)
+    profiles = [(method, line) for method in methods if (line := profile(method)) is not None]
+    pictures = [
+        _stages(profiles) if 0 < len(profiles) <= _DRAWN else None,
+        seconds.picture(_SECONDS, methods, "host_s"),
+        took,
+        convergence.picture(methods),
+    ]
+    return part("rounds", "Stages and rounds", _NOTE, pictures, _table(profiles) if profiles else ())
+
+
+def profile(method: Method) -> list[float] | None:
+    """Mean seconds of a round in each stage and beyond them; None where no stage was timed."""
+    own = [_stage_seconds(run) for run in method.runs]
+    known = np.array([line for line in own if line is not None])
+    return known.mean(axis=0).tolist() if len(known) else None
+
+
+def _stage_seconds(run: Run) -> list[float] | None:
+    columns = [run.column(f"{stage}_s") for stage in STAGES]
+    if all(np.isnan(column).all() for column in columns):
+        return None
+    means = [float(np.nansum(column)) / len(run.rounds) for column in columns]
+    host = each_round(run, "host_s")
+    return [*means, max(0.0, (host or 0.0) - sum(means))]
+
+
+def _stages(profiles: Sequence[tuple[Method, list[float]]]) -> Picture:
+    title, rows = "Seconds of a round by stage", range(len(profiles))
+    figure, axes = look.canvas(title, "Seconds (host)", size=(8.6, 1.5 + 0.28 * len(profiles)))
+    begin = np.zeros(len(profiles))
+    for number, stage in enumerate((*STAGES, "other")):
+        length = np.array([line[number] for _, line in profiles])
+        axes.barh(rows, length, left=begin, height=0.65, color=look.COLORS[number], label=stage)
+        begin += length
+    look.name_rows(axes, [method.label for method, _ in profiles])
+    figure.legend(loc="outside lower center", ncols=5)
+    return Picture(name="stages", title=title, figure=figure)
+
+
+def _table(profiles: Sequence[tuple[Method, list[float]]]) -> list[tuple[str, Grid]]:
+    names = ("method", *(f"{name} s" for name in (*STAGES, "other", "sum")))
+    rows = [[method.label, *(f"{part:.3g}" for part in (*line, sum(line)))] for method, line in profiles]
+    return [("Seconds of a round", Grid(names, rows))]

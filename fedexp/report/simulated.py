@@ -1,0 +1,62 @@
+"""The simulated clock: accuracy by its seconds, how long a round took, and the rounds of one run a method in a row."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedexp.report import bands, look, seconds
+from fedexp.report.bands import Lines
+from fedexp.report.methods import Method
+from fedexp.report.part import Part, Picture, part
+from fedexp.report.runs import Run
+
+_BLOCKS = 300  # up to so many rounds of a run have a block each; beyond, a block is several rounds
+_MOST = 40  # rows
+_ACCURACY = Lines(
+    name="learning_time",
+    title="Test accuracy by simulated time",
+    vertical="Accuracy",
+    horizontal="Simulated seconds",
+)
+_SPENT = Lines(name="seconds_simulated", title="Simulated seconds of a round", vertical="Seconds", zero=True, log=True)
+
+
+def panel(methods: Sequence[Method]) -> Part | None:
+    """Of the methods for which a simulated clock ran."""
+    timed = [method for method in methods if any(run.timed for run in method.runs)]
+    if not timed:
+        return None
+    pictures = [
+        bands.picture(_ACCURACY, timed, bands.against("sim_s", "test_accuracy")),
+        seconds.picture(_SPENT, timed, "sim_s"),
+        timeline(timed[:_MOST]),
+    ]
+    return part("simulated-clock", "Simulated clock", f"{bands.NOTE} {seconds.CROSSES}", pictures)
+
+
+def timeline(methods: Sequence[Method]) -> Picture:
+    """A row for the first timed run of each method, a block for each round (or several), every other one paler."""
+    title = "Rounds on the simulated clock"
+    figure, axes = look.canvas(title, "Simulated seconds", size=(8.6, 1.1 + 0.28 * len(methods)))
+    most = 1
+    for row, method in enumerate(methods):
+        begins, ends, together = blocks(next(run for run in method.runs if run.timed))
+        most = max(most, together)
+        gaps = np.full(len(begins), np.nan)
+        odd = np.column_stack([begins, ends, gaps])[1::2].ravel()
+        style = {"color": look.color(method), "linewidth": 12, "solid_capstyle": "butt", "gid": look.gid(method)}
+        axes.plot([0, ends[-1]], [row, row], alpha=0.5, **style)
+        axes.plot(odd, np.full(len(odd), row), **style)
+    look.name_rows(axes, [method.label for method in methods])
+    axes.set_xlim(left=0)
+    several = f", of the longest runs {most}" if most > 1 else ""
+    caption = f"The first run of each method; a block is a round{several}."
+    return Picture(name="timeline", title=title, figure=figure, caption=caption, methods=methods, legend=False)
+
+
+def blocks(run: Run) -> tuple[np.ndarray, np.ndarray, int]:
+    """Beginnings and ends of the blocks in seconds, and how many rounds a block is."""
+    _, ends = bands.by_round("sim_s")(run)
+    together = -(-len(ends) // _BLOCKS)
+    ends = np.append(ends[together - 1 : -1 : together], ends[-1])
+    return np.concatenate([[0.0], ends[:-1]]), ends, together
