@@ -14,7 +14,7 @@ COLUMNS = {"cpu": 1024}  # wider elsewhere, where starting a computation costs m
 
 
 def blocks(rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
-    """The columns in blocks: where each lies, and its rows in the precision that they came in."""
+    """Cuts `rows [C, D]` into blocks of columns: yields each block's place and its rows, in their own precision."""
     width = COLUMNS.get(rows.device.type, 2**16)
     for start in range(0, rows.shape[1], width):
         place = slice(start, min(start + width, rows.shape[1]))
@@ -22,7 +22,7 @@ def blocks(rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
 
 
 def squared_distances(rows: torch.Tensor) -> torch.Tensor:
-    """||u_i - u_j||^2, float64 [C, C], each pair worked out once; exact where every sum is."""
+    """||u_i - u_j||^2 of rows `[C, D]`, float64 [C, C]; each pair is computed once."""
     clients = len(rows)
     pairs = torch.zeros(clients * (clients - 1) // 2, dtype=torch.float64, device=rows.device)
     for _, block in blocks(rows):
@@ -34,9 +34,9 @@ def squared_distances(rows: torch.Tensor) -> torch.Tensor:
 
 
 def squares_of_pairs(block: torch.Tensor) -> torch.Tensor:
-    """||u_i - u_j||^2 of the pairs i < j of `block [C, B]`, in the order of the upper triangle.
+    """||u_i - u_j||^2 of the pairs i < j of `block [C, B]`, float64 [C (C - 1) / 2] in the order of the upper triangle.
 
-    On a CPU SciPy takes 0.15 s for 100 rows of 101,770 columns, a difference a row 0.36 s; `torch.pdist` would take
+    For 100 rows of 101,770 columns on a CPU, SciPy takes 0.15 s and one difference a row 0.36 s. `torch.pdist` takes
     0.08 s, but squaring its roots breaks ties.
     """
     if block.device.type == "cpu" and len(block) > 1:
@@ -48,7 +48,7 @@ def squares_of_pairs(block: torch.Tensor) -> torch.Tensor:
 
 
 def distances_to(rows: torch.Tensor, centre: torch.Tensor | None = None) -> torch.Tensor:
-    """||u_k - centre||, float64 [C]; without a centre the norms of the rows."""
+    """||u_k - centre|| of rows `[C, D]` from a `centre [D]`, float64 [C]; without a centre the norms of the rows."""
     square = torch.zeros(len(rows), dtype=torch.float64, device=rows.device)
     for place, block in blocks(rows):
         gap = block.double() if centre is None else block.double() - centre[place]
@@ -57,7 +57,7 @@ def distances_to(rows: torch.Tensor, centre: torch.Tensor | None = None) -> torc
 
 
 def typical(distance: torch.Tensor, weight: torch.Tensor) -> float:
-    """The smallest of the distances `[C]` within which rows with more than half of the `weight [C]` are."""
+    """The smallest of the distances `[C]` within which rows with more than half of the `weight [C]` lie."""
     ordered, order = distance.sort()
     return float(ordered[(weight[order].cumsum(dim=0) > weight.sum() / 2).int().argmax()])
 
