@@ -1,1 +1,1 @@
-"""`fedexp compare`: methods against one other. Runs paired by seed, differences, tests, ranks."""
+"""`fedexp compare`: differences between methods. Runs are paired by seed; then differences, tests, ranks."""

@@ -1,4 +1,4 @@
-"""What a comparison says, as Markdown that also reads well on a terminal, and as CSV in full precision."""
+"""The result of a comparison as Markdown, readable in a terminal too, and as CSV in full precision."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ _NONE = "-"
 
 
 def markdown(made: Comparison, contests: Sequence[Contest], picture: str | None, width: int | None = None) -> str:
-    """The whole page; tables for a terminal no wider than `width`."""
+    """The whole page; tables are cut to `width` columns if it is given."""
     parts = [_contest(made, contest, width) for contest in contests]
     if made.ranks is not None:
         parts.append(_ranking(made.ranks, made.ranked_by, picture))
@@ -28,7 +28,7 @@ def markdown(made: Comparison, contests: Sequence[Contest], picture: str | None,
 
 
 def frame(made: Comparison) -> "pd.DataFrame":
-    """A line a row of the comparison, p-values corrected."""
+    """The rows of the comparison as a table, with corrected p-values."""
     import pandas as pd
 
     names = ("pairs", "a", "b", "difference", "low", "high", "wins", "ties", "losses", "only_a", "only_b", "neither")

@@ -26,7 +26,7 @@ class Stopped(BaseException):
         self.code, self.message, self.unexpected = code, without_password(message), unexpected
 
     def __reduce__(self) -> tuple[type["Stopped"], tuple[int, str, bool]]:
-        return Stopped, (self.code, self.message, self.unexpected)  # it is pickled where points run in processes of their own
+        return Stopped, (self.code, self.message, self.unexpected)  # it comes pickled from a point's process
 
     @property
     def interrupted(self) -> bool:

@@ -19,7 +19,7 @@ _WORDS = {
 
 
 def misfit(value: Any) -> str | None:
-    """Describes the first field, also of a nested dataclass, whose value does not fit its annotation; None if all fit."""
+    """Describes the first field, nested ones too, whose value does not fit its annotation; None if all fit."""
     for name, kind in _kinds(type(value)).items():
         held = getattr(value, name)
         if not fits(kind, held):

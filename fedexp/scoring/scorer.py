@@ -94,7 +94,7 @@ class Scorer:
         return float(sum(sums) / len(index)) if sums else float("nan")
 
     def sums(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
-        """`[4]`: loss sum, right answers, examples and seconds of a model at the positions `index [S]`; S is at least 1."""
+        """`[4]`: loss sum, right answers, examples and seconds of a model at the positions `index [S]`, not empty."""
         return torch.stack([self._sums(weights, examples, part) for part in index.split(self.chunk)]).sum(dim=0)
 
     def _outputs(self, weights: Weights, examples: Examples) -> torch.Tensor:

@@ -35,7 +35,7 @@ class Draws(TorchDispatchMode):
         return False
 
     def begin(self, seeds: torch.Tensor, step: torch.Tensor) -> "Draws":
-        """Begins the step with number `step` (a scalar) of rows with `seeds [2, R]`, or `[2]` for a single row; int32."""
+        """Begins the step number `step` (a scalar) of rows with int32 `seeds [2, R]`, or `[2]` for a single row."""
         low, high = seeds
         self.keys = mixed(low ^ mixed(high ^ mixed(step.to(torch.int32, copy=True))))
         self.count = 0

@@ -115,7 +115,7 @@ class Choice:
         return trainer
 
     def after(self, recorded: "Choice | None") -> "Choice":
-        """The engine that a resumed run goes on with: that of its rounds so far, though another might be chosen today."""
+        """The engine that a resumed run goes on with: that of its rounds so far, whatever would be chosen today."""
         if recorded is None:
             return self
         if recorded.name not in ("loop", "stacked"):

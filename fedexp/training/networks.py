@@ -74,7 +74,7 @@ def refuse_entries(who: str, network: nn.Module) -> None:
 
 
 def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, classes: int) -> None:
-    """Raises ConfigError if the network does not give logits `[B, K]` for `inputs [B, *shape]`, or draws in evaluation."""
+    """Raises ConfigError if the network does not give logits `[B, K]` for `inputs [B, *shape]`, or draws in eval mode."""
     before = torch.get_rng_state()
     with torch.no_grad():
         answers = tried(who, network.eval(), inputs)
@@ -93,7 +93,7 @@ def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, classes: 
 
 
 def refuse_gradients(who: str, network: nn.Module, inputs: torch.Tensor) -> None:
-    """Raises ConfigError if a parameter has no dense gradient on `inputs [B, *shape]`, or training moves a whole number."""
+    """Raises ConfigError if a parameter has no dense gradient on `inputs [B, *shape]`, or training moves an integer."""
     whole = {name: entry.clone() for name, entry in network.named_buffers() if not entry.is_floating_point()}
     with training_on(network):
         labels = torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)

@@ -105,7 +105,7 @@ class Clipped:
         return self._sum(gradients), (each.sum() / mask.sum().clamp(min=1), buffers)
 
     def rows(self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The clipped gradients `[B, P]` of `x [B, ...]`, `y [B]` at `parameters [P]`, `buffers [D - P]`, one by one."""
+        """The clipped gradients `[B, P]` of `x [B, ...]`, `y [B]` at `parameters [P]` and `buffers [D - P]`."""
         mask = torch.ones_like(y, dtype=torch.bool)
         rows = torch.cat([each.rows for each in self._formed(parameters, buffers, x, y, mask)[0]])
         return rows * self._factor(rows.square().sum(dim=1))[:, None]

@@ -1,4 +1,4 @@
-"""The closing line of `fedexp verify`: what was checked, and what was not."""
+"""The last line of `fedexp verify`: what was checked, and what was not."""
 
 from collections.abc import Iterator, Sequence
 
@@ -25,7 +25,7 @@ def closing(recorded: Recorded, ready: Stage, played: Sequence[int], *, every: b
 
 
 def spans(numbers: Sequence[int]) -> str:
-    """Numbers in ascending order as people write them.
+    """Ascending numbers as people write them.
 
     Example:
         >>> spans([1, 2, 3, 5, 7, 8])

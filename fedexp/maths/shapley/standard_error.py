@@ -1,7 +1,7 @@
 """Standard errors of means of marginal contributions, from independent repeats.
 
 The independent repeats are called units: a permutation, a pair of a permutation and its reverse, a Latin square. Units
-may come from S strata that are sampled equally often (a guided sweep: stratum k holds the permutations that player k opens);
+may come from S strata that are sampled equally often (a guided sweep: stratum k is the permutations with k first);
 the variance of the mean is the sum over strata of s^2 / (U S^2), with U units a stratum (Cochran 1977, chapter 5).
 With few units, a player whose contributions are rare may have none in any unit, and an error of 0. So each player's
 variance is moved towards the mean variance of all players of its stratum, which counts as `PRIOR` more observations
