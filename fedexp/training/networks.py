@@ -74,7 +74,7 @@ def refuse_entries(who: str, network: nn.Module) -> None:
 
 
 def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, classes: int) -> None:
-    """Raises ConfigError if the network does not give logits `[B, K]` for `inputs [B, *shape]`, or draws in eval mode."""
+    """Raises ConfigError if the network does not give logits `[B, K]` for `inputs [B, *shape]`, or draws in eval."""
     before = torch.get_rng_state()
     with torch.no_grad():
         answers = tried(who, network.eval(), inputs)
