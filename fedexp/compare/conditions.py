@@ -66,7 +66,7 @@ def _failure(condition: Condition, contest: Contest) -> str:
         return f"{condition} cannot be judged for {who}: {lacking}"
     found = paired(contest, quantity)
     value = _value(found, condition.bound)
-    reached = f"only A got there in {found.only_a}, only B in {found.only_b}, neither in {found.neither}"
+    reached = f"only A reached it in {found.only_a}, only B in {found.only_b}, neither in {found.neither}"
     if value is None:
         return f"{condition} cannot be judged for {who}: of {found.pairs} pair(s) {reached}"
     if not _SIGNS[condition.sign](value, condition.number):

@@ -120,13 +120,13 @@ def _explanations(made: Comparison) -> Iterator[str]:
     )
     if any(_gaps(row.found) for row in made.rows):
         yield (
-            "Means and intervals are those of the pairs in which both got there; a run that never did counts as worse "
+            "Means and intervals are those of the pairs in which both reached it; a run that never did counts as worse "
             "than any that did in wins and in Wilcoxon's test, which then gives the verdict."
         )
     yield "Interval: Student's t of the mean of this row alone, not corrected."
     yield (
         "p: exact test of the mean by sign flips; p Wilcoxon: signed ranks; each Holm-corrected over the "
-        f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never got there, by p Wilcoxon)."
+        f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never reached it, by p Wilcoxon)."
     )
     yield (
         "Not resolved: no difference was found, which does not say that there is none. Resolvable: the smallest "

@@ -89,7 +89,7 @@ def _clock_notes(runs: Sequence[Run], clock: str | None, chosen: Sequence[Quanti
         return []
     if not any(quantity.name.startswith("toa@") for quantity in chosen):
         return [
-            "toa is compared where a simulated clock ran, or by --measures: the host's clock does not repeat itself"
+            "toa is compared where a simulated clock ran, or by --measures: the host's clock differs each time"
         ]
     devices = sorted({str((run.summary or {}).get("device")) for run in runs})
     elsewhere = f", and the devices differ: {', '.join(devices)}" if len(devices) > 1 else ""

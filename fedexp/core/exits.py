@@ -89,7 +89,7 @@ def _no_room(folder: Path | None, error: OSError) -> str:
     """What the system refused, such as a write to a full disk; nothing that was saved is lost."""
     what = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
     if folder is None or not _saved(folder):
-        return f"{what}; start again when that is mended"
+        return f"{what}; start again once that is fixed"
     return f"{what}; the last saved state is whole, continue with: fedexp resume {shown(folder)}"
 
 

@@ -191,7 +191,7 @@ def find(target: Any, key: str) -> type[Part]:
     target = today(target)
     found = imported(target, where)
     if not (isinstance(found, type) and issubclass(found, Part) and found is not Part):
-        raise ConfigError(f"{where} must name a part, but {target} is none")
+        raise ConfigError(f"{where} must name a part, but {target} is not one")
     if fault := unfinished(found):
         raise ConfigError(f"{where}={target} {fault}")
     return found

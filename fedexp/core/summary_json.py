@@ -57,7 +57,7 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _demand(path: Path, name: str, value: Any, kind: str) -> None:

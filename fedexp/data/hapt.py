@@ -66,7 +66,7 @@ def find(directory: Path, names: list[str]) -> Path:
     sha256 = published().get(first)
     known = f" (SHA-256 {sha256})" if sha256 else ""
     others = "no RawData.tar.xz or official zip" if sha256 else "no official zip"
-    broken = "".join(f"; {path} is no whole zip archive" for path in candidates(directory) if _is_broken(path))
+    broken = "".join(f"; {path} is not a complete zip archive" for path in candidates(directory) if _is_broken(path))
     raise ConfigError(f"no {first}{known} in {best}, and {others} that holds it{broken}; {CURE}")
 
 

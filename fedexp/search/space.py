@@ -109,7 +109,7 @@ def _dimension(override: Override) -> Dimension:
         raise ConfigError(f"{key} must be searched by choice, interval or range; got {override.input_line}")
     odd = value.tags - {LOG}
     if odd:
-        raise ConfigError(f"{key} has the tag {sorted(odd)[0]}; a search knows log alone")
+        raise ConfigError(f"{key} has the tag {sorted(odd)[0]}; a search knows only log")
     log = LOG in value.tags
     if isinstance(value, IntervalSweep):
         low, high, step = value.start, value.end, None

@@ -124,5 +124,5 @@ def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
 def _saved(folder: Path) -> dict[str, Any]:
     saved = read_yaml(folder / NAME)
     if not isinstance(saved.get("hydra"), dict):
-        raise ConfigError(f"{shown(folder / NAME)} must hold the config of a sweep, whose words stand under hydra")
+        raise ConfigError(f"{shown(folder / NAME)} must hold the config of a sweep, with its words under hydra")
     return saved

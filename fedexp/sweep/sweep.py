@@ -200,7 +200,7 @@ def launcher_of(config: DictConfig) -> Launcher | None:
 def verdict(failed: list[PointEnd], points: int, folder: Path) -> str:
     """The message about a sweep with failed points."""
     named = ", ".join(shown(one.folder) for one in failed[:SHOWN]) + (", ..." if len(failed) > SHOWN else "")
-    told = f"{len(failed)} of {points} points failed: {named}; why stands above and in their {TRACEBACK}"
+    told = f"{len(failed)} of {points} points failed: {named}; the reasons are above and in their {TRACEBACK}"
     over = sum(folders.is_finished(one.folder) for one in failed)
     if over < len(failed):
         told += f"; to try {'them' if not over else 'those that did not end'} again: fedexp resume {shown(folder)}"

@@ -120,7 +120,7 @@ class Choice:
             return self
         if recorded.name not in ("loop", "stacked"):
             raise ConfigError(
-                f"the saved state must name the engine loop or stacked, got {recorded.name!r}; start anew"
+                f"the saved state must name the engine loop or stacked, got {recorded.name!r}; start a new run"
             )
         if recorded.name != self.name:
             log.warning(

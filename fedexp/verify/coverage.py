@@ -16,7 +16,7 @@ def closing(recorded: Recorded, ready: Stage, played: Sequence[int], *, every: b
     whole = not any(tables.gaps(recorded, ready.exp.rounds))
     makeable = ("summary.json", "federation.csv") if whole else ("federation.csv",)
     made = [name for name in makeable if (recorded.folder / name).is_file()]
-    checked += [f"{' and '.join(made)} worked out again"] if made else []
+    checked += [f"{' and '.join(made)} computed again"] if made else []
     states = sum(claim.round in recorded.lines for claim in recorded.claims)
     checked += [f"{states} saved state{'s' * (states > 1)}"] if states else []
     checked += [f"played again: round{'s' * (len(played) > 1)} {spans(sorted(played))}"] if played else []

@@ -142,7 +142,7 @@ def _whole(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:
     """All lines of a table; none if there is no file."""
     found, there = tuple(csv_table.lines(path, columns)), csv_table.frame(path, columns)
     if len(found) != len(there):
-        raise ConfigError(f"{shown(path)} is no table from its line {len(found) + 2} on; is it damaged?")
+        raise ConfigError(f"{shown(path)} is not a table from line {len(found) + 2} on; is it damaged?")
     return found
 
 

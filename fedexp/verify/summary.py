@@ -31,7 +31,7 @@ def odd_summary(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[
             as_json(figures(ready.exp, ready.world, _end(recorded, ready), recorded.table, _counts(ready)))
         )
     except KeyError as lacking:
-        yield f"{path} cannot be worked out again: metrics.csv has no column {lacking.args[0]}"
+        yield f"{path} cannot be computed again: metrics.csv has no column {lacking.args[0]}"
         return
     for name, value in found.items():
         prepared = "." in name  # measured before the first round

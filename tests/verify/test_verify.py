@@ -332,7 +332,7 @@ def test_the_closing_line_claims_no_more_than_was_done(folder: Path, verified: C
     for name in ("metrics.csv", "clients.csv", "digests.csv"):
         rewrite(folder / name, lambda rows: [row for row in rows if int(row.split(",")[0]) < 8])
     *_, last = verified()[1].splitlines()
-    assert "; federation.csv worked out again; 1 saved state; " in last
+    assert "; federation.csv computed again; 1 saved state; " in last
     assert "summary.json, since metrics.csv is not whole" in last
     assert "; what is saved of rounds 8, 9, since metrics.csv has no line of it; " in last
 

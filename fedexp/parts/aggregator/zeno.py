@@ -23,7 +23,7 @@ from fedexp.parts.context import Context
 
 
 def highest_scores(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarray:
-    """Positions `[keep]` of the highest scores -loss - penalty, ascending, of `loss [C]` (or not finite), `penalty [C]`."""
+    """Positions `[keep]` of the highest -loss - penalty, ascending; `loss [C]`, `penalty [C]` may be infinite."""
     with np.errstate(invalid="ignore"):
         score = -loss - penalty
     score[~np.isfinite(score)] = -np.inf

@@ -12,7 +12,7 @@ NAMES = ("owner", "cluster", "waiting", "waits_for", "since")
 
 @dataclass(frozen=True)
 class Membership:
-    """`owner [n]` ascending, `cluster [n]`; `waiting [q]` by arrival, `waits_for [q]` a cluster, `since [q]` a round."""
+    """`owner [n]` ascending, `cluster [n]`; `waiting [q]` by arrival, `waits_for [q]` and the round, `since [q]`."""
 
     owner: np.ndarray
     cluster: np.ndarray

@@ -51,13 +51,13 @@ def contradiction(facts: Facts, data: object) -> str | None:
     if fault := misfit(data):
         return f"load must return {fault}"
     if len(data.class_names) != facts.classes:
-        return f"facts tells {facts.classes} classes, but load names {len(data.class_names)}: {data.class_names[:12]}"
+        return f"facts says {facts.classes} classes, but load names {len(data.class_names)}: {data.class_names[:12]}"
     if isinstance(data.train.x, torch.Tensor) and len(data.train.x) != facts.train_size:
-        return f"facts tells {facts.train_size} training examples, but load gives {len(data.train.x)}"
+        return f"facts says {facts.train_size} training examples, but load gives {len(data.train.x)}"
     people = data.train.subject
     if facts.subjects is not None and (people is None or int(people.unique().numel()) > facts.subjects):
         got = "none" if people is None else int(people.unique().numel())
-        return f"facts tells {facts.subjects} subjects, but load gives {got}"
+        return f"facts says {facts.subjects} subjects, but load gives {got}"
     for name, split in (("train", data.train), ("test", data.test)):
         if fault := odd_examples(split, facts) or odd_labels(split, facts.classes):
             return f"{name}.{fault}"
@@ -93,7 +93,7 @@ def odd_examples(split: Split, facts: Facts) -> str | None:
     if not isinstance(x, torch.Tensor) or x.dtype not in (torch.uint8, torch.float32):
         return f"x must be a tensor of uint8 or float32, got {brief(x)}"
     if tuple(x.shape[1:]) != tuple(facts.shape):
-        return f"x must hold examples of the shape {tuple(facts.shape)} that facts tells, got {tuple(x.shape[1:])}"
+        return f"x must hold examples of the shape {tuple(facts.shape)} that facts gives, got {tuple(x.shape[1:])}"
     if len(x) == 0:
         return "x must hold at least one example, got none"
     if x.dtype == torch.float32 and not torch.isfinite(x.sum(dtype=torch.float64)):

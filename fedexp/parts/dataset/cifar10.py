@@ -84,7 +84,7 @@ def _read(directory: Path, known: Known) -> tuple[np.ndarray, np.ndarray]:
         if images.shape != (BATCH, 3072) or images.dtype != np.uint8 or labels.shape != (BATCH,):
             raise ValueError(f"{images.dtype} images {images.shape} and labels {labels.shape}")
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{directory / known.path} is no batch of CIFAR-10: {error}; {CURE}") from None
+        raise ConfigError(f"{directory / known.path} is not a batch of CIFAR-10: {error}; {CURE}") from None
     return images, labels
 
 

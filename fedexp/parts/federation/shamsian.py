@@ -68,7 +68,7 @@ def apportion(total: int, weights: np.ndarray, leftovers: str = "dealt") -> np.n
 
 
 def shamsian_counts(totals: np.ndarray, held: np.ndarray, alpha: np.ndarray, leftovers: str = "dealt") -> np.ndarray:
-    """Examples of each class for each client, int32 [K, N]; `totals [K]`, classes `held` and weights `alpha [N, held]`."""
+    """Examples of each class for each client, int32 [K, N]; `totals [K]`, `held [N, h]` classes, `alpha [N, h]`."""
     counts = np.zeros((len(totals), len(held)), dtype=np.int32)
     for label, total in enumerate(totals):
         holder, slot = np.nonzero(held == label)

@@ -71,11 +71,11 @@ def read_trace(path: Path) -> Trace:
     if len(bad) or not len(table):
         line = int(bad[0]) + 2 if len(bad) else 2
         raise ConfigError(
-            f"fleet.trace={path} line {line} must hold a client >= 0, a round >= 1 and two positive rates; mend it"
+            f"fleet.trace={path} line {line} must hold a client >= 0, a round >= 1 and two positive rates; correct it"
         )
     if (twice := table.duplicated(["client", "round"])).any():
         line = int(table.index[twice][0]) + 2
-        raise ConfigError(f"fleet.trace={path} line {line} must be the only one of its client and round; mend it")
+        raise ConfigError(f"fleet.trace={path} line {line} must be the only one of its client and round; correct it")
     table = table.sort_values(["client", "round"], kind="stable")
     columns = (table[name].to_numpy() for name in COLUMNS)
     client, number, bandwidth, speed = columns

@@ -1,4 +1,4 @@
-"""Settings that every privacy part needs. Clip and delta have no default: how private is enough is for the user to say."""
+"""Settings that every privacy part needs. Clip and delta have no default: the user decides how private is enough."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -39,7 +39,7 @@ class PromisedPrivacy(Privacy):
             )
         if (self.noise_multiplier is None) == (self.epsilon is None):
             raise ConfigError(
-                "privacy.noise_multiplier (noise / clip) or privacy.epsilon (from which it is worked out): one must be "
+                "privacy.noise_multiplier (noise / clip) or privacy.epsilon (from which it is computed): one must be "
                 f"given and the other null, got {'neither' if self.epsilon is None else 'both'}"
             )
 
@@ -47,7 +47,7 @@ class PromisedPrivacy(Privacy):
         return {"delta": self.bound, "noise_multiplier": self.noise}
 
     def charges(self, rate: np.ndarray, noise: float, now: np.ndarray, coming: np.ndarray) -> Columns:
-        """The ledger's line of a round: the largest epsilon after `now [n]`, and `coming [n]`, releases at `rate [n]`."""
+        """The ledger's line of a round: the largest epsilon after `now [n]` and `coming [n]` releases at `rate [n]`."""
         rdp, pld = (largest_epsilon(rate, noise, now, self.bound, accountant) for accountant in ("rdp", "pld"))
         following = largest_epsilon(rate, noise, coming, self.bound, self.accountant)
         epsilon: Columns = {"epsilon_rdp": rdp, "epsilon_pld": pld, "epsilon_next": following}

@@ -85,7 +85,7 @@ def round_values(
 
 
 def running_mean(memory: Memory, clients: int, owner: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """New means and counts, each [N]: N_k += 1, SV_k <- ((N_k - 1) SV_k + value) / N_k for `owner [C]`, `values [C]`."""
+    """New means and counts, each [N]: N_k += 1, SV_k <- ((N_k - 1) SV_k + value) / N_k; `owner [C]`, `values [C]`."""
     mean, count = means_and_counts(memory, clients)
     mean, count = mean.copy(), count.copy()
     count[owner] += 1

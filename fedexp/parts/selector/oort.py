@@ -28,7 +28,7 @@ ASKED_AT_MOST = 50_000  # unseen clients whose speed is computed in a round
 
 
 def utilities(statistical: np.ndarray, last: np.ndarray, number: int, slowdown: np.ndarray, cap: float) -> np.ndarray:
-    """Utilities `[n]` in round `number`: `statistical [n]`, `last [n]` round seen, `slowdown [n]` is (T / t)^alpha or 1."""
+    """Utilities `[n]` in round `number`: `statistical [n]`, round `last [n]` seen, `slowdown [n]` is (T / t)^alpha."""
     capped = np.minimum(statistical, np.quantile(statistical, cap))
     return (capped + np.sqrt(0.1 * np.log(number) / last)) * slowdown
 
