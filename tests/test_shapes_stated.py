@@ -1,4 +1,4 @@
-"""Every public function that takes or gives tensors or arrays states a shape; read from the source, nothing is imported.
+"""Every public function that takes or gives tensors or arrays states a shape; the source is read, not imported.
 
 A shape is written `[C, D]`, or in words: a scalar, any shape. A method without a docstring is covered by that of the
 class that it overrides; a method that overrides a documented one may say what it wants.

@@ -88,9 +88,7 @@ def _clock_notes(runs: Sequence[Run], clock: str | None, chosen: Sequence[Quanti
     if clock != "host_s":
         return []
     if not any(quantity.name.startswith("toa@") for quantity in chosen):
-        return [
-            "toa is compared where a simulated clock ran, or by --measures: the host's clock differs each time"
-        ]
+        return ["toa is compared where a simulated clock ran, or by --measures: the host's clock differs each time"]
     devices = sorted({str((run.summary or {}).get("device")) for run in runs})
     elsewhere = f", and the devices differ: {', '.join(devices)}" if len(devices) > 1 else ""
     return [f"toa counts seconds of the host's clock, which other work on the machine disturbs{elsewhere}"]

@@ -135,7 +135,7 @@ def how_many(
 
 
 def limit_of(exp: Experiment) -> str:
-    """"at most" if the stop rule looks at validation data, and may thus end the run earlier."""
+    """Says "at most" if the stop rule looks at validation data, and may thus end the run earlier."""
     return "at most" if exp.stop.needs_validation else ""
 
 

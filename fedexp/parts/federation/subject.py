@@ -55,7 +55,7 @@ class Subject(Federation):
     def check(self) -> None:
         if self.server_persons == "rest" and self.clients is None:
             raise ConfigError(
-                "Subject.clients must be given where server_persons=rest, which takes the people that clients leave, got "
+                "Subject.clients must be given where server_persons=rest, which takes those that clients leave, got "
                 "null; set federation.clients"
             )
 
