@@ -91,7 +91,7 @@ class Loop:
         self.parameters = list(network.parameters())
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """Every row alone, `[1]` each, the longest first."""
+        """Every row alone, `[n]` with n = 1, the longest first."""
         steps = np.array([len(batches.order) for batches in task.batches])
         return [np.array([row]) for row in np.argsort(-steps, kind="stable")]
 
