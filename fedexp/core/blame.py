@@ -44,6 +44,6 @@ def is_own(frame: FrameType) -> bool:
 
 
 def is_network(holder: object) -> bool:
-    """Whether an object is a PyTorch module; PyTorch is not imported for it, since without it there are no modules."""
+    """Whether an object is a PyTorch module; does not import PyTorch, as without it there are no modules."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(holder, torch.nn.Module)

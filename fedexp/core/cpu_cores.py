@@ -2,7 +2,7 @@
 
 import os
 
-SHARE = "FEDEXP_CORES"  # set for a process that shares the machine with other points of a sweep
+SHARE = "FEDEXP_CORES"  # set for a process that shares the machine with other runs of a sweep or search
 
 
 def usable_cores() -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 
-FOLDERS = (".hydra", "states", "tensorboard")  # of a run folder; a name with one of these endings is a file's
+FOLDERS = (".hydra", "states", "tensorboard")  # of a run folder; names with the endings below must be files
 ENDINGS = (".pt", ".csv", ".json", ".log", ".yaml", ".txt", ".png", ".lock", ".journal", ".db")
 _KINDS = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFDIR: "a folder", stat.S_IFREG: "a file"}
 
