@@ -87,7 +87,7 @@ class Stacked:
         self.captured: dict[tuple[int, int], tuple[Bucket, torch.cuda.CUDAGraph]] = {}
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """Buckets of rows, `[n]` each, with similar numbers of steps: at least one a worker, within the memory."""
+        """Buckets of rows `[n]` with similar numbers of steps: at least one a worker, each within the memory bound."""
         steps = np.array([batches.steps for batches in task.batches])
         batch = max((int(batches.counts.max(initial=1)) for batches in task.batches), default=1)
         rows = 6 + self.rule.slots + (self.clipped is not None)

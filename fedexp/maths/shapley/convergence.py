@@ -34,7 +34,7 @@ def flexcs(means: np.ndarray) -> bool:
 
 
 def gtg_authors(means: np.ndarray) -> bool:
-    """Whether the last 10 running `means [T, M]` differ from the present ones by at most 5 %, averaged over players."""
+    """Whether each of the last 10 running `means [T, M]` differs from the present one by at most 5 % on average."""
     if len(means) <= max(30, means.shape[1]):
         return False
     last, before = means[-1], means[-11:-1]

@@ -111,9 +111,9 @@ class Shapley(Part):
     ) -> Estimate:
         """Values of M players; `evaluate` gives the utilities `[R]` of coalitions `[R, M]`.
 
-        `sure` maps values `[M]` and standard errors `[M]` to the confidence in the ranking that they lead to. `share
-        [M]` is each player's weight in the mean of a coalition, equal by default. If `examples` is given, utilities are
-        means over that many, and `evaluate` also gets their places, a `range`.
+        `sure` maps values `[M]` and standard errors `[M]` to the confidence in the ranking that they lead to.
+        `share [M]` is each player's weight in the mean of a coalition, equal by default. If `examples` is given,
+        utilities are means over that many, and `evaluate` also gets their places, a `range`.
 
         Raises:
             ValueError: exact values of more than 20 players were asked for.
