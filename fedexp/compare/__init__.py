@@ -1,1 +1,1 @@
-"""`fedexp compare`: differences between methods. Runs are paired by seed; then differences, tests, ranks."""
+"""`fedexp compare`: differences between methods, with tests and ranks. Runs are paired by seed."""

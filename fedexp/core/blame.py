@@ -29,7 +29,7 @@ def raised(error: BaseException) -> BaseException:
 
 
 def culprit(error: BaseException) -> str | None:
-    """The first method of a user's own class that an error came through; None if it came through none."""
+    """The first method of a user's own class that an error passed through; None if it passed through none."""
     for frame, line in walk_tb(error.__traceback__):
         holder = frame.f_locals.get("self")
         if is_own(frame) and (isinstance(holder, Part) or is_network(holder)):

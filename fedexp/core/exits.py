@@ -75,7 +75,7 @@ def resumable(folder: Path) -> Iterator[None]:
 def complain(message: str) -> None:
     """Writes one line on stderr; under torchrun it says which process speaks."""
     speaker = f"fedexp (rank {rank()})" if rank() else "fedexp"
-    with suppress(OSError):  # the terminal is gone
+    with suppress(OSError):  # the terminal may be closed
         sys.stderr.write(f"{speaker}: {' '.join(without_password(message).split())}\n")
         sys.stderr.flush()
 

@@ -1,4 +1,4 @@
-"""Makes sure that files belong to their folder: a folder made by somebody else may hold links and pipes."""
+"""Refuses links, pipes and devices in a folder that somebody else may have made: they could lead elsewhere."""
 
 import errno
 import os

@@ -11,7 +11,7 @@ ASKING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class AskedToEnd(KeyboardInterrupt):
-    """Raised where the process stands; `number` is the signal's."""
+    """Raised in the main thread when such a signal arrives; `number` is the signal's."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)

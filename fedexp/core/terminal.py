@@ -1,4 +1,4 @@
-"""How wide a table may be where somebody reads it, and whether there is room for a bar."""
+"""The width of a terminal for tables, and whether a bar can be drawn on it."""
 
 import os
 import shutil

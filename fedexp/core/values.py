@@ -22,8 +22,8 @@ Columns = dict[str, float | None]  # what a part reports of a round, by name; No
 
 
 def finite(rows: torch.Tensor) -> np.ndarray:
-    """Which rows `[C, D]` hold finite numbers alone, bool [C]."""
-    low, high = rows.aminmax(dim=1)  # neither is finite beside a NaN; needs no matrix of its own
+    """Which rows `[C, D]` hold only finite numbers, bool [C]."""
+    low, high = rows.aminmax(dim=1)  # both are NaN if any entry is; needs no second matrix
     return (low.isfinite() & high.isfinite()).cpu().numpy()
 
 
@@ -91,10 +91,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Plan:
-    """Who trains on what: `owner [C]` (a client number, or SERVER) and one array of example indices a row.
+    """Who trains on what: `owner [C]` (a client number, or SERVER) and an array of example indices for each row.
 
-    The order of the rows is the order of upload. `importance [C]` multiplies what a row counts in a weighted mean
-    (None: 1); `deadline_s` is how many simulated seconds the round may take (None: as many as it takes).
+    The order of the rows is the order of upload. `importance [C]` multiplies a row's weight in a weighted mean (None:
+    1); `deadline_s` is how many simulated seconds the round may take (None: no limit).
     """
 
     owner: np.ndarray
@@ -116,7 +116,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Trained:
-    """What came out of a round's training, one row a participant.
+    """The result of a round's training, one row for each participant.
 
     `owner [C]`, `steps [C]` (how many it took), `received [C, D]` (what the server sent it), `start [C, D]` (what it
     began from), `rows [C, D]` (what it ended with).
@@ -129,17 +129,17 @@ class Trained:
     rows: torch.Tensor
 
     def delta(self) -> torch.Tensor:
-        """The rows against what was received, `[C, D]`. Uses up `rows`: a round's largest matrix is not copied."""
+        """The rows minus what was received, `[C, D]`. Overwrites `rows`, so that the largest matrix is not copied."""
         return self.rows.sub_(self.received)
 
     def kept(self) -> np.ndarray:
-        """Whose results may be remembered, bool [C]: clients that took a step and ended with a finite row."""
+        """Which rows may be remembered, bool [C]: of clients that took a step and ended with a finite row."""
         return finite(self.rows) & (self.steps > 0) & (self.owner != SERVER)
 
 
 @dataclass(frozen=True)
 class Uploads:
-    """What reached the server, one row a participant.
+    """What reached the server, one row for each participant.
 
     `owner [C]`, `model [C]` (which of the M models it was given), `examples [C]` (how many it trained on),
     `importance [C]` (see `Plan`), `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's running loss

@@ -1,4 +1,4 @@
-"""YAML files of run folders: read as plain values, whoever wrote them.
+"""Reads the YAML files of run folders as plain values; anybody may have written them.
 
 What `fedexp` and Hydra write into a folder has no anchors, no tags and a few levels. Anything else may expand to far
 more than its size, or not end at all, so it is refused before it is built.

@@ -1,6 +1,6 @@
-"""Arithmetic of rows `[C, D]` that survives any float32: worked out in float64, a block of columns at a time.
+"""Arithmetic of rows `[C, D]` that is safe for any float32: done in float64, a block of columns at a time.
 
-The square of a float32 overflows or vanishes in float32 and never in float64. Distances are sums of squared
+The square of a float32 may overflow or vanish in float32, but not in float64. Distances are sums of squared
 differences, because ||a||^2 + ||b||^2 - 2ab cancels where rows lie close together; equal rows are at distance 0, and
 the order of the rows changes no bit. Blocks fit in a core's cache and keep the extra memory small.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-COLUMNS = {"cpu": 1024}  # wider elsewhere, where starting a computation costs more than the cache saves
+COLUMNS = {"cpu": 1024}  # more on other devices, where starting a computation costs more than a cache saves
 
 
 def blocks(rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
@@ -63,7 +63,7 @@ def typical(distance: torch.Tensor, weight: torch.Tensor) -> float:
 
 
 def mixed(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """The rows `mix [R, C] @ rows [C, D]` in the precision of the rows."""
+    """The rows `mix [R, C] @ rows [C, D]`, in the precision of the rows."""
     result = rows.new_empty((len(mix), rows.shape[1]))
     for place, block in blocks(rows):
         result[:, place] = mix @ block.double()

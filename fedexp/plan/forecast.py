@@ -12,7 +12,7 @@ class Course:
 
     rounds: int
     work: tuple[float, ...] | None
-    clients: int  # that take part at least once, at most
+    clients: int  # upper bound of those that take part
     every: int  # rounds between two evaluations
     checkpoint_s: float
     keep_states: int

@@ -80,7 +80,7 @@ class Guess:
 
 
 def foreseeable(exp: Experiment) -> bool:
-    """Whether the seed alone tells who takes part."""
+    """Whether the seed alone decides who takes part."""
     return exp.selector.foreseeable and not exp.clustering.divides
 
 

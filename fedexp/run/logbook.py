@@ -79,7 +79,7 @@ class Logbook:
         finally:
             for table in self.tables:
                 table.close()
-            with suppress(OSError):  # the terminal may be gone
+            with suppress(OSError):  # the terminal may be closed
                 self.progress.close()
             self.courier.close(kind)
 

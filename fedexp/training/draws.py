@@ -27,7 +27,7 @@ class Draws(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.keys = torch.zeros((), dtype=torch.int32)
-        self.count = 0  # number of the next draw in this step
+        self.count = 0  # draws so far in this step
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:

@@ -167,5 +167,5 @@ def _die_with(first: int) -> None:
     """On Linux the kernel ends the worker when the first process ends; elsewhere the worker's next message fails."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if os.getppid() != first:  # it was gone before
+    if os.getppid() != first:  # it ended before
         os._exit(1)

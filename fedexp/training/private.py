@@ -154,7 +154,7 @@ class Clipped:
 class Noise:
     """Noise on the sums of several rows, `[R, P]`, and the rows' nominal batch sizes. Each row has its own stream.
 
-    The draws of a row do not depend on which other rows are trained beside it.
+    The draws of a row do not depend on which other rows are trained with it.
     """
 
     def __init__(self, rows: int, parameters: int, std: float, device: torch.device) -> None:

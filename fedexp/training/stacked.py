@@ -161,7 +161,7 @@ class Stacked:
     def _loss(
         self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, Tensors]:
-        """Mean loss of one row's unmasked examples; beside it the loss again and the new buffers."""
+        """Mean loss of one row's unmasked examples; as auxiliary output the loss again and the new buffers."""
         for layer in self.norms:
             layer.mask = mask
         views = self.layout.views(torch.cat([parameters, buffers]))

@@ -83,7 +83,7 @@ class Crew:
         return value
 
     def regrouped(self, crew: "Crew") -> "Crew":
-        """The crew that replaces this one after a group of processes was formed, or this one if there is none."""
+        """The crew that takes over from this one, given the `crew` of the processes that a run has started."""
         return crew
 
     def watch(self, done: int, steps: int) -> None:

@@ -1,1 +1,1 @@
-"""`fedexp verify`: whether a run folder is true. Computes rounds again and compares them with the files."""
+"""`fedexp verify`: checks a run folder. Computes rounds again and compares them with the files."""

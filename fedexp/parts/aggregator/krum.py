@@ -35,7 +35,7 @@ def krum(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Krum(BoundedRule):
-    """Takes one client's update as it is."""
+    """Takes one client's update unchanged."""
 
     bound = "2f + 2 < n"
     weighting: Literal["uniform"] = "uniform"

@@ -1,4 +1,4 @@
-"""IFCA (Ghosh et al. 2020, arXiv 2006.04088, algorithm 1, model averaging): each participant picks its cluster anew.
+"""IFCA (Ghosh et al. 2020, arXiv 2006.04088, algorithm 1, model averaging): participants choose clusters each round.
 
 A participant receives all models and takes the one with the lowest loss on its own data (at ties the first). The paper
 starts several times from random models; here they lie around the server's first model. Every participant receives
