@@ -55,7 +55,7 @@ class SecureMean(Aggregator):
         if (weight > 0).sum() < self.least:
             row = weighted_mean(uploads.delta, self.shares(uploads))
             return Weights(weights.flat + row, weights.layout), self.reported(plain=1)
-        weight = weight / uploads.importance[weight > 0].min()  # the server's own; makes all weights >= 1
+        weight = weight / uploads.importance[weight > 0].min()  # the server knows it; all weights get >= 1
         self.refuse_overflow(uploads, weight, ctx.round)
         heard = self.heard(uploads.owner, ctx)
         complete = heard.all(axis=0)

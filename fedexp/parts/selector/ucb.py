@@ -36,7 +36,7 @@ class UCB(ShapleySelector):
         return self._bounds(mean, count, ctx.round) if count.all() else None
 
     def _bounds(self, mean: np.ndarray, count: np.ndarray, elapsed: int) -> np.ndarray:
-        number = max(elapsed + (self.logarithm == "t_plus_1"), 1)  # the logarithm must be defined
+        number = max(elapsed + (self.logarithm == "t_plus_1"), 1)  # log(0) is not finite
         return upper_bounds(mean, count, float(np.log(number)), self.beta)
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
