@@ -10,7 +10,7 @@ PROC = Path("/proc")
 
 
 def peak_mb() -> float:
-    """The most that this process has used so far."""
+    """The most that this process has held so far."""
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / 1e6 if sys.platform == "darwin" else most * 1024 / 1e6
 

@@ -70,7 +70,7 @@ class Forecast:
 def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) -> Forecast:
     """The cost of one run; `begun` is when its command was given, by the clock of `time.perf_counter`.
 
-    `loaded_s` is the time that the program took to load; it takes LEAVING of that to end.
+    `loaded_s` is what the program took to load, of which it takes LEAVING to end.
     """
     exp: Experiment = build(config)
     compatibility.refuse(exp)

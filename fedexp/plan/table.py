@@ -82,7 +82,7 @@ def _sent(plan: Forecast) -> str:
 
 
 def _missing(plan: Forecast) -> str:
-    """Stands for what only a tried round can tell."""
+    """In place of what only a tried round tells."""
     return f"- ({plan.gave_up})"
 
 

@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 
 FORMAT = 1
 NAME, PREVIOUS, KEPT = "state.pt", "state.previous.pt", "states"
-ON_THE_HOST = ("selector", "fleet", "stop", "privacy")  # roles that compute in numpy
-FREE = ("engine", "data_dir", "checkpoint_s", "keep_states", "pictures", "tracker", "hydra")  # change no result
+ON_THE_HOST = ("selector", "fleet", "stop", "privacy")  # roles that think in numpy
+FREE = ("engine", "data_dir", "checkpoint_s", "keep_states", "pictures", "tracker", "hydra")  # they change no result
 
 
 def save(

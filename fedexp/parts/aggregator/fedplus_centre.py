@@ -156,7 +156,7 @@ class FedPlusCentre(Aggregator):
             return weights, held.save() | {"columns": columns}
         rows, trainable = torch.cat([held.rows, ctx.first.flat[None]]), weights.layout.parameters
         count = torch.ones(len(rows), dtype=torch.float64, device=rows.device)
-        count[-1] = max(0, ctx.holders - len(held.owner))  # clients never selected
+        count[-1] = max(0, ctx.holders - len(held.owner))  # those never heard of
         limits = (self.tolerance, self.iterations)
         x, columns["iterations"] = robust_centre(rows[:, :trainable], count, self.penalty, self.mu / self.alpha, limits)
         flat = torch.cat([x, mean(rows[:, trainable:], count)]).to(weights.flat.dtype)
