@@ -1,1 +1,1 @@
-"""`fedexp compare`: methods against one other. Runs paired by seed, differences, tests, ranks."""
+"""`fedexp compare`: differences between methods, with tests and ranks. Runs are paired by seed."""

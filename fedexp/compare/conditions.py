@@ -23,7 +23,7 @@ _FORM = re.compile(r"\s*(\S+?)(\.low|\.high)?\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*
 
 @dataclass(frozen=True)
 class Condition:
-    """When a comparison fails."""
+    """A condition under which a comparison fails."""
 
     quantity: str
     bound: str  # difference, low or high
@@ -39,7 +39,7 @@ def parse(text: str) -> Condition:
     """Reads one condition.
 
     Raises:
-        ConfigError: it is none, or its quantity does not exist.
+        ConfigError: it is not a condition, or its quantity does not exist.
     """
     found = _FORM.fullmatch(text)
     if not found:
@@ -52,7 +52,7 @@ def parse(text: str) -> Condition:
 
 
 def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> list[str]:
-    """A line for every condition that holds in a contest, or cannot be judged there: no check passes unseen."""
+    """A line for every condition that holds in a contest or cannot be judged there: no check passes unnoticed."""
     lines = [_failure(condition, contest) for contest in contests for condition in conditions]
     return [f"failed: {line}" for line in lines if line]
 
@@ -66,7 +66,7 @@ def _failure(condition: Condition, contest: Contest) -> str:
         return f"{condition} cannot be judged for {who}: {lacking}"
     found = paired(contest, quantity)
     value = _value(found, condition.bound)
-    reached = f"only A got there in {found.only_a}, only B in {found.only_b}, neither in {found.neither}"
+    reached = f"only A reached it in {found.only_a}, only B in {found.only_b}, neither in {found.neither}"
     if value is None:
         return f"{condition} cannot be judged for {who}: of {found.pairs} pair(s) {reached}"
     if not _SIGNS[condition.sign](value, condition.number):
@@ -76,7 +76,7 @@ def _failure(condition: Condition, contest: Contest) -> str:
 
 
 def _value(found: Paired, bound: str) -> float | None:
-    """The difference or a bound of it; beyond every number where one side alone never got somewhere."""
+    """The difference, or a bound of its interval; infinite if only one side reached the accuracy."""
     if not found.only_a and not found.only_b:
         return getattr(found, bound)
     if bound != "difference" or (found.only_a and found.only_b):

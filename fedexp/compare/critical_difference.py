@@ -24,7 +24,7 @@ _AXIS = 5.0  # inches
 
 @dataclass(frozen=True)
 class Ranks:
-    """Mean rank of each method (1 is best) over the blocks; the groups are positions in the order of ranks."""
+    """Mean rank of each method (1 is best) over the blocks; groups are pairs of positions in the order of ranks."""
 
     names: Sequence[str]
     mean: np.ndarray
@@ -37,7 +37,7 @@ class Ranks:
         return np.argsort(self.mean, kind="stable").tolist()
 
     def groups(self) -> list[tuple[int, int]]:
-        """The longest stretches of neighbours in rank that differ by no more than the critical difference."""
+        """First and last position of the longest stretches of ranks within the critical difference."""
         ordered = self.mean[self.order]
         found: list[tuple[int, int]] = []
         for first in range(len(ordered)):
@@ -48,7 +48,7 @@ class Ranks:
 
 
 def rank(names: Sequence[str], values: np.ndarray, *, more: bool) -> Ranks:
-    """Ranks of `values [blocks, methods]`, NaN where a run never got there; at least three methods."""
+    """Ranks of at least three methods: `values [blocks, methods]`, NaN where a run never reached the accuracy."""
     worst_last = np.where(np.isnan(values), np.inf, -values if more else values)
     ranks = stats.rankdata(worst_last, axis=1)
     blocks, methods = ranks.shape
@@ -58,13 +58,13 @@ def rank(names: Sequence[str], values: np.ndarray, *, more: bool) -> Ranks:
 
 
 def critical_difference(methods: int, blocks: int) -> float:
-    """Nemenyi's: mean ranks further apart than this differ at 5 %, all pairs of methods considered."""
+    """Nemenyi's critical difference: mean ranks further apart differ at 5 %, with all pairs of methods considered."""
     quantile = stats.studentized_range.ppf(1 - LEVEL, methods, np.inf) / np.sqrt(2)
     return float(quantile * np.sqrt(methods * (methods + 1) / (6 * blocks)))
 
 
 def draw(path: Path, ranks: Ranks, title: str) -> None:
-    """The axis of ranks, best on the left; a bar joins methods that do not differ."""
+    """Draws the axis of ranks, best on the left; a bar joins methods that do not differ."""
     from matplotlib.figure import Figure
 
     methods, groups = len(ranks.names), ranks.groups()

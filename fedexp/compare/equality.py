@@ -1,4 +1,4 @@
-"""What must be the same on both sides of a pair, so that a difference is the methods': data, split, budget.
+"""What must be equal on both sides of a pair, so that a difference comes from the methods: data, split, budget.
 
 Runs leave digests of their dataset and their split in summary.json. Older ones are compared by federation.csv (how many
 examples of each class every client holds) and by the config, and the output says so.
@@ -17,20 +17,20 @@ from fedexp.report.runs import Run
 
 DATA = roles.names(about_data=True)
 BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")
-WORK = {"local.epochs": "epochs", "local.steps": "steps", "local.batch_size": "steps"}  # by what may be unequal
+WORK = {"local.epochs": "epochs", "local.steps": "steps", "local.batch_size": "steps"}  # named as in --unequal
 UNEQUAL = ("epochs", "steps", "megabytes")
 NEARLY = 0.01  # share by which the megabytes of a pair may differ
 
 
 def data_config(run: Run) -> dict[str, Any]:
-    """The options and keys of dataset and federation, as far as they are not the budget's."""
+    """The options and keys of dataset and federation, except those that belong to the budget."""
     chosen = {name: run.choices.get(name) for name in DATA}
     keys = {key: value for key, value in run.config.items() if key.startswith(tuple(f"{name}." for name in DATA))}
     return {**chosen, **{key: value for key, value in keys.items() if key != "federation.clients"}}
 
 
 def demand(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
-    """Refuses a pair whose budgets, data or splits differ; `unequal` names what of `UNEQUAL` may.
+    """Refuses a pair whose budgets, data or splits differ; `unequal` names those of `UNEQUAL` that may.
 
     Raises:
         ConfigError: names the two folders, what differs, and what to do.
@@ -45,7 +45,7 @@ def demand(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
 
 
 def doubts(a: Run, b: Run) -> list[str]:
-    """What could not be checked in this pair, or should be known of it."""
+    """What could not be checked in this pair, and differences that were accepted."""
     found = [f"unequal {name}, accepted by --unequal: {told}" for name, told in _spent(a, b)]
     if _either_lacks(a, b, "data_sha256"):
         found.append("older runs without a digest of their data: equal by the config alone")
@@ -70,7 +70,7 @@ def _budget(a: Run, b: Run) -> Iterator[tuple[str, str]]:
 
 
 def _spent(a: Run, b: Run) -> Iterator[tuple[str, str]]:
-    """What of `UNEQUAL` differs, and how: work by the config, megabytes by the tables where both ran all rounds."""
+    """Which of `UNEQUAL` differ, and how: work by the config, megabytes by the tables if both ran all rounds."""
     for key, name in WORK.items():
         ours, theirs = a.config.get(key), b.config.get(key)
         if ours != theirs:
@@ -101,7 +101,7 @@ def _split(a: Run, b: Run) -> Iterator[tuple[str, str]]:
 
 
 def _cure(a: Run, b: Run) -> str:
-    """The likeliest reason why the same seed gave two splits."""
+    """What to do about the likeliest reason why the same seed gave two splits."""
     if not (a.config.get("evaluation.validation") and b.config.get("evaluation.validation")):
         return (
             "if a part of one of them (a selector, an aggregator, a stop rule) takes validation data off the training "

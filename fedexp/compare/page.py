@@ -1,4 +1,4 @@
-"""What a comparison says, as Markdown that also reads well on a terminal, and as CSV in full precision."""
+"""The result of a comparison as Markdown, readable in a terminal too, and as CSV in full precision."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ _NONE = "-"
 
 
 def markdown(made: Comparison, contests: Sequence[Contest], picture: str | None, width: int | None = None) -> str:
-    """The whole page; tables for a terminal no wider than `width`."""
+    """The whole page; tables are cut to `width` columns if it is given."""
     parts = [_contest(made, contest, width) for contest in contests]
     if made.ranks is not None:
         parts.append(_ranking(made.ranks, made.ranked_by, picture))
@@ -28,7 +28,7 @@ def markdown(made: Comparison, contests: Sequence[Contest], picture: str | None,
 
 
 def frame(made: Comparison) -> "pd.DataFrame":
-    """A line a row of the comparison, p-values corrected."""
+    """The rows of the comparison as a table, with corrected p-values."""
     import pandas as pd
 
     names = ("pairs", "a", "b", "difference", "low", "high", "wins", "ties", "losses", "only_a", "only_b", "neither")
@@ -120,13 +120,13 @@ def _explanations(made: Comparison) -> Iterator[str]:
     )
     if any(_gaps(row.found) for row in made.rows):
         yield (
-            "Means and intervals are those of the pairs in which both got there; a run that never did counts as worse "
+            "Means and intervals are those of the pairs in which both reached it; a run that never did counts as worse "
             "than any that did in wins and in Wilcoxon's test, which then gives the verdict."
         )
     yield "Interval: Student's t of the mean of this row alone, not corrected."
     yield (
         "p: exact test of the mean by sign flips; p Wilcoxon: signed ranks; each Holm-corrected over the "
-        f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never got there, by p Wilcoxon)."
+        f"{family} row(s). Verdict at {LEVEL:.0%} by p (where a run never reached it, by p Wilcoxon)."
     )
     yield (
         "Not resolved: no difference was found, which does not say that there is none. Resolvable: the smallest "

@@ -1,7 +1,7 @@
-"""Two sides of runs become contests: one method of A against the method of B, paired by seed (and dataset).
+"""Groups the runs of two sides into contests: a method of A against the method of B, paired by seed and dataset.
 
-A method is everything of a config but the seed and the data. What is left out is told, what cannot be compared is
-refused.
+A method is the whole config except the seed and the data. Runs that are left out are reported; a pair that cannot be
+compared is refused.
 """
 
 import os
@@ -17,13 +17,13 @@ from fedexp.core.files import shown
 from fedexp.report.methods import differing_keys, differing_options, frozen, labels, options, settings
 from fedexp.report.runs import Run
 
-_NOT_THE_METHOD = (*equality.DATA, "partition", "setting", "experiment")  # data, and bundles that only name
+_NOT_THE_METHOD = (*equality.DATA, "partition", "setting", "experiment")  # data, and bundles of settings
 Block = tuple[str, int]  # data, seed
 
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """One method of A against that of B over the same blocks, in the same order."""
+    """One method of A against that of B, on the same blocks in the same order."""
 
     a: str
     b: str
@@ -48,7 +48,7 @@ class _Method:
 
 
 def contests(a: Sequence[Run], b: Sequence[Run], unequal: Collection[str] = ()) -> list[Contest]:
-    """Every method of A against the one of B; `unequal` names what of `equality.UNEQUAL` may differ.
+    """Every method of A against the one of B; `unequal` names those of `equality.UNEQUAL` that may differ.
 
     Raises:
         ConfigError: B is several methods, nothing is left to pair, or a pair differs in data, split or budget.
@@ -70,7 +70,7 @@ def contests(a: Sequence[Run], b: Sequence[Run], unequal: Collection[str] = ()) 
 
 
 def _methods(runs: Sequence[Run], side: str) -> list[_Method]:
-    """The methods of one side, each with at most one finished run a block."""
+    """The methods of one side, each with at most one finished run for each block."""
     groups: dict[Any, list[Run]] = {}
     for run in runs:
         groups.setdefault(_identity(run), []).append(run)
@@ -107,7 +107,7 @@ def _block(run: Run) -> Block:
 
 
 def _names(mine: Sequence[_Method], yours: _Method) -> list[tuple[str, str]]:
-    """The labels of each method and of its opponent; the same method from two places is told apart by the places."""
+    """The labels of each method and of its opponent; equal methods in two places get the places as names."""
     *first, last = labels([*(_first_in(method, yours) for method in mine), _first_in(yours, mine[0])])
     names = []
     for name, method in zip(first, mine, strict=True):
@@ -119,7 +119,7 @@ def _names(mine: Sequence[_Method], yours: _Method) -> list[tuple[str, str]]:
 
 
 def _first_in(method: _Method, other: _Method) -> Run:
-    """A run in a block that the other has too, if there is one: then no dataset sets the labels apart."""
+    """A run in a block that the other method has, too, if there is one: then labels need not name the dataset."""
     return next((run for block, run in method.blocks.items() if block in other.blocks), method.any)
 
 
@@ -143,7 +143,7 @@ def _contest(mine: _Method, yours: _Method, names: tuple[str, str], unequal: Col
 
 
 def _block_names(runs: Sequence[Run]) -> tuple[str, ...]:
-    """The seed of each, after what tells its data from those of the others."""
+    """The seed of each run, preceded by the keys of its data that differ between the runs."""
     data = [equality.data_config(run) for run in runs]
     keys = [
         key
@@ -170,7 +170,7 @@ def _listed(seeds: set[int]) -> str:
 
 
 def _compared(a: Run, b: Run) -> list[str]:
-    """The settings that differ: options first, then the keys that they do not bring along, then the code."""
+    """The settings that differ: options first, then the keys that do not follow from them, then the code."""
     groups = differing_options([options(a), options(b)])
     told = [f"{name}: {options(a).get(name, 'none')} / {options(b).get(name, 'none')}" for name in groups]
     brought = tuple(f"{name}." for name in groups)

@@ -1,4 +1,4 @@
-"""The quantities that methods are compared by, each with its direction, and the reading of their names."""
+"""The quantities by which methods are compared, each with its direction, and how their names are read."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ ALLOWED = "test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X (X: an accuracy, 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of a run; `more` says whether more of it is better, `reached` whether a run may never get it."""
+    """A number of a run: `more` says whether larger is better, `reached` whether a run may lack it."""
 
     name: str
     more: bool
@@ -30,7 +30,7 @@ class Quantity:
 
 
 def parse(text: str, clock: str) -> Quantity:
-    """The quantity of a name; `clock` is the column whose seconds ToA counts.
+    """The quantity with this name; `clock` is the column of seconds that ToA uses.
 
     Raises:
         ConfigError: there is no such quantity.
@@ -59,8 +59,8 @@ def reach(name: str, threshold: float, clock: str) -> Quantity:
 def default(runs: Sequence[Run], clock: str | None) -> list[Quantity]:
     """Final accuracy, both areas, and RoA and ToA at the highest accuracy that at least half of all runs reach.
 
-    The choice does not look at who reached it, so it favours no side. ToA only by the simulated clock: the host's is
-    faster today than it was yesterday, so it would tell apart what is the same.
+    The choice does not depend on which side reached it, so it favours neither. ToA is included only with a simulated
+    clock: the host's times vary from day to day, so equal methods would seem to differ.
     """
     chosen = [_PLAIN[name] for name in PLAIN]
     listed = {x for run in runs for x in run.config.get("evaluation.roa") or () if isinstance(x, int | float)}
@@ -72,7 +72,7 @@ def default(runs: Sequence[Run], clock: str | None) -> list[Quantity]:
 
 
 def clock_of(runs: Sequence[Run]) -> str | None:
-    """The column of seconds that all runs share: simulated, else the host's; None where only some simulate."""
+    """The column of seconds that all runs share: simulated, else the host's; None if only some simulate."""
     timed = {run.timed for run in runs}
     return None if len(timed) > 1 else "sim_s" if timed == {True} else "host_s"
 

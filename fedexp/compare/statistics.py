@@ -1,15 +1,15 @@
-"""What the paired numbers of two methods say: differences, an interval, two tests, wins and losses, a verdict.
+"""Statistics of two methods' paired numbers: differences, an interval, two tests, wins and losses, a verdict.
 
-A value that does not exist is censored: the run never got there, so it is worse than every run that did. Differences
-are those of the pairs in which both sides got there; wins and ranks count all pairs.
+A value that does not exist is censored: the run never reached the accuracy, so it counts as worse than every run that
+did. Differences are taken over the pairs in which both sides reached it; wins and ranks count all pairs.
 
-The verdict is that of an exact test (of the mean difference by flipping the signs of the pairs; where a value is
-censored there is no mean, and Wilcoxon's signed-rank test decides), its p corrected over everything that is compared.
-With n pairs no such test can go below 2 / 2^n, so few pairs get no verdict at all.
+The verdict comes from an exact test, its p corrected over all comparisons. It tests the mean difference by flipping the
+signs of the pairs; if a value is censored there is no mean, and Wilcoxon's signed-rank test decides. With n pairs no
+such test can go below 2 / 2^n, so very few pairs get no verdict.
 
-"not resolved" does not say that two methods are equal. It comes with the smallest mean difference that so many pairs
-with such a scatter show in `POWER` of the cases: (t_{1 - level / (2 F)} + t_{POWER}) s / sqrt(n), Student's t with
-n - 1 degrees of freedom, F what is compared (Bonferroni; the usual approximation of the noncentral t).
+"not resolved" does not mean that two methods are equal. It comes with the smallest mean difference that n pairs with
+the same scatter s show in `POWER` of the cases: (t_{1 - level / (2 F)} + t_{POWER}) s / sqrt(n), Student's t with n - 1
+degrees of freedom, F comparisons (Bonferroni; the usual approximation of the noncentral t). Legend: n pairs.
 """
 
 from collections.abc import Sequence
@@ -21,24 +21,24 @@ from scipy import stats
 
 LEVEL = 0.05
 POWER = 0.8
-RESAMPLES = 99_999  # sign flips drawn where the exact ones are more
+RESAMPLES = 99_999  # sign flips that are drawn if there are more than so many
 Verdict = Literal["A better", "B better", "not resolved", "too few pairs", "identical"]
 
 
 @dataclass(frozen=True)
 class Paired:
-    """One quantity of two methods over the same pairs; `None` is what does not exist."""
+    """One quantity of two methods over the same pairs; None marks what does not exist."""
 
     pairs: int
     a: float | None  # mean of A where both sides have the number
     b: float | None
-    difference: float | None  # mean of A - B where both have it
+    difference: float | None  # mean of A - B where both sides have it
     low: float | None
     high: float | None
     wins: int  # of A
     ties: int
     losses: int
-    only_a: int  # pairs in which only A got there
+    only_a: int  # pairs in which only A has the number
     only_b: int
     neither: int
     p_mean: float | None
@@ -46,16 +46,16 @@ class Paired:
     for_a: bool  # whether the deciding test leans to A
     spread: float | None = None  # sample standard deviation of A - B; None where some pair has none
     verdict: Verdict = "not resolved"
-    resolvable: float | None = None  # mean difference that these pairs show in POWER of the cases
+    resolvable: float | None = None  # smallest mean difference that such pairs show in POWER of the cases
 
     @property
     def p(self) -> float:
-        """The one that decides."""
+        """The p-value that decides."""
         return self.p_wilcoxon if self.p_mean is None else self.p_mean
 
 
 def compare(a: Sequence[float | None], b: Sequence[float | None], *, more: bool) -> Paired:
-    """The paired numbers of A and B summed up; p-values are those of this quantity alone."""
+    """Summarises the paired numbers of A and B; p-values are those of this quantity alone."""
     first, second = _numbers(a), _numbers(b)
     has_a, has_b = ~np.isnan(first), ~np.isnan(second)
     both = has_a & has_b
@@ -85,7 +85,7 @@ def compare(a: Sequence[float | None], b: Sequence[float | None], *, more: bool)
 
 
 def censored_differences(a: np.ndarray, b: np.ndarray, *, more: bool) -> np.ndarray:
-    """A - B for ranking: beyond every other where only one side got there, 0 where neither did."""
+    """`[n]`: A - B of `a [n]` and `b [n]` for ranking; largest where only one side has a number, 0 where none has."""
     difference = a - b
     beyond = np.nanmax(np.abs(difference), initial=0.0) + 1.0
     ahead = beyond if more else -beyond
@@ -95,7 +95,7 @@ def censored_differences(a: np.ndarray, b: np.ndarray, *, more: bool) -> np.ndar
 
 
 def interval(differences: np.ndarray) -> tuple[float | None, float | None]:
-    """Student's 95 % interval of the mean of at least 3 pairs: right for few normal ones, where bootstraps are not."""
+    """Student's 95 % interval of the mean of `differences [n]`; None below 3. For few normal pairs it is exact."""
     if len(differences) < 3:
         return None, None
     mean, error = float(differences.mean()), float(stats.sem(differences))
@@ -104,13 +104,13 @@ def interval(differences: np.ndarray) -> tuple[float | None, float | None]:
 
 
 def resolvable(spread: float, pairs: int, family: int) -> float:
-    """The mean difference that is found in `POWER` of the cases, of pairs with this standard deviation of A - B."""
+    """The mean difference found in `POWER` of the cases, for pairs whose A - B has the standard deviation `spread`."""
     quantiles = stats.t.ppf([1 - LEVEL / (2 * family), POWER], pairs - 1)
     return float(quantiles.sum() * spread / np.sqrt(pairs))
 
 
 def sign_flip_p(differences: np.ndarray) -> float:
-    """Two-sided p of the mean difference under flips of the pairs' signs: exact up to 16 pairs, drawn beyond."""
+    """Two-sided p of the mean of `differences [n]` under flips of their signs: exact up to 16 pairs, else sampled."""
     moved = differences[differences != 0]
     if len(moved) < 2:
         return 1.0
@@ -127,9 +127,9 @@ def sign_flip_p(differences: np.ndarray) -> float:
 
 
 def wilcoxon_p(differences: np.ndarray) -> float:
-    """Two-sided p of Wilcoxon's signed-rank test; pairs without a difference play no part.
+    """Two-sided p of Wilcoxon's signed-rank test on `differences [n]`; pairs without a difference are ignored.
 
-    Few tied differences are tested exactly too, by flipping the signs of their ranks: scipy does that 20 times slower.
+    Few tied differences are tested exactly, too, by flipping the signs of their ranks: scipy does that 20 times slower.
     """
     moved = differences[differences != 0]
     tied = len(np.unique(np.abs(moved))) < len(moved)
@@ -140,7 +140,7 @@ def wilcoxon_p(differences: np.ndarray) -> float:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: the k-th smallest of m times m - k + 1, never below one before it, at most 1.
+    """Holm's step-down correction: the k-th smallest of m is multiplied by m - k + 1, never falls, and is at most 1.
 
     S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6 (1979).
     """
@@ -152,7 +152,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def judged(found: Sequence[Paired]) -> list[Paired]:
-    """Everything that is compared, its p-values corrected together, with verdicts."""
+    """All comparisons with verdicts, their p-values corrected together."""
     family = len(found)
     decisive = holm([paired.p for paired in found])
     ranks = holm([paired.p_wilcoxon for paired in found])
@@ -169,7 +169,7 @@ def judged(found: Sequence[Paired]) -> list[Paired]:
 
 
 def pairs_needed(family: int) -> int:
-    """The fewest pairs with which the smallest p there is, 2 / 2^n, survives the correction over so many tests."""
+    """The fewest pairs n for which the smallest possible p, 2 / 2^n, is significant after the correction."""
     return int(np.ceil(1 + np.log2(family / LEVEL)))
 
 
@@ -190,5 +190,5 @@ def _mean(values: np.ndarray) -> float | None:
 
 
 def _draws() -> np.random.Generator:
-    """The same draws every time: the same runs give the same numbers."""
+    """The same draws every time, so that the same runs give the same numbers."""
     return np.random.default_rng(0)

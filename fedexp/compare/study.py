@@ -1,4 +1,4 @@
-"""All contests by all quantities: the rows of the comparison, what had to be left out, and the ranks."""
+"""All contests by all quantities: the rows of the comparison, notes on what was left out, and the ranks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Everything that the comparison found; `ranks` are those of more than two methods by the first quantity."""
+    """The result of a comparison; `ranks` are those of more than two methods, by the first quantity."""
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
@@ -41,7 +41,7 @@ class Comparison:
 
 
 def study(contests: Sequence[Contest], names: Sequence[str]) -> Comparison:
-    """Compares by the quantities of these names, or by the default ones where none is given.
+    """Compares by the quantities with these names, or by the default ones if there are none.
 
     Raises:
         ConfigError: no quantity exists in all runs.
@@ -63,13 +63,13 @@ def study(contests: Sequence[Contest], names: Sequence[str]) -> Comparison:
 
 
 def paired(contest: Contest, quantity: Quantity) -> Paired:
-    """One quantity of one contest, by itself."""
+    """One quantity of one contest, not corrected."""
     a, b = ([quantity.of(pair[side]) for pair in contest.pairs] for side in (0, 1))
     return statistics.compare(a, b, more=quantity.more)
 
 
 def missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None) -> str:
-    """Why a quantity cannot be compared; empty where it can."""
+    """Why a quantity cannot be compared; empty if it can."""
     if quantity.name.startswith("toa@") and clock is None:
         return "some runs have a simulated clock and some have not"
     for a, b in (pair for contest in contests for pair in contest.pairs):
@@ -88,16 +88,14 @@ def _clock_notes(runs: Sequence[Run], clock: str | None, chosen: Sequence[Quanti
     if clock != "host_s":
         return []
     if not any(quantity.name.startswith("toa@") for quantity in chosen):
-        return [
-            "toa is compared where a simulated clock ran, or by --measures: the host's clock does not repeat itself"
-        ]
+        return ["toa is compared where a simulated clock ran, or by --measures: the host's clock differs each time"]
     devices = sorted({str((run.summary or {}).get("device")) for run in runs})
     elsewhere = f", and the devices differ: {', '.join(devices)}" if len(devices) > 1 else ""
     return [f"toa counts seconds of the host's clock, which other work on the machine disturbs{elsewhere}"]
 
 
 def _ranks(contests: Sequence[Contest], quantity: Quantity) -> Ranks | None:
-    """Over the blocks that all methods have: those of B's runs that every method is paired with."""
+    """Ranks over the blocks that all methods have: the runs of B with which every method is paired."""
     if len(contests) < 2:
         return None
     sides = [{b.folder: (a, b) for a, b in contest.pairs} for contest in contests]

@@ -1,1 +1,1 @@
-"""The ground: values, checked parts, errors, files, exits, logs, random streams. Imports nothing else of fedexp."""
+"""What everything else builds on: values, checked parts, errors, files, exits, logs, random streams."""

@@ -1,4 +1,4 @@
-"""Whose code raised: a part or a network of a user's own is named, with its method and line."""
+"""Names the user's own part or network in which an error arose, with its method and line."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ from fedexp.core.part import Part
 
 
 def one_line(error: BaseException) -> str | None:
-    """What is told of an error that has a known cause; None for a defect of our own."""
+    """One line about an error with a known cause; None for a defect of fedexp itself."""
     if isinstance(error, ConfigError | RunError):
         return str(error)
     error = raised(error)
@@ -23,13 +23,13 @@ def one_line(error: BaseException) -> str | None:
 
 
 def raised(error: BaseException) -> BaseException:
-    """What was raised: of a StopIteration that leaves a generator Python makes a RuntimeError."""
+    """The error as it was raised: Python turns a StopIteration that leaves a generator into a RuntimeError."""
     inner = error.__cause__
     return inner if isinstance(error, RuntimeError) and isinstance(inner, StopIteration | StopAsyncIteration) else error
 
 
 def culprit(error: BaseException) -> str | None:
-    """The first method of a user's own class that an error came through; None if it came through none."""
+    """The first method of a user's own class that an error passed through; None if it passed through none."""
     for frame, line in walk_tb(error.__traceback__):
         holder = frame.f_locals.get("self")
         if is_own(frame) and (isinstance(holder, Part) or is_network(holder)):
@@ -44,6 +44,6 @@ def is_own(frame: FrameType) -> bool:
 
 
 def is_network(holder: object) -> bool:
-    """Whether it is a PyTorch module; nobody has one who has not imported PyTorch."""
+    """Whether an object is a PyTorch module; does not import PyTorch, as without it there are no modules."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(holder, torch.nn.Module)

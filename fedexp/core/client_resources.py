@@ -29,17 +29,17 @@ class Resources:
 
     @cached_property
     def update_s(self) -> np.ndarray:
-        """Seconds of training, t_UD."""
+        """Seconds of training `[n]`, t_UD."""
         return self.work / self.speed
 
     @cached_property
     def download_s(self) -> np.ndarray:
-        """Seconds to receive a model alone."""
+        """Seconds `[n]` that each client needs to receive a model when it is the only one."""
         return self.bits / (self.bandwidth * 1e6)
 
     @cached_property
     def upload_s(self) -> np.ndarray:
-        """Seconds to send an upload, t_UL."""
+        """Seconds `[n]` to send an upload, t_UL."""
         return self.download_s * self.upload_ratio
 
     @property
@@ -48,15 +48,15 @@ class Resources:
         return float(self.download_s.max(initial=0.0))
 
     def where(self, keep: np.ndarray) -> "Resources":
-        """Those of the clients that `keep` (a mask or positions) names, in its order."""
+        """The resources of the clients that `keep` names (a mask `[n]`, or positions in any order)."""
         return replace(self, bandwidth=self.bandwidth[keep], speed=self.speed[keep], work=self.work[keep])
 
 
 def arrivals(update_s: np.ndarray, upload_s: np.ndarray) -> np.ndarray:
-    """When each of the uploads, one after another in the given order, has arrived: seconds [n] after distribution.
+    """Seconds `[n]` after the distribution at which each upload has arrived; they are sent in the given order.
 
-    A client that still trains when its turn comes is waited for:
-    Theta_i = Theta_{i-1} + t_UL + max(0, t_UD - Theta_{i-1}).
+    `update_s [n]` and `upload_s [n]` are those of `Resources`. A client that still trains when its turn comes is waited
+    for: Theta_i = Theta_{i-1} + t_UL + max(0, t_UD - Theta_{i-1}).
     """
     times, elapsed = np.empty(len(update_s)), 0.0
     for position, (training, sending) in enumerate(zip(update_s.tolist(), upload_s.tolist(), strict=True)):

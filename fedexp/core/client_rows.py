@@ -1,4 +1,4 @@
-"""Rows that clients keep between rounds."""
+"""Rows that clients keep between rounds. Legend: C participants, n clients with a kept row, W kept entries of a row."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from fedexp.core.values import Memory
 
 @dataclass(frozen=True)
 class ClientRows:
-    """Rows that clients keep between rounds, made on first use: `owner [n]` ascending, `rows [n, W]`."""
+    """Rows that clients keep between rounds, stored at first use: `owner [n]` ascending, `rows [n, W]`."""
 
     owner: torch.Tensor
     rows: torch.Tensor
 
     @staticmethod
     def load(memory: Memory, width: int, like: torch.Tensor) -> "ClientRows":
-        """What a memory holds under `owner` and `rows`; nothing at the start."""
+        """The rows that a memory holds, none at the start; `like` (any shape) gives type and device, `width` is W."""
         empty = {"owner": torch.zeros(0, dtype=torch.int64), "rows": like.new_zeros((0, width))}
         held = {**empty, **memory}
         return ClientRows(held["owner"], held["rows"])
@@ -27,7 +27,7 @@ class ClientRows:
         return {"owner": self.owner, "rows": self.rows}
 
     def restore(self, owner: np.ndarray, start: torch.Tensor, columns: np.ndarray | slice) -> torch.Tensor:
-        """`start [C, D]` with these columns replaced for the clients that have kept theirs."""
+        """`start [C, D]` with its W `columns` replaced for those clients of `owner [C]` that have kept rows."""
         held = self.owner.numpy()
         place = np.searchsorted(held, owner)
         known = np.flatnonzero(np.isin(owner, held))
@@ -42,7 +42,7 @@ class ClientRows:
         return result
 
     def put(self, owner: np.ndarray, rows: torch.Tensor) -> "ClientRows":
-        """With the rows of these clients replaced; nothing is kept of rows without columns."""
+        """The same with the rows `[C, W]` of the clients `owner [C]` replaced; rows without columns are not stored."""
         if rows.shape[1] == 0:
             return self
         stay = np.flatnonzero(~np.isin(self.owner.numpy(), owner))

@@ -2,11 +2,11 @@
 
 import os
 
-SHARE = "FEDEXP_CORES"  # set for a process that shares the machine with its like
+SHARE = "FEDEXP_CORES"  # set for a process that shares the machine with other runs of a sweep or search
 
 
 def usable_cores() -> int:
-    """What this process was given, else the cores that it may run on."""
+    """The number of cores that this process was given, else of those that it may run on."""
     if SHARE in os.environ:
         return max(1, int(os.environ[SHARE]))
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

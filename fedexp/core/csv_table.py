@@ -1,8 +1,8 @@
-"""The one reader of a run's tables: what a column must hold is known by its name, whoever wrote the file.
+"""The one reader of a run's tables: what a column must hold follows from its name, and every file is checked.
 
-`lines` takes a table as texts, up to the first line that is not what it must be: for whoever goes on from there, or
-compares cell by cell. `frame` takes it whole or not at all. A last line without its end is left out by both: the run
-that wrote it may have been killed, or may still be at it.
+`lines` reads a table as texts and stops at the first invalid line: for code that goes on from there, or compares cell
+by cell. `frame` reads the whole table or raises. Both leave out a last line without a line break: the run that wrote it
+may have been killed, or may still be running.
 """
 
 import csv
@@ -32,7 +32,7 @@ _WHOLE_CELL = re.compile(r"-?\d{1,15}")
 
 
 def lines(path: Path, needed: Sequence[str]) -> Iterator[Line]:
-    """The sound lines of a table with these columns, the first of them in front; none where it is no such table."""
+    """Yields the valid lines of a table that has these columns and starts with the first; nothing of other files."""
     content = path.read_bytes() if path.is_file() else b""
     columns: list[str] | None = None
     for raw in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
@@ -48,7 +48,7 @@ def lines(path: Path, needed: Sequence[str]) -> Iterator[Line]:
 
 
 def split(raw: bytes) -> list[str] | None:
-    """The cells of one line; None where it is none."""
+    """The cells of one line; None if it is no complete line of a CSV file."""
     if not raw.endswith(b"\n"):
         return None
     try:
@@ -58,15 +58,15 @@ def split(raw: bytes) -> list[str] | None:
 
 
 def counted(rounds: Sequence[int]) -> int:
-    """How many of the rounds come as 1, 2, 3, ... before one does not."""
+    """How many of the rounds are numbered 1, 2, 3, ... before the first gap."""
     return next((place for place, number in enumerate(rounds) if number != place + 1), len(rounds))
 
 
 def frame(path: Path, needed: Sequence[str] = ()) -> "pd.DataFrame":
-    """The table with its numbers as numbers; empty where there are no lines or no file.
+    """The table with its numbers as numbers; empty if there are no lines or no file.
 
     Raises:
-        ConfigError: it is no table, lacks one of the columns, or a cell is not what its column holds.
+        ConfigError: it is not a table, lacks one of the columns, or a cell does not suit its column.
     """
     import pandas as pd
 
@@ -82,7 +82,7 @@ def frame(path: Path, needed: Sequence[str] = ()) -> "pd.DataFrame":
         ValueError,
         OverflowError,
         pd.errors.ParserWarning,
-    ) as error:  # pandas' and those of decoding are among them
+    ) as error:  # the other errors of pandas, and those of decoding, are ValueErrors
         raise ConfigError(f"{shown(path)} cannot be read as a table: {str(error).strip()}; is it damaged?") from error
     for name in needed:
         if name not in table:

@@ -1,4 +1,4 @@
-"""What ends a command, by exit code, and the hint that goes with a mistyped name."""
+"""The two errors that end a command, each with its exit code, and the hint for a mistyped name."""
 
 import difflib
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         best = difflib.SequenceMatcher(None, close[0], name).ratio()
-        close = difflib.get_close_matches(name, close, n=3, cutoff=0.7 * best)  # beside a typo nothing else is meant
+        close = difflib.get_close_matches(name, close, n=3, cutoff=0.7 * best)  # only those nearly as close
         return "did you mean " + " or ".join(close) + "?"
     return "known: " + ", ".join(sorted(known))
 

@@ -19,18 +19,18 @@ ASKED_WRONGLY, FAILED = 2, 1
 
 
 class Stopped(BaseException):
-    """Ends the command at once; no Exception, because Hydra's launcher would go on with the next point."""
+    """Ends the command at once. Not an Exception: Hydra's launcher would catch that and go on with the next point."""
 
     def __init__(self, code: int, message: str, unexpected: bool = False) -> None:
         super().__init__(message)
         self.code, self.message, self.unexpected = code, without_password(message), unexpected
 
     def __reduce__(self) -> tuple[type["Stopped"], tuple[int, str, bool]]:
-        return Stopped, (self.code, self.message, self.unexpected)  # it comes from the process of a point
+        return Stopped, (self.code, self.message, self.unexpected)  # it comes pickled from a point's process
 
     @property
     def interrupted(self) -> bool:
-        """Whether somebody asked it to end."""
+        """Whether a signal ended the command, such as Ctrl-C."""
         return self.code > 128
 
     def report(self) -> int:
@@ -54,7 +54,7 @@ def ending(folder: Path | None, point: str = "") -> Iterator[None]:
         raise _logged(Stopped(exit_code(interrupt), told), interrupt) from interrupt
     except OSError as error:
         raise _logged(Stopped(FAILED, f"{point}{_no_room(folder, error)}"), error) from error
-    except (Exception, SystemExit) as error:  # a part may call sys.exit, which would look like a good end
+    except (Exception, SystemExit) as error:  # sys.exit in a part would look like success
         known = one_line(error)
         what = f"{point}{known or f'{type(error).__name__}: {error}'}"
         raise _logged(Stopped(FAILED, what, unexpected=known is None), error) from error
@@ -62,7 +62,7 @@ def ending(folder: Path | None, point: str = "") -> Iterator[None]:
 
 @contextmanager
 def resumable(folder: Path) -> Iterator[None]:
-    """Says of an interrupted sweep or search that the whole of it can go on, not only the run that was cut."""
+    """When a sweep or search is interrupted, says how to resume the whole of it, not only the run that was cut off."""
     try:
         yield
     except (KeyboardInterrupt, Stopped) as error:
@@ -75,7 +75,7 @@ def resumable(folder: Path) -> Iterator[None]:
 def complain(message: str) -> None:
     """Writes one line on stderr; under torchrun it says which process speaks."""
     speaker = f"fedexp (rank {rank()})" if rank() else "fedexp"
-    with suppress(OSError):  # the terminal is gone
+    with suppress(OSError):  # the terminal may be closed
         sys.stderr.write(f"{speaker}: {' '.join(without_password(message).split())}\n")
         sys.stderr.flush()
 
@@ -89,7 +89,7 @@ def _no_room(folder: Path | None, error: OSError) -> str:
     """What the system refused, such as a write to a full disk; nothing that was saved is lost."""
     what = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
     if folder is None or not _saved(folder):
-        return f"{what}; start again when that is mended"
+        return f"{what}; start again once that is fixed"
     return f"{what}; the last saved state is whole, continue with: fedexp resume {shown(folder)}"
 
 

@@ -1,4 +1,4 @@
-"""Whether a value holds in its fields what their annotations say: who fills one in outside may not."""
+"""Checks that the fields of a dataclass hold what their annotations say, for values that a user's part has made."""
 
 import types
 from dataclasses import fields, is_dataclass
@@ -19,7 +19,7 @@ _WORDS = {
 
 
 def misfit(value: Any) -> str | None:
-    """The first field of a dataclass, or of one in it, that holds something else, in words; None where all fit."""
+    """Describes the first field, nested ones too, whose value does not fit its annotation; None if all fit."""
     for name, kind in _kinds(type(value)).items():
         held = getattr(value, name)
         if not fits(kind, held):
@@ -52,7 +52,7 @@ def fits(kind: Any, value: Any) -> bool:
 
 
 def plain(value: np.ndarray | torch.Tensor) -> bool:
-    """Whether it holds real numbers, and holds them here: what is sparse or meta does not."""
+    """Whether an array or tensor (any shape) holds real numbers; sparse tensors and those on `meta` do not."""
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "biuf"
     return value.layout == torch.strided and value.device.type != "meta" and not value.is_complex()
@@ -68,7 +68,7 @@ def words(kind: Any) -> str:
 
 
 def resembles(value: object, like: torch.Tensor, shape: tuple[int, ...]) -> bool:
-    """Whether it is a dense tensor of this shape, of the type and on the device of another."""
+    """Whether `value` is a dense tensor of this `shape`, with the type and on the device of `like` (any shape)."""
     return (
         isinstance(value, torch.Tensor)
         and value.shape == shape

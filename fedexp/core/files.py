@@ -14,9 +14,9 @@ _POSIX = hasattr(os, "O_DIRECTORY")  # Windows opens no folders, and syncs no fi
 
 @contextmanager
 def making(target: Path) -> Iterator[Path]:
-    """A name beside `target` for a file or folder in the making; what is left of it afterwards is removed.
+    """Yields a temporary name beside `target`; what is left under that name afterwards is removed.
 
-    Folders that had to be made for it go as well while they are empty, so a failure leaves nothing.
+    Parent folders that were made for it are removed as well while they are empty, so a failure leaves nothing.
     """
     absent = [folder for folder in target.parents if not folder.exists()]
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def publish(part: Path, target: Path) -> None:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A name beside `target` for a file that is published when the block ends well, and else goes."""
+    """Yields a temporary name beside `target`; the file is published if the block succeeds, else removed."""
     with making(target) as part:
         yield part
         publish(part, target)
@@ -54,7 +54,7 @@ def write_atomically(target: Path, content: bytes) -> None:
 
 
 def remove_leftovers(folder: Path, of: Callable[[str], bool]) -> None:
-    """Removes what killed processes left half made of files of these names; nobody else may be making them."""
+    """Removes the unfinished files of these names that killed processes left; nobody else may be writing any."""
     for path in folder.glob(".*.part"):
         found = _PART.fullmatch(path.name)
         if found is not None and of(found[1]):

@@ -1,4 +1,4 @@
-"""Something named by its module, imported; every way in which that fails is one line."""
+"""Imports an object by its dotted name; every failure is one readable line."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ from fedexp.core.errors import ConfigError
 
 
 def imported(target: str, where: str) -> Any:
-    """What stands under a dotted name; `where` is the key that names it."""
+    """The object with a dotted name; `where` is the config key that names it."""
     module, _, name = target.rpartition(".")
     try:
         return getattr(import_module(module), name)

@@ -10,7 +10,7 @@ DATED = "[%(asctime)s] %(levelname)s %(message)s"
 
 
 def log_to(folder: Path, console: bool = True) -> None:
-    """What `hydra.job_logging` of conf/config.yaml does, where Hydra does not; without the console where not wanted."""
+    """Sets logging up as `hydra.job_logging` of conf/config.yaml does, for runs that Hydra does not start."""
     file = logging.FileHandler(folder / "fedexp.log", encoding="utf-8")
     file.setFormatter(logging.Formatter(DATED))
     root = logging.getLogger()
@@ -19,12 +19,12 @@ def log_to(folder: Path, console: bool = True) -> None:
 
 
 def on_console() -> bool:
-    """Whether somebody watches: whether log lines go anywhere but to files."""
+    """Whether log lines go anywhere but to files."""
     return any(not isinstance(handler, logging.FileHandler) for handler in logging.getLogger().handlers)
 
 
 def leave_out_on_terminals(mark: str) -> None:
-    """Lines with this mark go to files and pipes alone from now on, by the handlers that there are."""
+    """Keeps lines with this mark off the terminals that the present handlers write to; files and pipes get them."""
     for handler in logging.getLogger().handlers:
         stream = getattr(handler, "stream", None)
         if stream is not None and stream.isatty():
@@ -32,17 +32,17 @@ def leave_out_on_terminals(mark: str) -> None:
 
 
 def silence() -> None:
-    """Ends the log of a process that only helps.
+    """Turns off the log of a worker process.
 
-    Every process of a run executes the same rounds, and a fork even holds its parent's handlers: what all of them
-    notice is for the first one to tell. A job that has something of its own to tell must return it.
+    Every process of a run executes the same rounds, and a forked one inherits its parent's handlers: only the first
+    process logs what all of them see. A job that has something of its own to report must return it.
     """
     logging.disable(logging.CRITICAL)
 
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Puts logging back as it was, closing the files that were opened meanwhile."""
+    """Restores the logging settings afterwards and closes the files that were opened meanwhile."""
     root = logging.getLogger()
     handlers, level, disabled = root.handlers[:], root.level, logging.root.manager.disable
     try:

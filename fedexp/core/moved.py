@@ -1,4 +1,4 @@
-"""Where classes stood before: older folders name them so in every `_target_`, and lack the keys that came later.
+"""Former names of classes: older run folders hold them in every `_target_`, and lack keys that were added later.
 
 Whoever reads a config from a folder renews it (`renewed`), so that it equals the one that is composed today.
 """
@@ -6,8 +6,8 @@ Whoever reads a config from a folder renews it (`renewed`), so that it equals th
 from collections.abc import Mapping
 from typing import Any
 
-# The first pair that fits counts: a name inside a module stands before the module. `fedexp.data.` means datasets: no
-# class that is there now is ever a `_target_`.
+# The first pair that fits counts, so a longer name stands before its beginning. `fedexp.data.` means datasets: no class
+# of today's `fedexp.data` is ever a `_target_`.
 MOVED = (
     ("fedexp.aggregators.", "fedexp.parts.aggregator."),
     ("fedexp.attacks.", "fedexp.parts.attack."),
@@ -44,7 +44,7 @@ MOVED = (
     ("fedexp.trackers.", "fedexp.parts.tracker."),
 )
 
-# Keys that came later, with what runs of before did: without them their configs are those of today.
+# Keys that were added later, with the values that earlier runs in effect had.
 SHAPLEY = "fedexp.maths.shapley.estimate.Shapley"
 ADDED = {
     "fedexp.simulation.experiment.Scenario": {"local_epochs": 1, "local_lr": 0.1},
@@ -53,7 +53,7 @@ ADDED = {
 
 
 def today(target: str) -> str:
-    """The name of a class now; one that has not moved, or is somebody else's, as it is."""
+    """Today's name of a class; a name that has not moved, or is not ours, is returned as it is."""
     for before, now in MOVED:
         if target.startswith(before):
             return now + target.removeprefix(before)
@@ -61,12 +61,12 @@ def today(target: str) -> str:
 
 
 def renewed(node: Any) -> Any:
-    """A copy of a nested config with today's name in every `_target_`, and the keys that came later."""
+    """A copy of a nested config with today's name in every `_target_`, and with the keys that were added later."""
     if isinstance(node, Mapping):
         known = {name: _value(name, child) for name, child in node.items()}
         target = str(known.get("_target_"))
         if target == SHAPLEY and "coalitions" not in known and known.get("method") == "auto":
-            known["method"] = "exact_or_gtg"  # what auto meant
+            known["method"] = "exact_or_gtg"  # what auto meant then
         return {**ADDED.get(target, {}), **known}
     return [renewed(child) for child in node] if isinstance(node, list) else node
 

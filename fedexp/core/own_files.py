@@ -1,4 +1,4 @@
-"""Files that are a folder's own: somebody else may have made it, with links and pipes in it that lead elsewhere."""
+"""Refuses links, pipes and devices in a folder that somebody else may have made: they could lead elsewhere."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 
-FOLDERS = (".hydra", "states", "tensorboard")  # of a run folder; what has one of these endings is a file
+FOLDERS = (".hydra", "states", "tensorboard")  # of a run folder; names with the endings below must be files
 ENDINGS = (".pt", ".csv", ".json", ".log", ".yaml", ".txt", ".png", ".lock", ".journal", ".db")
 # A link is not followed, a pipe not waited for; on Windows nothing is taken for text.
 _SAFE = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_NOINHERIT", "O_BINARY"))
@@ -16,11 +16,11 @@ _KINDS = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFDIR: "a folde
 
 
 def refuse_strange(folder: Path, *, writing: bool = False) -> None:
-    """Refuses a folder where what is read or written could lead elsewhere, or would be waited for in vain.
+    """Refuses a folder in which reading or writing could reach files outside, or could block for ever.
 
     Raises:
-        ConfigError: something below is a link, a pipe or a device, or a folder has a file's name or the reverse; where
-            it is to be written to, also a file that stands elsewhere under another name.
+        ConfigError: something below is a link, a pipe or a device, or a folder has a file's name or the reverse; if
+            `writing`, also if a file has a second name elsewhere (a hard link).
     """
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent, name) for name in (*folders, *files)):
@@ -43,7 +43,7 @@ def refuse_taken(folder: Path) -> None:
 def _refuse(path: Path, *, writing: bool) -> None:
     try:
         told = path.lstat()
-    except FileNotFoundError:  # somebody at work here has done with it
+    except FileNotFoundError:  # another process has just removed it
         return
     mode = told.st_mode
     if writing and stat.S_ISREG(mode) and told.st_nlink > 1:
@@ -95,7 +95,7 @@ def _as_named(name: str, mode: int) -> bool:
 
 
 def _optunas(name: str, mode: int) -> bool:
-    """A link that Optuna makes to lock its journal, and never follows."""
+    """Whether this is the link by which Optuna locks its journal; it is never followed."""
     return stat.S_ISLNK(mode) and name.startswith("study.journal.lock")
 
 

@@ -16,12 +16,12 @@ from fedexp.core.errors import ConfigError, nearest
 from fedexp.core.importing import imported
 from fedexp.core.moved import today
 
-LARGEST = 10**9  # of whole numbers without an upper bound of their own: of nothing here could there be more
+LARGEST = 10**9  # bound of whole numbers that have none of their own; no count of an experiment is larger
 
 
 @dataclass(frozen=True)
 class Range:
-    """Bounds of a number: closed by default, open where said; infinity is in it only where it means something."""
+    """Bounds of a number: closed unless said otherwise; infinity is allowed only with `infinite`."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -39,7 +39,7 @@ class Range:
     def __str__(self) -> str:
         if -self.low == self.high == math.inf:
             return ""
-        if self.high > LARGEST:  # which only those who go beyond it need to know
+        if self.high > LARGEST:  # a bound that only those who exceed it need to know
             return f"{'>' if self.low_open else '>='} {self.low:g}"
         left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
         return f"in {left}{self.low:g}, {self.high:g}{right}"
@@ -72,7 +72,7 @@ def describe(kind: Any) -> str:
 
 
 def convert(kind: Any, value: Any) -> Any:
-    """Returns the value as the annotation wants it, or raises TypeError."""
+    """The value in the type that the annotation wants; raises TypeError where it does not fit."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _within(args[1:], convert(args[0], value))
@@ -130,7 +130,7 @@ def _float(value: Any) -> float:
 
 
 def excess(kind: Any, value: Any) -> str:
-    """What describes the bound that every number has, where this is one beyond it."""
+    """Words for the bound that every number has, if this value exceeds it; else an empty text."""
     bounds = [rule.high for rule in _ranges(kind)]
     most = next((int(high) for high in bounds if LARGEST <= high != math.inf), LARGEST)
     if type(value) is int and value > most and all(high >= LARGEST for high in bounds):
@@ -139,7 +139,7 @@ def excess(kind: Any, value: Any) -> str:
 
 
 def _ranges(kind: Any) -> Iterator[Range]:
-    """Every range in an annotation, those of the members of a union too."""
+    """Every range in an annotation, also those inside a union."""
     for one in get_args(kind):
         if isinstance(one, Range):
             yield one
@@ -163,7 +163,7 @@ class Part:
 
     @classmethod
     def lacking(cls) -> list[str]:
-        """The methods that a class must still define before it can be used: those that its contract calls abstract."""
+        """The abstract methods that a class must still define before it can be used."""
         return [name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)]
 
     @classmethod
@@ -193,21 +193,21 @@ def named(role: str, part: Part) -> str:
 
 
 def find(target: Any, key: str) -> type[Part]:
-    """The part class that `_target_` names, ours (by an older name too) or a user's; nothing but parts can be named."""
+    """The part class that `_target_` names, ours (also by a former name) or a user's; everything else is refused."""
     where = f"{key}._target_" if key else "_target_"
     if not (isinstance(target, str) and re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", target)):
         raise ConfigError(f"{where} must name a part as module.Class, got {target!r}")
     target = today(target)
     found = imported(target, where)
     if not (isinstance(found, type) and issubclass(found, Part) and found is not Part):
-        raise ConfigError(f"{where} must name a part, but {target} is none")
+        raise ConfigError(f"{where} must name a part, but {target} is not one")
     if fault := unfinished(found):
         raise ConfigError(f"{where}={target} {fault}")
     return found
 
 
 def unfinished(kind: type[Part]) -> str | None:
-    """What a class still lacks that is to be a part, in words; None where it lacks nothing."""
+    """What a class lacks to be a part, in words; None if it lacks nothing."""
     if "__dataclass_fields__" not in vars(kind):
         return "must be a frozen dataclass; write @dataclass(frozen=True, kw_only=True) above it"
     lacking = kind.lacking()
@@ -239,7 +239,7 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
 
 
 def made(kind: type[Part], given: Mapping[str, Any], dot: str) -> Part:
-    """The part of these values; `dot` is what stands before the names of its keys."""
+    """The part with these values; `dot` stands before the names of its keys in messages."""
     try:
         return kind(**given)
     except ConfigError as error:

@@ -1,7 +1,7 @@
-"""Addresses without their passwords: what files, logs and trackers see of them.
+"""Removes passwords from addresses before files, logs and trackers see them.
 
-A whole address stays with the process that was given it and with those it starts, in the variable where MLflow's own
-tools look for one. Whoever resumes a run sets that variable, or types the address again.
+The whole address stays in the process that was given it and in those that it starts, in the variable where MLflow's own
+tools look for one. To resume a run, set that variable or type the address again.
 """
 
 import os
@@ -9,17 +9,17 @@ import re
 from typing import Any
 
 HELD = "MLFLOW_TRACKING_URI"
-# Up to the last @, which a password may hold; the words of a sweep's points have a backslash before each colon.
+# Up to the last @, as a password may hold one. In the overrides of a sweep's points a backslash precedes the colon.
 _USER = re.compile(r"(\b[a-z][a-z0-9+.-]*\\?://)[^/\s]*@", re.IGNORECASE)
 
 
 def without_password(text: str) -> str:
-    """A text whose addresses do not say who asks."""
+    """A text whose addresses have neither user name nor password."""
     return _USER.sub(r"\1", text)
 
 
 def without_passwords(node: Any) -> Any:
-    """A copy of nested mappings and lists without them."""
+    """A copy of nested mappings and lists in which no address has a user name or password."""
     if isinstance(node, str):
         return without_password(node)
     if isinstance(node, dict):
@@ -28,18 +28,18 @@ def without_passwords(node: Any) -> Any:
 
 
 def hold(address: object) -> None:
-    """Keeps an address that has a password."""
+    """Puts an address into the environment if it has a password."""
     if isinstance(address, str) and without_password(address) != address:
         os.environ[HELD] = address
 
 
 def is_held(address: str) -> bool:
-    """Whether the environment names it, with a password or without."""
+    """Whether the environment holds this address, with or without its password."""
     held = os.environ.get(HELD)
     return bool(held) and without_password(held) == without_password(address)
 
 
 def whole(address: str) -> str:
-    """The address with its password, where that is kept."""
+    """The address with its password, if the environment holds it."""
     held = os.environ.get(HELD, "")
     return held if without_password(held) == address else address

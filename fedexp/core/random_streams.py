@@ -16,10 +16,10 @@ def stream(seed: int, *name: str | int) -> np.random.Generator:
 
 
 def client_draws(seed: int, *name: str | int, owner: np.ndarray, clients: int) -> np.ndarray:
-    """Four uniform draws of each of these clients, `[n, 4]`: the same whoever else is asked for.
+    """Four uniform draws `[n, 4]` for each client of `owner [n]`; they do not depend on who else is asked for.
 
-    Client k's draws are the k-th counter of the named Philox stream: few clients are jumped to, many are cut out of a
-    draw for all `clients`.
+    Client k's draws are the k-th counter of the named Philox stream: the generator jumps to few clients; for many, it
+    draws for all `clients` and picks theirs.
     """
     generator = stream(seed, *name)
     if len(owner) * 100 > clients:

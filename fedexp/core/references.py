@@ -1,16 +1,16 @@
-"""How much of itself a config repeats: `${a}${a}` in a few lines may stand for more than a machine can hold."""
+"""Bounds the cost of resolving a config: a few lines of `${a}${a}` may expand to more than a machine can hold."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
 _NAMES = re.compile(r"\.*[\w.\[\]-]+")
-_MADE = re.compile(r"\$\{[\w.\[\]-]*\$\{")  # a name that another value makes: nobody can tell what it means
+_MADE = re.compile(r"\$\{[\w.\[\]-]*\$\{")  # a name built from another value: its target is not known in advance
 BEYOND = 10**9
 
 
 def lookups(root: Any) -> int:
-    """At most so many values are read to resolve all that refers to others; a circle, which cannot be, counts once."""
+    """An upper bound of the values read to resolve all references; a circle, which cannot be resolved, counts once."""
     known: dict[int, int] = {}
 
     def cost(node: Any, inside: tuple[str, ...]) -> int:
@@ -33,7 +33,7 @@ def lookups(root: Any) -> int:
 
 
 def _found(root: Any, name: str, inside: tuple[str, ...]) -> tuple[Any, tuple[str, ...]]:
-    """What a name means where it stands, and where that is; a leading dot means beside it, two one level above."""
+    """The value that a reference at `inside` means, and its place. A leading dot: on the same level; two: one above."""
     dots = len(name) - len(name.lstrip("."))
     steps = tuple(step for step in re.split(r"[.\[\]]+", name[dots:]) if step)
     place = (*inside[: max(0, len(inside) - dots)], *steps) if dots else steps

@@ -14,7 +14,7 @@ ASKING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasatt
 
 
 class AskedToEnd(KeyboardInterrupt):
-    """Raised where the process stands; `number` is the signal's."""
+    """Raised in the main thread when such a signal arrives; `number` is the signal's."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -23,7 +23,7 @@ class AskedToEnd(KeyboardInterrupt):
 
 @contextmanager
 def heeded() -> Iterator[None]:
-    """Raises AskedToEnd for the first of these signals, in the main thread; what is ignored (nohup) stays so.
+    """Raises AskedToEnd in the main thread at the first of these signals; an ignored one (nohup) stays ignored.
 
     A second one changes nothing: the state is being saved.
     """
@@ -40,7 +40,7 @@ def heeded() -> Iterator[None]:
 
 
 def ignored() -> None:
-    """For a process that another one ends, which hears the signal too."""
+    """Ignores these signals in a process that its parent will end: both of them receive the signal."""
     for number in (signal.SIGINT, *ASKING):
         signal.signal(number, signal.SIG_IGN)
 

@@ -1,4 +1,4 @@
-"""The one reader of summary.json: what is in it must be of the kind that a run writes there, or it is not believed."""
+"""The one reader of summary.json: every value must be of the kind that a run writes, or the file is refused."""
 
 import json
 import math
@@ -22,7 +22,7 @@ _KINDS = {
     **dict.fromkeys(_NODES, "a mapping"),
 }
 _INNER = {
-    "roa": (None, "a number"),  # whatever their names
+    "roa": (None, "a number"),  # None: under any name
     "toa": (None, "a number"),
     "versions": (None, "a text"),
     "engine": (("name", "reason"), "a text"),
@@ -33,10 +33,10 @@ _INNER = {
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """The summary of a run folder; None where there is none yet. What does not exist is null.
+    """The summary of a run folder; None if there is none yet. A value that does not exist is null.
 
     Raises:
-        ConfigError: it is no JSON, or something in it is not of its kind.
+        ConfigError: it is not JSON, or a value in it is of the wrong kind.
     """
     path = folder / NAME
     if not path.is_file():
@@ -57,7 +57,7 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")
 
 
 def _demand(path: Path, name: str, value: Any, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""PyTorch's own generators, lent to code that draws from them without asking: begun at a seed, put back afterwards."""
+"""Seeds PyTorch's global generators for code that draws from them, and restores them afterwards."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import torch
 
 @contextmanager
 def begun_at(seed: int, device: torch.device | None = None) -> Iterator[None]:
-    """Whatever is drawn inside follows from the seed alone, and nothing outside notices."""
+    """Inside, what is drawn follows from the seed alone; outside, no draw changes."""
     places = [device] if device is not None and device.type == "cuda" else []
     with torch.random.fork_rng(places):
         torch.default_generator.manual_seed(seed)

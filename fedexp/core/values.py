@@ -15,20 +15,20 @@ import torch
 from torch import nn
 
 SERVER = -1
-LABEL_BYTES = 8  # of an example on its way
+LABEL_BYTES = 8  # of an example that is sent
 
 Memory = dict[str, Any]
 Columns = dict[str, float | None]  # what a part reports of a round, by name; None where there is nothing
 
 
 def finite(rows: torch.Tensor) -> np.ndarray:
-    """Which rows `[C, D]` hold finite numbers alone, bool [C]."""
-    low, high = rows.aminmax(dim=1)  # neither is finite beside a NaN; needs no matrix of its own
+    """Which rows `[C, D]` hold only finite numbers, bool [C]."""
+    low, high = rows.aminmax(dim=1)  # both are NaN if any entry is; needs no second matrix
     return (low.isfinite() & high.isfinite()).cpu().numpy()
 
 
 def looked_up(owner: np.ndarray, known: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The value of each `owner [n]`, given those of `known [m]`, ascending; 0 for whom there is none."""
+    """The values `[n]` of `owner [n]`, given the `values [m]` of the ascending `known [m]`; 0 for the others."""
     if not len(known):
         return np.zeros(len(owner), dtype=values.dtype)
     place = np.searchsorted(known, owner).clip(max=len(known) - 1)
@@ -67,7 +67,7 @@ class Layout:
         return sum(self.sizes[: self.trainable])
 
     def columns(self, names: Collection[str]) -> np.ndarray:
-        """The columns of a row, ascending, that the entries of these names take."""
+        """The columns `[m]` of a row, ascending, that the entries of these names take."""
         return np.flatnonzero(np.repeat([name in names for name in self.names], self.sizes))
 
     def views(self, row: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -91,10 +91,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Plan:
-    """Who trains on what: `owner [C]` (a client number, or SERVER) and one array of example indices a row.
+    """Who trains on what: `owner [C]` (a client number, or SERVER) and an array of example indices for each row.
 
-    The order of the rows is the order of upload. `importance [C]` multiplies what a row counts in a weighted mean
-    (None: 1); `deadline_s` is how many simulated seconds the round may take (None: as many as it takes).
+    The order of the rows is the order of upload. `importance [C]` multiplies a row's weight in a weighted mean (None:
+    1); `deadline_s` is how many simulated seconds the round may take (None: no limit).
     """
 
     owner: np.ndarray
@@ -103,7 +103,7 @@ class Plan:
     deadline_s: float | None = None
 
     def where(self, places: np.ndarray) -> "Plan":
-        """The rows at these positions, in this order."""
+        """The rows at these positions `[n]`, in this order."""
         shards = tuple(self.shards[place] for place in places.tolist())
         importance = None if self.importance is None else self.importance[places]
         return Plan(self.owner[places], shards, importance, self.deadline_s)
@@ -116,7 +116,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Trained:
-    """What came out of a round's training, one row a participant.
+    """The result of a round's training, one row for each participant.
 
     `owner [C]`, `steps [C]` (how many it took), `received [C, D]` (what the server sent it), `start [C, D]` (what it
     began from), `rows [C, D]` (what it ended with).
@@ -129,21 +129,22 @@ class Trained:
     rows: torch.Tensor
 
     def delta(self) -> torch.Tensor:
-        """The rows against what was received, `[C, D]`. Uses up `rows`: a round's largest matrix is not copied."""
+        """The rows minus what was received, `[C, D]`. Overwrites `rows`, so that the largest matrix is not copied."""
         return self.rows.sub_(self.received)
 
     def kept(self) -> np.ndarray:
-        """Whose results may be remembered, bool [C]: clients that took a step and ended with a finite row."""
+        """Which rows may be remembered, bool [C]: of clients that took a step and ended with a finite row."""
         return finite(self.rows) & (self.steps > 0) & (self.owner != SERVER)
 
 
 @dataclass(frozen=True)
 class Uploads:
-    """What reached the server, one row a participant.
+    """What reached the server, one row for each participant.
 
-    `owner [C]`, `model [C]` (which of the M models it was given), `examples [C]` (what it trained on),
+    `owner [C]`, `model [C]` (which of the M models it was given), `examples [C]` (how many it trained on),
     `importance [C]` (see `Plan`), `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's running loss
-    in the first and the last local epoch), `exact [C, 2]` (those of the received and the trained model, if asked for).
+    in the first and the last local epoch), `exact [C, 2]` (if asked for: the loss on its own data of the model that it
+    received and of the one that it trained).
     """
 
     owner: np.ndarray
@@ -156,7 +157,7 @@ class Uploads:
     exact: np.ndarray | None = None
 
     def where(self, keep: np.ndarray) -> "Uploads":
-        """The rows that `keep` (a mask or positions) names."""
+        """The rows that `keep` names (a mask `[C]`, or positions in any order)."""
         if keep.dtype == bool:
             if keep.all():
                 return self
@@ -201,10 +202,10 @@ class State:
 
 @dataclass(frozen=True)
 class Canaries:
-    """Examples of which a coin decided whether their client trains on them: `x [m, ...]`, `y [m]`.
+    """Examples of the privacy audit; a coin decided whether their client trains on them: `x [m, ...]`, `y [m]`.
 
-    They get the numbers `index [m]`, behind those of all other training examples. `owner [m]` is the client that trains
-    on them if `included [m]`; nobody trains on the others.
+    Their numbers `index [m]` follow those of all other training examples. `owner [m]` is the client that trains on them
+    if `included [m]`; nobody trains on the others.
     """
 
     index: np.ndarray

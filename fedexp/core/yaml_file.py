@@ -1,7 +1,7 @@
-"""YAML files of run folders: read as plain values, whoever wrote them.
+"""Reads the YAML files of run folders as plain values; anybody may have written them.
 
-What a folder holds is written by `fedexp` or Hydra: no anchors, no tags, a few levels deep. Anything else may stand for
-a value that is far larger than its file, or for none at all, so it is refused before it is built.
+What `fedexp` and Hydra write into a folder has no anchors, no tags and a few levels. Anything else may expand to far
+more than its size, or not end at all, so it is refused before it is built.
 """
 
 from pathlib import Path
@@ -19,10 +19,10 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The mapping of a file; an empty one where the file is absent or empty.
+    """The mapping of a file; empty if the file is absent or empty.
 
     Raises:
-        ConfigError: it is no plain file, or holds anything but a plain mapping.
+        ConfigError: it is not a regular file, or holds anything but a plain mapping.
     """
     found = _read(path)
     if found is not None and not isinstance(found, dict):
@@ -31,7 +31,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def read_yaml_list(path: Path) -> list[Any]:
-    """The list of a file, in the same manner."""
+    """The list of a file, read in the same way."""
     found = _read(path)
     if found is not None and not isinstance(found, list):
         raise ConfigError(f"{shown(path)} must hold a list, got {_kind(found)}; restore it")

@@ -1,7 +1,7 @@
 """The files of UCI HAPT: where they may lie, their checksums, and parsing them.
 
 The raw recordings are compared with the SHA-256 of every file (`hapt.sha256`) whenever they are parsed, so the
-cached arrays depend on that list alone. For the 561-feature tables no checksum is at hand; their cache depends
+cached arrays depend on that list alone. For the 561-feature tables no checksum is published; their cache depends
 on the sizes and times of the files.
 """
 
@@ -52,7 +52,7 @@ def find(directory: Path, names: list[str]) -> Path:
     """The first place that holds all of the files.
 
     Raises:
-        ConfigError: there is none; tells the best place's missing file and the cure.
+        ConfigError: there is none; names the file that the best place lacks, and what to do.
     """
     best, most = directory / FOLDERS[0], set()
     for source in candidates(directory):
@@ -66,7 +66,7 @@ def find(directory: Path, names: list[str]) -> Path:
     sha256 = published().get(first)
     known = f" (SHA-256 {sha256})" if sha256 else ""
     others = "no RawData.tar.xz or official zip" if sha256 else "no official zip"
-    broken = "".join(f"; {path} is no whole zip archive" for path in candidates(directory) if _is_broken(path))
+    broken = "".join(f"; {path} is not a complete zip archive" for path in candidates(directory) if _is_broken(path))
     raise ConfigError(f"no {first}{known} in {best}, and {others} that holds it{broken}; {CURE}")
 
 
@@ -106,7 +106,7 @@ def _cut(source: Path, digests: Digests) -> Arrays:
 
 
 def numbers(raw: bytes, columns: int, name: str) -> np.ndarray:
-    """The table of numbers in a text, separated by blanks; several times faster than `np.loadtxt`."""
+    """The numbers of a text separated by blanks, `[rows, columns]`; several times faster than `np.loadtxt`."""
     with warnings.catch_warnings(action="error"):
         try:
             return np.fromstring(raw.decode("ascii"), sep=" ").reshape(-1, columns)
@@ -115,7 +115,7 @@ def numbers(raw: bytes, columns: int, name: str) -> np.ndarray:
 
 
 def tables(source: Path, features: int) -> Arrays:
-    """The feature tables: `x`, `y` and `subject` of all windows, those of the training people first."""
+    """The feature tables: `x [W, features]`, `y [W]` and `subject [W]` of all W windows, the training people first."""
     files = [source / name for name in TABLES] if source.is_dir() else [source]
     state = [(str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     key = hashlib.sha256(repr((state, features)).encode()).hexdigest()[:16]

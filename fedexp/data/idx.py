@@ -17,7 +17,7 @@ UNSIGNED_BYTES = b"\0\0\x08"
 
 
 def parse(raw: bytes, path: Path, cure: str) -> np.ndarray:
-    """The (read-only) array of an idx file's bytes, which are decompressed where the path ends in `.gz`."""
+    """The read-only array (any shape) of an idx file; files that end in `.gz` are decompressed."""
     try:
         plain = gzip.decompress(raw) if path.suffix == ".gz" else raw
         return _array(plain)

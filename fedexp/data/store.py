@@ -1,4 +1,4 @@
-"""The files of datasets: where they live, whether they are the published ones, and a cache of what was parsed.
+"""The files of datasets: where they are, whether they are the published ones, and a cache of parsed arrays.
 
 A cache that cannot be read is made again.
 """
@@ -21,7 +21,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def cache_dir() -> Path:
-    """FEDEXP_CACHE, else `~/.cache/fedexp`: what can be made again, and the note on what this user trusts."""
+    """FEDEXP_CACHE, else `~/.cache/fedexp`: holds what can be made again, and which parts this user trusts."""
     return Path(os.environ.get("FEDEXP_CACHE") or Path.home() / ".cache" / "fedexp").expanduser()
 
 
@@ -48,10 +48,10 @@ def cure(name: str, folder: str) -> str:
 
 
 def locate(directory: Path, alternatives: Sequence[Known], cure: str) -> Known:
-    """The first of some equivalent files that is there with the right size.
+    """The first of some equivalent files that exists with the right size.
 
     Raises:
-        ConfigError: there is none; tells which would do, what is wrong, and the cure.
+        ConfigError: there is none; names the files that would do, what is wrong, and what to do.
     """
     faults = []
     for known in alternatives:

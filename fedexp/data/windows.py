@@ -10,7 +10,7 @@ STEP = 64
 
 
 def starts(length: int) -> np.ndarray:
-    """First samples of the windows inside a stretch of `length` samples: length // 64 - 1 of them, or none."""
+    """First samples `[W]` of the windows inside a stretch of `length` samples: W is length // 64 - 1, at least 0."""
     return STEP * np.arange(max(0, length // STEP - 1))
 
 
@@ -21,9 +21,9 @@ def cut(signal: np.ndarray, first: int, last: int) -> np.ndarray:
 
 
 def cut_all(signals: dict[int, np.ndarray], labels: np.ndarray) -> dict[str, np.ndarray]:
-    """Every window of every stretch, with its class (from 0) and person.
+    """Every window of every stretch, with its class and person: `x [W, H, 128]`, `y [W]` from 0, `subject [W]`.
 
-    `labels [L, 5]`: recording, person, activity (from 1), first sample, last sample.
+    `signals` holds each recording `[T, H]`; `labels [L, 5]`: recording, person, activity (from 1), first sample, last.
     """
     pieces = [cut(signals[recording], first, last) for recording, _, _, first, last in labels.tolist()]
     counts = [len(piece) for piece in pieces]

@@ -1,7 +1,7 @@
-"""Numbers that sum up a run, from the columns of its metrics.
+"""Numbers that summarise a run, computed from the columns of its metrics.
 
-A column has one entry a round; NaN or None stands for a round that was not evaluated. A number that does not exist is
-None. RoA is the round and ToA the cumulative time in which an accuracy is first reached.
+A column has one entry for each round; NaN or None marks a round that was not evaluated. A number that does not exist is
+None. RoA is the first round with an accuracy of at least x, ToA the cumulative time until then.
 """
 
 from collections.abc import Iterable
@@ -12,8 +12,8 @@ import numpy as np
 def area_under(values: Iterable[float | None]) -> float | None:
     """Trapezoid rule with one round as the unit, from the first to the last evaluated round.
 
-    Rounds that were not evaluated are bridged by a straight line. None below two evaluated rounds: no area is not a
-    small area.
+    Rounds that were not evaluated are bridged by a straight line. None with fewer than two evaluated rounds: an unknown
+    area is not a small one.
     """
     curve = _column(values)
     rounds = np.flatnonzero(~np.isnan(curve))

@@ -14,7 +14,10 @@ def sgd_step(
     momentum: float,
     active: torch.Tensor | None,
 ) -> None:
-    """Heavy-ball SGD without dampening: v <- momentum v + g (v = g at the first step), w <- w - lr v."""
+    """Heavy-ball SGD without dampening: v <- momentum v + g (v = g at the first step), w <- w - lr v.
+
+    `w`, `grad` and `velocity` have shape `[..., P]`; rows where `active [C, 1]` is 0 stay.
+    """
     if velocity is not None:
         grad = velocity.mul_(momentum).add_(grad)
     if active is not None:
@@ -32,7 +35,8 @@ def adam_step(
 ) -> None:
     """Adam (Kingma & Ba 2015, algorithm 1) with bias correction; `settings` are lr, beta1, beta2, eps.
 
-    `step` is a float tensor that counts from 1; a single row takes PyTorch's fused kernel, which is the same rule.
+    `w` and `grad` have shape `[..., P]`, `slots` `[2, ..., P]` (mean and square). `step` is a float tensor that counts
+    from 1. A single row is moved by PyTorch's fused kernel, which computes the same rule.
     """
     lr, beta1, beta2, eps = settings
     mean, square = slots[0], slots[1]

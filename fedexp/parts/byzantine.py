@@ -1,8 +1,8 @@
-"""How many Byzantine rows a rule is asked to bear, and what happens in a round whose rows are too few for that.
+"""How many Byzantine rows a rule must tolerate, and what happens in a round with too few rows for that.
 
-`byzantine` is f, an upper bound on the rows of a round that may be anything. Where n rows do not allow it, `clamp`
-lowers f to the largest that they do allow, `skip` leaves the global model as it is, `error` ends the run. Where n rows
-do not even allow f = 0, `clamp` leaves the model as it is too. A round without rows violates nothing.
+`byzantine` is f, an upper bound on the rows of a round that may be arbitrary. If n rows are too few for it, `clamp`
+lowers f to the largest that they allow, `skip` leaves the global model unchanged, and `error` ends the run. If they do
+not even allow f = 0, `clamp` leaves the model unchanged, too. A round without rows violates nothing.
 """
 
 import logging
@@ -18,18 +18,18 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerant(Part):
-    """A rule with a bound on f; reports the f that it worked with (none: it stood aside) and whether that is less."""
+    """A rule with a bound on f. Reports the f that it used (None: the model stayed) and whether that was lowered."""
 
     bound = "f < n"
     byzantine: Annotated[int, Range(0)] = 0
     on_violation: Literal["clamp", "skip", "error"] = "clamp"
 
     def most(self, rows: int) -> int:
-        """The largest f that so many rows allow; negative where they do not even allow 0."""
+        """The largest f that this many rows allow; negative if they do not even allow 0."""
         return rows - 1
 
     def tolerated(self, rows: int, number: int) -> tuple[int | None, Columns]:
-        """The f to work with in this round (None: leave the model as it is), and what to report of it.
+        """The f to use in this round (None: leave the model unchanged), and the columns to report.
 
         Raises:
             RunError: the rows are too few and `on_violation` is `error`.

@@ -1,19 +1,19 @@
-"""Layers that know about stacked training, and what networks of images and tables need."""
+"""Layers that work in stacked training, and helpers for networks of images and tables."""
 
 import torch
 from torch import nn
 
 from fedexp.core.errors import ConfigError
 
-Dropout = nn.Dropout  # engines seed every layer that draws; the name is one that parts of others import
+Dropout = nn.Dropout  # kept because parts of others import it; engines seed every layer that draws
 
 
 class BatchNorm(nn.BatchNorm2d):
     """Batch normalisation whose statistics ignore padded examples.
 
     With `mask [B]` set (by the stacked engine) the batch statistics are those of the unmasked examples, and the new
-    running statistics are left in `updated` instead of being written in place; a batch with no example at all leaves
-    them as they were. Without a mask this is PyTorch's layer, less its integer counter, which no row can hold.
+    running statistics are left in `updated` instead of being written in place; a batch without examples does not change
+    them. Without a mask this is PyTorch's layer, except for its integer counter, which a row cannot hold.
     """
 
     def __init__(self, channels: int) -> None:
@@ -23,6 +23,7 @@ class BatchNorm(nn.BatchNorm2d):
         self.updated: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Images `[B, C, H, W]`, normalised."""
         if self.mask is None or not self.training:
             return super().forward(input)
         mean, var, count = self._statistics(input, self.mask)
@@ -49,7 +50,7 @@ class BatchNorm(nn.BatchNorm2d):
 
 
 def images(shape: tuple[int, ...], who: str, least: int) -> tuple[int, int, int]:
-    """The (channels, height, width) of image examples of at least `least` pixels a side; ConfigError otherwise."""
+    """The (channels, height, width) of images with at least `least` pixels a side; ConfigError for other examples."""
     if len(shape) != 3 or min(shape[1:]) < least:
         raise ConfigError(
             f"model={who} needs images (channels, height, width) of at least {least} x {least} pixels, but the "

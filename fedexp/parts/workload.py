@@ -11,7 +11,7 @@ from fedexp.core.part import Part, Range
 
 @dataclass(frozen=True, kw_only=True)
 class Workload(Part):
-    """So many epochs, or so many steps."""
+    """A number of epochs, or a number of steps."""
 
     epochs: Annotated[int, Range(1)] | None = 1
     steps: Annotated[int, Range(1)] | None = None
@@ -27,7 +27,7 @@ class Workload(Part):
             )
 
     def whole_steps(self, examples: np.ndarray) -> np.ndarray:
-        """Steps of a round of clients with so many examples where partial batches are dropped, int64 [n]."""
+        """Steps in a round of clients with `examples [n]`, partial batches dropped, int64 [n]."""
         size = np.maximum(examples, 1) if self.batch_size == "full" else self.batch_size
         per_epoch = examples // size
         return per_epoch * self.epochs if self.epochs is not None else (per_epoch > 0) * (self.steps or 0)

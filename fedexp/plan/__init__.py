@@ -1,1 +1,1 @@
-"""`fedexp plan`: what a run will cost, told before it is run. A few rounds tried, all rounds counted."""
+"""`fedexp plan`: the cost of a run before it starts. A few rounds are tried, all rounds are counted."""

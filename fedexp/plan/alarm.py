@@ -1,4 +1,4 @@
-"""The end of patience with what looks at no clock itself; where there are no signals, patience has no end."""
+"""A time limit for code that does not check the time itself; without signals (threads, Windows) there is no limit."""
 
 import signal
 import threading
@@ -9,12 +9,12 @@ from typing import NoReturn
 
 
 class GivenUp(BaseException):
-    """Time is up; no Exception, so that nobody on the way takes it for an error of his own."""
+    """Time is up. Not an Exception, so that no handler on the way takes it for an error of its own."""
 
 
 @contextmanager
 def given_up_after(seconds: float) -> Iterator[None]:
-    """Raises GivenUp in the midst of whatever is then done."""
+    """Raises GivenUp in the block once its time is up."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What is to be planned: the words of `fedexp run`, refused as a run would be, of a sweep its first point."""
+"""The run to be planned: composed and checked like `fedexp run`; of a sweep its first point."""
 
 from argparse import Namespace
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from fedexp.sweep.points import compose as compose_sweep
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """The config of a run, and of how many it is the first: `point` names it by what varies."""
+    """The config of a run, or of the first of several points: `point` holds the overrides that vary."""
 
     config: dict[str, Any]
     points: int = 1
@@ -26,7 +26,7 @@ class PlanRequest:
 
 
 def compose(flags: Namespace) -> PlanRequest:
-    """Composes and checks what the words ask for; makes no folder."""
+    """Composes and checks what the command line asks for, without making a folder."""
     own = Path(flags.config_dir) if flags.config_dir else None
     request = Request(conf_dir(), flags.overrides, flags.config_name, own)
     try:

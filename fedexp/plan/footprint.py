@@ -1,4 +1,4 @@
-"""How much memory this process and its workers have needed at most, in megabytes."""
+"""Peak memory of this process and its workers, in megabytes."""
 
 import sys
 from contextlib import suppress
@@ -20,9 +20,9 @@ def peak_mb() -> float:
 
 
 def workers_mb(parent: int) -> float:
-    """What the children of a process hold for themselves alone, at most; a fork shares the rest with it.
+    """The most that the children of a process use alone; what they share with it is not counted.
 
-    0 where the system does not tell.
+    0 if the system does not say.
     """
     listed = PROC / str(parent) / "task" / str(parent) / "children"
     try:
@@ -32,16 +32,16 @@ def workers_mb(parent: int) -> float:
 
 
 def gpu_mb(device: torch.device) -> float | None:
-    """The most that tensors have taken of a GPU; None on a CPU."""
+    """The most that tensors have used on a GPU; None on a CPU."""
     return torch.cuda.max_memory_allocated(device) / 1e6 if device.type == "cuda" else None
 
 
 def _own_mb(process: int) -> float:
-    """Pages of its own, and what it has given back of its peak."""
+    """The private pages of a process, and what it has freed since its peak."""
     try:
         parts = _kilobytes(PROC / str(process) / "smaps_rollup")
         status = _kilobytes(PROC / str(process) / "status")
-    except OSError:  # it has ended, or is not ours to look at
+    except OSError:  # it has ended, or belongs to another user
         return 0.0
     own = parts.get("Private_Clean", 0) + parts.get("Private_Dirty", 0)
     return (own + status.get("VmHWM", 0) - status.get("VmRSS", 0)) * 1024 / 1e6

@@ -1,4 +1,4 @@
-"""From tried rounds to a whole run: the steady part of a round stays, its training grows with the work."""
+"""From tried rounds to a whole run: training time grows with the work, the rest is the same each round."""
 
 from dataclasses import dataclass
 from statistics import mean, median
@@ -8,11 +8,11 @@ from fedexp.plan.probe import Findings
 
 @dataclass(frozen=True)
 class Course:
-    """What is known of all rounds: how many, the work of each (None: it is learnt), and how they are kept."""
+    """What is known of all rounds: number, work of each (None if it depends on training), and how states are saved."""
 
     rounds: int
     work: tuple[float, ...] | None
-    clients: int  # different ones that take part by the end, at most
+    clients: int  # upper bound of those that take part
     every: int  # rounds between two evaluations
     checkpoint_s: float
     keep_states: int
@@ -25,7 +25,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Seconds:
-    """The parts of a run's time; `round` is a usual one, its evaluation included where all are evaluated."""
+    """The parts of a run's time; `round` is an average later round, with its evaluation if all are evaluated."""
 
     start: float
     first: float
@@ -55,7 +55,7 @@ def seconds(found: Findings, course: Course, start_s: float) -> Seconds:
 
 
 def _rest_of_first(found: Findings) -> float:
-    """What the first round took beside its training, where no other is known."""
+    """What the first round took besides its training, if no other round is known."""
     return max(0.0, found.first_s - found.tried[0].training_s)
 
 
@@ -67,14 +67,14 @@ def saves(rounds_s: float, course: Course) -> int:
 
 
 def growth_mb(found: Findings, course: Course) -> float:
-    """How much the state will still grow: by the same for each client that takes part for the first time."""
+    """How much the state will still grow: by the same amount for each client that takes part for the first time."""
     (few, before), (many, after) = found.held[0], found.held[-1]
     each = max(0.0, (after - before) / (many - few)) if many > few else 0.0
     return each * max(0, course.clients - many)
 
 
 def memory_mb(found: Findings, course: Course) -> tuple[float, float | None]:
-    """The most that the processes, and the GPU, will hold."""
+    """The most memory that the processes, and the GPU, will use."""
     grown = growth_mb(found, course)
     if found.gpu_mb is None:
         return found.memory_mb + grown, None
@@ -82,7 +82,7 @@ def memory_mb(found: Findings, course: Course) -> tuple[float, float | None]:
 
 
 def disk_mb(found: Findings, course: Course, rounds_s: float) -> float:
-    """What the run folder will hold: states, tables, and the rest."""
+    """The size of the run folder: states, tables, and the rest."""
     state = found.state_mb + growth_mb(found, course)
     kept = course.rounds // course.keep_states if course.keep_states else 0
     states = 1 + min(1, saves(rounds_s, course)) + kept

@@ -1,4 +1,4 @@
-"""The whole of `fedexp plan`: tries some rounds, rehearses all, and says what the run will cost."""
+"""The whole of `fedexp plan`: tries some rounds, counts all, and says what the run will cost."""
 
 import math
 import time
@@ -23,15 +23,15 @@ from fedexp.simulation.world import World
 from fedexp.training.engine import Choice
 from fedexp.training.workers import Crew
 
-LEAVING = 0.35  # the interpreter frees what it has loaded
-ANSWER_S = 15.0  # from the command until no more is tried
-LEAST_S, MOST_S = 5.0, 15.0  # for trying, however long data took to load
+LEAVING = 0.35  # share of the loading time that the interpreter takes to end
+ANSWER_S = 15.0  # from the command until the trial ends
+LEAST_S, MOST_S = 5.0, 15.0  # for the trial, however long the data took to load
 PREPARATION_S = 5.0  # for what the server does before the first round
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What all rounds send, how long the fleet takes, and whether that is known or guessed from the tried rounds."""
+    """What all rounds send, and the fleet's simulated time; `known`, or estimated from the tried rounds."""
 
     mb_down: float | None
     mb_up: float | None
@@ -41,12 +41,12 @@ class Sent:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run will cost. What is sent is `known`, or guessed.
+    """The cost of a run. What is sent is `known`, or estimated.
 
-    `limit` says of the rounds, and of all that grows with them, that they are at most, at least or about as many,
-    where a stop rule decides; "" where their number is known. `counted` rounds were counted where all were too many.
-    `parts` tells what was not tried whole. Where no round was over in time, `gave_up` says so, and what only a tried
-    round tells is None.
+    `limit` is "at most", "at least" or "about" if a stop rule decides how many rounds there are; it applies to all that
+    grows with them. It is "" if their number is known. `counted` is the number of rounds counted if there were too many
+    for all. `parts` names what was tried only in part. If no round ended in time, `gave_up` says so, and what only a
+    tried round can tell is None.
     """
 
     choice: Choice
@@ -117,7 +117,7 @@ def rehearsed(exp: Experiment, world: World) -> tuple[Rehearsal | None, int | No
 
 
 def ends_by_itself(exp: Experiment) -> bool:
-    """Whether the stop rule looks at what can be counted ahead."""
+    """Whether the stop rule depends only on what can be counted in advance."""
     return exp.stop.needs_clock or exp.stop.needs_privacy
 
 
@@ -138,12 +138,12 @@ def how_many(
 
 
 def limit_of(exp: Experiment) -> str:
-    """What may end a run whose rounds are counted otherwise."""
+    """Says "at most" if the stop rule looks at validation data, and may thus end the run earlier."""
     return "at most" if exp.stop.needs_validation else ""
 
 
 def guess_of(exp: Experiment, world: World, found: Findings) -> Guess | None:
-    """All rounds as those that were tried; None where no clock is known that a stop rule asks for."""
+    """All rounds estimated from those that were tried; None if the stop rule needs a clock and no round was tried."""
     rows = [each.row for each in found.tried]
     if exp.stop.needs_clock and not rows:
         return None
@@ -152,7 +152,7 @@ def guess_of(exp: Experiment, world: World, found: Findings) -> Guess | None:
 
 
 def course_of(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: int) -> Course:
-    """The work of so many rounds."""
+    """The work of this many rounds."""
     acts = rehearsal.acts[:rounds] if rehearsal else ()
     everyone = world.partition.clients
     clients = (
@@ -163,7 +163,7 @@ def course_of(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds
 
 
 def sent(exp: Experiment, found: Findings, rehearsal: Rehearsal | None, rounds: int) -> Sent:
-    """The megabytes and simulated seconds of all rounds; by the means of those tried where that is all there is."""
+    """The megabytes and simulated seconds of all rounds, estimated from the tried ones if they cannot be counted."""
     if rehearsal is not None:
         acts = rehearsal.acts[:rounds]
         clock = acts[-1].sim_s if exp.fleet.simulates else None
@@ -177,16 +177,16 @@ def sent(exp: Experiment, found: Findings, rehearsal: Rehearsal | None, rounds: 
 
 
 def scaled(tried: Sequence[float], rounds: int, *, growing: bool = False) -> float:
-    """The sum over so many rounds, given those tried: the first once, since it may be like no other, then their mean.
+    """The sum over this many rounds: the first once, as it may be unlike the others, then the mean of the others tried.
 
-    What is `growing` has been summed up already.
+    With `growing`, the values tried are sums so far.
     """
     each = np.diff(tried, prepend=0.0) if growing else np.array(tried)
     return float(each[0] + (rounds - 1) * (each[1:].mean() if len(each) > 1 else each[0]))
 
 
 def epsilon(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: int) -> dict[str, float] | None:
-    """The ledger's last line by accountant; where nobody knows who takes part, as if everybody did each time."""
+    """The ledger's last line by accountant; if it is unknown who takes part, as if every client did in every round."""
     if not exp.privacy.guarantees:
         return None
     if rehearsal is not None:

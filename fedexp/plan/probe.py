@@ -1,4 +1,4 @@
-"""Rounds tried out: a run as it will be, in a folder that is gone afterwards, two rounds long or a little longer."""
+"""Tries two rounds of a run, or a few more, in a temporary folder."""
 
 import os
 import time
@@ -28,8 +28,8 @@ from fedexp.simulation.rounds import reason_to_stop, rounds, staffed
 from fedexp.simulation.world import World
 from fedexp.training.workers import TRAINING, Crew
 
-GRACE_S = 5.0  # for what cannot be tried in part; then the trial is given up
-PATIENCE_S = 2.0  # for rounds beyond the second, which make the estimate better
+GRACE_S = 5.0  # for work that cannot be tried in part; after it the trial is given up
+PATIENCE_S = 2.0  # for rounds after the second, which make the estimate better
 MOST = 50
 TABLES = ("metrics.csv", "clients.csv", "digests.csv", "clusters.csv")  # they grow with the rounds
 STATES = (checkpoint.NAME, checkpoint.PREVIOUS)
@@ -37,7 +37,7 @@ STATES = (checkpoint.NAME, checkpoint.PREVIOUS)
 
 @dataclass(frozen=True)
 class Tried:
-    """One round: its megabytes, its work, its seconds (None: not alone), those of training and of the evaluation."""
+    """One round: its work, its megabytes, its seconds (None if not measured alone), and parts of these."""
 
     work: float
     row: Row
@@ -48,11 +48,11 @@ class Tried:
 
 @dataclass
 class Findings:
-    """What the tried rounds have shown."""
+    """The measurements of the tried rounds."""
 
     tried: list[Tried] = field(default_factory=list)
     first_s: float = 0.0
-    staff_s: float = 0.0  # until all workers were there
+    staff_s: float = 0.0  # until all workers had started
     closing_s: float = 0.0
     save_s: float = 0.0
     workers: int = 1
@@ -62,16 +62,16 @@ class Findings:
     known: set[int] = field(default_factory=set)  # clients that have taken part
     held: list[tuple[int, float]] = field(
         default_factory=list
-    )  # how many those were after each round, and the state's MB
-    table_mb: float = 0.0  # a round
+    )  # after each round, the number of those clients and the state's MB
+    table_mb: float = 0.0  # of a round's lines
     other_mb: float = 0.0
-    reason: str | None = None  # why the run was over already
+    reason: str | None = None  # why the stop rule ended the run during the trial
     parts: list[str] = field(default_factory=list)  # what was tried in part, or given up
     gave_up: str | None = None  # why no more was tried
 
 
 def probe(exp: Experiment, world: World, config: dict[str, Any], voice: Telling, budget_s: float) -> Findings:
-    """Tries two rounds, and more while they are short; parts where the time is up. Leaves nothing behind."""
+    """Tries two rounds, and more if they are short; only parts of them if time runs out. Leaves nothing behind."""
     evaluation = replace(exp.evaluation, every=1)
     exp = replace(exp, evaluation=evaluation, checkpoint_s=float("inf"), keep_states=0, tracker=Tracker())
     ration = Ration(budget_s)
@@ -93,7 +93,7 @@ def probe(exp: Experiment, world: World, config: dict[str, Any], voice: Telling,
             _weigh(folder, found)
     found.parts = ration.parts
     if found.parts and exp.stop.needs_validation:
-        found.reason = None  # said by a rule that has looked at models of no worth
+        found.reason = None  # the rule looked at models that were not trained whole
     return found
 
 
@@ -108,7 +108,7 @@ def _try_all(exp: Experiment, world: World, logbook: Logbook, found: Findings, v
 
 
 def _affordable(found: Findings, left: int) -> int:
-    """How many more rounds are worth while; the first of them is not measured alone, so one would be for nothing."""
+    """How many more rounds are worth trying; the first of them is not measured alone, so it takes at least two."""
     seconds = found.tried[-1].seconds
     more = 0 if not seconds else min(left, MOST, int(PATIENCE_S / seconds))
     return more if more > 1 else 0
@@ -150,7 +150,7 @@ def _ration(world: World) -> Ration:
 def _note(
     world: World, row: Row, sent: Uploads, before: float | None, longer: tuple[float, float], found: Findings
 ) -> None:
-    """`longer` are the seconds that the round, and its training, would have taken beyond those that they took."""
+    """Notes a round; `longer` are the seconds that it, and its training, would have taken beyond the measured ones."""
     if not found.tried:
         found.first_s = row["host_s"] + longer[0]
     done = work(context.at(world, row["round"]), sent.examples, trains_together(world))
@@ -160,7 +160,7 @@ def _note(
 
 
 def megabytes(node: Any) -> float:
-    """What the tensors of a nest take."""
+    """The size of all tensors in a nested value."""
     if isinstance(node, torch.Tensor):
         return node.numel() * node.element_size() / 1e6
     if isinstance(node, dict):
@@ -169,7 +169,7 @@ def megabytes(node: Any) -> float:
 
 
 def _measure_memory(world: World, found: Findings) -> None:
-    """The workers are still there when a round but the last is told."""
+    """Called after each round; the workers still run then, except after the last."""
     found.memory_mb = max(found.memory_mb, peak_mb() + workers_mb(os.getpid()))
     found.gpu_mb = gpu_mb(world.first.flat.device)
 

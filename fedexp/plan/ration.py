@@ -1,13 +1,13 @@
-"""Jobs under a ration of time: what does not fit is not done, but counted, at the price of the same work that was.
+"""Jobs with a limited time: jobs that do not fit are skipped, and their time is estimated from those that were done.
 
-A crew asks for nothing but jobs, so this knows no algorithm. Each stage of a round (jobs of one kind, as long as no
-other kind comes) may take two thirds of the time that is left; of a kind that was never seen something is always
-tried. A training job may be given up in its midst. The rest costs, by the effort that the work itself tells (steps,
-examples, models), what the tried part cost. Results that nobody worked out are drawn from those that somebody did, so
-that the round can go on; they are worth nothing, and no figure is taken from them but how long things take.
+A crew sees only jobs, so no algorithm is mentioned here. Each stage of a round (jobs of one kind, until another kind
+comes) may take two thirds of the time that is left; of a kind that is new, one job is always tried. A training job may
+be stopped halfway. The time of the rest is estimated by its effort (steps, examples, models) at the rate of the tried
+part. Missing results are sampled from those that were computed, so that the round can go on. Such results mean nothing:
+only times are taken from these rounds.
 
-All processes of a group come to the same decisions: what differs between them (the clock) decides which jobs they do,
-and what they know of these afterwards is added up.
+All processes of a group make the same decisions: the clock, which differs between them, decides only which jobs they
+do, and their reports on these are summed.
 """
 
 import time
@@ -20,13 +20,13 @@ import torch
 from fedexp.core.errors import RunError
 from fedexp.training.workers import TRAINING, Crew, Kind, T, Work
 
-SHARE = 2 / 3  # of what is left, for one stage
-WARM, FEW = 2, 6  # steps of a training job that say nothing of the others, and that are taken in any case
-KEPT = 2**18  # numbers of a kind's results that are kept to draw from
+SHARE = 2 / 3  # of the time that is left, for one stage
+WARM, FEW = 2, 6  # first steps of a training job: those not timed, and those always taken
+KEPT = 2**18  # numbers of a kind's results that are kept for sampling
 
 
 class TimeIsUpError(Exception):
-    """A training job is given up when a share of its steps is done; the others would take `longer` seconds."""
+    """A training job is stopped after a share of its steps; the others would take `longer` seconds."""
 
     def __init__(self, share: float, longer: float) -> None:
         super().__init__(f"given up after {share:.0%}")
@@ -34,12 +34,12 @@ class TimeIsUpError(Exception):
 
 
 class EnoughError(RunError):
-    """A round could be tried in part only: another one would tell no more."""
+    """A round could only be tried in part: trying another would tell no more."""
 
 
 @dataclass
 class Tally:
-    """What is known of the jobs of one kind: `done` of `asked`, in effort and counted."""
+    """What is known of the jobs of one kind: `done` out of `asked` units, and the seconds for an effort."""
 
     effort: float = 0.0
     seconds: float = 0.0
@@ -49,7 +49,7 @@ class Tally:
 
     @property
     def rate(self) -> float:
-        """Seconds of one process for one unit of effort."""
+        """Seconds that one process takes for one unit of effort."""
         return self.seconds / self.effort if self.effort else 0.0
 
 
@@ -64,17 +64,17 @@ class Saving:
 
 @dataclass
 class Ration:
-    """The time that there is, and what was found out in it."""
+    """The time available, and what was measured in it."""
 
     seconds: float
     ends: float = 0.0  # by the clock; set when the first job comes
-    stage: str = ""  # what is being done
-    limit: float = 0.0  # of this stage
+    stage: str = ""  # the present one
+    limit: float = 0.0  # when this stage must end
     tallies: dict[Kind, Tally] = field(default_factory=dict)
     savings: list[Saving] = field(default_factory=list)
 
     def enter(self, stage: str) -> None:
-        """Begins a stage, unless it goes on."""
+        """Begins a stage, if it is not the present one."""
         now = time.perf_counter()
         self.ends = self.ends or now + self.seconds
         if stage != self.stage:
@@ -82,7 +82,7 @@ class Ration:
 
     @property
     def up(self) -> bool:
-        """Whether the stage has had its time."""
+        """Whether the stage has used up its time."""
         return time.perf_counter() >= self.limit
 
     def tally(self, kind: Kind) -> Tally:
@@ -90,7 +90,7 @@ class Ration:
         return self.tallies.setdefault(kind, Tally())
 
     def saved(self, since: float, until: float, stage: str | None = None) -> float:
-        """Seconds not spent between two times, in one stage or in all."""
+        """Estimated seconds of skipped work between two times, in one stage or in all."""
         some = (each for each in self.savings if since < each.when <= until)
         return sum(each.seconds for each in some if stage in (None, each.stage))
 
@@ -102,7 +102,7 @@ class Ration:
 
 
 class Rationed(Crew):
-    """A crew that does of its work what a ration of time allows."""
+    """A crew that does as much of its work as a ration of time allows."""
 
     def __init__(self, crew: Crew, ration: Ration) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ class Rationed(Crew):
         self._count(works, jobs, report.cpu().numpy())
 
     def _ordered(self, works: list[Work]) -> tuple[list[tuple], int]:
-        """All jobs, first the one of each kind without which nothing would be known of it; how many these are."""
+        """All jobs, and how many come first: one of each kind of which nothing is known yet."""
         jobs = [(work, rows, job) for work in works for rows, job in work.jobs]
         first: dict[Kind, int] = {}
         for position, (work, _, _) in enumerate(jobs):
@@ -164,7 +164,7 @@ class Rationed(Crew):
         return tally is None or not tally.effort or not _fits(tally.sample, work)
 
     def _count(self, works: list[Work], jobs: list[tuple], report: np.ndarray) -> None:
-        """Adds up what was done, prices what was not, and fills its place."""
+        """Adds up the jobs that were done, estimates those that were not, and fills in their results."""
         share, seconds, rest = report.T
         effort = np.array([_effort(work, rows) for work, rows, _ in jobs])
         longer = 0.0
@@ -185,7 +185,7 @@ class Rationed(Crew):
             self._fill(work, np.concatenate([*whole, np.zeros(0, np.int64)]).astype(np.int64))
 
     def _fill(self, work: Work, done: np.ndarray) -> None:
-        """Puts results of others, a little changed, where there are none."""
+        """Fills missing results with sampled ones; clients' rows are changed a little, as no two are equal."""
         tally = self.ration.tally(work.kind)
         if len(done):
             few = max(1, KEPT // max(1, work.out[0].numel()))
@@ -195,13 +195,13 @@ class Rationed(Crew):
             return
         chosen = np.random.default_rng(len(self.ration.savings)).integers(len(tally.sample), size=len(lacking))
         work.out[torch.from_numpy(lacking)] = tally.sample[torch.from_numpy(chosen)]
-        if work.kind.unit == "clients":  # no two of them are alike
+        if work.kind.unit == "clients":  # no two rows may be equal
             for order, row in enumerate(lacking.tolist()):
                 work.out[row] *= 1 + 0.1 * (order + 1) / len(lacking)
 
 
 def _tried(work: Work, rows: np.ndarray, job: Callable[[], torch.Tensor]) -> tuple[float, float, float]:
-    """Does a job; the share of it that was done, the seconds, and those that the rest would take."""
+    """Does a job: the share of it that was done, the seconds, and the seconds that the rest would take."""
     begun, share, longer = time.perf_counter(), 1.0, 0.0
     try:
         work.out[torch.from_numpy(rows)] = job()
@@ -215,7 +215,7 @@ def _effort(work: Work, rows: np.ndarray) -> float:
 
 
 def _amount(kind: Kind, work: Work, rows: np.ndarray) -> float:
-    """What is counted: clients, or whatever else effort is told in."""
+    """The amount in the kind's unit: clients, or the effort."""
     return float(len(rows)) if kind.unit == "clients" else _effort(work, rows)
 
 

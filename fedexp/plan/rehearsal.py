@@ -1,7 +1,7 @@
-"""Every round of a run without its training: who is asked, what is sent, how long the fleet takes.
+"""Every round of a run without its training: who is selected, what is sent, how long the fleet takes.
 
-Where the seed alone tells who takes part, this is no estimate: the same streams are drawn from as in the run. The one
-thing that is left out is an upload that is not finite.
+If the seed alone decides who takes part, this is exact: the draws come from the same streams as in the run. Only
+uploads that are not finite cannot be foreseen.
 """
 
 import time
@@ -20,7 +20,7 @@ from fedexp.simulation.round import without_columns
 from fedexp.simulation.traffic import clients, megabytes
 from fedexp.simulation.world import World
 
-PATIENCE_S = 4.0  # for runs of very many rounds
+PATIENCE_S = 4.0  # after which no more rounds are counted
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Act:
 class Rehearsal:
     """Rounds from the first on, and why the stop rule ends the run after them.
 
-    `whole` are all rounds of the run; otherwise there were too many to be played, and the run does not end before.
+    With `whole` these are all rounds of the run; else there were too many to count, and the run does not end before.
     """
 
     acts: tuple[Act, ...]
@@ -52,7 +52,7 @@ class Rehearsal:
 
     @property
     def updates(self) -> int:
-        """How many times a client is asked."""
+        """How many times clients are asked, in all."""
         return sum(clients(act.asked) for act in self.acts)
 
     def sim_s(self, rounds: int) -> float:
@@ -67,7 +67,7 @@ class Rehearsal:
 
 @dataclass(frozen=True)
 class Guess:
-    """The simulated clock after so many rounds, and rounds in which all of `clients` take part: at most these."""
+    """The simulated clock as a function of the rounds, and rounds in which all `clients` take part: an upper bound."""
 
     sim_s: Callable[[int], float]
     clients: int
@@ -80,14 +80,14 @@ class Guess:
 
 
 def foreseeable(exp: Experiment) -> bool:
-    """Whether the seed alone tells who takes part."""
+    """Whether the seed alone decides who takes part."""
     return exp.selector.foreseeable and not exp.clustering.divides
 
 
 def rehearse(exp: Experiment, world: World) -> Rehearsal | None:
-    """Plays the rounds up to the last for as long as there is patience.
+    """Counts the rounds up to the last, or until `PATIENCE_S` is over.
 
-    None where who takes part depends on what is learnt.
+    None if the selection depends on training.
     """
     if not foreseeable(exp):
         return None
@@ -95,7 +95,7 @@ def rehearse(exp: Experiment, world: World) -> Rehearsal | None:
     for act in _acts(exp, world):
         acts.append(act)
         late = time.perf_counter() - begun > PATIENCE_S
-        if late or len(acts) == exp.rounds or len(acts).bit_count() == 1:  # seldom: looking may take long itself
+        if late or len(acts) == exp.rounds or len(acts).bit_count() == 1:  # seldom, as this may take long itself
             played = Rehearsal(tuple(acts), None, len(acts) == exp.rounds)
             if (end := ending(exp, world, played, len(acts))) is not None:
                 last, reason = end
@@ -106,7 +106,7 @@ def rehearse(exp: Experiment, world: World) -> Rehearsal | None:
 
 
 def reason_to_stop(exp: Experiment, world: World, course: Rehearsal | Guess, rounds: int) -> str | None:
-    """What the stop rule will say after so many rounds; None of a rule that looks at validation data."""
+    """What the stop rule will say after this many rounds; None for a rule that looks at validation data."""
     if not (exp.stop.needs_clock or exp.stop.needs_privacy):
         return None
     ctx = context.at(world, rounds)
@@ -116,9 +116,9 @@ def reason_to_stop(exp: Experiment, world: World, course: Rehearsal | Guess, rou
 
 
 def ending(exp: Experiment, world: World, course: Rehearsal | Guess, rounds: int) -> tuple[int, str] | None:
-    """The first of so many rounds after which the run ends, and why; None where it goes on after all of them.
+    """The first of these rounds after which the run ends, and why; None if it goes on after all of them.
 
-    Clocks and ledgers only grow, so that halving finds it.
+    Clocks and ledgers only grow, so bisection finds it.
     """
     low, high, reason = 1, rounds, reason_to_stop(exp, world, course, rounds)
     while reason is not None and low < high:
@@ -131,9 +131,9 @@ def ending(exp: Experiment, world: World, course: Rehearsal | Guess, rounds: int
 
 
 def work(ctx: Context, sizes: np.ndarray, together: bool) -> float:
-    """Examples that pass through the model in a round, given those of its participants `[C]`.
+    """Examples that pass through the model in a round whose participants have `sizes [C]` examples.
 
-    Of rows that a GPU trains `together` the one with the most counts: the others are done when it is.
+    If a GPU trains the rows `together`, the one with the most counts alone: the others end no later.
     """
     each = ctx.fleet.epochs(sizes) * sizes
     return float(each.max(initial=0.0) if together else each.sum())
@@ -158,7 +158,7 @@ def _acts(exp: Experiment, world: World) -> Iterator[Act]:
 
 
 def _empty(plan: Plan) -> Uploads:
-    """Uploads that hold nothing."""
+    """Uploads whose rows hold no values."""
     count = len(plan.owner)
     nothing = np.zeros(count)
     return Uploads(plan.owner, nothing.astype(int), plan.sizes, nothing, torch.zeros((count, 1)), nothing, nothing)

@@ -1,4 +1,4 @@
-"""A plan as people read it, and as programs do."""
+"""A plan as a table for people, and as JSON for programs."""
 
 import json
 import math
@@ -11,7 +11,7 @@ from fedexp.plan.plan import Forecast
 
 
 def table(plan: Forecast, asked: PlanRequest) -> str:
-    """Plain text, one thing a line, aligned; what does not exist is left out."""
+    """Plain text, one aligned line for each item; what does not exist is left out."""
     rows = [
         ("sweep", f"{asked.points} points, each as costly as the first: {asked.point}" if asked.points > 1 else None),
         ("engine", f"{plan.choice.name}: {plan.choice.reason}"),
@@ -35,7 +35,7 @@ def table(plan: Forecast, asked: PlanRequest) -> str:
 
 
 def as_json(plan: Forecast, asked: PlanRequest) -> str:
-    """Every number in full; those of one point where a sweep is planned, and how many points there are."""
+    """All numbers in full precision; for a sweep those of one point, and the number of points."""
     told: dict[str, Any] = asdict(plan) | {"points": asked.points}
     told["engine"] = told.pop("choice") | {"workers": told.pop("workers")}
     if plan.seconds is not None:

@@ -1,4 +1,4 @@
-"""What `fedexp plan` does at present, on stderr, so that nobody looks at a silent screen."""
+"""Reports on stderr what `fedexp plan` is doing, so that the screen is never silent for long."""
 
 import sys
 import threading
@@ -10,7 +10,7 @@ SILENCE_S = 1.5
 
 
 class Telling:
-    """One short line for each thing that begins, and more while it lasts."""
+    """Prints a short line when a step begins, and more while it lasts."""
 
     def __init__(self) -> None:
         self.doing, self.since, self.told = "loading the program", time.perf_counter(), time.perf_counter()
@@ -18,13 +18,13 @@ class Telling:
         self.over = threading.Event()
 
     def begin(self, doing: str, aloud: bool = True) -> None:
-        """Says what is done from now on; what is short is not worth a line unless it is said aloud."""
+        """Names the present step; `aloud` prints it at once, else only if it lasts."""
         self.doing, self.since = doing, time.perf_counter()
         if aloud:
             self._say(doing)
 
     def keep_on(self) -> None:
-        """Says, as long as it is not over, what lasts and how long."""
+        """Prints what is being done, and for how long, until it is over."""
         while not self.over.wait(0.1):
             now = time.perf_counter()
             if now - self.told >= SILENCE_S:
@@ -39,7 +39,7 @@ class Telling:
 
 @contextmanager
 def telling() -> Iterator[Telling]:
-    """Tells from another thread; a fork does not take it along."""
+    """Reports from a thread; forked processes do not have it."""
     voice = Telling()
     thread = threading.Thread(target=voice.keep_on, name="telling", daemon=True)
     thread.start()

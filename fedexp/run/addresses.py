@@ -1,4 +1,4 @@
-"""Where the tracker of a folder from elsewhere may send: to where this user sent something before, or names now."""
+"""Which addresses a tracker from another's folder may send to: those this user sent to before, or names now."""
 
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,10 @@ from fedexp.parts.tracker.contract import Tracker
 
 
 def demand(config: dict[str, Any], folder: Path, trust: Trust) -> None:
-    """Refuses the config of a folder whose tracker would send to where nothing was ever sent from here.
+    """Refuses the config of a folder whose tracker would send to an address that was never used from here.
 
     Raises:
-        ConfigError: says where that is, and how it is allowed.
+        ConfigError: names the address, and how to allow it.
     """
     if trust.composed or "tracker" not in config:
         return

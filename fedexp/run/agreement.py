@@ -1,7 +1,7 @@
-"""How far the tables of a run are whole, and whether a saved state agrees with them.
+"""How far the tables of a run are complete, and whether a saved state agrees with them.
 
-A resumed run goes on from a state only where metrics.csv, clients.csv and digests.csv have all rounds up to it and the
-digest of its models is the written one: else the tables that it leaves would have a gap, or tell of another run.
+A run resumes from a state only if metrics.csv, clients.csv and digests.csv have all rounds up to it, and the digest of
+its models is the recorded one. Otherwise its tables would have a gap, or belong to another run.
 """
 
 from collections import Counter
@@ -18,13 +18,13 @@ from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS
 
 @dataclass(frozen=True)
 class Agreement:
-    """Up to which round each table is whole, and the digests of the models."""
+    """The last complete round of each table, and the digests of the models."""
 
     whole: Mapping[str, int]
     digests: Mapping[int, str]
 
     def objection(self, state: State) -> str:
-        """Why the run cannot go on from this state; empty where it can."""
+        """Why the run cannot resume from this state; empty if it can."""
         short = min(self.whole, key=lambda name: self.whole[name])
         if state.round > self.whole[short]:
             return f"is of round {state.round}, but {short} is whole up to round {self.whole[short]} only"
@@ -34,7 +34,7 @@ class Agreement:
 
 
 def agreement(folder: Path, *, clustered: bool) -> Agreement:
-    """Reads the tables of a run folder, as far as they are sound."""
+    """Reads the tables of a run folder, as far as they are valid."""
     expected = [int(line["participants"]) for line in _counting(folder / "metrics.csv", METRICS)]
     made = {int(line["round"]): line["digest"] for line in _counting(folder / digests.NAME, digests.COLUMNS)}
     whole = {"metrics.csv": len(expected), "clients.csv": _attended(folder, expected), digests.NAME: len(made)}
@@ -44,13 +44,13 @@ def agreement(folder: Path, *, clustered: bool) -> Agreement:
 
 
 def _counting(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """The lines of rounds 1, 2, 3, ... as long as none is missing."""
+    """The lines of rounds 1, 2, 3, ... up to the first gap."""
     found = list(lines(path, columns))
     return found[: counted([int(line["round"]) for line in found])]
 
 
 def _attended(folder: Path, expected: list[int]) -> int:
-    """Up to which round clients.csv has as many clients as took part; the server, which has no number, may be there."""
+    """The last round up to which clients.csv has every participant; lines of the server are not counted."""
     came, last = Counter[int](), 0
     for line in lines(folder / "clients.csv", CLIENTS):
         if (number := int(line["round"])) < last:
@@ -61,7 +61,7 @@ def _attended(folder: Path, expected: list[int]) -> int:
 
 
 def _told(folder: Path, rounds: int) -> int:
-    """Up to which round clusters.csv may be whole: events come as they like, so that only what is odd ends it."""
+    """The last round up to which clusters.csv may be complete: not every round has events, so only bad lines count."""
     path = folder / "clusters.csv"
     content = path.read_bytes() if path.is_file() else b""
     found = [int(line["round"]) for line in lines(path, CLUSTERS)]

@@ -1,4 +1,4 @@
-"""The config of one run, checked as far as that is possible without loading data."""
+"""The config of one run, checked as far as possible without loading data."""
 
 from collections.abc import Sequence
 from copy import deepcopy

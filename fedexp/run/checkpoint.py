@@ -1,7 +1,7 @@
-"""The saved state: a plain nest of tensors, texts and numbers with the config that made it.
+"""The saved state: nested tensors, texts and numbers, with the config of the run.
 
-Written to a temporary name, synced and renamed; the state before it is kept, so that a damaged file costs some rounds
-and not the run.
+It is written under a temporary name, synced and renamed. The previous state is kept, so that a damaged file costs some
+rounds and not the run.
 """
 
 import logging
@@ -37,7 +37,7 @@ def save(
     engine: dict[str, str],
     surroundings: dict[str, str] | None = None,
 ) -> None:
-    """Writes the state; what was the newest becomes the previous one."""
+    """Writes the state; the newest state so far becomes the previous one."""
     newest, previous = folder / NAME, folder / PREVIOUS
     with replacing(newest) as temporary:
         _write(_content(state, config, engine, surroundings or {}), temporary)
@@ -48,7 +48,7 @@ def save(
 def keep_late(
     folder: Path, state: State, config: dict[str, Any], engine: dict[str, str], surroundings: dict[str, str]
 ) -> None:
-    """Writes a state among those that stay, if it is not there, as a run was killed before it could be."""
+    """Writes a state into `states/` if it is missing there because the run was killed."""
     path = _kept(folder, state.round)
     if not path.exists():
         with replacing(path) as temporary:
@@ -73,12 +73,12 @@ def _content(
 
 
 def _write(content: dict[str, Any], path: Path) -> None:
-    """Raises OSError where the disk is full, of which torch makes something else."""
+    """Writes the file; raises OSError if the disk is full, which torch reports as another error."""
     try:
         with path.open("wb") as file:
             torch.save(content, file)
             file.flush()
-            os.fsync(file.fileno())  # before the state before it gives way
+            os.fsync(file.fileno())  # before the older state is renamed
     except RuntimeError as error:
         if isinstance(error.__context__, OSError):
             raise error.__context__ from None
@@ -86,7 +86,7 @@ def _write(content: dict[str, Any], path: Path) -> None:
 
 
 def keep(folder: Path, number: int) -> None:
-    """Lays a copy of the newest state, which is of this round, among those that stay."""
+    """Copies the newest state, which is of this round, into `states/`."""
     with replacing(_kept(folder, number)) as copy:
         shutil.copyfile(folder / NAME, copy)
 
@@ -103,7 +103,7 @@ def saved(folder: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Saved:
-    """A state as it lies in a file, with what made it."""
+    """A state read from a file, with the engine and environment that made it."""
 
     state: State
     engine: dict[str, str]
@@ -126,13 +126,13 @@ def read(path: Path, config: dict[str, Any], device: torch.device) -> Saved | No
 def load(
     folder: Path, config: dict[str, Any], device: torch.device, objection: Callable[[State], str] = lambda _: ""
 ) -> tuple[State, dict[str, str]] | None:
-    """The newest state that is readable and meets no objection, with the engine that made it; None without a state.
+    """The newest state that can be read and meets no objection, with the engine that made it; None without a state.
 
-    From then on it is the newest of the folder.
+    It becomes the folder's newest state.
 
     Raises:
-        ConfigError: the state belongs to another config (names the keys that differ), or every readable one is objected
-            to.
+        ConfigError: the state belongs to another config (names the keys that differ), or there is an objection to every
+            state that can be read.
     """
     refused = []
     for path in reversed(saved(folder)):
@@ -163,7 +163,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         if not _whole(path):
             return None
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception:  # a pickle that was changed may end in anything
+    except Exception:  # a pickle that was changed may raise anything
         return None
     if not isinstance(content, dict) or not isinstance(content.get("format"), int):
         return None
@@ -176,7 +176,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _whole(path: Path) -> bool:
-    """Whether every record has its checksum: torch.load compares none, and skips what is marked as a folder."""
+    """Whether every record matches its checksum: torch.load checks none, and skips what is marked as a folder."""
     with zipfile.ZipFile(path) as archive:
         return archive.testzip() is None and not any(record.external_attr & 0x10 for record in archive.infolist())
 
@@ -187,7 +187,7 @@ def _refuse_other(saved: dict[str, Any], config: dict[str, Any], path: Path) -> 
 
 
 def differing(saved: dict[str, Any], config: dict[str, Any]) -> str:
-    """The keys whose values are no longer those that were saved, less those that change no result; empty if none."""
+    """The keys whose values differ from the saved ones, except those that change no result; empty if there are none."""
     old, new = dotted(saved), dotted(config)
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
     free = {*FREE, *roles.names(changes_results=False)}
@@ -213,7 +213,7 @@ def _state(content: dict[str, Any], device: torch.device) -> State:
 
 
 def _on(node: Any, device: torch.device) -> Any:
-    """The nest with its float tensors on the device; whole numbers (client lists) stay on the host."""
+    """A copy with all float tensors on the device; tensors of whole numbers (client lists) stay on the host."""
     if isinstance(node, torch.Tensor):
         return node.to(device) if node.is_floating_point() else node
     if isinstance(node, dict):

@@ -1,7 +1,7 @@
-"""What a round made, in 32 letters: the digest that a replay of it must come to again.
+"""The digest of a round's models, 32 letters; a replay of the round must give the same.
 
-All models of the round in their order, every entry as float32 on the host; a zero has no sign, since a sum over
-workers may lose it. Memories are left out: they hold clocks, and what they do to the models shows in these.
+It covers all models in their order, every entry as float32. Zeros have no sign, since a sum over workers may lose it.
+Memories are not covered: they hold clocks, and their effect shows in the models.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ NAME, COLUMNS = "digests.csv", ("round", "digest")
 
 
 def digest(models: Sequence[Weights]) -> str:
-    """BLAKE2b of 16 bytes over the models; 1 ms for 200,000 entries or so."""
+    """BLAKE2b of 16 bytes over the models; about 1 ms for 200,000 entries."""
     found = hashlib.blake2b(digest_size=16)
     for weights in models:
         row = weights.flat.detach().to("cpu", torch.float32) + 0.0  # minus zero becomes zero

@@ -1,4 +1,4 @@
-"""What the bits of a result depend on beside the config: the same sum in another order rounds differently."""
+"""The environment that the bits of a result depend on besides the config: another order of sums rounds differently."""
 
 import platform
 from importlib.metadata import version
@@ -8,7 +8,7 @@ import torch
 from fedexp.simulation.experiment import Experiment
 from fedexp.training.engine import Choice
 
-MANY_ROWS = "stacked"  # the engine whose batches of rows, and so the order of its sums, follow the number of workers
+MANY_ROWS = "stacked"  # the number of workers decides how this engine groups rows, and so the order of its sums
 
 
 def device_name(exp: Experiment) -> str:
@@ -18,7 +18,7 @@ def device_name(exp: Experiment) -> str:
 
 
 def surroundings(exp: Experiment, choice: Choice, workers: int) -> dict[str, str]:
-    """Every circumstance by its name; with all of them equal a round comes to the same bits."""
+    """The environment by name; if all of it is equal, a round gives the same bits."""
     return {
         "engine": choice.name,
         "device": device_name(exp),

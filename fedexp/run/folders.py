@@ -1,4 +1,4 @@
-"""Run folders: claimed once, never shared, and the link `outputs/latest` to the newest."""
+"""Run folders: claimed once, used by one process at a time; and the link `outputs/latest` to the newest."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ PATIENCE_S = 3.0
 def claim(folder: Path, *, dated: bool) -> Path:
     """Makes the folder of a run or a sweep and returns it.
 
-    A name made of the time is numbered when it is taken (TIME, TIME-2, ...); a name given by hand must be free.
+    A name made of the time gets a number if it is taken (TIME, TIME-2, ...); a name given by hand must be free.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     if not dated:
@@ -47,7 +47,7 @@ def claim(folder: Path, *, dated: bool) -> Path:
 def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Keeps every other process out of a run folder, on this machine and on others that share it.
 
-    The lock ends with the last process of the run, however it ends; a little patience is had with one that is ending.
+    The lock ends with the last process of the run, however it ends; one that is just ending is waited for a little.
 
     Raises:
         ConfigError: another process has the folder.
@@ -71,7 +71,7 @@ def _holder(lock: Path) -> str:
 
 
 def clear(folder: Path) -> None:
-    """Removes what killed processes left half made; not of the file that a tracker's process writes and clears."""
+    """Removes the unfinished files of killed processes, except the file that a tracker's process writes and removes."""
     for place in (folder, folder / ".hydra", folder / "states"):
         remove_leftovers(place, lambda name: name != "tracker.json")
 
@@ -95,7 +95,7 @@ def is_run(folder: Path) -> bool:
 
 
 def _cut_off(folder: Path) -> bool:
-    """Whether its process died before its config was written: it has no round, and may be begun again."""
+    """Whether the run's process died before it wrote the config: it has no round, and may begin again."""
     config = folder / ".hydra" / "config.yaml"
     return config.parent.is_dir() and not (config.exists() and config.stat().st_size) and not _size(folder)
 
@@ -111,7 +111,7 @@ def _size(folder: Path) -> int:
 
 
 def claimed(place: "DictConfig") -> Path:
-    """The folder that a config asks for, claimed; the newest under `outputs/` is linked."""
+    """Claims the folder that a config asks for; under `outputs/` the link `latest` then points to it."""
     from omegaconf import OmegaConf
 
     dated = "${now:" in str(OmegaConf.to_container(place, resolve=False))
@@ -125,7 +125,7 @@ def claimed(place: "DictConfig") -> Path:
 
 @contextmanager
 def lent(place: "DictConfig") -> Iterator[Path]:
-    """A folder claimed; one that was made for a run that is refused before it has recorded anything goes again."""
+    """A claimed folder; removed again if the run is refused before it has recorded anything and the folder was new."""
     latest, asked = Path.cwd() / OUTPUTS / "latest", Path(place.dir)
     before, there = latest.readlink() if latest.is_symlink() else None, asked.exists()
     folder = claimed(place)
@@ -139,13 +139,13 @@ def lent(place: "DictConfig") -> Iterator[Path]:
 
 
 def give_back(folder: Path, latest: Path, before: Path | None) -> None:
-    """Takes away a folder in which nothing happened, and those above it if they are empty; the link is as before."""
+    """Removes a folder in which nothing happened, and empty ones above it, and restores the link."""
     shutil.rmtree(folder, ignore_errors=True)
     if latest.is_symlink() and not latest.exists():
         latest.unlink()
         if before is not None:
             latest.symlink_to(before, target_is_directory=True)
-    with suppress(OSError):  # where others are in it
+    with suppress(OSError):  # not empty
         for parent in (folder.parent, folder.parent.parent):
             if parent.absolute().is_relative_to(Path.cwd() / OUTPUTS):
                 parent.rmdir()
@@ -167,7 +167,7 @@ def is_search(folder: Path) -> bool:
 
 
 def link_latest(folder: Path) -> None:
-    """Points `outputs/latest` to a folder under `outputs/`; one replaced link, so a reader never finds none."""
+    """Points `outputs/latest` to a folder under `outputs/`; the link is replaced in one step, so it is always there."""
     outputs = Path.cwd() / OUTPUTS
     if not folder.absolute().is_relative_to(outputs):
         return
@@ -177,5 +177,5 @@ def link_latest(folder: Path) -> None:
         temporary.unlink(missing_ok=True)
         temporary.symlink_to(folder.absolute().relative_to(outputs), target_is_directory=True)
         temporary.replace(link)
-    except OSError:  # no links on this file system, or a folder of that name: the run matters more
+    except OSError:  # no links on this file system, or a folder of that name: the run goes on without
         temporary.unlink(missing_ok=True)

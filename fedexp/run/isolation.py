@@ -1,4 +1,4 @@
-"""What a run changes in its process, put back afterwards: a command may leave it, a script's process lives on."""
+"""Restores what a run changes in its process: a command ends with its run, but a script goes on."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.singleton import Singleton
 from hydra.version import VersionBase
 from omegaconf.basecontainer import BaseContainer
-from threadpoolctl import threadpool_limits  # scikit-learn brings it
+from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from fedexp.core import logs
 
@@ -19,14 +19,14 @@ _ANEW = (GlobalHydra, HydraConfig, VersionBase)
 
 @contextmanager
 def isolated() -> Iterator[None]:
-    """Lends the process to a run: Hydra as new, one computing thread, and everything back as it was at the end."""
+    """Runs the block with a new Hydra and one computing thread, and restores everything at the end."""
     with _own_hydra(), _one_thread(), _own_environment(), logs.kept():
         yield
 
 
 @contextmanager
 def _own_hydra() -> Iterator[None]:
-    """Hydra's state without that of the application that runs, which may be in the middle of its own job."""
+    """Hydra's state without that of the calling application, which may be in the middle of its own Hydra job."""
     instances, resolvers = Singleton._instances, BaseContainer._resolvers
     Singleton._instances = {kind: one for kind, one in instances.items() if kind not in _ANEW}
     BaseContainer._resolvers = dict(resolvers)
@@ -38,7 +38,7 @@ def _own_hydra() -> Iterator[None]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """As many computing threads as the command has: sums in another order would not give its bytes."""
+    """One computing thread, as the command has: sums in another order would give other bytes."""
     threads = torch.get_num_threads()
     try:
         with threadpool_limits(limits=1):

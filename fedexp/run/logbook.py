@@ -1,4 +1,4 @@
-"""What a run leaves in its folder while it lasts, and when it ends."""
+"""What a run writes into its folder while it lasts, and when it ends."""
 
 import time
 from contextlib import suppress
@@ -79,12 +79,12 @@ class Logbook:
         finally:
             for table in self.tables:
                 table.close()
-            with suppress(OSError):  # the terminal may be gone
+            with suppress(OSError):  # the terminal may be closed
                 self.progress.close()
             self.courier.close(kind)
 
     def record(self, state: State, row: Row, sent: Uploads) -> None:
-        """Writes a round's lines, and the state if the last one is old enough."""
+        """Writes a round's lines, and the state if the last saved one is old enough."""
         self.metrics.append([row], METRICS)
         self.clients.append(attendance(self.exp, self.world, state, sent), CLIENTS)
         if self.clusters is not None:
@@ -99,7 +99,7 @@ class Logbook:
             checkpoint.keep(self.folder, state.round)
 
     def conclude(self) -> "pd.DataFrame":
-        """Saves the last state, draws the pictures, writes and prints the summary; the rounds' table."""
+        """Saves the last state, draws the pictures, writes and prints the summary; returns metrics.csv as a table."""
         if self.state.round > self.saved_round or not (self.folder / checkpoint.NAME).exists():
             self._save()
         self.progress.close()
@@ -119,7 +119,7 @@ class Logbook:
         return table
 
     def _describe_clusters(self) -> None:
-        """What a clustered run leaves beside the others."""
+        """Writes the additional files of a clustered run."""
         exp, clients = self.exp, self.world.partition.clients
         if not exp.clustering.divides:
             return
@@ -130,7 +130,7 @@ class Logbook:
             clusters.draw(self.folder, clients, self.state.round)
 
     def _catch_up(self) -> None:
-        """Keeps the state that the run goes on from, where it was killed before it could be."""
+        """Copies the resumed state into `states/` if the run was killed before that was done."""
         if self._stays():
             checkpoint.keep_late(self.folder, self.state, self.config, *self._made_by())
 

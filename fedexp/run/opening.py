@@ -1,4 +1,4 @@
-"""The first lines of a run: what was composed, whoever chose it, and what of it makes no difference."""
+"""The first lines of a run: its parts, its size, and settings that have no effect."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ GROUPS = ("dataset", "federation", "model", "local", "selector", "aggregator")
 
 
 def lines(exp: Experiment, clients: int) -> Iterator[str]:
-    """The parts that every table names, how many of so many clients take part, and a selector without a choice."""
+    """The chosen parts, how many of the `clients` take part, and a note on a selector that has nothing to choose."""
     yield " ".join(f"{group}={option(getattr(exp, group))}" for group in GROUPS)
     asked = exp.selector.asked(clients)
     who = f"{clients} clients" if asked is None else f"{asked} of {clients} clients a round"

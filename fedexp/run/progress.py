@@ -1,6 +1,6 @@
-"""What a run says while it lasts: a bar on a terminal, above which log lines appear, plain lines elsewhere.
+"""What a run prints while it lasts: on a terminal a bar with log lines above it, elsewhere plain lines.
 
-The log file has a line a round in either case.
+The log file has a line for each round in either case.
 """
 
 import logging
@@ -12,11 +12,11 @@ from fedexp.core import logs, terminal
 
 log = logging.getLogger("fedexp.run.run")
 
-ROUND = "of_a_round"  # marks the lines that the bar stands for
+ROUND = "of_a_round"  # marks the lines that the bar replaces
 
 
 class Progress:
-    """Tells the rounds."""
+    """Reports the rounds."""
 
     def __init__(self, rounds: int, done: int) -> None:
         self.rounds = rounds
@@ -31,7 +31,7 @@ class Progress:
             logs.leave_out_on_terminals(ROUND)
 
     def round(self, row: dict[str, Any]) -> None:
-        """Tells a finished round."""
+        """Reports a finished round."""
         kind = "test" if row.get("test_accuracy") is not None else "validation"
         accuracy, loss = row.get(f"{kind}_accuracy"), row.get(f"{kind}_loss")
         label = "" if kind == "test" else "validation "
@@ -48,7 +48,7 @@ class Progress:
         log.info(text)
 
     def close(self) -> None:
-        """Leaves the bar where it stands."""
+        """Ends the bar where it is."""
         if self.bar is not None:
             self.beside.close()
             self.bar.close()
@@ -56,7 +56,7 @@ class Progress:
 
 
 class Silent(Progress):
-    """Tells nobody."""
+    """Reports nothing."""
 
     def __init__(self) -> None:
         super().__init__(0, 0)

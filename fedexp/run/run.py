@@ -45,14 +45,14 @@ def run(config: dict[str, Any], folder: Path) -> None:
 
 
 def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None) -> None:
-    """Takes a run to its end from wherever it stands, if it is not there already; raises like `run` and `watch`."""
+    """Takes a run from its present state to its end, unless it is finished; raises like `run` and `watch`."""
     with folders.held(folder):
         if not folders.is_finished(folder):
             conduct(config, folder, watch)
 
 
 def resume(folder: Path, trust: Trust = NOBODY) -> None:
-    """Continues an interrupted run from its last good state; of a finished one sends what its tracker lacks.
+    """Continues an interrupted run from its last good state; for a finished run, sends what its tracker lacks.
 
     Raises like `run`.
     """
@@ -69,7 +69,7 @@ def resume(folder: Path, trust: Trust = NOBODY) -> None:
 
 
 def send(config: dict[str, Any], folder: Path) -> None:
-    """Sends what the tracker of a finished run has not got, old runs and those of another tracker included."""
+    """Sends what the tracker of a finished run lacks, also if the run is old or had another tracker."""
     if "tracker" not in config:
         return
     tracker: Tracker = build(config["tracker"], "tracker")
@@ -80,14 +80,14 @@ def send(config: dict[str, Any], folder: Path) -> None:
 
 
 def follow(config: dict[str, Any]) -> None:
-    """The part of every process but the first under torchrun: the same run, without a folder."""
+    """What every process but the first does under torchrun: the same run, without a folder."""
     conduct(config, None)
 
 
 def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = None) -> None:
-    """Takes a run from wherever it stands to its end; `folder` is None in a process that only helps.
+    """Takes a run from its present state to its end; `folder` is None in a worker process.
 
-    `watch` sees the row of every round once it is written, and ends the run by raising something.
+    `watch` is called with the row of every round once it is written; it ends the run by raising an exception.
     """
     exp: Experiment = build(config)
     compatibility.refuse(exp)
@@ -110,26 +110,26 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
             table = logbook.conclude()
     if summary.all_dropped(table):
         raise RunError(
-            "no update of any round was finite and all were dropped, so that the model is that of the beginning; "
-            "lower local.lr, or look for what makes them infinite"
+            "no update of any round was finite, so all were dropped and the model is the first one; lower local.lr, or "
+            "look for what makes the updates infinite"
         )
 
 
 def _standing(folder: Path, config: dict[str, Any], exp: Experiment) -> tuple[State, dict[str, str]] | None:
-    """The state that a run goes on from, which the tables bear out, and the engine that made it."""
+    """The saved state that a run goes on from, if the tables agree with it, and the engine that made it."""
     tables = agreement(folder, clustered=exp.clustering.divides)
     return checkpoint.load(folder, config, exp.engine.place(), tables.objection)
 
 
 def _continued(folder: Path, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
-    """The rounds after a state. Only the parts can read what they remember: the first round shows whether they can."""
+    """The rounds after a state. Parts read their memories in the first one, so its errors are reported as theirs."""
     played = rounds(world.exp, world, state)
     try:
         first = next(played, None)
     except (RunError, OSError):
         raise
     except Exception as error:
-        if not state.round or world.crew.size > 1:  # with others it may be their end that shows here
+        if not state.round or world.crew.size > 1:  # with other processes it may be one of them that failed
             raise
         told = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""summary.json: the numbers of a run that people quote, and what they were made with."""
+"""summary.json: the figures of a run, and the program and machine that made them."""
 
 import json
 import math
@@ -32,12 +32,15 @@ def read_metrics(path: Path) -> "pd.DataFrame":
 
 
 def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
-    """Everything that summary.json holds; None for what does not exist."""
+    """Everything that summary.json holds, None for what does not exist; `counts [N, K]` as in `figures`."""
     return {**figures(exp, world, state, table, counts), **made_with(exp, world)}
 
 
 def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
-    """What follows from metrics.csv, the last state and the world, whoever works it out."""
+    """What follows from metrics.csv, the last state and the world, in a run as in `fedexp verify`.
+
+    `counts [N, K]` is how many examples of each class the clients hold.
+    """
     accuracy, seconds = table["test_accuracy"], table["sim_s" if exp.fleet.simulates else "host_s"]
     return {
         "final_accuracy": metrics.final(accuracy),
@@ -79,7 +82,7 @@ def made_with(exp: Experiment, world: World) -> dict[str, Any]:
 
 
 def verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
-    """What the audit says of the last round that was evaluated; None without an audit."""
+    """The audit's verdict on the last round that was evaluated; None without an audit."""
     evaluated = table[table["test_accuracy"].notna()]
     if not len(evaluated):
         return None
@@ -88,7 +91,7 @@ def verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
 
 
 def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
-    """What the ledger says at the end and what was promised; None where nothing was."""
+    """The privacy that was spent by the end, and what was promised; None if nothing was."""
     promise = exp.privacy.promise()
     if promise is None:
         return None
@@ -98,18 +101,18 @@ def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
 
 
 def all_dropped(table: "pd.DataFrame") -> bool:
-    """Whether in no round an update counted, because none was finite."""
+    """Whether no update of any round counted, because none was finite."""
     dropped, asked = table["aggregator.dropped"], table["participants"]
     return bool(len(table) and (asked > 0).all() and (dropped >= asked).all())
 
 
 def write(path: Path, summary: dict[str, Any]) -> None:
-    """Writes the summary whole."""
+    """Writes the summary, whole or not at all."""
     write_atomically(path, as_json(summary).encode())
 
 
 def as_json(summary: dict[str, Any]) -> str:
-    """The text of the file; a number that is not finite has no place in JSON and becomes null."""
+    """The text of the file; a number that is not finite does not exist in JSON and becomes null."""
     return json.dumps(_finite(summary), indent=2, allow_nan=False) + "\n"
 
 
@@ -120,7 +123,7 @@ def _finite(node: Any) -> Any:
 
 
 def git_commit() -> dict[str, Any] | None:
-    """Commit of the program's own checkout and whether it was changed; None where it is installed without one."""
+    """Commit of the program's own checkout, and whether it was changed; None if it is installed without one."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None

@@ -1,7 +1,7 @@
 """The tables that a run appends to while it lasts: metrics.csv, clients.csv, clusters.csv, digests.csv.
 
-Each round's lines are flushed as they are written. On resume everything after the state's round, and a line that was
-cut off, is taken away again. A value that does not exist, or is infinite, is an empty cell.
+Each round's lines are flushed as they are written. On resume everything after the state's round is removed, and a line
+that was cut off. A value that does not exist, or is infinite, is an empty cell.
 """
 
 import csv
@@ -46,12 +46,12 @@ CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
 
 
 class GrowingCsv:
-    """A CSV file that grows by whole lines; its first column is the round, of which there may be one line only."""
+    """A CSV file that grows by whole lines; its first column is the round. With `single` a round has one line."""
 
     def __init__(self, path: Path, upto: int, *, single: bool = False) -> None:
         self.path = path
         self.columns = truncate(path, upto, single=single)
-        self.file = path.open("ab", buffering=0)  # what a full disk refuses is not tried again
+        self.file = path.open("ab", buffering=0)  # unbuffered: what a full disk refused is not tried again
 
     def append(self, rows: list[dict[str, Any]], first_columns: tuple[str, ...]) -> None:
         """Adds rows in one write; the first of a file fixes its columns."""
@@ -74,7 +74,7 @@ class GrowingCsv:
             left = left[self.file.write(left) :]
 
     def sync(self) -> None:
-        """Forces the lines to the disk, before a state that counts on them is saved."""
+        """Forces the lines to the disk, before a state that relies on them is saved."""
         os.fsync(self.file.fileno())
 
     def close(self) -> None:
@@ -83,10 +83,10 @@ class GrowingCsv:
 
 
 def truncate(path: Path, upto: int, *, single: bool = False) -> tuple[str, ...] | None:
-    """Cuts a table after the last line of a round <= `upto` that follows in order; its columns, or None without any.
+    """Cuts a table after the last line of a round <= `upto` in order; returns its columns, None if nothing is left.
 
-    Of tables with a `single` line a round a second one is cut as well. Nothing is kept for the beginning: a header may
-    be damaged too.
+    With `single` a second line of a round is cut as well. With `upto` 0 not even the header stays, as it may be
+    damaged.
     """
     if not path.exists():
         return None
@@ -99,7 +99,7 @@ def truncate(path: Path, upto: int, *, single: bool = False) -> tuple[str, ...] 
             if columns is None:
                 columns = tuple(cells)
             elif cells[0].isdecimal() and last + single <= int(cells[0]) <= upto:
-                last = int(cells[0])  # what precedes round 1 is written with it
+                last = int(cells[0])  # lines of round 0 are written with round 1
             else:
                 break
             keep += len(line)
@@ -108,7 +108,7 @@ def truncate(path: Path, upto: int, *, single: bool = False) -> tuple[str, ...] 
 
 
 def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    """A table that is written once, whole or not at all."""
+    """Writes a table once, whole or not at all."""
     with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
@@ -122,7 +122,7 @@ def attendance(exp: Experiment, world: World, state: State, sent: Uploads) -> li
 
 
 def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -> list[dict[str, Any]]:
-    """What every participant of a round reports, and what it has been charged for its privacy so far."""
+    """The line of every participant of a round; `charged` holds columns `[C]` of the privacy that each has spent."""
     losses = (uploads.loss_before, uploads.loss_after) if uploads.exact is None else uploads.exact.T
     columns = (uploads.owner, uploads.examples, *losses, *charged.values())
     return [
@@ -132,12 +132,12 @@ def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -
 
 
 def cluster_rows(events: Sequence[tuple[int, str, int, int, float | None]]) -> list[dict[str, Any]]:
-    """What happened to the clusters in a round."""
+    """The lines of a round's events."""
     return [dict(zip(CLUSTERS, event, strict=True)) for event in events]
 
 
 def cell(value: Any) -> Any:
-    """The shortest text that reads back the same; nothing for a value that does not exist, or has no bound."""
+    """The shortest text that reads back as the same value; empty for one that does not exist or is infinite."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     return repr(float(value)) if isinstance(value, float) else value

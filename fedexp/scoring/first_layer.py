@@ -1,6 +1,6 @@
-"""What the models of a round give in their first layer, worked out once and kept while these models are asked for.
+"""Outputs of the first layer for the models of a round, kept as long as these models are evaluated.
 
-Shapley values ask for hundreds of mixtures of the same few models, on the same examples, in many small calls. Each
+Shapley values evaluate hundreds of mixtures of the same few models on the same examples, in many small calls. Each
 process keeps the blocks of examples that it happens to work on. Legend: M models, S examples, B examples of a part, F
 outputs of the layer.
 """
@@ -13,12 +13,12 @@ import torch
 from fedexp.scoring.side_by_side import SideBySide
 from fedexp.training.examples import Examples
 
-PART = 100  # examples of one pass: what 32 mixtures of 128 outputs give for them stays in a core's second-level cache
-KEPT = 2**26  # floats in all; of more nothing is kept
+PART = 100  # examples of one pass: their 128 outputs for 32 mixtures stay in a core's second-level cache
+KEPT = 2**26  # floats in all; if there are more, nothing is kept
 
 
 class FirstLayer:
-    """The outputs of `rows [M, D]` for blocks of examples; forgotten with the rows."""
+    """The outputs of models `rows [M, D]` for blocks of examples; forgotten when the rows are freed."""
 
     def __init__(self, way: SideBySide) -> None:
         self.way = way
@@ -26,7 +26,7 @@ class FirstLayer:
         self.blocks: dict[tuple[Examples, int, int], list[torch.Tensor]] = {}
 
     def outputs(self, rows: torch.Tensor, examples: Examples, block: slice) -> list[torch.Tensor]:
-        """`[M, B, F]` for each part of the block, in order."""
+        """The outputs `[M, B, F]` of `rows [M, D]` for each part of the block, in order."""
         if self.rows() is not rows:
             self.blocks.clear()
             self.rows = weakref.ref(rows, lambda _: self.blocks.clear())

@@ -1,6 +1,6 @@
-"""Losses of many models, or mixtures of them, on the same examples: what Shapley values and robust rules ask.
+"""Losses of many models, or mixtures of them, on the same examples, for Shapley values and robust rules.
 
-Legend: R mixtures, M models mixed, D entries of a row, S examples.
+Legend: R mixtures, M models mixed, D entries of a row, S examples, B examples of a batch, K classes.
 """
 
 import numpy as np
@@ -15,13 +15,13 @@ from fedexp.training.examples import Examples
 from fedexp.training.workers import MIXTURES, Work
 
 BLOCK = 500  # examples of one job
-TOGETHER = 8  # convolutional models in one pass on a CPU; more leave its second-level cache
+TOGETHER = 8  # convolutional models in one pass on a CPU; more do not fit into its second-level cache
 MIXED = 32  # mixtures in one pass on a CPU where the outputs of the first layer are mixed
 FLOATS = 2**24  # activations of one pass on a CPU
 
 
 class MixtureScorer:
-    """Cuts the evaluation of mixtures in jobs that any idle worker can take."""
+    """Divides the evaluation of mixtures into jobs that any idle worker can take."""
 
     def __init__(self, network: nn.Module, layout: Layout, floats: int, device: torch.device) -> None:
         self.way = SideBySide(network, layout) if SideBySide.fits(network) else OneByOne(network, layout)
@@ -35,7 +35,8 @@ class MixtureScorer:
     def work(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, whole: int | None = None) -> Work:
         """Jobs for the models `mix [R, M] @ rows [M, D]`, or for each row: a loss sum for each block and model.
 
-        Their effort counts models on so many examples as `whole` says, on all of these unless it is given.
+        The effort of a job is its number of models times the share of its examples in `whole`, by default in all of
+        these.
         """
         models = np.arange(len(rows if mix is None else mix))
         blocks = [slice(start, min(start + BLOCK, len(examples))) for start in range(0, len(examples), BLOCK)]
@@ -51,11 +52,11 @@ class MixtureScorer:
         return work
 
     def means(self, work: Work, models: int, examples: int) -> torch.Tensor:
-        """The finished work's mean losses over so many examples, float64 [R]."""
+        """The mean losses over this many examples once the work is done, float64 [R]."""
         return work.out.view(-1, models).sum(dim=0) / examples
 
     def _groups(self, mix: torch.Tensor | None, models: int) -> list[slice]:
-        """Which models share a job: all, where they share their first layer."""
+        """Which models share a job: all of them if their first layer is evaluated together."""
         together = models if mix is not None and self.first else self.together
         return [slice(start, start + together) for start in range(0, models, together)]
 

@@ -1,4 +1,7 @@
-"""Loss and accuracy of models on the server's data, cut in chunks that any idle worker can take."""
+"""Loss and accuracy of models on the server's data, cut in chunks that any idle worker can take.
+
+Legend: n models, B examples of a batch, S examples, K classes.
+"""
 
 import time
 from collections.abc import Callable
@@ -25,13 +28,13 @@ class Scores:
 
 
 class Pending:
-    """A score whose chunks may still be under way."""
+    """A score whose chunks may still be computed by other workers."""
 
     def __init__(self, work: Work, finish: Callable[[Work], None]) -> None:
         self.work, self.finish = work, finish
 
     def result(self) -> Scores:
-        """The scores; does what nobody has done yet."""
+        """The scores; computes the chunks that nobody has done yet."""
         self.finish(self.work)
         loss, right, count, seconds = self.work.out.sum(dim=0).tolist()
         return Scores(loss / count, right / count, seconds)
@@ -40,7 +43,8 @@ class Pending:
 class Scorer:
     """Evaluates models with one network of its own, in eval mode and without gradients.
 
-    The network's entries take the shapes of the model's layout: a linear layer asks for no more to be wider.
+    The network's entries take the shapes of the model's layout, so a model with wider linear layers can be evaluated,
+    too.
     """
 
     def __init__(self, network: nn.Module, layout: Layout, chunk: int, device: torch.device) -> None:
@@ -50,7 +54,7 @@ class Scorer:
         bind(network, layout, self.row)
 
     def logits(self, weights: Weights, inputs: torch.Tensor) -> torch.Tensor:
-        """What a model answers, `[B, K]`."""
+        """A model's logits `[B, K]` for a batch `inputs [B, *shape]`."""
         if weights.layout != self.layout:
             self.layout, self.row = weights.layout, torch.zeros_like(weights.flat)
             bind(self.network, self.layout, self.row)
@@ -69,7 +73,7 @@ class Scorer:
         return Work(out, jobs, EVALUATION, chunk_sizes(len(examples), self.chunk))
 
     def losses_work(self, weights: Weights, examples: Examples, index: torch.Tensor) -> Work:
-        """The loss of every example at these positions, `[S, 1]`, in jobs of one chunk each."""
+        """The loss of every example at the positions `index [S]`, as `[S, 1]`, in jobs of one chunk each."""
         jobs = []
         for start in range(0, len(index), self.chunk):
             part = index[start : start + self.chunk]
@@ -85,12 +89,12 @@ class Scorer:
         return work
 
     def mean_loss(self, weights: Weights, examples: Examples, index: torch.Tensor) -> float:
-        """Sample-weighted mean loss of a model on the examples at these positions; NaN where there are none."""
+        """Sample-weighted mean loss of a model on the examples at the positions `index [S]`; NaN if there are none."""
         sums = [self._sums(weights, examples, part)[0] for part in index.split(self.chunk)] if len(index) else []
         return float(sum(sums) / len(index)) if sums else float("nan")
 
     def sums(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
-        """(loss sum, right answers, examples, seconds) of a model at these positions, at least one."""
+        """`[4]`: loss sum, right answers, examples and seconds of a model at the positions `index [S]`, not empty."""
         return torch.stack([self._sums(weights, examples, part) for part in index.split(self.chunk)]).sum(dim=0)
 
     def _outputs(self, weights: Weights, examples: Examples) -> torch.Tensor:
@@ -116,5 +120,5 @@ class Scorer:
 
 
 def chunk_sizes(examples: int, chunk: int) -> np.ndarray:
-    """How many examples each chunk has; the last one has what is left."""
+    """How many examples each chunk has, float64 `[chunks]`; the last one has the remainder."""
     return np.diff(np.append(np.arange(0, examples, chunk), examples)).astype(float)

@@ -1,12 +1,13 @@
 """Several models in one pass over the same examples, their channels side by side.
 
-A small network leaves the vector units half empty; eight of them together do not. The first convolution has the filters
-of all models as its output channels, later ones are grouped, linear layers become batched products. Measured on one
-core of a 2-core x86-64 machine: 12 us a model and CIFAR-size image for SimpleCNN, against 27 us one model at a time.
+One small network leaves a CPU's vector units half empty; eight of them together fill them. The first convolution has
+the filters of all models as its output channels, later ones are grouped, linear layers become batched products. On one
+core of a 2-core x86-64 machine, a model and CIFAR-size image take 12 us for SimpleCNN, against 27 us one model at a
+time.
 
-A first linear layer is linear in its weights as well: what it gives for a mixture of models is the mixture of what it
-gives for each, so M products serve any number of mixtures (`first_layer`, `later_logits`). For a first convolution it
-does not pay (mixing takes 11 us an image, convolving 5 us).
+A linear layer is linear in its weights, too. So the outputs of a first linear layer for a mixture of models are the
+mixture of the models' outputs, and M products serve any number of mixtures (`first_layer`, `later_logits`). For a first
+convolution this does not pay (mixing takes 11 us an image, convolving 5 us).
 
 Legend: G rows, R mixtures, M models mixed, B examples, K classes, D entries of a row.
 """
@@ -27,14 +28,14 @@ Entries = dict[str, torch.Tensor]  # weights and buffers of one layer, each [G, 
 
 @dataclass(frozen=True)
 class Flow:
-    """What runs through the layers: `shared [B, ...]`, `channels [B, G * C, ...]` or `stacked [G, B, F]`."""
+    """The values between two layers: `shared [B, ...]`, `channels [B, G * C, ...]` or `stacked [G, B, F]`."""
 
     x: torch.Tensor
     form: str = "shared"
 
 
 def mixtures(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """The models `mix [R, M] @ rows [M, ...]`, worked out in float64 and returned in the rows' precision."""
+    """The models `mix [R, M] @ rows [M, ...]`, computed in float64 and returned in the rows' precision."""
     return torch.tensordot(mix.double(), rows.double(), 1).to(rows.dtype)
 
 
@@ -49,7 +50,7 @@ class SideBySide:
 
     @staticmethod
     def fits(network: nn.Module) -> bool:
-        """Whether the network is a chain of layers that this pass knows."""
+        """Whether the network is a chain of layers that can be evaluated side by side."""
         return isinstance(network, nn.Sequential) and all(type(layer) in LAYERS and plain(layer) for layer in network)
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
@@ -58,7 +59,10 @@ class SideBySide:
         return self._through(slice(None), self.entries(slice(None), mix, rows), Flow(x), models)
 
     def first_layer(self, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """What every row's layers up to the first with entries, a linear one, give: `[M, B, F]`, without gaps."""
+        """Outputs `[M, B, F]`, contiguous, of the layers up to the first with entries, which is linear.
+
+        They are those of the models `rows [M, D]` on `x [B, *shape]`.
+        """
         upto = slice(self.first + 1)
         return self._through(upto, self.entries(upto, None, rows), Flow(x), len(rows)).contiguous()
 
@@ -67,7 +71,7 @@ class SideBySide:
         return self.entries(slice(self.first + 1, None), mix, rows)
 
     def later_logits(self, entries: list[Entries], mix: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
-        """Logits `[R, B, K]` of mixtures, from what each of the models mixed has given in its first layer `[M, B, F]`.
+        """Logits `[R, B, K]` of mixtures `mix [R, M]`, from the models' outputs `given [M, B, F]` of the first layer.
 
         A linear layer's outputs are linear in its weights: the mixture's are the mixture of the models'.
         """
@@ -75,7 +79,7 @@ class SideBySide:
         return self._through(slice(self.first + 1, None), entries, Flow(mixed, "stacked"), len(mix))
 
     def entries(self, which: slice, mix: torch.Tensor | None, rows: torch.Tensor) -> list[Entries]:
-        """The entries of these layers, of every row or of every mixture of rows."""
+        """The entries of these layers, of every row of `rows [M, D]` or of every mixture by `mix [R, M]`."""
         found = [self._entries(rows, name) for name, _ in self.layers[which]]
         if mix is None:
             return found
@@ -96,19 +100,19 @@ class SideBySide:
 
 
 class OneByOne:
-    """The slow, obvious way, for networks that are no chain of known layers."""
+    """One model after another, for networks that are not a chain of known layers."""
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         self.network, self.layout = network.eval(), layout
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """Like `SideBySide.logits`."""
+        """Logits `[R, B, K]`, like `SideBySide.logits`."""
         models = (self.layout.views(row) for row in (rows if mix is None else mixtures(mix, rows)))
         return torch.stack([functional_call(self.network, model, (x,)) for model in models])
 
 
 def plain(layer: nn.Module) -> bool:
-    """Whether a layer of a known type is as usual: a bias, no stride, dilation or groups, padding with zeros."""
+    """Whether a layer of a known type is as usual: with a bias and zero padding, no stride, dilation or groups."""
     if isinstance(layer, nn.Linear):
         return layer.bias is not None
     if isinstance(layer, nn.Conv1d | nn.Conv2d):
@@ -137,7 +141,7 @@ def linear(_layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
 
 
 def convolution(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
-    """A convolution; after the first, one group of channels a row."""
+    """A convolution; if the inputs are not shared, with one group of channels for each row."""
     assert isinstance(layer, nn.Conv1d | nn.Conv2d)
     assert not isinstance(layer.padding, str)
     weight, bias = entries["weight"].flatten(0, 1), entries["bias"].flatten()
@@ -164,14 +168,14 @@ def group_normalisation(layer: nn.Module, entries: Entries, flow: Flow, rows: in
 
 
 def flatten(_layer: nn.Module, _entries: Entries, flow: Flow, rows: int) -> Flow:
-    """All of an example's values in one line, for each row where they differ."""
+    """Each example's values in one dimension, for each row if the rows' values differ."""
     if flow.form != "channels":
         return Flow(flow.x.flatten(1 if flow.form == "shared" else 2), flow.form)
     return Flow(flow.x.reshape(len(flow.x), rows, -1).movedim(1, 0), "stacked")
 
 
 def pooling(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
-    """Max pooling of two by two pixels as two maxima of strided views: half the time of PyTorch's on a CPU."""
+    """Max pooling of 2 x 2 pixels as two maxima of strided views, which takes half the time of PyTorch's on a CPU."""
     assert isinstance(layer, nn.MaxPool2d)
     usual = (layer.kernel_size, layer.stride, layer.padding, layer.dilation, layer.ceil_mode) == (2, 2, 0, 1, False)
     if not usual:
@@ -182,7 +186,7 @@ def pooling(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
 
 
 def unchanged(layer: nn.Module, _entries: Entries, flow: Flow, _rows: int) -> Flow:
-    """Layers that treat every channel alone and have no entries; dropout does nothing in eval mode."""
+    """Layers without entries that treat every channel separately; dropout does nothing in eval mode."""
     return Flow(layer(flow.x), flow.form)
 
 

@@ -1,4 +1,4 @@
-"""A search from wherever it stands to its end: every method's trials in turn, then the table of the best.
+"""A search from its present state to its end: the methods' trials in turn, then the table of the best.
 
 Several processes may work on one folder at once, here or on machines that share it: each takes the next trial.
 """
@@ -45,23 +45,23 @@ class Search:
 
     @cached_property
     def space(self) -> space.Space:
-        """The words, sorted."""
+        """The words, sorted into fixed, listed and searched ones."""
         return space.read(self.words)
 
     @property
     def budget(self) -> Budget:
-        """What every method has."""
+        """The budget of every method."""
         return Budget(self.trials, self.seed, self.pruning)
 
     def composer(self, *, typed: bool) -> tuple[Composer, Any]:
-        """The composer, and the config that trials start from; `typed` by the user now, else a folder says it."""
+        """The composer, and the config that trials start from; `typed` if the user gave the words now, not a folder."""
         own = Path(self.config_dir) if self.config_dir else None
         request = Request(conf_dir(), list(self.space.fixed), config_dir=own, typed=typed)
         composer = start(request)
         return composer, compose(composer, request)
 
     def check(self) -> None:
-        """Refuses a search that cannot work: every method at the first values, the first one at all extremes."""
+        """Refuses a search that cannot work: tries every method at the first values, the first one at all extremes."""
         try:
             self._check(*self.composer(typed=True))
         finally:
@@ -77,12 +77,12 @@ class Search:
                 configured(composer, config, self.point(0, [*method, *first, end, self.space.seeds[0]]))
 
     def point(self, number: int, overrides: Sequence[str]) -> Point:
-        """A run of a trial, which sees no test data."""
+        """One run of a trial, without test data."""
         return Point(number, [*self.space.fixed, *overrides, *BLIND])
 
 
 def save(search: Search, folder: Path) -> None:
-    """Leaves in the folder what was asked."""
+    """Writes what was asked into the folder."""
     write_atomically(folder / NAME, noted.as_text(OmegaConf.create(asdict(search))).encode())
 
 
@@ -106,7 +106,7 @@ def load(folder: Path, trust: Trust) -> Search:
 
 
 def conduct(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | None = None) -> str:
-    """Works on the search with so many processes until no trial is left; returns the table.
+    """Works on the search with `jobs` processes until no trial is left; returns the table.
 
     Trials that are still to come get the `tracker`, if one is given.
     """
@@ -124,7 +124,7 @@ def conduct(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | Non
 
 
 def work(folder: Path, share: int | None, trust: Trust, tracker: dict[str, Any] | None = None) -> None:
-    """Takes trial after trial, the methods in turn, until none is left."""
+    """Takes trial after trial, from the methods in turn, until none is left."""
     search = load(folder, trust)
     try:
         with shared_cores(share), logs.kept():
@@ -151,7 +151,7 @@ def _next(
     trust: Trust,
     tracker: dict[str, Any] | None,
 ) -> bool:
-    """Works on one trial of a method; whether there was one."""
+    """Works on one trial of a method; returns whether there was one."""
     with study.next_trial() as trial:
         if trial is None:
             return False

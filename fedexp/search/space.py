@@ -1,8 +1,8 @@
-"""What a search varies, read from the words behind `fedexp search` in Hydra's own grammar.
+"""What a search varies, read from the words after `fedexp search` in Hydra's own grammar.
 
 `key=interval(a,b)`, `key=int(interval(a,b))`, `key=tag(log,interval(a,b))`, `key=range(a,b,step=c)` and
-`key=choice(x,y,...)` are searched; what is listed with commas is compared: every combination is a method of its own,
-but `seed=0,1,2`, over which every trial takes the mean.
+`key=choice(x,y,...)` are searched. Values listed with commas are compared: every combination is a method of its own.
+`seed=0,1,2` is an exception: every trial is the mean over these seeds.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ MOST = 100_000  # steps of a range
 
 @dataclass(frozen=True)
 class Dimension:
-    """One searched key: numbers from `low` to `high`, or one of `options`, written as overrides are."""
+    """One searched key: numbers from `low` to `high`, or one of `options`, written as in overrides."""
 
     key: str
     low: float = 0.0
@@ -34,7 +34,7 @@ class Dimension:
     options: tuple[str, ...] = ()
 
     def suggest(self, trial: Any) -> str:
-        """The override of a trial; a trial that was begun keeps the value that it has."""
+        """The override of a trial; a trial that has begun keeps its value."""
         if self.options:
             return f"{self.key}={trial.suggest_categorical(self.key, self.options)}"
         if self.whole:
@@ -51,7 +51,7 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Space:
-    """The words that stay, the methods that are compared, the seeds of a trial and what is searched."""
+    """The fixed words, the methods that are compared, the seeds of a trial and the searched keys."""
 
     fixed: tuple[str, ...]
     methods: tuple[tuple[str, ...], ...]
@@ -109,7 +109,7 @@ def _dimension(override: Override) -> Dimension:
         raise ConfigError(f"{key} must be searched by choice, interval or range; got {override.input_line}")
     odd = value.tags - {LOG}
     if odd:
-        raise ConfigError(f"{key} has the tag {sorted(odd)[0]}; a search knows log alone")
+        raise ConfigError(f"{key} has the tag {sorted(odd)[0]}; a search knows only log")
     log = LOG in value.tags
     if isinstance(value, IntervalSweep):
         low, high, step = value.start, value.end, None

@@ -1,8 +1,8 @@
-"""The trials of one method, shared by all processes that work on the search: asked, taken up again, told.
+"""The trials of one method, shared by all processes that work on the search.
 
-All are kept in one journal file by Optuna. A trial belongs to the process that holds its folder; one whose process has
-died is taken up again where its run stopped. Every trial draws from a stream of its own, so that a search by one
-process gives the same trials however often it is killed.
+Optuna keeps all of them in one journal file. A trial belongs to the process that holds the lock of its folder; if that
+process has died, another one continues the trial where its run stopped. Every trial draws from a stream of its own, so
+a search by one process gives the same trials however often it is killed.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ from fedexp.run import folders
 from fedexp.sweep.launchers.contract import needed
 
 JOURNAL = "study.journal"
-_STARTED = 5  # trials that nothing is learnt from
+_STARTED = 5  # trials drawn at random, before the sampler and the pruner use earlier ones
 _LONG = 100  # characters of a folder's name
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How many trials a method has, the seed of their draws, and whether poor ones may be cut off."""
+    """How many trials a method has, the seed of their draws, and whether poor ones may be stopped early."""
 
     trials: int
     seed: int
@@ -50,14 +50,14 @@ class MethodTrials:
 
     @contextmanager
     def next_trial(self) -> Iterator[Any]:
-        """A trial to work on, held as long as the block lasts; None where none is left."""
+        """Yields a trial to work on, locked as long as the block lasts; None if none is left."""
         with ExitStack() as kept:
             with locked(self.root / ".lock"):  # else a method would get more trials than its budget
                 trial = self._left_behind(kept) or self._new(kept)
             yield trial
 
     def trials(self) -> list[Any]:
-        """All trials there are, by their numbers."""
+        """All trials so far, by number."""
         return self.study.get_trials(deepcopy=False)
 
     def place(self, number: int) -> Path:
@@ -65,13 +65,13 @@ class MethodTrials:
         return self.folder / str(number)
 
     def pruner(self, rounds: int) -> Any:
-        """Cuts a trial off that is below the median of the earlier ones at the same round; not in the first quarter."""
+        """Stops a trial that is below the median of the earlier ones at the same round; not in the first quarter."""
         if not self.budget.pruning:
             return self.optuna.pruners.NopPruner()
         return self.optuna.pruners.MedianPruner(n_startup_trials=_STARTED, n_warmup_steps=rounds // 4)
 
     def _left_behind(self, kept: ExitStack) -> Any:
-        """A trial whose process is gone."""
+        """A trial whose process has ended before it."""
         states = self.optuna.trial.TrialState
         for frozen in self.trials():
             if frozen.state == states.RUNNING and self._hold(frozen.number, kept):
@@ -104,6 +104,6 @@ class MethodTrials:
 
 
 def named(method: tuple[str, ...]) -> str:
-    """A folder's name for a method; a long one is cut and told apart by its digest."""
+    """The folder name of a method; a long one is cut, with a digest to keep it unique."""
     text = ",".join(method).replace("/", ".") or "all"
     return text if len(text) <= _LONG else f"{text[:_LONG]}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"

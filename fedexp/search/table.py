@@ -14,7 +14,7 @@ _COUNTED = ("COMPLETE", "PRUNED", "FAIL", "RUNNING")
 
 
 def conclude(folder: Path, space: Space, studies: list[MethodTrials], flags: tuple[str, ...] = ()) -> str:
-    """Writes `search.csv`; returns the table of the methods and the commands, with these flags, that run their best."""
+    """Writes `search.csv`; returns the table of methods, and the command for the best of each with these flags."""
     import pandas as pd
 
     rows = [_row(study, trial) for study in studies for trial in study.trials()]
@@ -30,7 +30,7 @@ def conclude(folder: Path, space: Space, studies: list[MethodTrials], flags: tup
 
 
 def best(study: MethodTrials) -> Any:
-    """The complete trial with the highest validation accuracy, the earliest of equal ones; None without any."""
+    """The complete trial with the highest validation accuracy, the earliest at ties; None if there is none."""
     complete = [trial for trial in study.trials() if trial.state.name == "COMPLETE"]
     return max(complete, key=lambda trial: (trial.value, -trial.number), default=None)
 
@@ -51,10 +51,10 @@ def overrides(space: Space, trial: Any) -> list[str]:
 
 
 def command(study: MethodTrials, space: Space, flags: tuple[str, ...] = ()) -> str:
-    """What runs the best hyperparameters of a method with new seeds."""
+    """The command that runs a method's best hyperparameters with new seeds."""
     last = max(int(seed.partition("=")[2]) for seed in space.seeds)
     seeds = ",".join(str(last + more) for more in (1, 2, 3))
-    fixed = [word for word in space.fixed if not word.lstrip("+").startswith("tracker")]  # an address is for its owner
+    fixed = [word for word in space.fixed if not word.lstrip("+").startswith("tracker")]  # addresses are private
     words = [*flags, *fixed, *study.method, *overrides(space, best(study)), f"seed={seeds}"]
     return "fedexp run -m " + " ".join(shlex.quote(word) for word in words)
 

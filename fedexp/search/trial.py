@@ -1,4 +1,4 @@
-"""One trial: the same hyperparameters with every seed, scored by the last validation accuracy; no look at test data."""
+"""One trial: the same hyperparameters with every seed, scored by the last validation accuracy, without test data."""
 
 import traceback
 from collections.abc import Callable
@@ -19,14 +19,14 @@ ACCURACY = "validation_accuracy"
 
 
 class CutOffError(Exception):
-    """The trial is not worth its remaining rounds."""
+    """The trial is too poor to be continued."""
 
 
 def execute(study: MethodTrials, trial: Any, configs: list[dict[str, Any]]) -> None:
-    """Runs or resumes the trial's runs, one a seed, and tells the study how they ended.
+    """Runs or resumes the trial's runs, one for each seed, and reports to the study how they ended.
 
-    The first seed's curve decides whether the trial is cut off. A run that fails, as with a learning rate that is too
-    large, makes the trial fail, which counts.
+    The first seed's curve decides whether the trial is stopped early. If a run fails, for instance because the learning
+    rate is too large, the trial fails; it still counts.
     """
     states = study.optuna.trial.TrialState
     place = study.place(trial.number)
@@ -46,7 +46,7 @@ def execute(study: MethodTrials, trial: Any, configs: list[dict[str, Any]]) -> N
 
 
 def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | None) -> float:
-    """The last validation accuracy of a run, which is taken to its end.
+    """Takes a run to its end; returns its last validation accuracy.
 
     Raises:
         RunError: there is none.

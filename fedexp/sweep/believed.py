@@ -1,4 +1,4 @@
-"""What is believed of a sweep's `multirun.yaml`: its settings, and of Hydra's a sweeper, a launcher and a subfolder.
+"""What a resumed sweep takes from its `multirun.yaml`: settings, and of Hydra's the sweeper, launcher and subfolder.
 
 Everything else that Hydra would obey (loggers, callbacks, search paths, an environment, ...) comes from `conf/` again.
 """
@@ -22,24 +22,24 @@ _OPTION = re.compile(r"[\w-]+(/[\w-]+)*")
 
 
 def words(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -> list[str]:
-    """The words that compose the sweep of a file again, before those that are typed now.
+    """The words that compose the sweep of a file again, to be followed by those that are typed now.
 
     Raises:
-        ConfigError: they are no words, would change Hydra itself, lead out of the folder, or say where to compute.
+        ConfigError: they are not words, would change Hydra itself, lead out of the folder, or say where to compute.
     """
     given = _at(saved, "overrides")
     task, hydra = (_parsed(given.get(name), path) for name in ("task", "hydra"))
     for word in task:
         _demand_setting(word, path)
     anew = {word.partition("=")[0] for word in typed}
-    elsewhere = "hydra/launcher" in anew  # another launcher has other keys
+    elsewhere = "hydra/launcher" in anew  # keys of one launcher do not fit another
     hydra = [word for word in hydra if not (elsewhere and _key(word).startswith("hydra.launcher."))]
     kept = [word.input_line for word in hydra if _key(word) not in anew and _believed(word, path)]
     return [str(text) for text in [*(word.input_line for word in task), *kept]]
 
 
 def name(saved: Mapping[str, Any], path: Path) -> str:
-    """The root config."""
+    """The name of the root config."""
     found = _at(saved, "job").get("config_name")
     if not isinstance(found, str) or not _OPTION.fullmatch(found):
         raise ConfigError(f"{shown(path)}: hydra.job.config_name must be the name of a config, got {found!r}")
@@ -47,7 +47,7 @@ def name(saved: Mapping[str, Any], path: Path) -> str:
 
 
 def config_dir(saved: Mapping[str, Any]) -> Path | None:
-    """The folder of options that the command named."""
+    """The folder of options that the command named; None if it named none."""
     sources = _at(saved, "runtime").get("config_sources")
     told = (source for source in sources or () if isinstance(source, Mapping)) if isinstance(sources, list) else ()
     own = [source.get("path") for source in told if source.get("provider") == "command-line"]
@@ -55,7 +55,7 @@ def config_dir(saved: Mapping[str, Any]) -> Path | None:
 
 
 def refuse_hydra(overrides: Sequence[str], path: Path) -> None:
-    """Refuses what a sweeper made of a file, if it would change Hydra itself."""
+    """Refuses overrides that a sweeper made from a file, if they would change Hydra itself."""
     for word in _parsed(list(overrides), path):
         _demand_setting(word, path)
 
@@ -69,14 +69,14 @@ def _demand_setting(word: Override, path: Path) -> None:
 
 
 def _believed(word: Override, path: Path) -> bool:
-    """Whether a word about Hydra counts; what has no influence on the sweep's results is passed over."""
+    """Whether a word about Hydra is used; words that cannot change the sweep's results are ignored."""
     key, value = _key(word), None if word.is_delete() else word.value()
     if key in CHOICES:
         return _demand(value in CHOICES[key], word, f"one of {', '.join(CHOICES[key])}", path)
     if key == "hydra.sweep.subdir":
         inside = isinstance(value, str) and ".." not in Path(value).parts and not Path(value).is_absolute()
         return _demand(inside, word, "a path below the sweep's folder", path)
-    if key.startswith("hydra.sweeper.params"):  # what it makes are settings, which are looked at as such
+    if key.startswith("hydra.sweeper.params"):  # it yields settings, which are checked as such
         single = re.fullmatch(r"hydra\.sweeper\.params\.(?!hydra$)\w+", key) and type(value) in (str, int, float)
         return _demand(bool(single), word, "a text or number for a key of its own", path)
     if not key.startswith("hydra.launcher."):

@@ -1,4 +1,4 @@
-"""`fedexp run -m` and `fedexp resume` of a sweep: composed and checked, lived through, ranked."""
+"""`fedexp run -m` and `fedexp resume` of a sweep: composes and checks it, runs its points, ranks them."""
 
 import sys
 from collections.abc import Sequence
@@ -29,13 +29,16 @@ NAME = "multirun.yaml"
 
 
 def run(composer: Composer, request: Request, job: TaskFunction) -> None:
-    """Runs every point; `job` is what sweepers and launchers of Hydra's plugins call for one."""
+    """Runs every point; `job` runs one point for the sweepers and launchers of Hydra's plugins."""
     if under_torchrun():  # one process group and one store serve one run: a second would read the first one's results
         raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
     config = compose(composer, request, with_log_configuration=True)
     points, launcher = check(composer, config), launcher_of(config)
     if not points and launcher is not None and not isinstance(launcher, Basic):
-        raise ConfigError("this launcher knows hydra/sweeper=basic and one_at_a_time; choose hydra/launcher=basic")
+        raise ConfigError(
+            "this launcher works only with hydra/sweeper=basic or one_at_a_time; choose one of them, or "
+            "hydra/launcher=basic"
+        )
     folder = folders.claimed(config.hydra.sweep)
     _settle(config, folder)
     if launcher is None or not points:
@@ -55,7 +58,7 @@ def resume(
 ) -> None:
     """Runs what is missing or unfinished in the folder of a sweep; `words` may choose another launcher.
 
-    All points get the `tracker`, if one is given; what is missing of finished ones is sent.
+    All points get the `tracker`, if one is given; for finished points, what it lacks is sent.
 
     Raises:
         ConfigError: the sweep cannot be composed again as it was.
@@ -109,14 +112,14 @@ def _execute(sweep: Sweep) -> None:
 
 
 def _settle(config: DictConfig, folder: Path) -> None:
-    """Each point is composed again from the overrides, so that they must tell the folder."""
+    """Puts the folder into the overrides, as each point is composed again from them."""
     config.hydra.sweep.dir = str(folder)
     quoted = str(folder).replace("'", r"\'")
     config.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")
 
 
 def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
-    """Ranks the points of a sweep that has ended, and draws what their privacy cost."""
+    """Ranks the points of a sweep that has ended, and draws accuracy against privacy."""
     from fedexp.report import privacy_curves, sweep_table
 
     sys.stdout.write(sweep_table.conclude(folder, rank_on))
@@ -127,5 +130,5 @@ def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
 def _saved(folder: Path) -> dict[str, Any]:
     saved = read_yaml(folder / NAME)
     if not isinstance(saved.get("hydra"), dict):
-        raise ConfigError(f"{shown(folder / NAME)} must hold the config of a sweep, whose words stand under hydra")
+        raise ConfigError(f"{shown(folder / NAME)} must hold the config of a sweep, with its words under hydra")
     return saved

@@ -39,7 +39,7 @@ class Point:
 
     @property
     def words(self) -> str:
-        """Its overrides for the reader."""
+        """Its overrides as one text, without passwords."""
         return without_password(" ".join(self.overrides))
 
 
@@ -52,7 +52,7 @@ def compose(composer: Composer, request: Request, with_log_configuration: bool =
 
 
 def points(composer: Composer, config: DictConfig) -> list[Point]:
-    """Every point, numbered as the sweeper does; none for a sweeper that decides as it goes."""
+    """Every point, numbered as the sweeper does; none for a sweeper that chooses points as it goes."""
     sweeper = config.hydra.sweeper
     split = _SWEEPERS.get(str(sweeper.get("_target_")))
     if split is None:
@@ -66,7 +66,7 @@ def points(composer: Composer, config: DictConfig) -> list[Point]:
 
 
 def refuse_endless(overrides: Sequence[Override], crossed: bool) -> None:
-    """Raises ConfigError where a sweep has more points than anybody runs, before they are written down one by one."""
+    """Raises ConfigError if a sweep has more than `MOST_POINTS` points, before it is expanded."""
     counts = {one.input_line: values(one) for one in overrides if one.is_sweep_override()}
     total = math.prod(counts.values()) if crossed else sum(counts.values())
     if counts and total > MOST_POINTS:
@@ -75,7 +75,7 @@ def refuse_endless(overrides: Sequence[Override], crossed: bool) -> None:
 
 
 def values(override: Override) -> float:
-    """How many values an override sweeps over; 1 where that is another's to say."""
+    """How many values an override sweeps over; 1 if that is not known here."""
     swept = override.value()
     if isinstance(swept, RangeSweep) and swept.start is not None and swept.stop is not None:
         return max(0, math.ceil((swept.stop - swept.start) / swept.step)) if swept.step else math.inf
@@ -83,7 +83,7 @@ def values(override: Override) -> float:
 
 
 def give_way(config: DictConfig) -> None:
-    """Takes out what an experiment wants to sweep where the command line gives the same key."""
+    """Removes from an experiment's sweep the keys that the command line sets."""
     params = config.hydra.sweeper.get("params") or {}
     given = {str(word).partition("=")[0].lstrip("+~") for word in config.hydra.overrides.task}
     with open_dict(config):
@@ -92,7 +92,7 @@ def give_way(config: DictConfig) -> None:
 
 
 def check(composer: Composer, config: DictConfig) -> list[Point]:
-    """Refuses a sweep with an impossible point; composing takes time, so a very long one is not checked to its end."""
+    """Refuses a sweep with an impossible point; composing takes time, so a very long sweep is checked in part."""
     todo = points(composer, config)
     for point in todo[:CHECKED_AT_MOST]:
         configured(composer, config, point)

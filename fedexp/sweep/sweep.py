@@ -1,4 +1,4 @@
-"""A sweep from wherever it stands to its end: folders prepared, handed to the launcher, every ending told."""
+"""Runs what is missing of a sweep: makes the points' folders, hands them to the launcher, reports how each ended."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -44,11 +44,11 @@ class Sweep:
     tracker: dict[str, Any] | None = None
     trust: Trust = NOBODY
     places: dict[Path, Point] = field(default_factory=dict)
-    ahead: frozenset[int] = frozenset()  # points that were known to be finished before anything was done
-    over: int = 0  # points of which nothing is left to do
-    flying: int = 0  # those that are being worked on
-    together: int = 1  # the most that were at once
-    lasted: list[float] = field(default_factory=list)  # seconds of those that ended
+    ahead: frozenset[int] = frozenset()  # points that were finished before
+    over: int = 0  # points with nothing left to do
+    flying: int = 0  # points that are running
+    together: int = 1  # the most that ran at once
+    lasted: list[float] = field(default_factory=list)  # seconds of the points that ended
 
     def execute(self) -> list[PointEnd]:
         """Executes what is missing or unfinished and returns the points that failed."""
@@ -66,10 +66,10 @@ class Sweep:
         return failed
 
     def demand_addresses(self) -> None:
-        """Refuses a sweep from elsewhere before any point is begun, where trackers would send to unknown addresses.
+        """Refuses another's sweep before any point begins, if its trackers would send to unknown addresses.
 
-        Those that are known here are so in the processes of the points too. Points whose folders do not bear their
-        numbers are looked at when they are begun.
+        Known addresses are passed on to the points' processes. Points whose folders do not have their numbers are
+        checked when they begin.
         """
         sweep, known = Path(self.config.hydra.sweep.dir), set(self.trust.addresses)
         for node in self._trackers(sweep):
@@ -78,7 +78,7 @@ class Sweep:
         self.trust = replace(self.trust, addresses=tuple(sorted(known)))
 
     def _trackers(self, sweep: Path) -> list[dict[str, Any]]:
-        """The trackers of all points, each once: the one that is named now, else those that are noted or asked for."""
+        """The trackers of all points, each once: the one that is named now, else those in the folders or the config."""
         if self.tracker is not None:
             return [self.tracker]
         begun = [sweep / str(one.number) for one in self.points] if self._numbered() else []
@@ -89,7 +89,7 @@ class Sweep:
         return [node for number, node in enumerate(found) if node and node not in found[:number]]
 
     def _todo(self, failed: list[PointEnd]) -> Iterator[Path]:
-        """The folders of unfinished points, each prepared when it is asked for."""
+        """The folders of unfinished points, each made when it is asked for."""
         for point in self.points:
             try:
                 folder = self._place(point)
@@ -114,9 +114,10 @@ class Sweep:
             yield folder
 
     def _place(self, point: Point) -> Path:
-        """The folder of a point, with the config in it that makes it what it is.
+        """The folder of a point, with the point's config in it.
 
-        A point whose folder has its number need not be composed to find it; under another name, 1 may be seed 1.
+        A point whose folder has its number need not be composed to find it. With other names it must: folder 1 may be
+        seed 1.
         """
         sweep = Path(self.config.hydra.sweep.dir).absolute()
         known = sweep / str(point.number)
@@ -153,20 +154,20 @@ class Sweep:
         log.info("%d of %d%s%s%s", point.number + 1, len(self.points), words, took, self._left())
 
     def _left(self) -> str:
-        """How many points are left, and for how long if they are like those so far."""
+        """How many points are left, and how long they will take if they are like those so far."""
         left = len(self.points) - self.over
         each = sum(self.lasted) / len(self.lasted)
         return f"; {left} left, about {spoken(each * left / self.together)}" if left else ""
 
     def _over_ahead(self) -> frozenset[int]:
-        """The points that are finished, where their folders bear their numbers; others have to be composed first."""
+        """The finished points, if folders are named by number; otherwise points have to be composed first."""
         sweep = Path(self.config.hydra.sweep.dir)
         points = self.points if self._numbered() else ()
         return frozenset(one.number for one in points if folders.is_finished(sweep / str(one.number)))
 
 
 def _sends(config: Mapping[str, Any] | DictConfig) -> bool:
-    """Whether a config has a tracker that sends something."""
+    """Whether a config has a tracker that sends anything."""
     return (config.get("tracker") or {}).get("_target_", NOTHING) != NOTHING
 
 
@@ -180,7 +181,7 @@ def send(folder: Path, trust: Trust) -> None:
 
 
 def launcher_of(config: DictConfig) -> Launcher | None:
-    """The launcher that was chosen, or None for one of other people's plugins.
+    """The launcher that was chosen, or None if it is a plugin of somebody else.
 
     Raises:
         ConfigError: it cannot work here.
@@ -197,9 +198,9 @@ def launcher_of(config: DictConfig) -> Launcher | None:
 
 
 def verdict(failed: list[PointEnd], points: int, folder: Path) -> str:
-    """What to say of a sweep with failed points."""
+    """The message about a sweep with failed points."""
     named = ", ".join(shown(one.folder) for one in failed[:SHOWN]) + (", ..." if len(failed) > SHOWN else "")
-    told = f"{len(failed)} of {points} points failed: {named}; why stands above and in their {TRACEBACK}"
+    told = f"{len(failed)} of {points} points failed: {named}; the reasons are above and in their {TRACEBACK}"
     over = sum(folders.is_finished(one.folder) for one in failed)
     if over < len(failed):
         told += f"; to try {'them' if not over else 'those that did not end'} again: fedexp resume {shown(folder)}"

@@ -1,7 +1,7 @@
-"""One point of a sweep from wherever it stands to its end, in whichever process it was handed to.
+"""Takes one point of a sweep from its present state to its end, in the process that got it.
 
-Its folder says all there is to know: `.hydra/config.yaml` what to run, the tables and states how far it came,
-`summary.json` that it is finished. Why it failed stands in `traceback.txt`.
+The point's folder holds all that is needed: `.hydra/config.yaml` what to run, the tables and states how far it came,
+`summary.json` that it is finished. `traceback.txt` says why it failed.
 """
 
 import os
@@ -28,7 +28,7 @@ TRACEBACK = "traceback.txt"
 def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Trust = NOBODY) -> PointEnd:
     """Runs or resumes the point; a finished one is left alone.
 
-    With `share` the point has so many cores for itself; without `aloud` only its log file is written to.
+    With `share` the point has that many cores; without `aloud` it writes only to its log file.
 
     Raises:
         Stopped: it was interrupted, and the sweep with it.
@@ -50,7 +50,7 @@ def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Tru
             raise
         cause = stop.__cause__
         if cause is not None:
-            with suppress(OSError):  # a full disk, which must not keep the other points
+            with suppress(OSError):  # a full disk, which must not stop the other points
                 told = without_password("".join(traceback.format_exception(cause)))
                 write_atomically(folder / TRACEBACK, told.encode())
         return PointEnd(folder, stop.code, stop.message)
@@ -60,7 +60,7 @@ def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Tru
 
 @contextmanager
 def shared_cores(share: int | None) -> Iterator[None]:
-    """Tells this process how many cores are its own while it shares them with its like."""
+    """Tells this process how many cores it has, while other points of the sweep use the others."""
     before = os.environ.get(SHARE)
     if share is not None:
         os.environ[SHARE] = str(share)
@@ -74,7 +74,7 @@ def shared_cores(share: int | None) -> Iterator[None]:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Several points on one terminal would only disturb each other."""
+    """Discards what points print: several on one terminal would only disturb each other."""
     said = sys.stdout, sys.stderr
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         sys.stdout = sys.stderr = nowhere

@@ -1,4 +1,4 @@
-"""Who sees which example when: every engine trains on exactly these batches."""
+"""The mini-batches of a client: every engine trains on exactly these."""
 
 import math
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from fedexp.parts.privacy.contract import Sampling
 class Batches:
     """The mini-batches of one client in one round.
 
-    Step s takes the examples at positions `order[bounds[s]:bounds[s + 1]]` of the client's shard; `epoch` is the
-    number of steps of one epoch, `size` the size that was asked for, which a single batch may miss.
+    Step s takes the examples at positions `order[bounds[s]:bounds[s + 1]]` of the client's shard; `epoch` is the number
+    of steps of one epoch, `size` the batch size that was asked for, from which a batch may differ.
     """
 
     order: np.ndarray
@@ -29,16 +29,16 @@ class Batches:
 
     @property
     def counts(self) -> np.ndarray:
-        """Number of examples of each batch."""
+        """Number of examples of each batch, `[steps]`."""
         return np.diff(self.bounds)
 
 
 def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator, sampling: Sampling = "rule") -> Batches:
-    """Cuts a client's examples in batches, epoch after epoch, reshuffled each time if the rule shuffles.
+    """Cuts a client's examples into batches, epoch after epoch, reshuffled each time if the rule shuffles.
 
-    An epoch has ceil(n / B) steps, floor with `drop_last`; a client with fewer than B examples then takes none.
-    Privacy asks for others: `shuffled` is the rule with both, and with `poisson` every example enters each of as many
-    batches by a coin of its own that shows B / n, so that batches differ in size and may be empty.
+    An epoch has ceil(n / B) steps, or floor with `drop_last`; a client with fewer than B examples then takes none.
+    Private training draws them in another way. `shuffled` always shuffles and drops the last batch. With `poisson`
+    every example is in each batch with probability B / n, independently, so batches differ in size and may be empty.
     """
     size = examples if rule.batch_size == "full" else rule.batch_size
     private = sampling != "rule"
@@ -61,14 +61,14 @@ def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator, sampl
 
 
 def _flipped(rate: float, steps: int, examples: int, rng: np.random.Generator, epoch: int, size: int) -> Batches:
-    """Poisson sampling: batches of independent coins; a batch is a set, its order says nothing."""
+    """Poisson sampling: each example is in each batch independently; the order within a batch does not matter."""
     drawn = [np.flatnonzero(rng.random(examples) < rate) for _ in range(steps)]
     bounds = np.concatenate([[0], np.cumsum([len(batch) for batch in drawn])])
     return Batches(np.concatenate(drawn), bounds, epoch, size)
 
 
 def running_losses(losses: np.ndarray, batches: Batches) -> tuple[float, float]:
-    """Example-weighted mean loss over the steps of the first and of the last epoch; NaN where they saw no example."""
+    """Example-weighted mean of the batches' `losses [steps]` in the first and the last epoch; NaN without examples."""
     if batches.steps == 0:
         return math.nan, math.nan
     counts = batches.counts

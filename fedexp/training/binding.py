@@ -1,4 +1,4 @@
-"""A network whose entries are views of a flat row, or as they were before it was tried."""
+"""Networks whose entries are views of a flat row, and networks that are tried without moving their buffers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from fedexp.core.values import Layout
 
 
 def bind(network: nn.Module, layout: Layout, row: torch.Tensor) -> None:
-    """Makes every entry of the network a view of the row: writing the row loads the network."""
+    """Makes every entry of the network a view of `row [D]`: writing the row loads the network."""
     entries = dict(network.named_parameters()) | dict(network.named_buffers())
     for name, view in layout.views(row).items():
         entries[name].data = view
@@ -18,7 +18,7 @@ def bind(network: nn.Module, layout: Layout, row: torch.Tensor) -> None:
 
 @contextmanager
 def training_on(network: nn.Module) -> Iterator[None]:
-    """The network in training mode; its buffers are as they were afterwards."""
+    """Puts the network in training mode; its buffers are restored afterwards."""
     kept = [(entry, entry.clone()) for entry in network.buffers()]
     network.train()
     try:

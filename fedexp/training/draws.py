@@ -1,9 +1,9 @@
-"""Random layers in training, whoever wrote them: their draws are a function of the client, the step and the place.
+"""Random layers in training: every draw is a function of the client, the step and the place of the value.
 
 PyTorch's layers draw from one generator, in the order in which clients happen to be computed. Here every draw of a
-forward pass is a hash of the row's seed, of the step, of its number in the step and of the coordinates of the value, so
-that a client's masks are the same whatever is trained beside it, however its batches are padded, on every device.
-Legend: R rows that train together.
+forward pass is a hash of the row's seed, of the step, of the draw's number in the step and of the value's coordinates.
+So a client's masks are the same on every device, whichever clients are trained with it and however its batches are
+padded. Legend: R rows that train together.
 """
 
 import math
@@ -22,12 +22,12 @@ GOLDEN = 0x9E3779B9
 
 
 class Draws(TorchDispatchMode):
-    """While it is entered, dropout and noise are drawn as `begin` says; other kinds of draws are left to PyTorch."""
+    """A context in which dropout and noise are drawn as `begin` says; other kinds of draws are left to PyTorch."""
 
     def __init__(self) -> None:
         super().__init__()
         self.keys = torch.zeros((), dtype=torch.int32)
-        self.count = 0  # of the draws in this step
+        self.count = 0  # draws so far in this step
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -35,7 +35,7 @@ class Draws(TorchDispatchMode):
         return False
 
     def begin(self, seeds: torch.Tensor, step: torch.Tensor) -> "Draws":
-        """One step of the rows of these seeds, int32 `[2, R]`, or `[2]` for a row without others."""
+        """Begins the step number `step` (a scalar) of rows with int32 `seeds [2, R]`, or `[2]` for a single row."""
         low, high = seeds
         self.keys = mixed(low ^ mixed(high ^ mixed(step.to(torch.int32, copy=True))))
         self.count = 0
@@ -50,7 +50,7 @@ class Draws(TorchDispatchMode):
         return serve(self.uniform, *args, **given)
 
     def uniform(self, shape: torch.Size, device: torch.device) -> torch.Tensor:
-        """Numbers in [0, 1) by their coordinates; the leading ones of `shape` are those of the rows."""
+        """Numbers in [0, 1) of this `shape`, `[R, ...]`, each a hash of its coordinates; without R for a single row."""
         rows = self.keys.dim()
         if shape[:rows] != self.keys.shape:
             raise ValueError(f"draws the shape {tuple(shape)} for {self.keys.shape[0]} clients together")
@@ -61,7 +61,7 @@ class Draws(TorchDispatchMode):
 
 
 def drawing(network: nn.Module, inputs: torch.Tensor) -> Draws | None:
-    """What serves the network's draws; None for one that draws nothing when it is trained on `inputs [B, ...]`."""
+    """The context for a network's draws; None if it draws nothing when it is trained on `inputs [B, ...]`."""
     counted, seeds = Draws(), torch.zeros(2, dtype=torch.int32, device=inputs.device)
     with begun_at(0, inputs.device):
         before = torch.get_rng_state()
@@ -85,7 +85,7 @@ def wrapped(number: int) -> int:
 
 
 def mixed(x: torch.Tensor) -> torch.Tensor:
-    """A permutation of all int32 numbers that leaves no pattern ("lowbias32", C. Wellons 2018), in place."""
+    """A permutation of int32 numbers (any shape) without visible pattern ("lowbias32", C. Wellons 2018), in place."""
     x ^= (x >> 16).bitwise_and_(0xFFFF)
     x *= 0x7FEB352D
     x ^= (x >> 15).bitwise_and_(0x1FFFF)
@@ -104,7 +104,7 @@ def _new(size: Any, options: dict[str, Any]) -> tuple[torch.Size, dict[str, Any]
 
 
 def _normal(u: torch.Tensor) -> torch.Tensor:
-    """Standard normal numbers of uniform ones, by the inverse of their distribution."""
+    """Standard normal numbers from uniform ones, by the inverse of their distribution."""
     return torch.erfinv(u.double().add_(2**-25).mul_(2).sub_(1)).mul_(math.sqrt(2))
 
 

@@ -26,7 +26,7 @@ from fedexp.training.stacked import Stacked
 
 log = logging.getLogger(__name__)
 
-MANY, SMALL = 32, 20_000  # participants and parameters: where stacking was measured to win on a CPU
+MANY, SMALL = 32, 20_000  # participants at least, parameters at most: there stacking was faster on a CPU
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Engine(Part):
     evaluation_chunk: Annotated[int, Range(1)] | Literal["auto"] = "auto"
 
     def refuse(self) -> None:
-        """Raises ConfigError where this machine cannot do what is asked."""
+        """Raises ConfigError if this machine cannot do what is asked."""
         if self.device == "cuda" and not torch.cuda.is_available():
             raise ConfigError("engine.device=cuda needs a CUDA device, but PyTorch sees none; use engine.device=auto")
         if self.workers not in ("auto", 1) and not hasattr(os, "fork"):
@@ -60,7 +60,7 @@ class Engine(Part):
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
     def crew_size(self, participants: int) -> int:
-        """Number of processes: as asked, or one a usable core, no more than can be busy."""
+        """Number of processes: as asked, else one for each usable core and at most one for each participant."""
         if self.workers != "auto":
             return self.workers
         if self.place().type == "cuda" or not hasattr(os, "fork"):
@@ -68,7 +68,7 @@ class Engine(Part):
         return max(1, min(usable_cores(), participants))
 
     def chunk(self, floats: int) -> int:
-        """Examples in one evaluation batch, given the floats that one example costs."""
+        """Examples in one evaluation batch, given the number of floats that one example needs."""
         if self.evaluation_chunk != "auto":
             return self.evaluation_chunk
         budget = 2**30 if self.place().type == "cuda" else 2**23
@@ -92,7 +92,7 @@ class Choice:
     def trainer(
         self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, memory_mb: float
     ) -> Trainer:
-        """The trainer of that name, warmed up.
+        """The trainer of that name, after a first step on a few examples.
 
         Raises:
             ConfigError: it cannot train such a network by such a rule.
@@ -115,16 +115,16 @@ class Choice:
         return trainer
 
     def after(self, recorded: "Choice | None") -> "Choice":
-        """What a run goes on with: the engine of its rounds so far, even where another would be chosen today."""
+        """The engine that a resumed run goes on with: that of its rounds so far, whatever would be chosen today."""
         if recorded is None:
             return self
         if recorded.name not in ("loop", "stacked"):
             raise ConfigError(
-                f"the saved state must name the engine loop or stacked, got {recorded.name!r}; start anew"
+                f"the saved state must name the engine loop or stacked, got {recorded.name!r}; start a new run"
             )
         if recorded.name != self.name:
             log.warning(
-                "engine %s goes on, which trained the rounds so far; today %s would be taken: %s",
+                "engine %s trained the rounds so far and goes on; today %s would be chosen: %s",
                 recorded.name,
                 self.name,
                 self.reason,
@@ -156,7 +156,7 @@ class StackedEngine(Engine):
 
 @dataclass(frozen=True, kw_only=True)
 class AutoEngine(Engine):
-    """Chooses by the config and the kind of device alone: what a machine's mood decided, no other run could repeat."""
+    """Chooses by the config and the kind of device alone: measured times would let equal runs choose differently."""
 
     def choose(
         self, network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy, rows: int
@@ -177,7 +177,7 @@ class AutoEngine(Engine):
 
 
 def obstacle(network: Network, layout: Layout, examples: Examples, rule: LocalRule, privacy: Privacy) -> str | None:
-    """Why clients with such a network cannot be trained together; None where they can."""
+    """Why clients with such a network cannot be trained together; None if they can."""
     made = network()
     why = unstackable(made, examples.inputs(slice(0, 2)))
     if why is not None:
@@ -186,13 +186,13 @@ def obstacle(network: Network, layout: Layout, examples: Examples, rule: LocalRu
         warm_up(Stacked(made, layout, examples, rule, privacy, 64.0), layout, examples)
     except ConfigError:
         raise
-    except Exception as error:  # whatever torch.func has to say of a layer
+    except Exception as error:  # whatever torch.func raises about a layer
         return f"{type(error).__name__}: {first_line(error)}"
     return None
 
 
 def warm_up(trainer: Trainer, layout: Layout, examples: Examples) -> None:
-    """One step of two clients with a few examples, whose results nobody uses: the first step is slower than others."""
+    """Trains two clients for one step on a few examples and drops the result: a first step is slower than others."""
     sizes = np.clip([4, 3], 1, len(examples))
     batches = tuple(Batches(np.arange(size), np.array([0, size]), 1, int(size)) for size in sizes)
     start = torch.zeros((2, layout.size), device=examples.x.device)

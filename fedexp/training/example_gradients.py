@@ -2,7 +2,8 @@
 
 The gradient of a linear layer at one example is an outer product: its norm is the product of two norms, and a weighted
 sum over examples is one matrix product, so that it need never be formed (Goodfellow 2015, arXiv 1510.01799). Those of
-convolutions and of group normalisation are small and are formed. Legend: B examples, P entries of a layer.
+convolutions and of group normalisation are small and are formed. Legend: B examples, P entries of a layer, I inputs and
+O outputs of a linear layer, T vectors of a sequence, C channels.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,7 @@ class ExampleGradients(Protocol):
 
 @dataclass(frozen=True)
 class Outer:
-    """Those of a linear layer: `inputs [B, I]`, `errors [B, O]`."""
+    """The gradients of a linear layer: `inputs [B, I]`, `errors [B, O]`."""
 
     inputs: torch.Tensor
     errors: torch.Tensor
@@ -45,7 +46,7 @@ class Outer:
 
 @dataclass(frozen=True)
 class Formed:
-    """Gradients that were written down, `rows [B, P]`."""
+    """Gradients held as a matrix, `rows [B, P]`."""
 
     rows: torch.Tensor
 
@@ -57,7 +58,10 @@ class Formed:
 
 
 def of_linear(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
-    """A linear layer over vectors, or over sequences of them, whose gradients are formed."""
+    """A linear layer over vectors, `inputs [B, I]` and `errors [B, O]`, or over sequences, `[B, T, I]` and `[B, T, O]`.
+
+    The gradients of a layer over sequences are formed.
+    """
     assert isinstance(layer, nn.Linear)
     bias = layer.bias is not None
     if inputs.dim() == 2:
@@ -68,7 +72,10 @@ def of_linear(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> E
 
 
 def of_convolution(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
-    """A convolution along one or two dimensions: a linear layer over all patches of the input."""
+    """A convolution in one or two dimensions, treated as a linear layer over all patches of the input.
+
+    `inputs [B, C, ...]` and `errors [B, O, ...]`, with O output channels.
+    """
     assert isinstance(layer, nn.Conv1d | nn.Conv2d)
     assert not isinstance(layer.padding, str)
     kernel, padding, dilation, stride = layer.kernel_size, layer.padding, layer.dilation, layer.stride
@@ -82,7 +89,7 @@ def of_convolution(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor)
 
 
 def of_group_norm(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
-    """A scale and a shift of each channel."""
+    """The scale and the shift of each channel; `inputs` and `errors` are `[B, C, ...]`."""
     assert isinstance(layer, nn.GroupNorm)
     normal = F.group_norm(inputs, layer.num_groups, eps=layer.eps)
     scale, shift = (errors * normal).flatten(2).sum(dim=2), errors.flatten(2).sum(dim=2)
@@ -93,7 +100,7 @@ Rule = Callable[[nn.Module, torch.Tensor, torch.Tensor], ExampleGradients]
 
 
 def rule_for(layer: nn.Module) -> Rule | None:
-    """How to make the gradients of such a layer; None where this file does not know it."""
+    """The function that makes the gradients of such a layer; None if there is none here."""
     if type(layer) is nn.Linear:
         return of_linear
     if type(layer) in (nn.Conv1d, nn.Conv2d):

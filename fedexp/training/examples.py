@@ -1,4 +1,4 @@
-"""Examples on the device: stored once as they came, normalised in the batch."""
+"""Examples on the device: stored as they came, normalised batch by batch."""
 
 import copy
 
@@ -11,7 +11,7 @@ KEPT = 2**26  # floats of examples that are kept normalised
 
 
 class Examples:
-    """All examples of a split on one device. Images lie channels-last in memory, so that a batch already does."""
+    """All examples of a split on one device. Images are stored channels-last, so that batches are, too."""
 
     def __init__(self, split: Split, data: Data, device: torch.device) -> None:
         self.images = split.x.dim() == 4
@@ -24,14 +24,14 @@ class Examples:
         self.plain = bool((self.factor == 1).all() and (self.offset == 0).all())
 
     def subset(self, index: np.ndarray) -> "Examples":
-        """The examples at these positions."""
+        """The examples at the positions `index [S]`."""
         part = copy.copy(self)
         place = self.to_device(index)
         part.x, part.y = self.x[place], self.y[place]
         return part
 
     def normalised(self) -> "Examples":
-        """The same examples as floats that need no more work in the batch, unless they are too many to be kept so."""
+        """The same examples normalised once and for all, unless they are too many to be stored as floats."""
         if self.plain or self.x.numel() > KEPT:
             return self
         ready = copy.copy(self)
@@ -45,7 +45,7 @@ class Examples:
         return values if len(values) == 1 or self.x.dim() != 3 else values[:, None]
 
     def inputs(self, index: torch.Tensor | slice) -> torch.Tensor:
-        """A batch as the network takes it, float32 `[B, *shape]`; `index` holds positions of any shape."""
+        """A batch for the network, float32 `[B, *shape]`; `index [B]` holds positions, or `[R, B]` for R batches."""
         batch = self.x[index]
         if not self.plain:
             batch = self._normalised(batch)
@@ -55,5 +55,5 @@ class Examples:
         return batch.float().mul(self.factor).add_(self.offset)  # a slice of floats is a view: never in place
 
     def to_device(self, index: np.ndarray) -> torch.Tensor:
-        """Example numbers as a tensor beside the examples."""
+        """An array (any shape), such as example numbers, as a tensor on the examples' device."""
         return torch.from_numpy(np.ascontiguousarray(index)).to(self.x.device)

@@ -1,4 +1,4 @@
-"""Local workers: copies of this process that share its memory, and that never outlive it or die unnoticed."""
+"""Local workers: copies of this process that share its memory; they end with it, and it notices if one dies."""
 
 import ctypes
 import logging
@@ -30,12 +30,12 @@ class LocalWorkers:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.children: dict[int, int] = {}  # pid -> reading end of the pipe that takes its error
+        self.children: dict[int, int] = {}  # pid -> reading end of the pipe for its error
         self.ended: dict[int, int] = {}  # pid -> how it ended
         self.pulse = Pulse(size)
 
     def start(self, follow: Callable[[SharedCrew], None]) -> SharedCrew | None:
-        """Forks `size - 1` copies, each of which runs `follow` and ends; the first process's crew, None if alone."""
+        """Forks `size - 1` copies that run `follow` and end; returns the first process's crew, None if it is alone."""
         if self.size == 1:
             return None
         listener = socket.create_server(("127.0.0.1", 0), backlog=self.size)
@@ -47,7 +47,7 @@ class LocalWorkers:
         for rank in range(1, self.size):
             read, write = os.pipe()
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads; none is ours
+                warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads; we have none
                 child = os.fork()
             if child == 0:
                 listener.close()
@@ -66,7 +66,7 @@ class LocalWorkers:
         follow(join(rank, self.size, store, torch.device("cpu")))
 
     def _group(self, store: dist.Store) -> SharedCrew:
-        """The group, once all are in it; formed aside, as nothing tells those who wait of one who died on the way."""
+        """The group, once all are in it; formed in a thread, as waiting here would not notice a worker that dies."""
         formed: list[SharedCrew | BaseException] = []
 
         def form() -> None:
@@ -86,17 +86,17 @@ class LocalWorkers:
         return crew
 
     def attend(self) -> None:
-        """Looks at the workers while something of them is waited for, and names whoever gives no sign of life.
+        """Checks the workers while the first process waits for them, and names those that give no sign of life.
 
         Raises:
             RuntimeError: one has died; `explain` says how.
         """
-        if any(self._status(child) for child in self.children):  # 0: it has done its part
+        if any(self._status(child) for child in self.children):  # 0: it ended well
             raise RuntimeError("a worker has died")
         for rank in self.pulse.silent():
             log.warning(
-                "worker %d (process %d) has not answered for %d s and is waited for; if it stays so, end this run and "
-                "continue with fedexp resume",
+                "worker %d (process %d) has not answered for %d s; still waiting for it. If it stays silent, end this "
+                "run and continue with fedexp resume",
                 rank,
                 list(self.children)[rank - 1],
                 round(PATIENCE * LOOK_S),
@@ -115,7 +115,7 @@ class LocalWorkers:
         self.children.clear()
 
     def explain(self, patience_s: float = 5.0) -> str | None:
-        """The error of the first worker that has died, waiting a little for one to do so; None where all live."""
+        """The error of the first worker that died, after waiting a little for one to die; None if all live."""
         if not self.children:
             return None
         deadline = time.monotonic() + patience_s
@@ -125,7 +125,7 @@ class LocalWorkers:
                 for rank, (child, read) in enumerate(self.children.items(), start=1)
                 if (status := self._status(child)) is not None
             ]
-            if ended:  # one that was killed leaves the others with errors
+            if ended:  # one that was killed comes first: it causes errors in the others
                 return _epitaph(*min(ended, key=lambda end: not os.WIFSIGNALED(end[0])))
             time.sleep(0.02)
         return None
@@ -154,7 +154,7 @@ def _live(first: int, write: int, work: Callable[[], None]) -> NoReturn:
     try:
         _die_with(first)
         logs.silence()
-        signals.ignored()  # the first process hears them and ends us
+        signals.ignored()  # the first process gets them, too, and ends this one
         work()
         status = 0
     except BaseException as error:
@@ -164,8 +164,8 @@ def _live(first: int, write: int, work: Callable[[], None]) -> NoReturn:
 
 
 def _die_with(first: int) -> None:
-    """On Linux the kernel ends the worker when the first process is gone; elsewhere its next message fails."""
+    """On Linux the kernel ends the worker when the first process ends; elsewhere the worker's next message fails."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if os.getppid() != first:  # it was gone before
+    if os.getppid() != first:  # it ended before
         os._exit(1)

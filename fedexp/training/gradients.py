@@ -9,11 +9,11 @@ from fedexp.training.examples import Examples
 from fedexp.training.losses import Losses
 from fedexp.training.private import Clipped
 
-FLOATS = 2**24  # of the gradients that are formed at once
+FLOATS = 2**24  # in the gradients that are formed at once
 
 
 class Gradients:
-    """Those of a network in evaluation mode. Legend: D entries of a row, n examples, P trainable entries."""
+    """Gradients of a network in evaluation mode. Legend: D entries of a row, n examples, P trainable entries."""
 
     def __init__(self, network: nn.Module, layout: Layout, clip: float, examples: Examples, losses: Losses) -> None:
         """`clip` may be infinite."""
@@ -21,7 +21,7 @@ class Gradients:
         self.clipped = Clipped(network, layout, clip, examples.inputs(slice(0, 1)), losses)
 
     def each(self, row: torch.Tensor, index: np.ndarray) -> torch.Tensor:
-        """One gradient a row, `[n, P]`, of the model `row [D]` at these examples."""
+        """One gradient for each of the examples `index [n]`, as `[n, P]`, at the model `row [D]`."""
         parts = self.examples.to_device(index).split(max(1, FLOATS // self.layout.parameters))
         rows = [
             self.clipped.rows(*self._split(row), self.examples.inputs(part), self.examples.y[part]) for part in parts
@@ -29,7 +29,7 @@ class Gradients:
         return torch.cat(rows) if len(index) else row.new_zeros((0, self.layout.parameters))
 
     def sum(self, row: torch.Tensor, index: np.ndarray) -> torch.Tensor:
-        """The sum of the gradients at these examples, `[P]`."""
+        """The sum `[P]` of the gradients at the examples `index [n]`, at the model `row [D]`."""
         total = row.new_zeros(self.layout.parameters)
         for part in self.examples.to_device(index).split(max(1, FLOATS // max(1, self.clipped.formed))):
             x, y = self.examples.inputs(part), self.examples.y[part]

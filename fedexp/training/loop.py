@@ -27,14 +27,14 @@ from fedexp.training.examples import Examples
 from fedexp.training.losses import losses, mean_loss
 from fedexp.training.private import Clipped, Noise
 
-CACHED_FLOATS = 2**26  # a client's normalised examples are kept for the round up to this size (256 MB)
+CACHED_FLOATS = 2**26  # up to this size (256 MB) a client's normalised examples are kept for the round
 
 
 @dataclass(frozen=True)
 class Task:
-    """The training of one round: `start [C, D]`, the rule's `anchor [C, P]`, who trains on what, in which batches.
+    """The training of one round: `start [C, D]`, the rule's `anchor [C, P]`, the plan, and each client's batches.
 
-    `watch` is told before each step how many of how many are done; it may raise.
+    `watch` is called before each step with the number of steps done and in all; it may raise.
     """
 
     start: torch.Tensor
@@ -46,23 +46,23 @@ class Task:
     watch: Callable[[int, int], None] = lambda done, steps: None
 
     def dropout_seed(self, row: int) -> int:
-        """The seed of whatever is drawn while one row is trained, dropout masks first of all."""
+        """The seed of all that is drawn while one row is trained, such as dropout masks."""
         return int(stream(self.seed, self.round, "dropout", int(self.plan.owner[row])).integers(2**62))
 
     def noise_seed(self, row: int) -> int:
-        """The seed of the noise that keeps one row's examples private."""
+        """The seed of the noise that makes the training of one row private."""
         return int(stream(self.seed, self.round, "privacy", int(self.plan.owner[row])).integers(2**62))
 
 
 class Trainer(Protocol):
-    """What an engine is to the round: rows of a task in, `[n, D + 2]` (trained row, loss before, loss after) out."""
+    """What a round needs of an engine: it trains rows of a task."""
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """The rows that train together, the longest first."""
+        """The rows that train together, `[n]` for each group, the longest first."""
         ...
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
-        """Trains these rows."""
+        """Trains the rows at the positions `[n]`: `[n, D + 2]`, trained row, loss before and loss after."""
         ...
 
 
@@ -91,12 +91,12 @@ class Loop:
         self.parameters = list(network.parameters())
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """Every row alone, the longest first."""
+        """Every row alone, `[n]` with n = 1, the longest first."""
         steps = np.array([len(batches.order) for batches in task.batches])
         return [np.array([row]) for row in np.argsort(-steps, kind="stable")]
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
-        """Trains these rows; a row's result does not depend on the others."""
+        """Trains the rows `[n]`: `[n, D + 2]`; the result of a row does not depend on the others."""
         return torch.stack([self._client(task, int(row)) for row in rows])
 
     def _client(self, task: Task, row: int) -> torch.Tensor:
@@ -131,14 +131,14 @@ class Loop:
         return torch.stack(losses).cpu().numpy()
 
     def _mean(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Puts the gradient of the batch's mean loss in place; returns the loss."""
+        """Stores the gradient of the batch's mean loss in `grad`; returns the loss."""
         loss = mean_loss(self.rule, self.network(inputs), labels)
         grads = torch.autograd.grad(loss, self.parameters)
         torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
         return loss.detach()
 
     def _noised(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """Puts the private gradient in place; returns the mean loss."""
+        """Stores the private gradient in `grad`; returns the mean loss."""
         assert self.noise is not None
         self.noise.draw(np.ones(1, dtype=bool))
         total, loss = self.clipped.batch(self.row, inputs, labels)
@@ -146,7 +146,7 @@ class Loop:
         return loss
 
     def _batches(self, shard: np.ndarray, batches: Batches) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Every batch in turn. A client that is small enough is normalised once, and gathered once an epoch."""
+        """Yields every batch in turn. A small client's examples are normalised once, and gathered once an epoch."""
         examples, bounds = self.examples, batches.bounds.tolist()
         if len(shard) * examples.x[0].numel() > CACHED_FLOATS:
             order = examples.to_device(shard[batches.order])

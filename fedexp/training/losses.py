@@ -1,4 +1,4 @@
-"""What is descended in training: the loss that the local rule gives every example. Legend: B batch, K classes."""
+"""The loss that training minimises, as the local rule defines it for every example. Legend: B batch, K classes."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ def losses(rule: LocalRule, logits: torch.Tensor, labels: torch.Tensor) -> torch
     """The loss of every example, `[B]`, given logits `[B, K]` and labels `[B]`.
 
     Raises:
-        ConfigError: the rule answers with something else.
+        ConfigError: the rule returns something else.
     """
     each = rule.loss(logits, labels)
     if resembles(each, logits, labels.shape):
@@ -29,7 +29,7 @@ def losses(rule: LocalRule, logits: torch.Tensor, labels: torch.Tensor) -> torch
 
 
 def mean_loss(rule: LocalRule, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The mean over a batch; the usual loss in one kernel, which is faster."""
+    """The mean loss, a scalar, of logits `[B, K]` and labels `[B]`; the usual loss takes one kernel, which is fast."""
     if type(rule).loss is LocalRule.loss:
         return F.cross_entropy(logits, labels)
     return losses(rule, logits, labels).mean()

@@ -1,9 +1,9 @@
-"""A model's network as it is built for a run, and what is asked of it before anything is trained.
+"""Builds a model's network, and checks it before anything is trained.
 
 Legend: B batch, K classes.
 """
 
-import random  # noqa: TID251 - to see that nobody draws from it
+import random  # noqa: TID251 - to check that nobody draws from it
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -22,14 +22,14 @@ from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.contract import Model
 from fedexp.training.binding import training_on
 
-Network = Callable[[], nn.Module]  # made anew each time, always with the same first values
+Network = Callable[[], nn.Module]  # builds it anew each time, always with the same first values
 
 
 def built(model: Model, facts: Facts, seed: int, device: torch.device) -> nn.Module:
-    """The network with its first values: those of its own making, from a stream of the run; ours all drawn by us.
+    """The network with its first values: a user's own sets them itself, seeded by the run; ours are drawn by us.
 
     Raises:
-        ConfigError: it is no network, or draws where no run can seed it.
+        ConfigError: it is not a network, or it draws from a generator that no run can seed.
     """
     with begun_at(int(stream(seed, "network").integers(2**62)), device), unseeded_refused(model, "network"):
         network = model.network(facts)
@@ -43,7 +43,7 @@ def built(model: Model, facts: Facts, seed: int, device: torch.device) -> nn.Mod
 
 
 def refuse(model: Model, network: nn.Module, inputs: torch.Tensor, classes: int) -> None:
-    """Raises ConfigError where a network cannot be trained, tried on a few examples `inputs [B, *shape]`."""
+    """Raises ConfigError if a network cannot be trained; tries it on a few examples `inputs [B, *shape]`."""
     who = named("model", model)
     with begun_at(0, inputs.device), unseeded_refused(model, "forward"):
         refuse_entries(who, network)
@@ -58,7 +58,7 @@ def refuse(model: Model, network: nn.Module, inputs: torch.Tensor, classes: int)
 
 
 def refuse_entries(who: str, network: nn.Module) -> None:
-    """Raises ConfigError where the network's entries do not make a row of floats that are all trained."""
+    """Raises ConfigError if the network's entries do not make a row of floats that are all trained."""
     if not any(True for _ in network.parameters()):
         raise ConfigError(f"{who}: network must have parameters to train, but has none")
     for name, entry in network.named_parameters():
@@ -74,7 +74,7 @@ def refuse_entries(who: str, network: nn.Module) -> None:
 
 
 def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, classes: int) -> None:
-    """Raises ConfigError where the network does not answer with a logit a class, the same each time it is asked."""
+    """Raises ConfigError if the network does not give logits `[B, K]` for `inputs [B, *shape]`, or draws in eval."""
     before = torch.get_rng_state()
     with torch.no_grad():
         answers = tried(who, network.eval(), inputs)
@@ -93,7 +93,7 @@ def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, classes: 
 
 
 def refuse_gradients(who: str, network: nn.Module, inputs: torch.Tensor) -> None:
-    """Raises ConfigError where some parameter has no dense gradient, or training moves what is no part of a row."""
+    """Raises ConfigError if a parameter has no dense gradient on `inputs [B, *shape]`, or training moves an integer."""
     whole = {name: entry.clone() for name, entry in network.named_buffers() if not entry.is_floating_point()}
     with training_on(network):
         labels = torch.zeros(len(inputs), dtype=torch.int64, device=inputs.device)
@@ -114,7 +114,7 @@ def refuse_gradients(who: str, network: nn.Module, inputs: torch.Tensor) -> None
 
 
 def tried(who: str, network: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
-    """What the network answers; what it raises is a ConfigError."""
+    """The network's output (any shape) for `inputs [B, *shape]`; whatever it raises becomes a ConfigError."""
     try:
         return network(inputs)
     except Exception as error:
@@ -126,8 +126,8 @@ def tried(who: str, network: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def unseeded_refused(model: Model, method: str) -> Iterator[None]:
-    """Raises ConfigError where something inside drew from a generator that is the process's, not the run's."""
-    python, numpy = random.getstate(), str(np.random.get_state(legacy=False))  # noqa: NPY002 - only looked at
+    """Raises ConfigError if something inside draws from a global generator, which the run does not seed."""
+    python, numpy = random.getstate(), str(np.random.get_state(legacy=False))  # noqa: NPY002 - only compared
     yield
     for name, moved in {
         "Python's random": random.getstate() != python,

@@ -1,10 +1,11 @@
-"""The gradients of differentially private training: each example's clipped, their sum noised, for every engine.
+"""The gradients of differentially private training: each example's is clipped, their sum noised, for every engine.
 
 g_bar = g / max(1, ||g||_2 / C) over all parameters of the model together; (sum g_bar + N(0, sigma^2 C^2 I)) / B with
 the nominal B, however many examples a batch holds (Abadi et al. 2016, algorithm 1). A gradient of norm zero stays zero.
 
-Layers that `example_gradients` knows are clipped from what went into them and the errors that came back, which costs
-little more than a plain step; a network with any other is differentiated example by example by torch.func.
+Layers that `example_gradients` knows are clipped from their inputs and the gradients at their outputs, which costs
+little more than a plain step; a network with any other layer is differentiated example by example by torch.func.
+Legend: B examples, P trainable entries, D entries of a row, R rows.
 """
 
 import math
@@ -24,14 +25,14 @@ Tensors = tuple[torch.Tensor, ...]
 
 
 class Tape:
-    """What goes into and comes out of every layer that has parameters, in the order of the parameters."""
+    """The inputs and outputs of every layer that has parameters, in the order of the parameters."""
 
     def __init__(self, network: nn.Module) -> None:
         self.layers = [layer for layer in network.modules() if layer._parameters]
         self.inputs: list[torch.Tensor] = []
         self.outputs: list[torch.Tensor] = []
         self.calls: list[int] = []
-        self.shifts: list[torch.Tensor] = []  # added to the outputs: what they are differentiated by
+        self.shifts: list[torch.Tensor] = []  # added to the outputs; the loss is differentiated with respect to them
         for number, layer in enumerate(self.layers):
             layer.register_forward_hook(partial(self._note, number))
 
@@ -64,7 +65,7 @@ class Clipped:
 
     @property
     def formed(self) -> int:
-        """Floats that the gradients of one example take, and the patches of its convolutions."""
+        """Number of floats in one example's formed gradients, and in the patches of its convolutions."""
         if not self.known:
             return self.layout.parameters
         entries = 0
@@ -75,7 +76,10 @@ class Clipped:
         return entries
 
     def batch(self, row: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> Tensors:
-        """(sum [P], mean loss) for a network whose entries are the row's own; zeros for an empty batch."""
+        """(sum [P], mean loss) of `x [B, ...]` and `y [B]` for a network whose entries are views of `row [D]`.
+
+        Both are 0 for an empty batch.
+        """
         if len(y) == 0:
             return row.new_zeros(self.layout.parameters), row.new_zeros(())
         if not self.known:
@@ -92,13 +96,16 @@ class Clipped:
     def summed(
         self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, Tensors]:
-        """The same of the unmasked examples, for the entries `parameters [P]`: (sum [P], (mean loss, buffers))."""
+        """The same of the examples where `mask [B]` is true, for the entries `parameters [P]` and `buffers [D - P]`.
+
+        Returns (sum [P], (mean loss, buffers)).
+        """
         way = self._taped if self.known else self._formed
         gradients, each = way(parameters, buffers, x, y, mask)
         return self._sum(gradients), (each.sum() / mask.sum().clamp(min=1), buffers)
 
     def rows(self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """The clipped gradients themselves, `[B, P]`."""
+        """The clipped gradients `[B, P]` of `x [B, ...]`, `y [B]` at `parameters [P]` and `buffers [D - P]`."""
         mask = torch.ones_like(y, dtype=torch.bool)
         rows = torch.cat([each.rows for each in self._formed(parameters, buffers, x, y, mask)[0]])
         return rows * self._factor(rows.square().sum(dim=1))[:, None]
@@ -145,9 +152,9 @@ class Clipped:
 
 
 class Noise:
-    """Noise on the sums of several rows, `[R, P]`, each row's from a stream of its own, and their nominal batch sizes.
+    """Noise on the sums of several rows, `[R, P]`, and the rows' nominal batch sizes. Each row has its own stream.
 
-    The draws of a row do not depend on which other rows are trained beside it.
+    The draws of a row do not depend on which other rows are trained with it.
     """
 
     def __init__(self, rows: int, parameters: int, std: float, device: torch.device) -> None:
@@ -163,11 +170,11 @@ class Noise:
             generator.manual_seed(seed)
 
     def draw(self, active: np.ndarray) -> None:
-        """Draws the next step's noise of the rows that take one, bool [R]."""
+        """Draws the noise of the next step for the rows that take it, `active [R]`."""
         if self.std:
             for row in np.flatnonzero(active):
                 self.values[row].normal_(0, self.std, generator=self.generators[row])
 
     def released(self, sums: torch.Tensor) -> torch.Tensor:
-        """The clipped sums `[R, P]` noised and divided by the nominal size, in place."""
+        """The clipped sums `[R, P]` with noise added, divided by the nominal sizes, in place."""
         return (sums.add_(self.values) if self.std else sums).div_(self.sizes)

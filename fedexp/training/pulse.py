@@ -1,11 +1,11 @@
-"""Signs of life: every worker counts on in a byte of its own, which the first process sees without asking."""
+"""Signs of life: every worker increments a byte of its own in shared memory, which the first process reads."""
 
 import mmap
 import threading
 import time
 
 BEAT_S = 0.5
-PATIENCE = 60  # looks without a new beat, which are at least a second apart
+PATIENCE = 60  # looks without a new beat; looks are at least a second apart
 
 
 class Pulse:
@@ -17,7 +17,7 @@ class Pulse:
         self.missed = [0] * size
 
     def begin(self, rank: int) -> None:
-        """Beats from now on, in the worker; a process that is stopped or stuck in the kernel does not."""
+        """Starts the beat in the worker; it ceases if the process is stopped or stuck in the kernel."""
         threading.Thread(target=self._beat, args=(rank,), daemon=True).start()
 
     def _beat(self, rank: int) -> None:
@@ -26,9 +26,10 @@ class Pulse:
             time.sleep(BEAT_S)
 
     def silent(self) -> list[int]:
-        """The workers that have missed `PATIENCE` looks with this one.
+        """The workers that have now missed `PATIENCE` looks in a row.
 
-        Looks are counted and not seconds: where everybody was stopped and goes on, nobody was silent.
+        Looks are counted instead of seconds: if all processes were stopped together and continue, none counts as
+        silent.
         """
         for rank, beat in enumerate(self.beats[:]):
             self.missed[rank] = self.missed[rank] + 1 if beat == self.seen[rank] else 0

@@ -33,8 +33,8 @@ Tensors = tuple[torch.Tensor, ...]
 class Bucket:
     """The tensors of the rows that train together: `w [R, D]`, optimizer slots, the present batch and its mask.
 
-    `active` and `due [R, 1]` say who takes the present step and who is pulled after it; `noise` is there for private
-    training alone.
+    `active` and `due [R, 1]` say which rows take the present step and which the rule pulls after it; `noise` is there
+    only in private training.
     """
 
     def __init__(self, rows: int, batch: int, layout: Layout, slots: int, device: torch.device) -> None:
@@ -51,7 +51,7 @@ class Bucket:
         self.loss = torch.zeros(rows, device=device)
 
     def load(self, task: Task, rows: torch.Tensor) -> None:
-        """Begins a round with these rows of a task."""
+        """Begins a round with the rows at the positions `[R]` of a task."""
         torch.index_select(task.start, 0, rows, out=self.w)
         torch.index_select(task.anchor, 0, rows, out=self.anchor)
         self.due.zero_()
@@ -87,7 +87,7 @@ class Stacked:
         self.captured: dict[tuple[int, int], tuple[Bucket, torch.cuda.CUDAGraph]] = {}
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """Buckets of rows with similar numbers of steps, at least one a worker, each within the memory bound."""
+        """Buckets of rows `[n]` with similar numbers of steps: at least one a worker, each within the memory bound."""
         steps = np.array([batches.steps for batches in task.batches])
         batch = max((int(batches.counts.max(initial=1)) for batches in task.batches), default=1)
         rows = 6 + self.rule.slots + (self.clipped is not None)
@@ -98,7 +98,7 @@ class Stacked:
         return [group for cut in range(0, len(order), size) for group in _even(order[cut : cut + size], steps)]
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
-        """Trains these rows together; `[R, D + 2]` in their order."""
+        """Trains the rows `[R]` together; returns `[R, D + 2]` in their order."""
         index, mask = self._schedule(task, rows)
         steps = np.array([task.batches[row].steps for row in rows])
         taking = np.arange(len(index))[:, None] < steps
@@ -121,7 +121,7 @@ class Stacked:
     def _descend(
         self, task: Task, bucket: Bucket, take_step: Callable[[], None], steps: Tensors, taking: np.ndarray
     ) -> torch.Tensor:
-        """Takes all steps; the losses before each, `[steps, R]`."""
+        """Takes all steps; returns the losses before each, `[steps, R]`."""
         index, mask, active, due = steps
         losses = torch.zeros(index.shape[:2], device=bucket.w.device)
         for step in range(len(index)):
@@ -151,7 +151,7 @@ class Stacked:
         return to_device(index.transpose(1, 0, 2)), to_device(mask.transpose(1, 0, 2))
 
     def _pulls(self, task: Task, rows: np.ndarray, steps: int) -> torch.Tensor:
-        """Which rows the rule pulls after every step, `[steps, R, 1]`; empty where it pulls nobody ever."""
+        """Which rows the rule pulls after every step, `[steps, R, 1]`; empty if it never pulls any."""
         due = np.zeros((steps, len(rows), 1), dtype=np.float32)
         for position, row in enumerate(rows):
             each = task.batches[row]
@@ -161,7 +161,7 @@ class Stacked:
     def _loss(
         self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, Tensors]:
-        """Mean loss of one row's unmasked examples; beside it the loss again and the new buffers."""
+        """Mean loss of one row's unmasked examples; as auxiliary output the loss again and the new buffers."""
         for layer in self.norms:
             layer.mask = mask
         views = self.layout.views(torch.cat([parameters, buffers]))
@@ -186,7 +186,7 @@ class Stacked:
         bucket.loss.copy_(loss)
 
     def _bucket(self, task: Task, rows: np.ndarray, batch: int):
-        """A loaded bucket and what takes its steps: a replayed graph on a GPU, the plain function elsewhere."""
+        """A loaded bucket and the function that takes its steps: a replayed graph on a GPU, else `_step`."""
         place, shape = self.examples.to_device(rows), (len(rows), batch)
         if place.device.type != "cuda":
             bucket = self._made(task, place, batch)
@@ -219,7 +219,7 @@ class Stacked:
 
 
 def activation_floats(network: nn.Module, examples: Examples) -> int:
-    """Floats that one example's forward and backward pass keep, estimated from the sizes of all layers' outputs."""
+    """Floats kept by one example's forward and backward pass, estimated from the sizes of all layers' outputs."""
     total = 0
 
     def count(module: nn.Module, inputs: object, output: object) -> None:  # noqa: ARG001

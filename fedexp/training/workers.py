@@ -1,8 +1,8 @@
-"""Workers: the jobs of a round shared out over processes that each hold the whole run.
+"""Workers: the jobs of a round divided among processes that each hold the whole run.
 
-Every process executes the same deterministic program; only the jobs (a client's training, a chunk of an evaluation)
-are shared out. Whoever is free claims the next one from a counter in the group's store, writes its rows in a matrix
-of zeros, and a sum over the processes (gloo on CPU cores, NCCL on GPUs) gives all of them the whole matrix.
+Every process executes the same deterministic program; only the jobs (a client's training, a chunk of an evaluation) are
+divided. An idle process claims the next job from a counter in the group's store and writes the job's rows into a matrix
+of zeros. A sum over the processes (gloo on CPU cores, NCCL on GPUs) gives all of them the whole matrix.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,12 +15,12 @@ import torch
 import torch.distributed as dist
 
 T = TypeVar("T")
-LOOK_S = 1.0  # between two looks at the others while they are waited for
+LOOK_S = 1.0  # between two looks at the other processes while waiting for them
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What jobs are for: the stage of a round, what is counted, and what they cost in proportion to."""
+    """What jobs are for: the stage of a round, the unit that is counted, and what their cost is proportional to."""
 
     stage: str
     unit: str
@@ -38,9 +38,9 @@ OTHER = Kind("other work", "results", "their number")
 
 @dataclass(eq=False)
 class Work:
-    """Jobs whose results are rows of `out`: positions and the function that computes them.
+    """Jobs whose results are rows of `out`: positions, and the function that computes these rows.
 
-    `effort` says what each row costs beside the others of its kind; None: all alike.
+    `effort` is each row's cost relative to the others of its kind; None: all equal.
     """
 
     out: torch.Tensor
@@ -50,7 +50,7 @@ class Work:
 
 
 class Crew:
-    """The process that works alone; the base of the one that shares."""
+    """A process that works alone; the base class of the one that shares its jobs."""
 
     rank = 0
     size = 1
@@ -59,22 +59,22 @@ class Crew:
         self.background: list[Work] = []
 
     def execute(self, work: Work) -> None:
-        """Does all jobs of the work, and of the background while somebody is idle; afterwards both are done."""
+        """Does all jobs of the work, and deferred jobs while a process would be idle; afterwards both are done."""
         self._do([work, *self.background])
         self.background.clear()
 
     def defer(self, work: Work) -> None:
-        """Takes work that may wait; alone there is nothing to gain by waiting."""
+        """Accepts work that may wait; a process alone does it at once."""
         self._do([work])
 
     def settle(self, work: Work) -> None:
-        """Does deferred work if that has not happened yet."""
+        """Does deferred work if it is not done yet."""
         if work in self.background:
             self._do(self.background)
             self.background.clear()
 
     def alone(self, work: Work) -> None:
-        """Does work in this process, whoever else there is."""
+        """Does work in this process, whether or not there are others."""
         for rows, job in work.jobs:
             work.out[torch.from_numpy(rows)] = job()
 
@@ -83,18 +83,18 @@ class Crew:
         return value
 
     def regrouped(self, crew: "Crew") -> "Crew":
-        """The crew that follows this one where a group of processes is formed, or none."""
+        """The crew that takes over from this one, given the `crew` of the processes that a run has started."""
         return crew
 
     def watch(self, done: int, steps: int) -> None:
-        """Is told in the midst of a training job how many of its steps are done; may raise to give the job up."""
+        """Called during a training job with the number of steps done and in all; may raise to give the job up."""
 
     def claim(self, jobs: int) -> Iterator[int]:
-        """The positions, of so many jobs, that are this process's to do."""
+        """Yields the positions of the jobs that this process is to do."""
         yield from range(jobs)
 
     def gather(self, outs: list[torch.Tensor]) -> None:
-        """Makes whole what every process did a part of."""
+        """Completes the matrices (any shape) of which every process has computed a part, in place."""
 
     def _do(self, works: list[Work]) -> None:
         jobs = [(work.out, rows, job) for work in works for rows, job in work.jobs]
@@ -121,7 +121,7 @@ class SharedCrew(Crew):
         return holder[0]
 
     def defer(self, work: Work) -> None:
-        """Keeps work for whoever is idle in the next `execute`."""
+        """Keeps work for processes that are idle in the next `execute`."""
         self.background.append(work)
 
     def claim(self, jobs: int) -> Iterator[int]:
@@ -136,12 +136,12 @@ class SharedCrew(Crew):
             self.store.delete_key(str(self.calls - 1))
 
     def _await(self, pending: dist.Work) -> None:
-        """Waits for the others; the process that attends to them looks at them meanwhile."""
+        """Waits for the others; the process that attends to them checks them meanwhile."""
         while self.attend is not None and not pending.is_completed():
             try:
                 pending.wait(timedelta(seconds=LOOK_S))
             except RuntimeError:
-                if not pending.is_completed():  # nothing but the time is over
+                if not pending.is_completed():  # it is only the timeout
                     self.attend()
         pending.wait()
 
@@ -149,7 +149,7 @@ class SharedCrew(Crew):
 def join(
     rank: int, size: int, store: dist.Store, device: torch.device, attend: Callable[[], None] | None = None
 ) -> SharedCrew:
-    """Enters the group of `size` processes that meet in the store; `attend` is called while one is waited for."""
+    """Enters the group of `size` processes that meet in the store; `attend` is called while waiting for the others."""
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timedelta(hours=2))
     return SharedCrew(store, device, attend)

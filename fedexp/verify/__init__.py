@@ -1,1 +1,1 @@
-"""`fedexp verify`: whether a run folder tells the truth. Rounds computed again, and compared with what was written."""
+"""`fedexp verify`: checks a run folder. Computes rounds again and compares them with the files."""

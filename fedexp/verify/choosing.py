@@ -1,4 +1,4 @@
-"""Which rounds are replayed, and from where: what is close behind a saved state costs least."""
+"""Chooses the rounds to replay and the states to start from: rounds soon after a saved state cost least."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ import numpy as np
 
 from fedexp.core.random_streams import stream
 
-NEAR = 10  # rounds that may be computed to reach one, before others are preferred
+NEAR = 10  # rounds up to this far behind a state are preferred to others
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Rounds replayed in one go, from the state after round `start` up to `last`, for the sake of `asked`."""
+    """Rounds replayed in one go, from the state after round `start`; only those in `asked` were chosen."""
 
     start: int
     asked: tuple[int, ...]
@@ -23,9 +23,9 @@ class Stretch:
 
 
 def choose(finished: int, starts: Collection[int], count: int, seed: int) -> list[Stretch]:
-    """`count` rounds (all, if there are no more): round 1, then random ones, those after a saved state first.
+    """`count` rounds (all, if there are no more): round 1, then random ones, those right after a saved state first.
 
-    Where too few follow a state directly, those within NEAR rounds of one are drawn, and the others last.
+    If too few follow a state directly, rounds within NEAR of one are drawn next, and the others last.
 
     Example:
         >>> choose(30, [10, 20], 3, 0)
@@ -38,7 +38,7 @@ def choose(finished: int, starts: Collection[int], count: int, seed: int) -> lis
         nearest[start + 1 :] = start
     rounds = np.arange(1, finished + 1)
     cost = rounds - nearest[1:]
-    rank = np.digitize(cost, [2, NEAR + 1])  # 0: directly behind a state, 1: near one, 2: far
+    rank = np.digitize(cost, [2, NEAR + 1])  # 0: right after a state, 1: near one, 2: far
     rank[0] = -1
     mixed = stream(seed, "verify").permutation(finished)
     chosen = np.sort(rounds[mixed[np.argsort(rank[mixed], kind="stable")][:count]])

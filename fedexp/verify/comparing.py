@@ -1,4 +1,4 @@
-"""A replayed round beside the written one: bit by bit where it was made alike, else within what rounding can do."""
+"""Compares a replayed round with the recorded one: bit by bit in the same environment, else within rounding."""
 
 import math
 from collections.abc import Sequence
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fedexp.core.csv_table import Line
 from fedexp.run.tables import TIMINGS
 
-TOLERANCE = 1e-3  # of numbers that were rounded in another order, relative where they are above 1
+TOLERANCE = 1e-3  # for sums in another order; relative for numbers above 1
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs in which round."""
+    """A round, and what differs in it."""
 
     round: int
     what: str
@@ -22,7 +22,7 @@ class Difference:
 
 
 def first_difference(written: Line, replayed: Line, tolerance: float, blank: bool) -> tuple[str, str, str] | None:
-    """The first column that differs, with both values; a `blank` cell of a round that was not evaluated is no matter.
+    """The first column that differs, with both values; with `blank`, empty cells of the record are not compared.
 
     Clocks are left out, and columns that only one version of the program writes.
     """
@@ -35,7 +35,7 @@ def first_difference(written: Line, replayed: Line, tolerance: float, blank: boo
 
 
 def differing_clients(written: Sequence[Line], replayed: Sequence[Line], tolerance: float) -> str:
-    """In words where the lines of a round in clients.csv, in their order, are not those of now; empty if nowhere."""
+    """The first difference between the recorded and replayed clients of a round, in words; empty if there is none."""
     if len(written) != len(replayed):
         return f"{len(written)} lines in clients.csv, {len(replayed)} now"
     for one, other in zip(written, replayed, strict=True):
@@ -45,11 +45,11 @@ def differing_clients(written: Sequence[Line], replayed: Sequence[Line], toleran
     return ""
 
 
-ENDLESS = ("inf", "-inf")  # cells of older runs; they are empty now
+ENDLESS = ("inf", "-inf")  # as older runs wrote what is an empty cell now
 
 
 def alike(written: str, replayed: str, tolerance: float) -> bool:
-    """Whether two cells say the same; whole numbers are counts and must be equal, texts too."""
+    """Whether two cells agree; whole numbers are counts and must be equal, as must texts."""
     if written == replayed or (written in ENDLESS and not replayed):
         return True
     if written.isdecimal() and replayed.isdecimal():
@@ -62,7 +62,7 @@ def alike(written: str, replayed: str, tolerance: float) -> bool:
 
 
 def other_surroundings(then: list[dict[str, str]], now: dict[str, str]) -> str | None:
-    """In words what was not as it is now when the run was made; None where all was alike."""
+    """How the environment of the run differed from the present one, in words; None if it did not."""
     if not then:
         return "the folder does not say where it was made"
     told = [

@@ -1,4 +1,4 @@
-"""The closing line of `fedexp verify`: what was checked, and what was not."""
+"""The last line of `fedexp verify`: what was checked, and what was not."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,7 +16,7 @@ def closing(recorded: Recorded, ready: Stage, played: Sequence[int], *, every: b
     whole = not any(tables.gaps(recorded, ready.exp.rounds))
     makeable = ("summary.json", "federation.csv") if whole else ("federation.csv",)
     made = [name for name in makeable if (recorded.folder / name).is_file()]
-    checked += [f"{' and '.join(made)} worked out again"] if made else []
+    checked += [f"{' and '.join(made)} computed again"] if made else []
     states = sum(claim.round in recorded.lines for claim in recorded.claims)
     checked += [f"{states} saved state{'s' * (states > 1)}"] if states else []
     checked += [f"played again: round{'s' * (len(played) > 1)} {spans(sorted(played))}"] if played else []
@@ -25,7 +25,7 @@ def closing(recorded: Recorded, ready: Stage, played: Sequence[int], *, every: b
 
 
 def spans(numbers: Sequence[int]) -> str:
-    """Numbers in ascending order as people write them.
+    """Ascending numbers as people write them.
 
     Example:
         >>> spans([1, 2, 3, 5, 7, 8])

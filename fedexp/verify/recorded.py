@@ -1,4 +1,4 @@
-"""What a run folder claims: its tables, the saved states, the summary, and where it was made."""
+"""The record of a run in its folder: tables, saved states, summary, and the environment."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Claim:
-    """A saved state: its file, its round, the digest of its models, its clocks, and what it says of its making."""
+    """A saved state: its file, its round, the digest of its models, its clocks, its engine and environment."""
 
     path: Path
     round: int
@@ -36,7 +36,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run folder, read and never written. Every table is as it is written: in its order, with its gaps."""
+    """A run folder, which is only read. Tables are as they are in the files: in that order, with their gaps."""
 
     folder: Path
     rows: tuple[Line, ...]
@@ -53,17 +53,17 @@ class Recorded:
 
     @cached_property
     def finished(self) -> int:
-        """How many rounds are written down, counted up to the first gap."""
+        """How many rounds metrics.csv has before the first gap."""
         return csv_table.counted([int(line["round"]) for line in self.rows])
 
     @property
     def newest(self) -> int:
-        """The last round that metrics.csv tells of, behind whatever gap."""
+        """The last round in metrics.csv, gaps or not."""
         return max(int(line["round"]) for line in self.rows)
 
     @property
     def settled(self) -> int:
-        """How many of the finished rounds all tables must tell of: a run that was killed may have been writing one."""
+        """How many of the finished rounds all tables must have: a killed run may have been writing the last one."""
         return self.finished - (not self.ended and self.finished == len(self.rows) == len(self.made) + 1)
 
     @cached_property
@@ -76,7 +76,7 @@ class Recorded:
 
     @cached_property
     def attended(self) -> dict[int, list[Line]]:
-        """The lines of clients.csv by their round."""
+        """The lines of clients.csv by round."""
         came: dict[int, list[Line]] = {}
         for line in self.clients:
             came.setdefault(int(line["round"]), []).append(line)
@@ -89,17 +89,17 @@ class Recorded:
 
     @property
     def starts(self) -> dict[int, Claim]:
-        """The rounds after which a replay can begin beside the beginning, with what it begins from."""
+        """The rounds after which a replay can start, besides the beginning, each with its state."""
         return {claim.round: claim for claim in self.claims if claim.round <= self.finished}
 
     @property
     def last(self) -> Claim | None:
-        """What state.pt holds, if it can be read."""
+        """The state in state.pt, if it can be read."""
         return next((claim for claim in self.claims if claim.path.name == checkpoint.NAME), None)
 
     @cached_property
     def engine(self) -> dict[str, str] | None:
-        """Name and reason of the engine that made the run; None where nothing tells."""
+        """Name and reason of the engine that made the run; None if they are not recorded."""
         if self.claims:
             return self.claims[-1].engine
         told = (self.summary or {}).get("engine") or {}
@@ -107,7 +107,7 @@ class Recorded:
 
     @cached_property
     def surroundings(self) -> list[dict[str, str]]:
-        """Where the run was made, a part each where it was resumed; less is known of runs of before it was saved."""
+        """The environments of the run, one for each saved state; for older runs what the summary has."""
         told = [claim.surroundings for claim in self.claims if claim.surroundings]
         summary = self.summary or {}
         known = {
@@ -139,10 +139,10 @@ def read(folder: Path, config: dict[str, Any]) -> Recorded:
 
 
 def _whole(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:
-    """All lines of a table; none where there is none."""
+    """All lines of a table; none if there is no file."""
     found, there = tuple(csv_table.lines(path, columns)), csv_table.frame(path, columns)
     if len(found) != len(there):
-        raise ConfigError(f"{shown(path)} is no table from its line {len(found) + 2} on; is it damaged?")
+        raise ConfigError(f"{shown(path)} is not a table from line {len(found) + 2} on; is it damaged?")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Rounds computed again from a saved state, in a world that is built as for the run."""
+"""Computes rounds again from a saved state, in a world that is built as for the run."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from fedexp.verify.recorded import Claim
 
 @dataclass(frozen=True)
 class Replayed:
-    """A round as it came out again."""
+    """A round that was computed again."""
 
     round: int
     digest: str
@@ -33,7 +33,7 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Stage:
-    """The world of a run, ready to play any of its rounds."""
+    """The world of a run, ready to replay any of its rounds."""
 
     config: dict[str, Any]
     world: World
@@ -44,18 +44,18 @@ class Stage:
 
     @property
     def surroundings(self) -> dict[str, str]:
-        """What the bits depend on here."""
+        """The environment here, on which the bits of a result depend."""
         exp = self.exp
         workers = exp.engine.crew_size(min(exp.scenario.participants, self.world.partition.clients))
         return surroundings(exp, self.world.choice, workers)
 
     @property
     def steady(self) -> bool:
-        """Whether a round comes to the same bits each time; a GPU may add in another order."""
+        """Whether a round gives the same bits each time; a GPU may add in another order."""
         return self.exp.engine.place().type == "cpu"
 
     def state(self, claim: Claim | None) -> State:
-        """The state of a file, or that of before the first round."""
+        """The state of a file, or the one before the first round."""
         if claim is None:
             return self.world.beginning()
         found = checkpoint.read(claim.path, self.config, self.exp.engine.place())
@@ -64,7 +64,7 @@ class Stage:
         return found.state
 
     def play(self, claim: Claim | None, last: int) -> Iterator[Replayed]:
-        """The rounds after a state, up to `last`; raises RunError where a round cannot be played to its end."""
+        """Yields the rounds after a state, up to `last`; raises RunError if a round cannot be completed."""
         state, exp = self.state(claim), replace(self.exp, rounds=last)
         with staffed(exp, self.world, state) as world:
             for after, row, sent in rounds(exp, world, state):
@@ -72,7 +72,7 @@ class Stage:
                 yield Replayed(after.round, digests.digest(after.models), _texts(row), clients)
 
     def scores(self, claim: Claim) -> Line:
-        """What the models of a state score on the server's data, by the column that says so."""
+        """The scores of a state's models on the server's data, by the name of the column."""
         world, model = self.world, self.state(claim).models[0]
         test = world.score(model, world.test)
         found: dict[str, Any] = {"test_loss": test.loss, "test_accuracy": test.accuracy}
@@ -88,7 +88,7 @@ def _texts(row: Mapping[str, Any]) -> Line:
 
 
 def stage(config: dict[str, Any], engine: dict[str, str] | None) -> Stage:
-    """Builds the world; the engine is the one that made the run, if that is known."""
+    """Builds the world, with the engine that made the run if it is known."""
     exp: Experiment = build(config)
     compatibility.refuse(exp)
     return Stage(config, build_world(exp, Choice(**engine) if engine else None, Crew()))

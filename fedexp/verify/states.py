@@ -1,4 +1,4 @@
-"""Whether the saved states are those of their rounds: their numbers, their models, and what these score."""
+"""Checks the saved states against their rounds: numbers, models, and the models' scores."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from fedexp.verify.replay import Stage
 
 
 def misplaced(recorded: Recorded) -> Iterator[str]:
-    """A state that must be there and is not, and states of rounds that are not in the tables."""
+    """Yields a state that is missing, states that are damaged, and states of rounds that are not in the tables."""
     if recorded.ended and not (recorded.folder / checkpoint.NAME).exists():
         yield f"{shown(recorded.folder / checkpoint.NAME)} is missing"
     for claim in recorded.claims:
@@ -24,9 +24,9 @@ def misplaced(recorded: Recorded) -> Iterator[str]:
 def differing(
     recorded: Recorded, ready: Stage, tolerance: float, *, every: bool
 ) -> Iterator[tuple[Claim, Difference | None]]:
-    """The states of rounds that are written down, each with what differs in it.
+    """Yields the states of recorded rounds, each with what differs in it.
 
-    The models of those that stay (`keep_states`) are scored too where `every` one is asked for.
+    The models of states in `states/` are scored only with `every`.
     """
     for claim in recorded.claims:
         if 0 < claim.round <= recorded.finished:
@@ -37,7 +37,7 @@ def differing(
 
 
 def disagreement(recorded: Recorded, claim: Claim) -> str:
-    """What a state says otherwise than the tables; empty where they agree."""
+    """How a state differs from the tables; empty if it does not."""
     name, line = claim.path.relative_to(recorded.folder), recorded.lines[claim.round]
     written = recorded.digests.get(claim.round)
     if written is not None and written != claim.digest:
@@ -52,7 +52,7 @@ def disagreement(recorded: Recorded, claim: Claim) -> str:
 
 
 def scored(recorded: Recorded, claim: Claim, ready: Stage, tolerance: float) -> str:
-    """What the models of a state score otherwise than their line of metrics.csv says."""
+    """How the scores of a state's models differ from their line in metrics.csv; empty if they do not."""
     line = recorded.lines[claim.round]
     for column, found in ready.scores(claim).items():
         if line.get(column) and not alike(line[column], found, tolerance):

@@ -1,4 +1,4 @@
-"""Whether summary.json and federation.csv are what the tables, the last state and the world come to."""
+"""Checks summary.json and federation.csv against the tables, the last state and the world."""
 
 import json
 import math
@@ -22,7 +22,7 @@ ROUNDING = 1e-9
 
 
 def odd_summary(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[str]:
-    """What stands otherwise in summary.json than it comes out now; what an older version did not write may lack."""
+    """Yields the entries of summary.json that differ when computed again; an older version may lack some."""
     path, written = shown(recorded.folder / "summary.json"), recorded.summary
     if written is None:
         return
@@ -31,10 +31,10 @@ def odd_summary(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[
             as_json(figures(ready.exp, ready.world, _end(recorded, ready), recorded.table, _counts(ready)))
         )
     except KeyError as lacking:
-        yield f"{path} cannot be worked out again: metrics.csv has no column {lacking.args[0]}"
+        yield f"{path} cannot be computed again: metrics.csv has no column {lacking.args[0]}"
         return
     for name, value in found.items():
-        prepared = "." in name  # learnt before the first round
+        prepared = "." in name  # measured before the first round
         if name.endswith(".seconds"):
             continue
         if name not in written:
@@ -45,7 +45,7 @@ def odd_summary(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[
 
 
 def odd_federation(recorded: Recorded, ready: Stage) -> Iterator[str]:
-    """Whether federation.csv, where there is one, tells of other clients than the config makes."""
+    """Yields a complaint if federation.csv exists and is not what the config makes."""
     path = recorded.folder / "federation.csv"
     if not path.is_file():
         return
@@ -57,7 +57,7 @@ def odd_federation(recorded: Recorded, ready: Stage) -> Iterator[str]:
 
 
 def same(written: Any, found: Any, tolerance: float) -> bool:
-    """Whether two values say the same; a number within so much of itself."""
+    """Whether two values agree; numbers within the tolerance, relative and absolute."""
     if isinstance(written, Mapping) and isinstance(found, Mapping):
         return written.keys() == found.keys() and all(same(written[key], found[key], tolerance) for key in found)
     if isinstance(written, float) and isinstance(found, float):
@@ -66,7 +66,7 @@ def same(written: Any, found: Any, tolerance: float) -> bool:
 
 
 def _end(recorded: Recorded, ready: Stage) -> State:
-    """The last state; where it is not there to be read, what the tables know of it."""
+    """The last state; if it cannot be read, what the tables know of it."""
     claim, lines = recorded.last, recorded.lines
     if claim is not None and claim.round == recorded.finished:
         return ready.state(claim)

@@ -1,4 +1,4 @@
-"""Whether the tables of a folder are whole and agree with each other, before any of them is believed."""
+"""Checks whether the tables of a folder are complete and agree with each other, before they are used."""
 
 import math
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from fedexp.core.csv_table import Line
 from fedexp.verify.comparing import Difference
 from fedexp.verify.recorded import Recorded
 
-ROUNDING = 1e-9  # a mean that is taken again, perhaps with another version of numpy
+ROUNDING = 1e-9  # for a mean computed again, perhaps with another version of numpy
 
 
 def gaps(recorded: Recorded, rounds: int) -> Iterator[Difference]:
-    """What is missing from metrics.csv, or comes twice; a run of so many rounds ends before only by its stop rule."""
+    """Yields rounds missing from metrics.csv, and lines out of place; only a stop rule ends a run before `rounds`."""
     numbers, last = [int(line["round"]) for line in recorded.rows], recorded.finished
     if last < len(numbers):
         missing = last + 1 not in numbers
@@ -23,7 +23,7 @@ def gaps(recorded: Recorded, rounds: int) -> Iterator[Difference]:
 
 
 def undigested(recorded: Recorded) -> Iterator[Difference]:
-    """The rounds that digests.csv does not tell of, and those that there are not."""
+    """Yields rounds that digests.csv lacks, and rounds in it that do not exist."""
     told = [int(line["round"]) for line in recorded.made]
     missing = [number for number in range(1, recorded.settled + 1) if number not in recorded.digests]
     if missing:
@@ -36,9 +36,9 @@ def undigested(recorded: Recorded) -> Iterator[Difference]:
 
 
 def attendance(recorded: Recorded, *, exact: bool) -> Iterator[Difference]:
-    """The rounds whose clients in clients.csv are not those that metrics.csv sums up.
+    """Yields rounds whose clients in clients.csv do not add up to their line in metrics.csv.
 
-    With `exact` losses the mean of the running ones is not in the table.
+    With `exact` losses clients.csv does not have the running ones, so train_loss is not compared.
     """
     came = recorded.attended
     if list(came) != sorted(came):
@@ -51,7 +51,7 @@ def attendance(recorded: Recorded, *, exact: bool) -> Iterator[Difference]:
 
 
 def disagreement(line: Line, clients: list[Line], *, exact: bool) -> str:
-    """What the clients of a round and its line of metrics.csv say differently; empty where they agree."""
+    """How the clients of a round differ from its line in metrics.csv; empty if they agree."""
     own = [int(one["client"]) for one in clients if int(one["client"]) >= 0]
     if len(set(own)) < len(own):
         return "a client comes twice in clients.csv"

@@ -1,4 +1,4 @@
-"""The whole of `fedexp verify`: reads a folder, checks what it says, plays rounds again, and tells what differs."""
+"""The whole of `fedexp verify`: reads a folder, checks its files, replays rounds, and reports differences."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,12 +17,12 @@ Say = Callable[[str], None]
 
 
 def verify(folder: Path, count: int | None, seed: int, say: Say, trust: Trust = NOBODY) -> list[str]:
-    """Complaints about a run folder, the first differing round first; none where all is as it was written.
+    """Complaints about a run folder, the earliest round first; none if everything agrees.
 
-    So many rounds are played again; all of them where no `count` is given.
+    Replays `count` rounds, or all of them if it is None.
 
     Raises:
-        ConfigError: the folder holds no run that could be verified.
+        ConfigError: the folder holds no run that can be verified.
     """
     config = read_config(folder, trust)
     recorded = read(folder, config)
@@ -42,7 +42,7 @@ def verify(folder: Path, count: int | None, seed: int, say: Say, trust: Trust = 
 
 
 def tell_plan(recorded: Recorded, stretches: list[Stretch], say: Say) -> None:
-    """Says what will be computed before it is."""
+    """Says which rounds will be computed."""
     cost = sum(stretch.last - stretch.start for stretch in stretches)
     say(f"{shown(recorded.folder)}: {recorded.finished} rounds, of which {cost} are computed again")
     for stretch in stretches:
@@ -52,7 +52,7 @@ def tell_plan(recorded: Recorded, stretches: list[Stretch], say: Say) -> None:
 
 
 def tell_measure(recorded: Recorded, ready: Stage, say: Say) -> float:
-    """Says how results are compared, and returns the tolerance: 0 where they were made as they are now."""
+    """Says how results are compared, and returns the tolerance: 0 in the same environment as the run's."""
     now = ready.surroundings
     other = other_surroundings(recorded.surroundings, now)
     if other is None and not ready.steady:
@@ -62,7 +62,7 @@ def tell_measure(recorded: Recorded, ready: Stage, say: Say) -> float:
         what = "digests and metrics" if recorded.digests else "metrics (the folder has no digests.csv)"
         say(f"{what} are compared bit by bit ({here})")
         return 0.0
-    flips = 2 / len(ready.world.test)  # of examples near the border of two classes
+    flips = 2 / len(ready.world.test)  # share of two examples, near the border between classes
     tolerance = max(TOLERANCE, flips)
     say(f"metrics are compared within {tolerance:.2g}, since bits may differ: {other}")
     return tolerance
@@ -71,7 +71,7 @@ def tell_measure(recorded: Recorded, ready: Stage, say: Say) -> float:
 def checked(
     recorded: Recorded, ready: Stage, tolerance: float, say: Say, *, every: bool
 ) -> tuple[list[Difference], list[str]]:
-    """What is wrong without any round being played: of rounds, and of the rest."""
+    """Complaints that need no replay: about rounds, and about the rest."""
     gaps = [*tables.gaps(recorded, ready.exp.rounds)]
     exact = ready.exp.evaluation.client_losses == "exact"
     found = [*gaps, *tables.undigested(recorded), *tables.attendance(recorded, exact=exact)]
@@ -91,7 +91,7 @@ def checked(
 def replayed(
     recorded: Recorded, ready: Stage, stretch: Stretch, tolerance: float
 ) -> Iterator[tuple[int, Difference | None]]:
-    """The rounds of a stretch up to the first that differs, if one does: what follows it follows from it."""
+    """Yields the rounds of a stretch up to the first that differs: later ones differ because of it."""
     reached = stretch.start
     try:
         for played in ready.play(recorded.starts.get(stretch.start), stretch.last):
@@ -105,7 +105,7 @@ def replayed(
         return
     except (ConfigError, OSError):
         raise
-    except Exception as error:  # only the parts can read what they remember
+    except Exception as error:  # a part may not be able to read its memory
         if not stretch.start:
             raise
         told = f"cannot go on from the state after round {reached}: {type(error).__name__}: {error}"
@@ -116,7 +116,7 @@ def replayed(
 
 
 def compared(recorded: Recorded, played: Replayed, tolerance: float, every: int) -> str:
-    """In words what is not as it was written, if anything is."""
+    """How a replayed round differs from the record, in words; empty if it does not."""
     column = first_difference(recorded.lines[played.round], played.line, tolerance, blank=played.round % every != 0)
     told = []
     if column is not None:

@@ -48,7 +48,7 @@ def test_a_failing_point_is_named_and_the_others_go_on(monkeypatch, capsys):
     said = capsys.readouterr()
     assert "failed: point 1 (seed=1): not finite\n" in said.out
     assert said.err == (
-        "fedexp: 1 of 3 points failed: many/1; why stands above and in their traceback.txt; "
+        "fedexp: 1 of 3 points failed: many/1; the reasons are above and in their traceback.txt; "
         "to try them again: fedexp resume many\n"
     )
     assert len(recorder.calls) == 3

@@ -36,7 +36,7 @@ def test_a_bound_of_the_interval_that_does_not_exist_fails(failing):
             "roa@0.85 > 3",
             (0.8, 0.9),
             (0.9, 0.9),
-            "roa@0.85 > 3 holds, only A got there in 0, only B in 1, neither in 0",
+            "roa@0.85 > 3 holds, only A reached it in 0, only B in 1, neither in 0",
         ),
         ("roa@0.85 > 3", (0.9, 0.9), (0.8, 0.9), None),
         ("roa@0.85 > 3", (0.9, 0.8), (0.8, 0.9), "cannot be judged"),

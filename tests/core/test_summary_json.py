@@ -21,7 +21,7 @@ def test_what_a_run_writes_is_read(tmp_path: Path):
         ("", "cannot be read as JSON: "),
         ("[" * 100_000, "cannot be read as JSON: "),
         ("\ufeff{}", "cannot be read as JSON: "),
-        ('{"loss_auc": NaN}', "cannot be read as JSON: NaN is no number"),
+        ('{"loss_auc": NaN}', "cannot be read as JSON: NaN is not a JSON number"),
         ("[1]", "must hold a mapping, got "),
         ('{"loss_auc": "1"}', "must have a number as loss_auc, got '1'"),
         ('{"loss_auc": 1e999}', "must have a number as loss_auc, got inf"),

@@ -111,7 +111,7 @@ def test_a_state_that_finds_no_room_leaves_the_one_before(small_files, capsys):
     small_files(len(saved) // 2)
     assert cli.main(["resume", "run"]) == 1
     small_files(-1)
-    assert complaint(capsys) == "fedexp: File too large; start again when that is mended"
+    assert complaint(capsys) == "fedexp: File too large; start again once that is fixed"
     assert not list(Path("run").glob(".*.part"))
     assert cli.main(["resume", "run"]) == 0
     assert pd.read_csv("run/metrics.csv")["round"].tolist() == [1, 2, 3]
@@ -213,7 +213,7 @@ def test_what_killed_processes_left_half_made_goes_at_the_next_start():
 def test_a_run_of_which_nothing_was_finite_says_so(capsys):
     assert cli.main(["run", *QUICK, "local.lr=1e38", "rounds=2"]) == 1
     said = complaint(capsys)
-    assert said.startswith("fedexp: no update of any round was finite and all were dropped")
+    assert said.startswith("fedexp: no update of any round was finite, so all were dropped")
     assert Path("run/summary.json").exists()
 
 

@@ -51,7 +51,7 @@ def test_ends_are_written_as_overrides_are():
         ("local.lr=tag(log,range(0.1,1,step=0.1))", "cannot be searched in steps with log; use interval"),
         ("seed=range(0,3)", "seeds are listed, not searched: seed=0,1,2; got"),
         ("local.lr=interval(1,1)", "from a smaller to a larger value"),
-        ("local.lr=tag(square,interval(1,2))", "has the tag square; a search knows log alone"),
+        ("local.lr=tag(square,interval(1,2))", "has the tag square; a search knows only log"),
     ],
 )
 def test_what_cannot_be_searched_is_refused(word: str, told: str):

@@ -220,22 +220,22 @@ MISTAKES = [
     ("load", split(lambda part: replace(part, y=part.y - 1)), "train.y must hold labels from 0 to 1, got -1 to 0"),
     ("load", split(lambda part: replace(part, y=part.y * 5)), "train.y must hold labels from 0 to 1, got 0 to 5"),
     ("load", split(lambda part: replace(part, y=part.y[:5])), "train.y must have a label an example, got 5 for 12"),
-    ("load", split(lambda part: replace(part, x=part.x[:, :2])), r"that facts tells, got \(2,\)"),
+    ("load", split(lambda part: replace(part, x=part.x[:, :2])), r"that facts gives, got \(2,\)"),
     (
         "load",
         split(lambda part: replace(part, x=part.x.double())),
         "x must be a tensor of uint8 or float32, got torch.float64",
     ),
     ("load", split(lambda part: replace(part, x=part.x / 0)), "x must be finite"),
-    ("load", split(lambda part: replace(part, x=part.x[:0], y=part.y[:0])), "facts tells 12 training examples"),
-    ("load", lambda data: replace(data, class_names=("a",)), "facts tells 2 classes, but load names 1"),
+    ("load", split(lambda part: replace(part, x=part.x[:0], y=part.y[:0])), "facts says 12 training examples"),
+    ("load", lambda data: replace(data, class_names=("a",)), "facts says 2 classes, but load names 1"),
     (
         "load",
         lambda data: replace(data, test=replace(data.test, x=data.test.x[:0])),
         "test.x must hold at least one example",
     ),
-    ("facts", lambda facts: replace(facts, train_size=99), "facts tells 99 training examples, but load gives 12"),
-    ("facts", lambda facts: replace(facts, subjects=2), "facts tells 2 subjects, but load gives none"),
+    ("facts", lambda facts: replace(facts, train_size=99), "facts says 99 training examples, but load gives 12"),
+    ("facts", lambda facts: replace(facts, subjects=2), "facts says 2 subjects, but load gives none"),
 ]
 
 

@@ -282,7 +282,7 @@ def test_a_state_names_the_engine_that_goes_on(tiny: Tiny, tmp_path: Path, caplo
     assert engine["name"] == "loop"
     checkpoint.save(tmp_path, state, config, {"name": "stacked", "reason": "measured"})
     complete(config, tmp_path)
-    assert "engine stacked goes on, which trained the rounds so far; today loop would be taken" in caplog.text
+    assert "engine stacked trained the rounds so far and goes on; today loop would be chosen" in caplog.text
     checkpoint.save(tmp_path, state, config, {"name": "abacus", "reason": ""})
     (tmp_path / "summary.json").unlink()
     with pytest.raises(ConfigError, match="must name the engine loop or stacked, got 'abacus'"):

@@ -319,9 +319,9 @@ def test_no_honest_folder_is_doubted(tmp_path: Path, words: tuple[str, ...], cap
 def test_the_closing_line_says_what_was_checked_and_what_was_not(verified: Callable):
     *_, last = verified()[1].splitlines()
     assert last == (
-        "checked: metrics.csv, clients.csv and digests.csv against each other; summary.json and federation.csv worked "
-        "out again; 4 saved states; played again: rounds 1, 5, 9. not checked: what was computed in rounds 2-4, 6-8 "
-        "(--all plays all of them); what the models in states/ score; seconds, versions and pictures"
+        "checked: metrics.csv, clients.csv and digests.csv against each other; summary.json and federation.csv "
+        "computed again; 4 saved states; played again: rounds 1, 5, 9. not checked: what was computed in rounds 2-4, "
+        "6-8 (--all plays all of them); what the models in states/ score; seconds, versions and pictures"
     )
     *_, last = verified("--all")[1].splitlines()
     assert last.endswith("played again: rounds 1-9. not checked: seconds, versions and pictures")
@@ -332,7 +332,7 @@ def test_the_closing_line_claims_no_more_than_was_done(folder: Path, verified: C
     for name in ("metrics.csv", "clients.csv", "digests.csv"):
         rewrite(folder / name, lambda rows: [row for row in rows if int(row.split(",")[0]) < 8])
     *_, last = verified()[1].splitlines()
-    assert "; federation.csv worked out again; 1 saved state; " in last
+    assert "; federation.csv computed again; 1 saved state; " in last
     assert "summary.json, since metrics.csv is not whole" in last
     assert "; what is saved of rounds 8, 9, since metrics.csv has no line of it; " in last
 

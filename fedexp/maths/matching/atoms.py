@@ -12,7 +12,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Group:
-    """One client's atoms `[l, P]` and the precision `[P]` with which they show the global ones."""
+    """One client's atoms `[l, P]` and the precision `[P]` with which they measure the global atoms."""
 
     atoms: np.ndarray
     precision: np.ndarray
@@ -20,7 +20,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Prior:
-    """Where global atoms come from: mean `[P]` and precision `[P]`."""
+    """The normal distribution of global atoms before matching: mean `[P]` and precision `[P]`."""
 
     mean: np.ndarray
     precision: np.ndarray
@@ -28,7 +28,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Matched:
-    """What the local atoms say of the global ones, without the prior.
+    """What the local atoms say about the global ones; the prior is left out.
 
     `total [L, P]` sums precision times atom, `precision [L, P]` the precisions, `popularity [L]` counts the atoms.
     """
@@ -43,7 +43,7 @@ class Matched:
         return Matched(np.zeros((0, coordinates)), np.zeros((0, coordinates)), np.zeros(0, dtype=np.int64))
 
     def joined(self, group: Group, assigned: np.ndarray) -> "Matched":
-        """With a client's atoms at the places `assigned [l]`; places from L on are new."""
+        """With a client's atoms added at the places `assigned [l]`; places from L on are new."""
         grown = max(len(self.popularity), int(assigned.max(initial=-1)) + 1) - len(self.popularity)
         total, precision = (np.pad(entry, ((0, grown), (0, 0))) for entry in (self.total, self.precision))
         popularity = np.pad(self.popularity, (0, grown))
@@ -53,7 +53,7 @@ class Matched:
         return Matched(total, precision, popularity)
 
     def without(self, group: Group, assigned: np.ndarray) -> "Matched":
-        """Less a client's atoms; those that nobody is left in stay, with popularity 0."""
+        """Without a client's atoms, at the places `assigned [l]`; a place left empty stays, with popularity 0."""
         less = Matched(self.total.copy(), self.precision.copy(), self.popularity.copy())
         less.total[assigned] -= group.precision * group.atoms
         less.precision[assigned] -= group.precision
@@ -61,7 +61,7 @@ class Matched:
         return less
 
     def where(self, keep: np.ndarray) -> "Matched":
-        """The global atoms that a mask names."""
+        """The global atoms that the mask `keep [L]` names."""
         return Matched(self.total[keep], self.precision[keep], self.popularity[keep])
 
     def mean(self, prior: Prior) -> np.ndarray:
@@ -70,7 +70,7 @@ class Matched:
 
 
 def gathered(groups: Sequence[Group], assigned: Sequence[np.ndarray]) -> Matched:
-    """The global atoms of a complete matching."""
+    """The global atoms of a complete matching; `assigned` holds the places `[l]` of each client's atoms."""
     matched = Matched.nothing(groups[0].atoms.shape[1])
     for group, places in zip(groups, assigned, strict=True):
         matched = matched.joined(group, places)

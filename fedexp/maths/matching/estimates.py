@@ -7,8 +7,8 @@ coordinate; S_i is the sum and Q_i the sum of squares of the m_i local atoms in 
     variance of local       sum_i (Q_i - S_i^2 / m_i) / (local atoms - L)
     variance of global      mean_i (S_i / m_i - mean)^2 - variance of local * mean_i 1 / m_i
 
-Both variances are at least 1e-10. Where nothing was merged (L equals the number of local atoms) there is nothing to
-learn from, and all three stay. In algorithm 6 of the aggregation thesis a step draws one random client; here, as in the
+Both variances are at least 1e-10. Where nothing was merged (L equals the number of local atoms) nothing can be
+estimated, and all three stay. In algorithm 6 of the aggregation thesis a step draws one random client; here, as in the
 authors' code, a sweep visits all of them in a random order.
 
 Legend: n local atoms of all clients, L global atoms, P coordinates.
@@ -37,11 +37,11 @@ class Hyper:
 
     @property
     def prior(self) -> Prior:
-        """What is said of the global atoms."""
+        """The distribution of the global atoms."""
         return Prior(self.mean, 1 / self.variance)
 
     def groups(self, atoms: Sequence[np.ndarray]) -> list[Group]:
-        """The clients' atoms with what is said of them."""
+        """Each client's atoms `[l, P]` with their precision."""
         return [Group(each, 1 / self.local_variance) for each in atoms]
 
     @property
@@ -59,7 +59,7 @@ class Hyper:
 def match_estimated(
     atoms: Sequence[np.ndarray], buffet: Buffet, sweeps: int, rng: np.random.Generator
 ) -> tuple[Layer, Hyper]:
-    """Pass 0 and so many sweeps; the global atoms are posterior means under the last estimates."""
+    """Pass 0 and this many sweeps over the clients' `atoms [l, P]`; global atoms are means under the last estimates."""
     together = np.concatenate(atoms)
     ones = np.ones(together.shape[1])
     hyper = Hyper(together.mean(axis=0), ones, ones)
@@ -73,7 +73,7 @@ def match_estimated(
 
 
 def estimated(hyper: Hyper, atoms: np.ndarray, places: np.ndarray) -> Hyper:
-    """The hyperparameters that local atoms `[n, P]` at these places `[n]` suggest."""
+    """The hyperparameters estimated from local atoms `[n, P]` at the places `[n]`."""
     popularity = np.bincount(places)[:, None]
     if len(popularity) == len(atoms):
         return hyper

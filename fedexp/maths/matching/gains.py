@@ -38,22 +38,22 @@ class Buffet:
     clients: int
 
     def existing(self, popularity: np.ndarray) -> np.ndarray:
-        """What joining atoms of these popularities (the client's own atom not counted) gains, `[L]`."""
+        """Gains `[L]` of joining global atoms of these popularities `[L]`, the client's own atoms not counted."""
         counted = np.minimum(popularity, POPULARITY_CAP)
         return self.factor * np.log(counted / (self.clients - counted))
 
     def new(self, count: int) -> np.ndarray:
-        """What the first, second, ... new atom gains, `[count]`."""
+        """Gains `[count]` of the first, second, ... new atom."""
         return 2 * np.log(self.mass / self.clients) - 2 * np.log(np.arange(1, count + 1))
 
 
 def places_for_new(units: int, atoms: int) -> int:
-    """How many new atoms a client of so many units may make: some always, and enough that every unit has a place."""
+    """How many new atoms a client may make: at least one, and enough that every unit has a place."""
     return max(min(units, max(ATOMS_CAP - atoms, 1)), units - atoms)
 
 
 def gains_of_existing(matched: Matched, group: Group, prior: Prior) -> np.ndarray:
-    """What matching each local with each global atom gains, `[l, L]`."""
+    """Gains `[l, L]` of matching each local atom with each global one."""
     numerator = prior.mean * prior.precision + matched.total
     before = prior.precision + matched.precision
     after = before + group.precision
@@ -64,14 +64,14 @@ def gains_of_existing(matched: Matched, group: Group, prior: Prior) -> np.ndarra
 
 
 def gains_of_new(group: Group, prior: Prior) -> np.ndarray:
-    """What making each local atom a new global one gains, `[l]`."""
+    """Gains `[l]` of making each local atom a new global one."""
     weighted = prior.mean * prior.precision
     joint = (weighted + group.precision * group.atoms) ** 2 / (prior.precision + group.precision)
     return (joint - weighted * prior.mean).sum(axis=1)
 
 
 def volumes_of_existing(matched: Matched, group: Group, prior: Prior) -> np.ndarray:
-    """What SPAHM adds, `[L]`: the log determinants that matter once variances are estimated."""
+    """What SPAHM adds, `[L]`: log determinants, which matter once variances are estimated."""
     before = prior.precision + matched.precision
     return np.log(before / (before + group.precision)).sum(axis=1)
 

@@ -1,4 +1,4 @@
-"""One matched layer, and PFNM's way to it: variances are given.
+"""One matched layer, and how PFNM matches it: with given variances.
 
 Legend: J clients, l atoms of a client, L global atoms, P coordinates.
 """
@@ -23,7 +23,7 @@ class Layer:
 
 
 def match_given(groups: Sequence[Group], prior: Prior, buffet: Buffet, sweeps: int, rng: np.random.Generator) -> Layer:
-    """Pass 0 and so many sweeps; the global atoms are posterior means."""
+    """Pass 0 and this many sweeps; the global atoms are posterior means."""
 
     def gain(matched: Matched, group: Group) -> tuple[np.ndarray, np.ndarray]:
         return gains_of_existing(matched, group, prior), gains_of_new(group, prior)

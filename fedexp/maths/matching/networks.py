@@ -47,14 +47,14 @@ def networks(layout: Layout, rows: torch.Tensor) -> list[Network]:
 
 
 def as_weights(network: Network, like: Weights) -> Weights:
-    """A network as a row with its own layout, named as another model of the same chain."""
+    """A network as a row with a layout of its own; the entries have the names of `like`, a model of the same chain."""
     entries = [entry for pair in zip(network.weights, network.biases, strict=True) for entry in pair]
     layout = Layout(like.layout.names, tuple(entry.shape for entry in entries), like.layout.trainable)
     return Weights(torch.from_numpy(np.concatenate([entry.ravel() for entry in entries])).to(like.flat), layout)
 
 
 def subnetworks(weights: Weights, units: Sequence[np.ndarray]) -> torch.Tensor:
-    """Rows `[C, D]` of the networks that hold, of each hidden layer, the units `[C, l]` in this order."""
+    """Rows `[C, D]` of the networks that hold, in each hidden layer, the units `[C, l]` in this order."""
     views, device = list(weights.layout.views(weights.flat).values()), weights.flat.device
     clients = len(units[0])
     inputs, outputs = views[0].shape[1], len(views[-1])

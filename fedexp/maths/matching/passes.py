@@ -1,7 +1,8 @@
 """Passes over the clients: each is assigned to the global atoms as a whole, by the Hungarian algorithm.
 
 Pass 0 takes the clients from the largest to the smallest; the first one's atoms become the first global ones. A sweep
-takes them in a random order: a client is taken out, atoms that nobody is left in are deleted, and it is matched again.
+takes them in a random order: a client's atoms are removed, global atoms left without any are deleted, and the client is
+matched again.
 New atoms are numbered in the order of the client's units, whatever columns the solver gave them.
 
 Legend: J clients, l atoms of a client, L global atoms.
@@ -43,7 +44,7 @@ def first_pass(groups: Sequence[Group], gain: Gain, buffet: Buffet) -> Assigned:
 
 
 def sweep(groups: Sequence[Group], assigned: Assigned, gain: Gain, buffet: Buffet, order: np.ndarray) -> Assigned:
-    """Matches every client again, in the given order."""
+    """Matches every client again, in the order `[J]`."""
     matched, places = gathered(groups, assigned), list(assigned)
     for client in order.tolist():
         others = matched.without(groups[client], places[client])

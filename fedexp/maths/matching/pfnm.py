@@ -4,7 +4,7 @@ From the last hidden layer down, an atom is [incoming, bias, outgoing] for the f
 for the others, whose incoming weights are the outgoing ones of the layer below. Outgoing weights of a layer below the
 last are laid out over the global units above; a unit above that the client lacks counts as an observed 0. The variances
 are `s` of local and `s0` of global atoms; the precision of an output weight is the client's share of that class over
-`s` (a class that nobody has says nothing). Global weights have mean 0, biases 0.1.
+`s` (a class that nobody has carries no information). Global weights have mean 0, biases 0.1.
 
 Legend: J clients, l units of a client's layer, L units of a global layer, P coordinates of an atom, K classes.
 """
@@ -41,7 +41,7 @@ def match_networks(
 ) -> tuple[Network, tuple[Layer, ...]]:
     """The global network and its matched layers, the first hidden one first.
 
-    `share [J, K]` is what each client counts for each class; `variances` has one entry a hidden layer.
+    `share [J, K]` is each client's weight for each class; `variances` has one entry for each hidden layer.
     """
     layers: list[Layer] = []
     for depth in reversed(range(len(variances))):
@@ -58,7 +58,7 @@ def match_networks(
 
 
 def bias_column(net: Network, depth: int) -> int:
-    """Where an atom of this hidden layer holds its bias."""
+    """The column of the bias in an atom of this hidden layer."""
     return net.weights[0].shape[1] if depth == 0 else 0
 
 
@@ -74,7 +74,7 @@ def atoms(net: Network, depth: int, above: Layer | None, client: int) -> np.ndar
 
 
 def precision(net: Network, depth: int, above: Layer | None, share: np.ndarray, s: float) -> np.ndarray:
-    """The precision of a client's atoms, `[P]`."""
+    """The precision `[P]` of a client's atoms; `share [K]` is its weight for each class."""
     outgoing = share if above is None else np.ones(len(above.atoms))
     return np.concatenate([np.ones(bias_column(net, depth) + 1), outgoing]) / s
 
@@ -87,13 +87,13 @@ def prior_of(coordinates: int, bias: int, s0: float) -> Prior:
 
 
 def output_bias(biases: np.ndarray, share: np.ndarray, variances: Variances) -> np.ndarray:
-    """The posterior mean of the output biases `[J, K]`, `[K]`."""
+    """The posterior mean `[K]` of the output biases `[J, K]`, given the clients' `share [J, K]`."""
     prior = 1 / variances.s0
     return ((share * biases).sum(axis=0) / variances.s + BIAS_MEAN * prior) / (share.sum(axis=0) / variances.s + prior)
 
 
 def assembled(layers: Sequence[Layer], like: Network, output: np.ndarray) -> Network:
-    """The network that the layers' global atoms make."""
+    """The network that the layers' global atoms make, with the output biases `output [K]`."""
     bias = [bias_column(like, depth) for depth in range(len(layers))]
     incoming = layers[0].atoms[:, : bias[0]]
     outgoing = [layer.atoms[:, column + 1 :].T for layer, column in zip(layers, bias, strict=True)]

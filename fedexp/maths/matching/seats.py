@@ -1,10 +1,10 @@
 """Which units of the global network a client holds, round after round.
 
 A client that took part in the last matching holds the units that its own were matched to. The network is matched anew
-in every round, so a unit held by a client that was absent is followed through those who were given the same unit: it is
-now the global unit that most of theirs were matched to, one to one (an assignment problem). A unit that nobody was
-given, or that lost its place to another, is gone. Gone units, and all units of a client never seen, are replaced by the
-most popular units that the client does not hold.
+in every round, so a unit of an absent client is traced through the participants that were given the same unit: it
+becomes the global unit that most of theirs were matched to, one to one (an assignment problem). A unit that no
+participant was given, or that lost its place to another, is gone. Gone units, and all units of a client never seen, are
+replaced by the most popular units that the client does not hold.
 
 Legend: n clients remembered, C participants, l units of a client's layer, L units of a global layer.
 """
@@ -32,7 +32,7 @@ class Seats:
 
     @staticmethod
     def load(memory: dict[str, Any], widths: Sequence[int]) -> "Seats":
-        """What a memory holds; at the start nobody, and a global network of the clients' widths."""
+        """The seats that a memory holds; at the start no client has any, and the global network has `widths`."""
         if "owner" not in memory:
             nobody = tuple(np.zeros((0, width), dtype=np.int64) for width in widths)
             return Seats(np.zeros(0, dtype=np.int64), nobody, tuple(np.zeros(width, np.int64) for width in widths))
@@ -45,7 +45,7 @@ class Seats:
         return {"owner": torch.from_numpy(self.owner), "held": held, "popularity": popularity}
 
     def units(self, owner: np.ndarray) -> Units:
-        """The global units that these clients are given, `[C, l]` by hidden layer."""
+        """The global units `[C, l]`, by hidden layer, that the clients `owner [C]` are given."""
         known = np.isin(owner, self.owner)
         place = np.searchsorted(self.owner, owner[known])
         given = []
@@ -56,7 +56,10 @@ class Seats:
         return tuple(given)
 
     def after(self, owner: np.ndarray, given: Units, matched: Units, popularity: Units) -> "Seats":
-        """The seats in a new network, in which the participants' units are at `matched`."""
+        """The seats in a new network: the participants `owner [C]` were `given [C, l]` and hold `matched [C, l]` now.
+
+        All but `owner` are by hidden layer; `popularity [L]` is that of the new network.
+        """
         absent = ~np.isin(self.owner, owner)
         everybody = np.concatenate([self.owner[absent], owner])
         order = np.argsort(everybody, kind="stable")
@@ -68,7 +71,7 @@ class Seats:
 
 
 def filled(held: np.ndarray, popularity: np.ndarray) -> np.ndarray:
-    """`held [C, l]` with the most popular other units (the lowest numbers of equals) where one is gone."""
+    """`held [C, l]` with gone units replaced by the most popular others of `popularity [L]`; at ties the first."""
     seats, order = held.copy(), np.argsort(-popularity, kind="stable")
     for row in seats:
         gone = row == GONE
@@ -78,15 +81,15 @@ def filled(held: np.ndarray, popularity: np.ndarray) -> np.ndarray:
 
 
 def followed(held: np.ndarray, given: np.ndarray, matched: np.ndarray) -> np.ndarray:
-    """Where the units `held [n, l]` of the old network are in the new one; GONE for those that are nowhere.
+    """Places `[n, l]` in the new network of the units `held [n, l]` of the old one; GONE where there is none.
 
-    `given [C, l]` are the old units that the participants began with, `matched [C, l]` where theirs are now.
+    `given [C, l]` are the old units that the participants began with, `matched [C, l]` where those are now.
     """
     old, new = (int(max(units.max(initial=GONE) for units in pair)) + 1 for pair in ((held, given), (matched,)))
     votes = np.zeros((old, new), dtype=np.int64)
     np.add.at(votes, (given.ravel(), matched.ravel()), 1)
     before, after = linear_sum_assignment(votes, maximize=True)
-    place = np.full(old + 1, GONE)  # the last entry is the one that GONE finds
+    place = np.full(old + 1, GONE)  # index GONE finds the last entry
     named = votes[before, after] > 0
     place[before[named]] = after[named]
     return place[held]

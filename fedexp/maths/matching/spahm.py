@@ -16,7 +16,7 @@ FACTOR = 2.0  # of the popularities' log odds
 def match_one_layer(
     nets: Sequence[Network], share: np.ndarray, gamma: float, sweeps: int, rng: np.random.Generator
 ) -> tuple[Network, Layer]:
-    """The global network and its matched layer. The output bias is the mean by `share [J]`: it has no atom to match."""
+    """The global network and its matched layer. Output biases, which no atom holds, are averaged by `share [J]`."""
     local = [atoms(net, 0, None, client) for client, net in enumerate(nets)]
     layer, _ = match_estimated(local, Buffet(gamma, FACTOR, len(nets)), sweeps, rng)
     bias = share @ np.stack([net.biases[-1] for net in nets])

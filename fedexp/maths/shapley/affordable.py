@@ -1,17 +1,17 @@
-"""How many coalitions a round may ask for: of permutations, of the surrogate, and where exact values cost no more.
+"""How many coalitions a round may evaluate, and the method that `auto` takes.
 
 P independent, uniformly random permutations of M players meet a given coalition of s players with probability
 1 - (1 - 1 / C(M, s))^P, as each permutation has exactly one prefix of s players and all C(M, s) are equally likely. So
 the expected number of distinct coalitions is 2 (nobody, all) plus the sum over s of C(M, s) (1 - (1 - 1 / C(M, s))^P).
 Utilities are remembered, so only distinct coalitions cost anything.
 
-The surrogate asks for at most `PER_PLAYER` M coalitions, or for `coalitions` of the experiment. On 30 real rounds of
+The surrogate evaluates at most `PER_PLAYER` M coalitions, or the experiment's `coalitions`. Measured on 30 rounds of
 MNIST with M = 10 (`scripts/studies/shapley`), stopping at 7, 8 or 10 M where errors are small and with a quarter of
-the examples for all but 3 M coalitions (`fidelities`): 84 coalitions in the mean, which cost as much as 43 on all
-examples; the largest error of a client (mean of 5 seeds) 1.0 % of the spread in the median round, 2.4 % in the worst;
-the better half right in 94 %. Always 8 M, all on all examples: 4.1 % in the worst; always 6 M: 11 %. On smooth made
-games with M = 100 the errors stay near 10 % up to 12 M.
-`auto` takes exact values where all 2^M coalitions are no more than that, the surrogate up to `SMOOTH_AT_MOST` players
+the examples for all but 3 M coalitions (`fidelities`): 84 coalitions on average, which cost as much as 43 on all
+examples. The largest error of a client (mean of 5 seeds) was 1.0 % of the spread in the median round and 2.4 % in the
+worst; the better half was right in 94 %. With 8 M coalitions, all on all examples, the worst round had 4.1 %; with 6 M,
+11 %. On smooth synthetic games with M = 100 the errors stay near 10 % up to 12 M.
+`auto` takes exact values where all 2^M coalitions fit into that budget, the surrogate up to `SMOOTH_AT_MOST` players
 (its linear algebra grows with the cube of the coalitions), leverage scores beyond:
 
     M                  1   2   3   4   5   6    7    8    9   10   12   20   50   100   170   200     201
@@ -19,7 +19,7 @@ games with M = 100 the errors stay near 10 % up to 12 M.
     at most            2   4   8  16  32  64   84   96  108  120  144  240  600  1200  2040  2048    2048
     method         exact   .   .   .   .   .    surrogate  .   .    .    .    .     .     .     . leverage
 
-What is not done as published asks for at most `AT_MOST` coalitions a round, whatever M is, unless told otherwise.
+Methods that are not done as published evaluate at most `AT_MOST` coalitions a round, unless `coalitions` is given.
 Legend: M players, P permutations.
 """
 
@@ -39,24 +39,24 @@ def expected_coalitions(players: int, permutations: int) -> float:
 
 
 def surrogate_budget(players: int, coalitions: int | None) -> int:
-    """Coalitions that the surrogate may ask for, where the experiment bounds them or not."""
+    """Coalitions that the surrogate may evaluate; `coalitions` is the experiment's bound, or None."""
     wanted = min(PER_PLAYER * players, AT_MOST) if coalitions is None else coalitions
     return max(wanted, least(players))
 
 
 def affordable_method(players: int, coalitions: int | None) -> str:
-    """What `auto` stands for: exact, surrogate or leverage."""
+    """The method that `auto` takes: exact, surrogate or leverage."""
     if players <= EXACT_AT_MOST and 2**players <= surrogate_budget(players, coalitions):
         return "exact"
     return "surrogate" if players <= SMOOTH_AT_MOST else "leverage"
 
 
 def least(players: int) -> int:
-    """Coalitions that M values cannot be told with less: M pairs, nobody and all; or all that there are."""
+    """The fewest coalitions that determine M values: M pairs, nobody and all; or all coalitions of few players."""
     return 2 * players + 2 if players > 3 else 2**players
 
 
 def coalition_budget(players: int, permutations: int, at_most: int) -> int:
-    """Coalitions that an estimator may ask for which does not count in permutations."""
+    """Coalitions that an estimator may evaluate if its budget is given in permutations but it does not draw any."""
     wanted = min(math.ceil(expected_coalitions(players, permutations)), at_most)
     return max(wanted, least(players))

@@ -1,14 +1,14 @@
-"""Shapley values of a game that is cheap to ask, for many players: windows on random circles, small ones more often.
+"""Shapley values of a game whose utilities are cheap, for many players: windows on random circles.
 
 SV_k = (1/M) sum over s < M of the mean gain U(T + k) - U(T) over the T of s players without k. On a random circle of
 the players the M windows of s neighbours and the M of s + 1 hold two such gains of every player, with the player at
 either end: one circle is M permutations and their reverses, for M^2 coalitions. Gains, and so their variance, shrink
-as coalitions grow; so a circle is asked for windows of at most M players, three times as many circles for at most
-M / 3, and so on: each such level costs about `LEVEL` coalitions. What the sums then miss of U(all) - U(nobody) is
-spread evenly. That small coalitions need more samples is known (Castro et al. 2017); the windows are ours.
+as coalitions grow. So some circles are evaluated for windows of up to M players, three times as many for up to M / 3,
+and so on; each such level costs about `LEVEL` coalitions. The part of U(all) - U(nobody) that the values do not reach
+is spread evenly. That small coalitions need more samples is known (Castro et al. 2017); the windows are ours.
 
-The standard error takes the variance of the gains of a size over circles and players as that of each player, which
-errs on the large side, as players differ; gains to one player and to all are known exactly.
+The standard error takes the variance of the gains of one size, over circles and players, for that of each player. That
+is too large rather than too small, as players differ. Gains to one player and to all are known exactly.
 Legend: M players, L sizes of a circle.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from fedexp.maths.shapley.utilities import Utilities
 
 LEVEL = 4096  # coalitions
-FINER = 3  # times smaller is the next level
+FINER = 3  # each level has windows this many times smaller than the one before
 
 
 def circle_values(utilities: Utilities, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -38,7 +38,7 @@ def circle_values(utilities: Utilities, rng: np.random.Generator) -> tuple[np.nd
 
 
 def circle_sizes(players: int) -> list[int]:
-    """For every circle how many sizes of T it is asked for: 0, 1, ... up to that many."""
+    """For every circle, how many sizes of T are evaluated: 0, 1, ... up to that many."""
     every, sizes = [], players
     while sizes >= 2:
         every += [sizes] * max(1, LEVEL // (players * sizes))
@@ -47,7 +47,7 @@ def circle_sizes(players: int) -> list[int]:
 
 
 def circle_gains(order: np.ndarray, sizes: int, utilities: Utilities) -> np.ndarray:
-    """Mean of the two gains of every player in windows of 0, 1, ... `sizes` - 1 players, `[L, M]`."""
+    """Mean of the two gains of every player in windows of 0 to L - 1 players, `[L, M]`; `order [M]` is the circle."""
     players = len(order)
     start = np.arange(players)
     after = (np.argsort(order) - start[:, None]) % players  # how far player k is after the start of window i

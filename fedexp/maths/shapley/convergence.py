@@ -1,10 +1,10 @@
 """When sampled Shapley values have settled: three published tests on the running means `[T, M]` of T permutations.
 
-`per_client` is the selection thesis' text: over the last 20 running means the mean of |v_i - v_T| / |v_T| is below
-0.01 for every client. `flexcs` is its code: the same test on the average over the clients, without absolute values, so
-that a round that made the model worse never converges; by efficiency that average is constant, so the test says
-nothing about the values (kept to reproduce its figures). `gtg_authors` is the code of GTG-Shapley's authors: after more
-than max(30, M) permutations, the largest of the last 10 mean relative changes is at most 0.05.
+`per_client` is the selection thesis' text: over the last 20 running means the mean of |v_i - v_T| / |v_T| is below 0.01
+for every client. `flexcs` is its code: the same test on the average over the clients, without absolute values, so that
+a round that made the model worse never converges. By efficiency that average is constant, so the test does not depend
+on the values; it is here to reproduce the thesis' figures. `gtg_authors` is the code of GTG-Shapley's authors: after
+more than max(30, M) permutations, the largest of the last 10 mean relative changes is at most 0.05.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ NOTHING = 1e-12
 
 
 def per_client(means: np.ndarray) -> bool:
-    """Every client's running mean has settled; a value of nothing counts as settled."""
+    """Whether every client's running mean `[T, M]` has settled; a value of 0 counts as settled."""
     if len(means) <= WINDOW:
         return False
     last, before = means[-1], means[-1 - WINDOW : -1]
@@ -25,7 +25,7 @@ def per_client(means: np.ndarray) -> bool:
 
 
 def flexcs(means: np.ndarray) -> bool:
-    """The average over clients is at least 1e-6 and has settled."""
+    """Whether the average over clients of the running `means [T, M]` is at least 1e-6 and has settled."""
     if len(means) <= WINDOW:
         return False
     average = means.mean(axis=1)
@@ -34,7 +34,7 @@ def flexcs(means: np.ndarray) -> bool:
 
 
 def gtg_authors(means: np.ndarray) -> bool:
-    """The largest of the last 10 mean relative distances to the present means is at most 0.05."""
+    """Whether each of the last 10 running `means [T, M]` differs from the present one by at most 5 % on average."""
     if len(means) <= max(30, means.shape[1]):
         return False
     last, before = means[-1], means[-11:-1]

@@ -1,13 +1,14 @@
-"""Which coalitions a surrogate is fitted to, in the order in which a budget spends itself.
+"""The coalitions that a surrogate is fitted to, in the order in which they are evaluated.
 
-All (nobody comes with it), everybody alone, everybody but one; then pairs of players; then coalitions of the other
-sizes, a coalition of s players with probability in proportion to C(M, s)^(-1/2), without repetition: between every
-size alike and every coalition alike, so that the middle sizes, where most coalitions are, are looked at by chance and
-a game that is not smooth shows it. Where pairs would take more than `PAIRED` of what is left, fewer are taken, rounds
-of a random circle: players at distance 1, then 2, ... , so that everybody is in nearly as many pairs as everybody else.
+First nobody and all, then every player alone and all but one; then pairs of players; then coalitions of the other
+sizes, without repetition: one of s players with a probability in proportion to C(M, s)^(-1/2). That lies between equal
+chances for sizes and equal chances for coalitions: the middle sizes, which hold most coalitions, are sampled, so that a
+game that is not smooth is noticed. Where pairs would take more than `PAIRED` of the rest of the budget, fewer are
+taken: players at distance 1 on a random circle, then 2, ... , so that all players are in nearly equally many pairs.
 
-Pairs first was measured against small sizes first, half of them, none, and the greedy reduction of the posterior
-variance of the Shapley functionals, on 14 rounds of MNIST with M = 10 (median largest error in % of the spread):
+Pairs first was compared with small sizes first, with half of them, with none, and with the greedy reduction of the
+posterior variance of the Shapley functionals, on 14 rounds of MNIST with M = 10 (median largest error in % of the
+spread):
 
     coalitions           60    80   100   150
     pairs, then drawn   3.5   0.9   0.7   0.5
@@ -22,11 +23,11 @@ import math
 
 import numpy as np
 
-PAIRED = 0.75  # of what singles and their complements leave of the budget
+PAIRED = 0.75  # of the budget that is left after single players and their complements
 
 
 def coalition_sequence(players: int, budget: int, rng: np.random.Generator) -> np.ndarray:
-    """Different coalitions `[R, M]` in the order of asking, R at most `budget`; nobody first, then all."""
+    """Different coalitions `[R, M]` in the order of evaluation, R at most `budget`; nobody first, then all."""
     alone = np.eye(players, dtype=bool)
     ends = np.array([np.zeros(players), np.ones(players)], dtype=bool)
     base = _distinct(np.concatenate([ends, alone, ~alone]))[:budget]
@@ -50,7 +51,7 @@ def _pairs(players: int, room: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _drawn(before: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """These coalitions, and random ones of 2 to M - 2 players, until there are so many different ones."""
+    """The coalitions of `before`, then random ones of 2 to M - 2 players, `count` different ones in all."""
     players = before.shape[1]
     sizes = np.arange(2, players - 1)
     many = np.sqrt([float(math.comb(players, size)) for size in sizes])

@@ -1,22 +1,23 @@
-"""Shapley values of a round by the method that pays: exact, a smooth surrogate, or one of six ways of sampling.
+"""Shapley values of a round: exact, by a smooth surrogate, or by one of six ways of sampling.
 
 Source: GTG-Shapley (Liu et al. 2022, arXiv 2109.02053) as used by GreedyFed (Singhal et al. 2023, arXiv 2312.09108);
-the other ways name theirs in their own files: `surrogate`, `permutations`, `kernel`, `leverage`.
+the sources of the other methods are in their own files: `surrogate`, `permutations`, `kernel`, `leverage`.
 U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the model that the round began with.
 
-Utilities are means over the validation examples, or over `examples` of them if they are more, drawn once a run. The
-surrogate evaluates 3 M coalitions on all of these and the others on a `part` (`fidelities`). Its budget is
-`coalitions`, 12 M if that is not given, in a few batches; the next is not asked for where the largest standard error is
-at most 1 % of the spread of the values (`stop=values`), or the ranking is settled. The budget of the others is
-`permutations_per_client` times M permutations, for `kernel` and `leverage` the distinct coalitions that so many
-permutations are expected to ask for; `coalitions` bounds it, 2,048 if it is not given, and without bound for `exact`,
-`gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep is made whatever it is.
-`auto` is exact to 6 players, then the surrogate (`affordable`). `exact_or_gtg` is what `auto` was before there was a
-surrogate: exact where 2^M is at most the number of permutations allowed, else GTG-Shapley. Older runs go on with it.
+Utilities are means over the validation examples, or over `examples` of them (drawn once a run) if there are more.
+The surrogate evaluates 3 M coalitions on all of these and the others on a `part` of them (`fidelities`). Its budget is
+`coalitions`, or 12 M, in a few batches. It stops early when the largest standard error is at most 1 % of the spread of
+the values (`stop=values`), or when the ranking is settled.
+The budget of the other methods is `permutations_per_client` times M permutations; for `kernel` and `leverage` it is the
+expected number of distinct coalitions in so many permutations. `coalitions` bounds it; if it is not given the bound is
+2,048, and there is none for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep
+is always made.
+`auto` is exact up to 6 players, then the surrogate (`affordable`). `exact_or_gtg` is what `auto` meant before there was
+a surrogate: exact where 2^M is at most the number of permutations allowed, else GTG-Shapley. Older runs resume with it.
 
-Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; between rounds
-|U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Estimates that are
-not published ones become the exact values when every coalition has been asked for.
+Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; a round with
+|U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Methods that are not
+done as published give the exact values once every coalition has been evaluated.
 Legend: M players, R coalitions.
 """
 
@@ -43,7 +44,7 @@ from fedexp.maths.shapley.sweeps import WAYS, Sampled, sweeps
 from fedexp.maths.shapley.utilities import Utilities, all_coalitions
 
 PUBLISHED = ("exact", "gtg", "permutations")  # done as published: no bound unless one is given
-LOOKS = (0.125, 0.25, 0.5, 1.0)  # shares of the budget after which it is asked whether the ranking is settled
+LOOKS = (0.125, 0.25, 0.5, 1.0)  # shares of the budget after which the ranking is tested
 
 Sure = Callable[[np.ndarray, np.ndarray], float | None]
 
@@ -110,9 +111,9 @@ class Shapley(Part):
     ) -> Estimate:
         """Values of M players; `evaluate` gives the utilities `[R]` of coalitions `[R, M]`.
 
-        `sure` says of values and standard errors `[M]` how sure the ranking is that they lead to; `share [M]` is what
-        each counts in the mean of a coalition, equally much unless it is given. With `examples` utilities are means
-        over so many and `evaluate` is also told on which of them, a `range`.
+        `sure` maps values `[M]` and standard errors `[M]` to the confidence in the ranking that they lead to.
+        `share [M]` is each player's weight in the mean of a coalition, equal by default. If `examples` is given,
+        utilities are means over that many, and `evaluate` also gets their places, a `range`.
 
         Raises:
             ValueError: exact values of more than 20 players were asked for.

@@ -1,11 +1,11 @@
-"""Utilities on all validation examples, and on a part of them, which costs less and tells nearly as much.
+"""Utilities on all validation examples, and on a part of them, which costs less.
 
 The utility on all examples is that on the part plus a difference, U = U_part + (U - U_part). Shapley values are linear
-in the game, so both may be estimated apart. What is rough in U is rough in U_part, too; the difference is a mean over
-examples of the same models and close to additive, so that few coalitions tell it. Both kinds are evaluated on disjoint
-examples: those of the part, and the others where all are asked for. Multi-fidelity regression with the difference
-modelled as a process of its own is Kennedy & O'Hagan's (2000); for Shapley values of averaged models it is new, as far
-as we know.
+in the game, so the two are estimated separately. Where U is rough, U_part is rough, too; the difference is a mean over
+examples of the same models and close to additive, so that few coalitions determine it. No example is evaluated twice:
+first those of the part, then the others if the utility on all is asked for. Multi-fidelity regression that models the
+difference as a process of its own is Kennedy & O'Hagan's (2000); for Shapley values of averaged models it is new, as
+far as we know.
 
 Largest error in % of the spread (median / 95 % / max), M = 10, 14 rounds of MNIST and 5 of CIFAR-10, 3 seeds; cost in
 evaluations of a model on all examples:
@@ -17,7 +17,7 @@ evaluations of a model on all examples:
     120, 120                             1    120   0.6 / 1.7 / 2.6    0.7 / 1.4 / 1.7
     100, 30                            0.4     58   1.0 / 2.3 / 3.2    0.9 / 1.9 / 3.2
 
-What the default reaches, with a share of 0.25 and as many coalitions as it needs: `scripts/studies/shapley`.
+Results of the default, a share of 0.25 and as many coalitions as it needs: `scripts/studies/shapley`.
 
 Legend: M players, R coalitions.
 """
@@ -29,8 +29,8 @@ import numpy as np
 
 from fedexp.maths.shapley.utilities import Utilities
 
-FEWEST = 1000  # examples of a part; fewer are looked at all
-ON_ALL = 3  # coalitions a player that are evaluated on all examples
+FEWEST = 1000  # examples of a part
+ON_ALL = 3  # times M coalitions are evaluated on all examples
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Fidelities:
 
     @property
     def evaluated(self) -> int:
-        """How many coalitions were asked for, on whatever examples."""
+        """How many coalitions were asked for, on all examples or on the part."""
         return max(self.whole.evaluated, self.part.evaluated if self.part else 0)
 
     def games(self, asked: np.ndarray) -> list[tuple[Utilities, np.ndarray]]:
-        """Games that add up to the utility on all examples, each with what it is asked of the coalitions `[R, M]`.
+        """Games that add up to the utility on all examples, each with the coalitions of `asked [R, M]` to evaluate.
 
-        Their first are asked on all examples, so they should be the ones that tell an additive game.
+        The first of `asked` are evaluated on all examples, so they should be those that determine an additive game.
         """
         whole, part = self.whole, self.part
         if part is None:
@@ -58,10 +58,10 @@ class Fidelities:
 
 
 def fidelities(players: int, evaluate: Callable[..., np.ndarray], examples: int, share: float) -> Fidelities:
-    """Both utilities where `share` of the examples is a part of at least `FEWEST`.
+    """The utilities on all examples, and on a part if `share` of the examples (at least `FEWEST`) is not all.
 
-    `evaluate(members [R, M], places)` gives the mean utilities on the examples at `range` places of a fixed order; with
-    no examples `evaluate(members)`, on all.
+    `evaluate(members [R, M], places)` gives the mean utilities `[R]` on the examples at the `range` places of a fixed
+    order; without `examples` it is `evaluate(members)`, on all.
     """
     first = max(FEWEST, round(share * examples))
     if not examples:

@@ -1,4 +1,4 @@
-"""The regression estimators, stage by stage: the whole sample is drawn once, and its first parts are looked at first.
+"""The regression estimators, stage by stage: the sample is drawn once and evaluated in growing parts.
 
 Legend: M players.
 """
@@ -15,7 +15,7 @@ from fedexp.maths.shapley.regression import fit
 from fedexp.maths.shapley.utilities import Utilities
 
 DRAWS = {"kernel": kernel_pairs, "leverage": leverage_pairs}
-STAGES = (0.25, 0.5, 1.0)  # of the pairs that are sampled
+STAGES = (0.25, 0.5, 1.0)  # shares of the sampled pairs
 SMALL = 0.01  # largest error in units of the spread that counts as converged (Covert & Lee 2021, section 4.2)
 
 
@@ -35,7 +35,7 @@ class Fitted:
 def fits(
     utilities: Utilities, method: str, coalitions: int, stages: tuple[float, ...], rng: np.random.Generator
 ) -> Iterator[Fitted]:
-    """The fits to growing parts of one sample of at most so many coalitions."""
+    """Yields fits to growing parts of one sample of at most `coalitions` coalitions."""
     strata = DRAWS[method](utilities.players, (coalitions - 2) // 2, rng)
     if all(one.complete for one in strata):
         stages = stages[-1:]

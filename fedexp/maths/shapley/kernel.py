@@ -1,10 +1,10 @@
 """KernelSHAP by paired sampling (Covert & Lee 2021, arXiv 2012.01536): sizes by the Shapley kernel.
 
 A coalition is drawn with probability in proportion to its kernel weight: first its size s, with p(s) in proportion to
-1 / (s (M - s)), then one of the C(M, s) sets; its complement comes with it. All drawn pairs count the same.
-Sizes from 1 upwards are enumerated, not drawn, while sampling would ask for as many pairs of the size as there are (as
-the authors of KernelSHAP do in their package); what is left of the budget is drawn from the other sizes: with
-replacement, or without where a single size is left. With all pairs the values are exact.
+1 / (s (M - s)), then one of the C(M, s) sets, together with its complement. All drawn pairs count the same.
+Sizes from 1 upwards are enumerated instead of drawn as long as the sample would hold as many pairs of the size as there
+are (as the authors of KernelSHAP do in their package). The rest of the budget is drawn from the other sizes: with
+replacement, or without it if only one size is left. With all pairs the values are exact.
 Legend: M players.
 """
 
@@ -14,7 +14,7 @@ from fedexp.maths.shapley.pairs import Stratum, distinct_pairs, kernel_weight, p
 
 
 def kernel_pairs(players: int, pairs: int, rng: np.random.Generator) -> list[Stratum]:
-    """At most so many pairs: the sizes that are complete, and one stratum of what was drawn from the others."""
+    """At most `pairs` pairs: the complete sizes, and one stratum drawn from the others."""
     strata, sizes, left = [], list(range(1, players // 2 + 1)), pairs
     while sizes:
         size, weight = sizes[0], np.array([kernel_weight(players, one) for one in sizes])

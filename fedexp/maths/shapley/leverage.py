@@ -1,9 +1,9 @@
 """Leverage SHAP (Musco & Witter 2024, arXiv 2410.01917): coalitions drawn by their leverage in the regression.
 
 The leverage score of a coalition of s players in the weighted regression is 1 / C(M, s) (lemma 3.2), so every size is
-asked equally often, where the Shapley kernel asks mostly for the smallest and largest. Pairs are drawn without
-replacement; a pair of size s is drawn with probability min(1, c / C(M, s)), c such that the budget is met, and weighs
-its kernel weight over that probability.
+sampled equally often, while the Shapley kernel prefers the smallest and largest. Pairs are drawn without
+replacement; a pair of size s is drawn with probability min(1, c / C(M, s)), c such that the budget is met, and its
+weight is its kernel weight over that probability.
 Deviation: the number of pairs of a size is fixed at its expectation, rounded, where the paper draws it from a binomial
 distribution: the probabilities are the same, the budget is kept exactly, and the variance is smaller.
 Legend: M players.
@@ -15,7 +15,7 @@ from fedexp.maths.shapley.pairs import Stratum, distinct_pairs, kernel_weight, p
 
 
 def leverage_pairs(players: int, pairs: int, rng: np.random.Generator) -> list[Stratum]:
-    """At most so many pairs, a stratum for each size."""
+    """At most `pairs` pairs, a stratum for each size."""
     sizes = range(1, players // 2 + 1)
     counts = allocation(players, pairs)
     return [
@@ -26,9 +26,9 @@ def leverage_pairs(players: int, pairs: int, rng: np.random.Generator) -> list[S
 
 
 def allocation(players: int, pairs: int) -> np.ndarray:
-    """Pairs of the sizes 1, 2, ... M / 2: equally many coalitions of every size, or all that there are.
+    """How many pairs of each size 1, 2, ... M / 2, `[M / 2]`: equally many coalitions of every size, or all there are.
 
-    The size M / 2 counts half, as a pair of it holds two coalitions of one size. What rounding leaves goes to the
+    The size M / 2 counts half, as one pair of it holds two coalitions of that size. Pairs lost by rounding go to the
     smallest sizes that are not complete.
     """
     sizes = range(1, players // 2 + 1)

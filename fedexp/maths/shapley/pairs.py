@@ -1,7 +1,7 @@
-"""Random pairs of a coalition and its complement, drawn by size: what the regression estimators look at.
+"""Random pairs of a coalition and its complement, drawn by size, for the regression estimators.
 
-A pair stands for two coalitions of s and M - s players; s is at most M / 2, and of the two halves of s = M / 2 the one
-that holds player 0 is kept. The Shapley kernel gives a coalition of s players the weight
+A pair is two coalitions, of s and M - s players; s is at most M / 2. The row of a pair is the smaller one, or for
+s = M / 2 the one with player 0. The Shapley kernel gives a coalition of s players the weight
 1 / (C(M, s) s (M - s)) up to a factor, so all pairs of size s together weigh 2 / (s (M - s)), or 1 / s^2 for s = M / 2.
 Legend: M players, n pairs.
 """
@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-ENUMERATED = 4  # times as many pairs as are wanted are listed and drawn from; of more, distinct ones are drawn
+ENUMERATED = 4  # all pairs of a size are listed if they are at most this many times those wanted
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Stratum:
 
     @property
     def complete(self) -> bool:
-        """Whether every pair that it stands for is there."""
+        """Whether it holds every pair that it stands for."""
         return len(self.members) >= self.population
 
 
@@ -43,7 +43,7 @@ def pairs_of(players: int, size: int) -> int:
 
 
 def distinct_pairs(players: int, size: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """So many different pairs of one size, all subsets equally likely, in random order, bool `[n, M]`."""
+    """`count` different pairs of one size, all subsets equally likely, in random order, bool `[count, M]`."""
     population = pairs_of(players, size)
     if population <= ENUMERATED * count:
         return rng.permutation(_all_pairs(players, size))[:count]
@@ -55,7 +55,7 @@ def distinct_pairs(players: int, size: int, count: int, rng: np.random.Generator
 
 
 def random_pairs(players: int, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A uniformly random pair of each of these sizes, bool `[n, M]`; the same may come twice."""
+    """A uniformly random pair of each of the `sizes [n]`, bool `[n, M]`; a pair may come twice."""
     rank = np.argsort(np.argsort(rng.random((len(sizes), players)), axis=1), axis=1)
     members = rank < sizes[:, None]
     other = (2 * sizes == players) & ~members[:, 0]
@@ -63,7 +63,7 @@ def random_pairs(players: int, sizes: np.ndarray, rng: np.random.Generator) -> n
 
 
 def first_share(strata: list[Stratum], share: float) -> list[Stratum]:
-    """The same sample cut to its first part, where a stratum is not complete; at least two pairs of each stay."""
+    """The first part of the sample, but complete strata whole; at least two pairs of each stratum."""
     cut = (max(2, math.ceil(share * len(one.members))) for one in strata)
     return [
         one if one.complete else replace(one, members=one.members[:some]) for one, some in zip(strata, cut, strict=True)

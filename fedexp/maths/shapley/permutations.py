@@ -1,4 +1,4 @@
-"""Marginal contributions along permutations of the players: what sampled Shapley values are means of.
+"""Marginal contributions along permutations of the players; their means are the sampled Shapley values.
 
 Source of the truncation and of the guided permutations: GTG-Shapley (Liu et al. 2022, arXiv 2109.02053, algorithm 1).
 Antithetic permutations: Mitchell, Cooper, Frank & Holmes 2022 (arXiv 2104.12199), a permutation and its reverse.
@@ -24,12 +24,12 @@ def guided(players: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def shuffled(players: int, rng: np.random.Generator) -> np.ndarray:
-    """As many uniformly random permutations, `[M, M]`."""
+    """M uniformly random permutations, `[M, M]`."""
     return rng.permuted(np.tile(np.arange(players), (players, 1)), axis=1)
 
 
 def antithetic(players: int, rng: np.random.Generator) -> np.ndarray:
-    """Random permutations, each followed by its reverse: M of them, or M + 1 where M is odd."""
+    """Random permutations, each followed by its reverse, `[M, M]`, or `[M + 1, M]` where M is odd."""
     forward = rng.permuted(np.tile(np.arange(players), ((players + 1) // 2, 1)), axis=1)
     return np.stack([forward, forward[:, ::-1]], axis=1).reshape(-1, players)
 
@@ -45,25 +45,25 @@ def stratified(players: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def prefixes(permutations: np.ndarray) -> np.ndarray:
-    """The coalitions that permutations `[P, M]` pass, bool `[P M, M]`: the first player, the first two, ... all."""
+    """The coalitions that the permutations `[P, M]` pass, bool `[P M, M]`: the first player, the first two, ... all."""
     place = np.argsort(permutations, axis=1)
     return (place[:, None, :] <= np.arange(permutations.shape[1])[:, None]).reshape(-1, permutations.shape[1])
 
 
 def walk(permutations: np.ndarray, utilities: Utilities, truncation: float) -> np.ndarray:
-    """Marginal contribution of every player along every permutation, `[P, M]`, columns by player.
+    """Marginal contribution of every player along every permutation `[P, M]`, as `[P, M]` with columns by player.
 
-    Where the utility is within `truncation` of the full coalition's the rest of the permutation adds nothing and is
-    not evaluated; 0 never truncates.
+    Where the utility is within `truncation` of the full coalition's, the rest of the permutation counts as 0 and is not
+    evaluated; 0 never truncates.
     """
     return counting_walk(permutations, utilities, truncation)[0]
 
 
 def counting_walk(permutations: np.ndarray, utilities: Utilities, truncation: float) -> tuple[np.ndarray, float]:
-    """The marginal contributions of `walk`, and the share of steps that were truncated."""
+    """The marginal contributions `[P, M]` of `walk`, and the share of steps that were truncated."""
     count, players = permutations.shape
     empty, full = utilities(np.array([np.zeros(players), np.ones(players)], dtype=bool))
-    if truncation == 0:  # all will be asked for: in one batch
+    if truncation == 0:  # all are needed, so they are evaluated in one batch
         return _whole(permutations, empty, utilities(prefixes(permutations))), 0.0
     members = np.zeros((count, players), dtype=bool)
     rows, value = np.arange(count), np.full(count, empty)
@@ -82,7 +82,7 @@ def counting_walk(permutations: np.ndarray, utilities: Utilities, truncation: fl
 
 
 def _whole(permutations: np.ndarray, empty: float, passed: np.ndarray) -> np.ndarray:
-    """Marginal contributions by player from the utilities that all permutations pass, one after another."""
+    """Marginal contributions by player, from the utilities that the permutations pass one after another."""
     gains = np.diff(passed.reshape(permutations.shape), axis=1, prepend=empty)
     marginal = np.empty(permutations.shape)
     np.put_along_axis(marginal, permutations, gains, axis=1)

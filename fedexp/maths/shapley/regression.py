@@ -9,9 +9,9 @@ A complement has -z' and -d, so a pair is one row. The fit to a sample is Covert
 original, not their unbiased estimator: its bias falls faster than its error and its variance is far lower.
 
 Standard errors: the sandwich formula. Pair i moves the values by w G^+ z' e / (1 - h), with e its residual and h its
-leverage in the fit (the jackknife, HC3); within a stratum pairs are a simple random sample, so a stratum adds
-W^2 (1 - n / N) s^2 / n (Cochran 1977), nothing where all its pairs are known. Widened for few pairs as in
-`standard_error`. Not covered: the bias of the fit, and fewer pairs than players.
+leverage in the fit (the jackknife, HC3). Within a stratum pairs are a simple random sample, so a stratum adds
+W^2 (1 - n / N) s^2 / n (Cochran 1977); a complete one adds nothing. The errors are widened for few pairs as in
+`standard_error`. They do not cover the bias of the fit, nor fewer pairs than players.
 Legend: M players, n pairs of a stratum, N pairs that it stands for, W their kernel weight.
 """
 
@@ -21,12 +21,12 @@ from fedexp.maths.shapley.pairs import Stratum
 from fedexp.maths.shapley.standard_error import combined
 from fedexp.maths.shapley.utilities import Utilities
 
-SINGULAR = 1e-9  # eigenvalues below this share of the largest are none: the constraint takes one direction away
-NEARLY = 1e-6  # least 1 - leverage, so that a pair which alone fixes a value has a large influence and no infinite one
+SINGULAR = 1e-9  # eigenvalues below this share of the largest count as 0: the constraint removes one direction
+NEARLY = 1e-6  # least 1 - leverage: a pair that alone fixes a value has a large influence, not an infinite one
 
 
 def fit(strata: list[Stratum], utilities: Utilities) -> tuple[np.ndarray, np.ndarray | None]:
-    """Values `[M]` and their standard errors `[M]`, None where there are too few pairs to tell."""
+    """Values `[M]` and their standard errors `[M]`; None instead of errors if there are too few pairs."""
     players = utilities.players
     members, weight, design, inverse = _least_squares(strata, players)
     ends = np.array([np.zeros(players), np.ones(players)], dtype=bool)
@@ -42,7 +42,7 @@ def fit(strata: list[Stratum], utilities: Utilities) -> tuple[np.ndarray, np.nda
 
 
 def pair_weights(strata: list[Stratum], players: int) -> tuple[np.ndarray, np.ndarray]:
-    """What the fit weighs the utility of each coalition by: coalitions `[2 n, M]` and weights `[2 n, M]`.
+    """The weight of each coalition's utility in the fitted values: coalitions `[2 n, M]` and weights `[2 n, M]`.
 
     Nobody and all are left out.
     """
@@ -62,7 +62,7 @@ def _least_squares(strata: list[Stratum], players: int) -> tuple[np.ndarray, np.
 
 
 def _errors(strata: list[Stratum], moved: np.ndarray) -> np.ndarray | None:
-    """Standard errors from what each pair would move the values by if it alone stood for its stratum, `[n, M]`."""
+    """Standard errors; `moved [n, M]` is by how much each pair would move the values if it alone were its stratum."""
     players = moved.shape[1]
     sampled = [one for one in strata if not one.complete]
     if not sampled:

@@ -1,11 +1,11 @@
-"""Whether the clients that a selector will take are settled, although their scores are known with errors only.
+"""Whether it is certain enough which clients a selector will take, when their scores have errors.
 
-The top n of the scores are certainly the top n of the true scores if for some threshold every one of them truly lies
-above it and every other client below. A client misses its side with probability Phi(-|score - threshold| / error); the
-sum of these over the clients (Bonferroni's inequality: nothing is assumed of how the errors depend on each other)
-bounds the chance that the set is wrong, and the threshold is the one between the last that is in and the first that is
-out for which the bound is least. So N terms are added where comparing pairs would add n (N - n). Who looks L times
-and stops at the first success asks for 1 - sure <= (1 - confidence) / L.
+The n clients with the highest scores are certainly the true best n if, for some threshold, all of them truly lie above
+it and all others below. A client is on the wrong side with probability Phi(-|score - threshold| / error). The sum of
+these over the clients bounds the chance that the set is wrong (Bonferroni's inequality, which assumes nothing about how
+the errors depend on each other). The threshold, between the lowest score inside and the highest outside, is the one
+with the least bound. This adds N terms where comparing pairs would add n (N - n). If the test is made L times and the
+first success stops, it must reach 1 - sure <= (1 - confidence) / L.
 Legend: N clients.
 """
 
@@ -16,7 +16,7 @@ THRESHOLDS = 65  # tried between the two scores at the border, both included
 
 
 def top_sure(scores: np.ndarray, errors: np.ndarray, count: int) -> float | None:
-    """Least confidence that the `count` largest of the scores `[N]` truly are; None where an error is unknown.
+    """Lower bound of the confidence that the `count` largest `scores [N]` truly are; None if an error is unknown.
 
     `errors [N]` are standard errors; 0 for what is certain, NaN for what is unknown.
     """
@@ -40,10 +40,13 @@ def top_sure(scores: np.ndarray, errors: np.ndarray, count: int) -> float | None
 
 
 def is_settled(sure: float | None, confidence: float, looks: int = 1) -> bool:
-    """Whether this is sure enough to stop, if it may be looked at so many times."""
+    """Whether a confidence `sure` is enough to stop, if the test is made up to `looks` times."""
     return sure is not None and 1 - sure <= (1 - confidence) / looks
 
 
 def mean_variance(variance: np.ndarray, count: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """Variance of running means that take in one more estimate, `((n - 1)^2 v + e^2) / n^2`; `count` is n, with it."""
+    """Variances `[N]` of running means after one more estimate each, `((n - 1)^2 v + e^2) / n^2`.
+
+    `variance [N]` is v, `errors [N]` are the new estimates' e, and `count [N]` is n, the new estimate included.
+    """
     return ((count - 1) ** 2 * variance + errors**2) / count**2

@@ -6,18 +6,18 @@ loss is a function of w(S), and a smooth one where the loss is smooth. The prior
     U(S) = h(S)' b + f(w(S)) + e(S),   cov f = a exp(-|w - w'|^2 / (2 l^2)),   e independent with variance a nu
 
 with b flat. h(S) = w(S), or h(S) = [w(S), 1(S)] with the indicators of the members, which fits additive games exactly;
-a constant is in both, as weights sum to 1. e is a part of the utility that is not smooth, not an error of
-measurement: what was evaluated is known exactly. Nobody is another model and never in the fit.
+a constant is in both, as weights sum to 1. e is the part of the utility that is not smooth, not a measurement error:
+evaluated utilities are known exactly. Nobody is another model and never in the fit.
 
-l and nu maximise the restricted marginal likelihood over `LENGTHS` x `NUGGETS`; between the two means the larger
-leave-one-out predictive density decides (section 5.4.2), as likelihoods of different flat means do not compare. Short
-lengths and large nuggets are in the grid: a game without smoothness becomes a regression with independent residuals,
-and its large amplitude makes large errors. Both choices look at no more than `CHOICE` coalitions, or 3 M.
+l and nu maximise the restricted marginal likelihood over `LENGTHS` x `NUGGETS`. The larger leave-one-out predictive
+density chooses between the two means (section 5.4.2), as likelihoods of different flat means cannot be compared. The
+grid has short lengths and large nuggets: a game that is not smooth becomes a regression with independent residuals, and
+its large amplitude gives large errors. Both choices use no more than `CHOICE` coalitions, or 3 M.
 a is the largest of three estimates: the restricted likelihood's y'Qy / (n - p); the mean squared leave-one-out residual
 in units of its own standard deviation, (Qy)_i^2 / Q_ii, with Q = K^-1 - K^-1 H (H'K^-1 H)^-1 H'K^-1; and the same
-mean with each size s weighed by what its coalitions that are not known weigh in the values,
-(C(M, s) - n_s) (s / C(M - 1, s - 1)^2 + (M - s) / C(M - 1, s)^2), as a game may be quiet in the small coalitions, of
-which most are known, and rough in the others. Errors are widened by Student's t with n - p degrees of freedom.
+mean with each size s weighted by what its unknown coalitions count in the values,
+(C(M, s) - n_s) (s / C(M - 1, s - 1)^2 + (M - s) / C(M - 1, s)^2): a game may be smooth in the small coalitions, most of
+which are known, and rough in the others. Errors are widened by Student's t with n - p degrees of freedom.
 Ours and new, as far as we know: these features for Shapley values of averaged models, and the third estimate.
 Legend: M players, n coalitions of the fit, R other coalitions, p columns of the mean, F linear functionals.
 """
@@ -35,26 +35,29 @@ from fedexp.maths.shapley.standard_error import widening
 LENGTHS = (0.125, 0.25, 0.5, 1.0, 1.5, 2.5)  # weights of two players alone are 1.4 apart
 NUGGETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 10.0)
 CHOICE = 300  # coalitions that length and nugget are chosen on
-DEPENDENT = 1e-9  # singular values below this share of the largest are none: equal clients, equal shares
+DEPENDENT = 1e-9  # singular values below this share of the largest count as 0, as for equal clients or equal shares
 BLOCK = 4096  # coalitions that are predicted at a time
-NOTHING = 1e-20  # variance in units of that of the utilities which is rounding
+NOTHING = 1e-20  # a variance below this share of that of the utilities is rounding
 
 
 def mixture_weights(members: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """What each member counts in its coalition's mean, `[R, M]`; zeros where nobody counts."""
+    """The weights `[R, M]` of the players with `share [M]` in the means of coalitions `members [R, M]`.
+
+    They are all 0 if no member has a share.
+    """
     weight = members * share
     total = weight.sum(axis=1, keepdims=True)
     return np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
 
 
 def kernel(one: np.ndarray, other: np.ndarray, length: float) -> np.ndarray:
-    """exp(-|w - w'|^2 / (2 l^2)), `[R, n]`."""
+    """exp(-|w - w'|^2 / (2 l^2)) of mixture weights `one [R, M]` and `other [n, M]`, `[R, n]`."""
     squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
     return np.exp(-np.maximum(squares, 0) / (2 * length**2))
 
 
 def unknown_weight(members: np.ndarray) -> np.ndarray:
-    """What the coalitions of its size that are not among them weigh in the values, for each of these, `[n]`."""
+    """What the unknown coalitions count in the values, `[n]`: for each of `members [n, M]` the others of its size."""
     players, size = members.shape[1], members.sum(axis=1).astype(np.int64)
     sizes, place, known = np.unique(size, return_inverse=True, return_counts=True)
     each = [
@@ -67,7 +70,7 @@ def unknown_weight(members: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Surface:
-    """The process given `utility [n]` of coalitions with `weight [n, M]`; mean columns are `columns @ basis`."""
+    """The process given the `utility [n]` of coalitions with `members [n, M]` and mixture `weight [n, M]`."""
 
     weight: np.ndarray
     members: np.ndarray
@@ -78,7 +81,7 @@ class Surface:
 
     @cached_property
     def basis(self) -> np.ndarray:
-        """Makes the columns of the mean orthonormal on the fitted coalitions and drops those that depend on others."""
+        """Makes the mean's columns orthonormal and independent, `[M, p]`; `[2 M, p]` if the mean is `additive`."""
         _, size, right = np.linalg.svd(_columns(self.weight, self.members, self.additive), full_matrices=False)
         kept = size > DEPENDENT * size[0]
         return right[kept].T / size[kept]
@@ -116,7 +119,10 @@ class Surface:
 
     @cached_property
     def left_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Leave-one-out residuals, their variances in units of the amplitude, and which coalitions the others tell."""
+        """Leave-one-out residuals, their variances in units of the amplitude, and a mask `[n]` of the coalitions.
+
+        Coalitions that the others do not determine are left out; the mask is False for them.
+        """
         whitened = self.inverse @ self.design
         precision = np.diag(self.inverse) - ((whitened @ self.gram) * whitened).sum(axis=1)
         told = precision > DEPENDENT * precision.max()
@@ -124,7 +130,7 @@ class Surface:
 
     @cached_property
     def amplitude(self) -> float:
-        """The variance a, never below what each of the estimates says."""
+        """The variance a: the largest of the three estimates."""
         residual, variance, told = self.left_out
         if not told.any():
             return 0.0
@@ -141,13 +147,16 @@ class Surface:
         return float(-np.log(own * variance).mean())
 
     def predict(self, weight: np.ndarray, members: np.ndarray) -> np.ndarray:
-        """Mean of the utilities of other coalitions, `[R]`."""
+        """Mean of the utilities of other coalitions, `[R]`, with `weight [R, M]` and `members [R, M]`."""
         trend = _columns(weight, members, self.additive) @ (self.basis @ self.slope)
         blocks = np.split(weight, range(BLOCK, len(weight), BLOCK))
         return trend + np.concatenate([kernel(block, self.weight, self.length) @ self.pull for block in blocks])
 
     def variance(self, weight: np.ndarray, members: np.ndarray, functional: np.ndarray) -> np.ndarray:
-        """Variances `[F]` of sums of the utilities of other coalitions, weighed by `functional [R, F]`, widened."""
+        """Variances `[F]` of sums of the utilities of other coalitions, weighted by `functional [R, F]` and widened.
+
+        The coalitions have mixture `weight [R, M]` and `members [R, M]`.
+        """
         near = kernel(weight, self.weight, self.length).T @ functional
         columns = (_columns(weight, members, self.additive) @ self.basis).T @ functional
         missed = columns - self.design.T @ (self.inverse @ near)
@@ -159,7 +168,10 @@ class Surface:
 
 
 def fitted(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Surface:
-    """The surface of these coalitions, with the mean, length and nugget that suit them best."""
+    """The surface of coalitions with the mean, length and nugget that suit them best.
+
+    `weight [n, M]` and `members [n, M]` are the coalitions, `utility [n]` their utilities.
+    """
     most = max(CHOICE, 3 * weight.shape[1])
     some = np.unique(np.linspace(0, len(utility) - 1, min(most, len(utility))).round().astype(np.int64))
     tried = list(_likely(weight[some], members[some], utility[some]))
@@ -168,7 +180,7 @@ def fitted(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Surf
 
 
 def _likely(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Iterator[Surface]:
-    """The likeliest surface of each mean; the larger one only where coalitions are clearly more than its columns."""
+    """The most likely surface for each mean; for the larger mean only with clearly more coalitions than its columns."""
     spectra = {length: np.linalg.eigh(kernel(weight, weight, length)) for length in LENGTHS}
     for additive in (False, True):
         start = Surface(weight, members, utility, additive, 1.0, 1.0)

@@ -1,9 +1,9 @@
-"""Permutation sampling, sweep by sweep: means of marginal contributions that get better, and how sure they are.
+"""Permutation sampling, sweep by sweep: running means of marginal contributions, with their standard errors.
 
 A sweep is M permutations (M + 1 antithetic ones where M is odd), or fewer where the bound on coalitions leaves no
-room for several. All coalitions of a sweep are evaluated in one batch where nothing is truncated. GTG-Shapley walks
-side by side, position by position; if the sweep before truncated at most `RARELY` of its steps, the whole next sweep is
-evaluated ahead, with the same result (what it then does not need is not counted as asked for).
+room for several. Without truncation all coalitions of a sweep are evaluated in one batch. GTG-Shapley evaluates one
+position of all permutations at a time. If the previous sweep truncated at most `RARELY` of its steps, the whole next
+sweep is evaluated in advance, with the same result; coalitions that it then does not need are not counted.
 Legend: M players, P permutations, T sweeps.
 """
 
@@ -18,13 +18,13 @@ from fedexp.maths.shapley.permutations import antithetic, counting_walk, guided,
 from fedexp.maths.shapley.standard_error import standard_errors
 from fedexp.maths.shapley.utilities import Utilities
 
-RARELY = 0.05  # of the steps of a sweep
-SEVERAL = 8  # sweeps at least, where the bound allows a sweep of one unit
+RARELY = 0.05  # share of the steps of a sweep
+SEVERAL = 8  # sweeps that should fit into the bound
 
 
 @dataclass(frozen=True)
 class Way:
-    """How a sweep is drawn: how many rows make a unit (0: the sweep), whether its rows are strata of their own."""
+    """How a sweep is drawn: rows of a unit (0: the whole sweep), and whether each row is a stratum of its own."""
 
     draw: Callable[[int, np.random.Generator], np.ndarray]
     unit: int
@@ -42,7 +42,7 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Sampled:
-    """The marginal contributions `[P, M]` so far, in sweeps of `rows`; `share` of the budget is spent."""
+    """The marginal contributions `[P, M]` so far, in sweeps of `rows`, after a `share` of the budget."""
 
     marginal: np.ndarray
     rows: int
@@ -61,7 +61,7 @@ class Sampled:
 
     @property
     def errors(self) -> np.ndarray | None:
-        """Their standard errors `[M]`; None of very few units."""
+        """Their standard errors `[M]`; None if there are very few units."""
         strata = self.rows if self.way.strata else 1
         unit = self.way.unit or self.rows
         return standard_errors(self.marginal.reshape(-1, strata, unit, self.marginal.shape[1]).mean(axis=2))
@@ -74,7 +74,7 @@ class Sampled:
 def sweeps(
     utilities: Utilities, way: Way, permutations: int, at_most: int | None, truncation: float, rng: np.random.Generator
 ) -> Iterator[Sampled]:
-    """Better and better estimates, until permutations or coalitions are spent; the first sweep is always made."""
+    """Yields better and better estimates until permutations or coalitions are spent; the first sweep is always made."""
     players = utilities.players
     truncation, often = truncation if way.truncates else 0.0, True
     rows = sweep_rows(way, players, at_most)
@@ -94,7 +94,7 @@ def sweeps(
 
 
 def sweep_rows(way: Way, players: int, at_most: int | None) -> int:
-    """Permutations of a sweep: all that are drawn, or what lets several sweeps fit into the bound."""
+    """Permutations of a sweep: all, or as many as let several sweeps fit into the bound."""
     whole = players + (way.unit == 2 and players % 2)
     if at_most is None or way.strata:
         return whole

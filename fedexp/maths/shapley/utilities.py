@@ -11,7 +11,7 @@ WORST = -1e3  # utility of a coalition whose model has no finite loss, unless a 
 
 
 class Utilities:
-    """Remembers what `evaluate` says of coalitions `[R, M]`: one batch for all that are new."""
+    """Remembers the utilities that `evaluate` returns for coalitions `[R, M]`; new ones are evaluated in one batch."""
 
     def __init__(self, players: int, evaluate: Callable[[np.ndarray], np.ndarray]) -> None:
         self.players, self.evaluate = players, evaluate
@@ -19,21 +19,21 @@ class Utilities:
         self.asked: set[bytes] = set()
 
     def __call__(self, members: np.ndarray) -> np.ndarray:
-        """Utilities `[R]` of these coalitions."""
+        """Utilities `[R]` of the coalitions `[R, M]`."""
         keys = self._learn(members)
         self.asked.update(keys)
         return np.array([self.known[key] for key in keys])
 
     def ahead(self, members: np.ndarray) -> None:
-        """Evaluates coalitions that will probably be asked for, in one batch; they count when they are."""
+        """Evaluates coalitions `[R, M]` in advance, in one batch; they are counted when they are asked for."""
         self._learn(members)
 
     def missing(self, members: np.ndarray) -> int:
-        """How many of these coalitions have not been asked for, each counted once."""
+        """How many different ones of these coalitions `[R, M]` have not been asked for."""
         return len(set(_keys(members)) - self.asked)
 
     def knows(self, members: np.ndarray) -> np.ndarray:
-        """Which of these coalitions need no evaluation, bool `[R]`."""
+        """Which of these coalitions `[R, M]` need no evaluation, bool `[R]`."""
         return np.array([key in self.known for key in _keys(members)], dtype=bool)
 
     @property

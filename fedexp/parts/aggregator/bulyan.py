@@ -2,8 +2,8 @@
 
 First theta = n - 2f rows are chosen one after another, each by Krum among those that are left. Then every column
 becomes the mean of the theta - 2f chosen values that lie closest to their median. Needs 4f + 3 <= n.
-Krum among r rows looks at r - f - 2 neighbours; among the last few that is nothing, and at least one is taken, for
-otherwise the choice would fall on whoever comes first. Ties: the smallest client number, then the smaller value.
+Krum among r rows takes r - f - 2 neighbours. For the last few rows this number would fall below one; at least one
+neighbour is taken, as otherwise all scores would be 0. Ties: the smallest client number, then the smaller value.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from fedexp.parts.aggregator.reporting import BoundedRule
 def chosen_by_krum(square: torch.Tensor, byzantine: int, count: int) -> torch.Tensor:
     """The `count` rows that Krum chooses one after another, ascending, given squared distances `square [C, C]`.
 
-    Each row's others are sorted once; a row that was chosen is passed over.
+    Each row's neighbours are sorted once; rows chosen before are skipped.
     """
     square = square.cpu()
     nearest, other = square.sort(dim=1)
@@ -36,7 +36,7 @@ def chosen_by_krum(square: torch.Tensor, byzantine: int, count: int) -> torch.Te
 def mean_around_median(values: torch.Tensor, count: int) -> torch.Tensor:
     """The mean `[B]` of the `count` values closest to the median in each row of the sorted `values [B, theta]`.
 
-    They lie side by side: what is left after the farther end was dropped again and again.
+    These values are neighbours: the farther end is dropped again and again until they are left.
     """
     values, size = values.double(), values.shape[1]
     middle = values[:, (size - 1) // 2 : size // 2 + 1].mean(dim=1, keepdim=True)

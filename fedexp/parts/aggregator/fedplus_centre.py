@@ -1,19 +1,19 @@
-"""Fed+'s centre (Yu et al. 2020, arXiv 2009.06303): the point that the models of all clients, asked or not, agree on.
+"""Fed+'s centre (Yu et al. 2020, arXiv 2009.06303): a robust centre of the models of all clients, selected or not.
 
-The server remembers what each client last sent; one that was never heard of still has the first model, and a client
-without examples has none. The centre x minimises the sum of the penalty's Moreau envelopes with rho = mu / alpha, so
-that mean_k[clipped(w_k - x)] = 0: the mean for `l2_squared`, a smoothed geometric median for `l2`, a smoothed
-coordinate median for `l1`, and the plain medians for rho = 0.
+The server remembers what each client last sent; a client never selected still has the first model, and one without
+examples does not count. The centre x minimises the sum of the penalty's Moreau envelopes with rho = mu / alpha, so that
+mean_k[clipped(w_k - x)] = 0: the mean for `l2_squared`, a smoothed geometric median for `l2`, a smoothed coordinate
+median for `l1`, and the plain medians for rho = 0.
 
-The paper's fixed point, x <- x + mean_k[clipped(w_k - x)], starts at the mean and moves by rho at most; this finds its
-end sooner. For `l2` a clipped residual is a part p_k of the residual: the move is divided by mean_k p_k <= 1, which
-makes it Weiszfeld's where rho is small; rows of more than 3 times the median norm weigh less in the mean that it starts
-from, because from where the longest ones drag it 100 moves may not lead back. For `l1` the sum of an entry's clipped
-residuals is piecewise linear in x, and its zero is found by sorting; where it vanishes on an interval, the iteration
-would end at the point nearest the mean.
+The paper iterates x <- x + mean_k[clipped(w_k - x)] from the mean, with moves of at most rho; here the same fixed point
+is found in fewer steps. For `l2` a clipped residual is a fraction p_k of the residual, and the move is divided by
+mean_k p_k <= 1, which makes it Weiszfeld's where rho is small. In the mean that it starts from, rows of more than 3
+times the median norm weigh less: from a mean far away, 100 moves may not lead back. For `l1` the sum of an entry's
+clipped residuals is piecewise linear in x, and its zero is found by sorting; where it is zero on an interval, the point
+nearest the mean is taken, at which the iteration would end.
 
-Penalties bear on trainable entries; of BatchNorm's statistics the mean is taken. Clients count alike. The clients' part
-is `local=fedplus`; other local rules may be used with it. Legend: n models, P trainable entries.
+Penalties apply to trainable entries; BatchNorm's statistics are averaged. Clients count alike. The clients' side is
+`local=fedplus`; other local rules may be used with it. Legend: n models, P trainable entries, B columns of a block.
 """
 
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ from fedexp.parts.context import Context
 
 FLOOR = 1e-9
 LONG = 3.0
-LINES = {"cpu": 256}  # medians worked out together: what they need of a hundred models stays in a core's cache
+LINES = {"cpu": 256}  # medians computed together: for a hundred models they fit into a core's cache
 
 
 def mean(rows: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
-    """The mean of `rows [n, P]`, each so many times, float64 [P]."""
+    """The mean of `rows [n, P]`, each counted `count [n]` times, float64 [P]."""
     total = rows.new_empty(rows.shape[1], dtype=torch.float64)
     for place, block in blocks(rows):
         total[place] = count @ block.double()
@@ -46,10 +46,10 @@ def mean(rows: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
 def geometric(
     rows: torch.Tensor, count: torch.Tensor, rho: float, limits: tuple[float, int]
 ) -> tuple[torch.Tensor, int]:
-    """The centre of `rows [n, P]`, each so many times, under the norm, and the iterations that it took.
+    """The centre `[P]` of `rows [n, P]`, each `count [n]` times, under the norm; and the iterations that it took.
 
-    `limits`: at which move it stops, in units of the rows' median distance from x; and the most iterations. rho is at
-    least 1e-9 of that distance.
+    `limits`: the move at which it stops, in units of the rows' median distance from x; and the most iterations. rho is
+    at least 1e-9 of that distance.
     """
     tolerance, iterations = limits
     norm = distances_to(rows)
@@ -67,7 +67,7 @@ def geometric(
 
 
 def coordinate(rows: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Tensor:
-    """The centre of `rows [n, P]`, each so many times, under the sum of absolute values, float64 [P]."""
+    """The centre of `rows [n, P]`, each `count [n]` times, under the sum of absolute values, float64 [P]."""
     solve = smoothed_median if rho else median_by_count
     centre = rows.new_empty(rows.shape[1], dtype=torch.float64)
     for place, block in blocks(rows):
@@ -77,9 +77,9 @@ def coordinate(rows: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Ten
 
 
 def ascending(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Each line of `values [B, n]` in ascending order, and where its entries stood.
+    """Each line of `values [B, n]` in ascending order, and the order of its entries, both `[B, n]`.
 
-    On a CPU NumPy finds the order six times faster than torch does.
+    On a CPU NumPy finds the order six times faster than torch.
     """
     if values.device.type != "cpu":
         return values.sort(dim=1)
@@ -88,7 +88,7 @@ def ascending(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def median_by_count(w: torch.Tensor, count: torch.Tensor, _rho: float) -> torch.Tensor:
-    """The median of each line of `w [B, n]` nearest to its mean."""
+    """The median `[B]` of each line of `w [B, n]`, entries counted `count [n]` times; the one nearest to the mean."""
     ordered, order = ascending(w)
     below, half = count[order].cumsum(dim=1), count.sum() / 2
     low, high = (ordered.gather(1, where.int().argmax(dim=1, keepdim=True)) for where in (below >= half, below > half))
@@ -96,11 +96,12 @@ def median_by_count(w: torch.Tensor, count: torch.Tensor, _rho: float) -> torch.
 
 
 def smoothed_median(w: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Tensor:
-    """Where the sum of the residuals of `w [B, n]`, clipped at rho > 0, is zero: the point nearest to the mean.
+    """The zeros `[B]` of the sum of each line's residuals, clipped at rho > 0: the one nearest to the mean.
 
-    From left to right x comes within rho of w_k at w_k - rho and leaves it at w_k + rho. Between two such edges the sum
-    is rho (models on the right - on the left) + (sum of the models within rho) - (their number) x, and flat where none
-    is near and as many are on the left as on the right. Where all models are within rho of their mean, it is the mean.
+    `w [B, n]` are the models' entries, each counted `count [n]` times. From left to right, x comes within rho of w_k at
+    w_k - rho and leaves it at w_k + rho. Between two such edges the sum is rho (models on the right - on the left) +
+    (sum of the models within rho) - (their number) x. It is flat where no model is within rho and as many are on the
+    left as on the right. If all models are within rho of their mean, it is the mean.
     """
     mean = w @ count / count.sum()
     far = ((w - mean[:, None]).abs() > rho).any(dim=1)
@@ -111,14 +112,14 @@ def _zero_of_pull(w: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Ten
     edges, order = ascending(torch.cat([w - rho, w + rho], dim=1))
     change = torch.cat([count, -count])[order]
     near, left = change.cumsum(dim=1), (-change).clamp(min=0).cumsum(dim=1)
-    beyond = count.sum() - near - 2 * left  # on the right less on the left
+    beyond = count.sum() - near - 2 * left  # number on the right minus number on the left
     total = (change * torch.cat([w, w], dim=1).gather(1, order)).cumsum(dim=1)
     pull = rho * beyond + torch.where(near > 0, total - near * edges, 0.0)
     last = (pull > 0).sum(dim=1, keepdim=True) - 1  # the zero is before the next edge
-    last = last.clamp(0, pull.shape[1] - 2)  # none pulls where rho is lost beside the models
+    last = last.clamp(0, pull.shape[1] - 2)  # rounding may lose a tiny rho, and with it every pull
     edge, following = edges.gather(1, last), edges.gather(1, last + 1)
     zero = (edge + pull.gather(1, last) / near.gather(1, last)).clamp(edge, following)
-    flat = ((near == 0) & (beyond == 0)).int()  # exact: numbers of models
+    flat = ((near == 0) & (beyond == 0)).int()  # exact, as these are counts of models
     first, end = flat.argmax(dim=1, keepdim=True), flat.sum(dim=1, keepdim=True)
     low, high = edges.gather(1, first), edges.gather(1, (first + end).clamp(max=edges.shape[1] - 1))
     nearest = (w @ count / count.sum()).clamp(low[:, 0], high[:, 0])

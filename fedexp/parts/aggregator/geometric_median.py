@@ -1,15 +1,15 @@
 """Geometric median: the point x with the smallest sum_k a_k ||u_k - x|| (RFA: Pillutla et al. 2022, arXiv 1912.13445).
 
 Weiszfeld's iteration: from the weighted mean, x becomes the mean of the rows weighted by a_k / max(eps, ||u_k - x||),
-until the objective falls by no more than the part `ftol` or `iterations` are over. Settings as in the package
+until the relative decrease of the objective is at most `ftol`, or after `iterations`. Settings as in the package
 geom_median (eps 1e-6, 100 iterations, ftol 1e-20), not RFA's own 4 iterations.
 
 The rows span at most C dimensions, so they are rotated into those once and an iteration costs C^2 instead of C D.
-Deviations, for rows so far away that 100 iterations from the mean do not lead back, or that drown the objective: the
-iteration is run again from Vardi and Zhang's step (2000) out of the most central row, and the lower end counts; the
-decrease is summed from differences, which keep their digits beside huge sums, and is measured by the distance within
-which most weight lies; a step that is no decrease is not taken. A row that is the minimum itself, as one with more than
-half of the weight is, is returned as it came.
+Deviations, for rows so far away that 100 iterations from the mean do not lead back, or that dominate the objective:
+The iteration is run a second time, from Vardi and Zhang's step (2000) out of the most central row, and the better end
+is taken. The decrease is summed from differences, which keep their digits beside huge sums, and is relative to the
+distance within which most weight lies. A step that does not decrease the objective is not taken. If a row is itself the
+minimum, as one with more than half of the weight is, it is returned unchanged. Legend: R coordinates, at most C.
 """
 
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ from fedexp.maths.rows import blocks, squared_distances, typical
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import ReportingRule
 
-ROUNDING = 1e-12  # of a row's norm: what the rotation may move it by
-MARGIN = 1e-9  # of a number: what rounding may not decide
+ROUNDING = 1e-12  # share of a row's norm by which the rotation may move it
+MARGIN = 1e-9  # relative differences below this may come from rounding
 
 
 def rotated(rows: torch.Tensor) -> torch.Tensor:
-    """The rows `[C, D]` in the coordinates of their own span, float64 [C, at most C].
+    """The rows `[C, D]` in coordinates of their own span, float64 `[C, R]`.
 
-    The triangular factor of a QR decomposition, a block of columns at a time. Householder's method moves each row by
-    a rounding of its own norm, however large the others are.
+    The triangular factor of a QR decomposition, computed by blocks of columns. Householder's method moves each row by a
+    rounding of its own norm, however large the others are.
     """
     factor = torch.zeros((0, len(rows)), dtype=torch.float64, device=rows.device)
     for _, block in blocks(rows):
@@ -40,21 +40,25 @@ def rotated(rows: torch.Tensor) -> torch.Tensor:
 
 
 def distances(rows: torch.Tensor, point: torch.Tensor) -> torch.Tensor:
-    """||u_k - x||, `[C]`."""
+    """||u_k - x||, `[C]`, of rows `[C, R]` from a `point [R]`."""
     return torch.linalg.vector_norm(rows - point, dim=1)
 
 
 def decrease(rows: torch.Tensor, weight: torch.Tensor, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-    """How much the objective falls from `old` to `new`: ||u - x|| - ||u - y|| = (y - x)(2u - x - y) / (sum of both)."""
+    """How much the objective falls from `old [R]` to `new [R]`, a scalar, for rows `[C, R]` with `weight [C]`.
+
+    ||u - x|| - ||u - y|| = (y - x)(2u - x - y) / (||u - x|| + ||u - y||).
+    """
     both = distances(rows, old) + distances(rows, new)
     fall = ((rows - old) + (rows - new)) @ (new - old)
     return (weight * torch.where(both > 0, fall / both, 0.0)).sum()
 
 
 def most_central(rows: torch.Tensor, weight: torch.Tensor) -> int:
-    """The row with most of the weight in the smallest ball around it, so that some right row is in it too.
+    """The row of `[C, R]` with the smallest ball that holds more than half of the `weight [C]`.
 
-    Two rows that are each other's farthest in the ball tie; then the smaller sum of all distances decides.
+    So at least one honest row is in the ball. Two rows may tie if each is the farthest in the other's ball; then the
+    smaller sum of all distances decides.
     """
     distance, order = squared_distances(rows).sqrt().sort(dim=1, stable=True)
     within = weight[order].cumsum(dim=1) <= (0.5 + MARGIN) * weight.sum()
@@ -64,7 +68,7 @@ def most_central(rows: torch.Tensor, weight: torch.Tensor) -> int:
 
 
 def held_and_pulled(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Which rows lie where this one does, `[C]`, and with what force per distance each of the others pulls, `[C]`."""
+    """Which rows of `[C, R]` lie where this one does, bool `[C]`, and the others' pull, `weight [C]` over distance."""
     norm = torch.linalg.vector_norm(rows, dim=1)
     distance = distances(rows, rows[row])
     here = distance <= ROUNDING * (norm + norm[row])
@@ -72,7 +76,10 @@ def held_and_pulled(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple
 
 
 def out_of(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, bool]:
-    """Weights `[C]` after Vardi and Zhang's step out of a row, and whether the row is the only minimum (no step)."""
+    """Weights `[C]` after Vardi and Zhang's step out of a row, and whether the row is the only minimum (no step).
+
+    `rows [C, R]` have `weight [C]`.
+    """
     here, force = held_and_pulled(rows, weight, row)
     held, pulled = weight[here].sum(), torch.linalg.vector_norm(force @ (rows - rows[row]))
     stay = torch.zeros_like(weight)
@@ -83,7 +90,7 @@ def out_of(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Te
 
 
 def attraction(rows: torch.Tensor, weight: torch.Tensor, point: torch.Tensor, eps: float) -> torch.Tensor:
-    """The weights `[C]` of Weiszfeld's step from a point."""
+    """The weights `[C]` of Weiszfeld's step from a `point [R]`, for rows `[C, R]` with `weight [C]`."""
     force = weight / distances(rows, point).clamp(min=eps)
     return force / force.sum()
 
@@ -91,7 +98,10 @@ def attraction(rows: torch.Tensor, weight: torch.Tensor, point: torch.Tensor, ep
 def weiszfeld(
     rows: torch.Tensor, weight: torch.Tensor, mix: torch.Tensor, eps: float, iterations: int, ftol: float
 ) -> tuple[torch.Tensor, int]:
-    """Weights `[C]` of the rows' mean to which the iteration leads from the mean by `mix [C]`; the steps it took."""
+    """Weights `[C]` of the mean at which the iteration ends that starts at the mean by `mix [C]`; and its steps.
+
+    `rows [C, R]` have `weight [C]`.
+    """
     for taken in range(1, iterations + 1):
         point = mix @ rows
         closer = attraction(rows, weight, point, eps)
@@ -105,7 +115,7 @@ def weiszfeld(
 def geometric_median(
     rows: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6, iterations: int = 100, ftol: float = 1e-20
 ) -> tuple[torch.Tensor, int]:
-    """Weights `[C]` whose mean of the rows `[C, K]` is their geometric median, and the steps that it took."""
+    """Weights `[C]` with which the mean of the rows `[C, R]` is their geometric median, and the steps that it took."""
     mix, taken = weiszfeld(rows, weight, weight, eps, iterations, ftol)
     start, _ = out_of(rows, weight, most_central(rows, weight))
     other, more = weiszfeld(rows, weight, start, eps, iterations, ftol)
@@ -117,7 +127,7 @@ def geometric_median(
 
 @dataclass(frozen=True, kw_only=True)
 class GeometricMedian(ReportingRule):
-    """Bears any values of rows with less than half of the weight."""
+    """Tolerates any rows that have less than half of the weight."""
 
     idle: ClassVar[Columns] = {"iterations": 0}
     eps: Annotated[float, Positive] = 1e-6

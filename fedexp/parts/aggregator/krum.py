@@ -1,8 +1,8 @@
 """Krum: the update that lies closest to its neighbours (Blanchard et al. 2017, arXiv 1703.02757).
 
-The score of a row is the sum of squared distances to its n - f - 2 nearest others (n is the rows of the round, f how
-many may be Byzantine); the row with the smallest score is the update. Ties go to the smallest client number.
-Needs 2f + 2 < n. Implementations that count n - f - 1 neighbours, or the row itself among them, compute another rule.
+The score of a row is the sum of squared distances to its n - f - 2 nearest others (of n rows, f may be Byzantine); the
+row with the smallest score is the update. Ties go to the smallest client number. Needs 2f + 2 < n. Implementations that
+count n - f - 1 neighbours, or the row itself among them, compute another rule.
 """
 
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ def krum_scores(square: torch.Tensor, byzantine: int) -> torch.Tensor:
 
 
 def krum(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
-    """The row of `delta [C, D]` with the smallest score."""
+    """The row `[D]` of `delta [C, D]` with the smallest score."""
     return delta[krum_scores(squared_distances(delta), byzantine).argmin()]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Krum(BoundedRule):
-    """Takes one client's update as it is."""
+    """Takes one client's update unchanged."""
 
     bound = "2f + 2 < n"
     weighting: Literal["uniform"] = "uniform"

@@ -1,10 +1,10 @@
 """What PFNM and SPAHM share: hidden units are matched over clients, so the global model is wider than a client's.
 
 In a round each participant gets the global units that its own were matched to (`dispatch`) and trains; then the
-participants' networks are matched anew from nothing (`combine`). `fedexp.maths.matching.seats` tells how clients keep
-their units from round to round. A network that is not finite, though what the client sent is, is left out. The model
-that is evaluated is the whole one; clients receive and send networks of their own size. The network of a single
-participant becomes the global model unchanged.
+participants' networks are matched from scratch (`combine`). `fedexp.maths.matching.seats` explains how clients keep
+their units from round to round. An upload may be finite and its network not; such a network is left out. The whole
+global model is evaluated; clients receive and send networks of their own size. The network of a single participant
+becomes the global model unchanged.
 
 Legend: C participants, l units of a client's layer, L units of a global layer.
 """
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Matching(Aggregator):
-    """Remembers who holds which global units; a column for the width of every hidden layer."""
+    """Remembers which clients hold which global units; reports the width of every hidden layer."""
 
     sweeps: Annotated[int, Range(0)]
 
@@ -52,10 +52,10 @@ class Matching(Aggregator):
         self.refuse_depth(sum(isinstance(layer, nn.Linear) for layer in network.modules()) - 1)
 
     def refuse_depth(self, layers: int) -> None:
-        """Raises ConfigError where so many hidden layers cannot be matched."""
+        """Raises ConfigError if this many hidden layers cannot be matched."""
 
     def match(self, nets: Sequence[Network], uploads: Uploads, ctx: Context) -> tuple[Network, Sequence[Layer]]:
-        """The global network of at least two participants', and its matched layers."""
+        """The global network of at least two participants, and its matched layers."""
         raise NotImplementedError
 
     def dispatch(self, weights: Weights, owner: np.ndarray, memory: Memory) -> torch.Tensor:
@@ -84,10 +84,10 @@ def without_infinite(uploads: Uploads, rows: torch.Tensor) -> tuple[Uploads, tor
 
 
 def unmatched(net: Network) -> tuple[Network, list[Layer]]:
-    """A single participant's network, its units in their own places."""
+    """A single participant's network, with its units in their own order."""
     return net, [Layer(np.zeros((width, 0)), np.ones(width, np.int64), (np.arange(width),)) for width in net.hidden]
 
 
 def widths(weights: Weights) -> dict[str, int]:
-    """The columns: the width of every hidden layer, the first one is `width_1`."""
+    """Columns with the width of every hidden layer; the first is `width_1`."""
     return {f"width_{number}": width for number, width in enumerate(hidden_widths(weights.layout), start=1)}

@@ -24,7 +24,7 @@ def median(delta: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Median(Aggregator):
-    """Bears any values of fewer than half of the rows."""
+    """Tolerates any values in fewer than half of the rows."""
 
     weighting: Literal["uniform"] = "uniform"
 

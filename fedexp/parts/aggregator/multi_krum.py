@@ -18,7 +18,7 @@ from fedexp.parts.aggregator.reporting import BoundedRule
 
 
 def multi_krum(delta: torch.Tensor, share: torch.Tensor, byzantine: int, m: int) -> torch.Tensor:
-    """The mean, by `share [C]`, of the m rows of `delta [C, D]` with the smallest scores."""
+    """The mean `[D]`, weighted by `share [C]`, of the m rows of `delta [C, D]` with the smallest scores."""
     scores = krum_scores(squared_distances(delta), byzantine)
     kept = torch.zeros_like(share).index_fill(0, scores.argsort(stable=True)[:m], 1.0) * share
     return weighted_mean(delta, kept / kept.sum())
@@ -26,7 +26,7 @@ def multi_krum(delta: torch.Tensor, share: torch.Tensor, byzantine: int, m: int)
 
 @dataclass(frozen=True, kw_only=True)
 class MultiKrum(BoundedRule):
-    """Averages the clients that Krum trusts most."""
+    """Averages the rows with the smallest Krum scores."""
 
     bound = "2f + 2 < n"
     idle: ClassVar[Columns] = {"kept": 0}

@@ -17,7 +17,7 @@ from fedexp.parts.aggregator.reporting import ReportingRule
 
 
 def clipping(norm: torch.Tensor, radius: float) -> torch.Tensor:
-    """Factors `[C]`, at most 1, that cut these norms to the radius."""
+    """Factors `[C]`, at most 1, that clip rows with these norms `[C]` to the radius."""
     return torch.where(norm > radius, radius / norm, 1.0)
 
 
@@ -27,13 +27,13 @@ def radius_of(norm: torch.Tensor, fixed: float | None, quantile: float) -> float
 
 
 def norm_clipping(delta: torch.Tensor, share: torch.Tensor, norm: torch.Tensor, radius: float) -> torch.Tensor:
-    """The mean by `share [C]` of the rows of `delta [C, D]`, whose norms `[C]` are cut to the radius."""
+    """The mean `[D]` by `share [C]` of the rows of `delta [C, D]`, their norms `[C]` clipped to the radius."""
     return weighted_mean(delta, share * clipping(norm, radius))
 
 
 @dataclass(frozen=True, kw_only=True)
 class NormClipping(ReportingRule):
-    """Reports the radius and how many rows were cut."""
+    """Reports the radius and how many rows were clipped."""
 
     idle: ClassVar[Columns] = {"radius": None, "clipped": 0}
     radius: Annotated[float, PositiveOrInfinite] | None = None

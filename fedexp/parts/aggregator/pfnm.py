@@ -1,16 +1,16 @@
 """PFNM: Bayesian nonparametric matching of hidden units (Yurochkin et al., ICML 2019, arXiv 1905.12022).
 
-`fedexp.maths.matching.pfnm` tells the model and its equations. `s` and `s0` are variances; a list gives each hidden
-layer its own, as with `gamma`. `popularity_factor` is 2 in the paper and 1 in the authors' code. Their defaults are s =
-s0 = gamma = 1 with 5 sweeps (3 in several rounds); their grid is gamma 1, 1e-3, 50; s 1, 0.5, 0.1; s0 1, 10. With s =
-s0 a unit that one client has alone comes out halved: m clients that agree are shrunk by (m / s) / (m / s + 1 / s0).
+`fedexp.maths.matching.pfnm` has the model and its equations. `s` and `s0` are variances; a list gives each hidden layer
+its own, as with `gamma`. `popularity_factor` is 2 in the paper and 1 in the authors' code. Their defaults are s = s0 =
+gamma = 1 with 5 sweeps (3 in several rounds); their grid is gamma 1, 1e-3, 50; s 1, 0.5, 0.1; s0 1, 10. With s = s0 a
+unit of a single client is halved: the mean of m clients that agree is shrunk by (m / s) / (m / s + 1 / s0).
 
 The default s = 0.5 has the best validation accuracy of that grid on one hidden layer (`scripts/studies/pfnm_oneshot`);
-several hidden layers need other values, as is said there.
+several hidden layers need other values, which are given there.
 
-Decisions: `weighting=num_samples` weighs output weights by the client's share of each class, as in the paper; `uniform`
-gives all clients the same share of each. Of the examples on which a server trains itself (HybridFL) only the number is
-known; their classes are taken as even.
+Decisions: `weighting=num_samples` weights output weights by the client's share of each class, as in the paper;
+`uniform` gives all clients the same share of each. If the server itself trains (HybridFL), only the number of its
+examples is known; they are taken to be spread evenly over the classes.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ class PFNM(Matching):
         return match_networks(nets, share, variances, self.popularity_factor, self.sweeps, ctx.rng("aggregator"))
 
     def class_shares(self, uploads: Uploads, ctx: Context) -> np.ndarray:
-        """What each participant counts for each class, `[C, K]`; 0 for a class that nobody has."""
+        """Each participant's weight for each class, `[C, K]`; 0 for a class that nobody has."""
         clients = uploads.owner >= 0
         held = ctx.survey.class_counts(uploads.owner[clients])
         if self.weighting == "uniform":
@@ -75,5 +75,5 @@ class PFNM(Matching):
 
 
 def spread(value: float | tuple[float, ...], layers: int) -> tuple[float, ...]:
-    """One number a hidden layer."""
+    """One number for each hidden layer."""
     return value if isinstance(value, tuple) else (value,) * layers

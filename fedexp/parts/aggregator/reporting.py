@@ -1,6 +1,6 @@
-"""The frames of rules over rows that report columns; every column exists in every round.
+"""Base classes of rules over rows that report columns; every column exists in every round.
 
-`ReportingRule` is for rules without a bound, `BoundedRule` for those that bear at most f Byzantine rows.
+`ReportingRule` is for rules without a bound, `BoundedRule` for those that tolerate at most f Byzantine rows.
 """
 
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True, kw_only=True)
 class ReportingRule(Aggregator):
-    """A rule that says more than where to go."""
+    """A rule that reports columns."""
 
-    idle: ClassVar[Columns] = {}  # its columns in a round that brought nothing
+    idle: ClassVar[Columns] = {}  # its columns in a round without usable uploads
 
     def centre(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
-        """One row `[D]` of the rows `delta [C, D]` given their shares `[C]`, and what to report of it."""
+        """One row `[D]` from the rows `delta [C, D]` and their shares `[C]`, and the columns to report."""
         raise NotImplementedError
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
@@ -34,12 +34,12 @@ class ReportingRule(Aggregator):
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedRule(Tolerant, Aggregator):
-    """A rule that needs to know how many rows may be anything."""
+    """A rule that needs to know how many rows may be Byzantine."""
 
     idle: ClassVar[Columns] = {}  # its own columns in a round in which the model stays
 
     def centre(self, delta: torch.Tensor, share: torch.Tensor, byzantine: int) -> tuple[torch.Tensor, Columns]:
-        """One row `[D]` of the rows `delta [C, D]`, at most `byzantine` of which are wrong, and what to report."""
+        """One row `[D]` from `delta [C, D]`, of which at most `byzantine` are wrong, by shares `[C]`; and columns."""
         raise NotImplementedError
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:

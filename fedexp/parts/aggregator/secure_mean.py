@@ -1,15 +1,15 @@
-"""The mean without the rows: clients send additive secret shares to partners, who open nothing but the sums.
+"""Secure aggregation: clients send additive secret shares to partners, which open only the sums.
 
-Partners are honest but curious: any P - 1 of them together see uniform noise, all P together see everything. That a
-mean over few clients tells much of each (over one: all), is not for the shares to change: where fewer than `least`
-contribute to a model, as in a small cluster, nothing is shared, the server sees their rows and takes the plain mean,
-and the column `plain` counts it (`mb_up` counts shares all the same). The result is the weighted
-mean of `aggregator=fedavg` to half a step of 2^-fractional_bits; `fedexp.parts.aggregator.secret_sharing` has the
-arithmetic and the proof. A row of the server's own (`selector=hybridfl`) is shared out like a client's.
+Partners are honest but curious: any P - 1 of them together see uniform noise, all P together see everything. A mean
+over few clients reveals much about each (over one: everything), which sharing cannot prevent. If fewer than `least`
+clients contribute to a model, as in a small cluster, nothing is shared: the server sees their rows and takes the plain
+mean, and the column `plain` counts it (`mb_up` counts shares all the same). The result is the weighted mean of
+`aggregator=fedavg` to half a step of 2^-fractional_bits; `fedexp.parts.aggregator.secret_sharing` has the arithmetic
+and the proof. The server's own row (`selector=hybridfl`) is shared like a client's.
 
-A client that vanishes has sent to some partners and not to others. Partners tell each other of whom they heard and add
-up only those that all of them heard of. What crosses the network is counted: to each partner 8 bytes an entry and the
-weight (a vanished client's upload in full), and between partners their sums and lists, at 8 bytes a number.
+A client that vanishes has sent to some partners and not to others. Partners tell each other which clients they heard,
+and add up only those that all of them heard. All traffic is counted: to each partner 8 bytes for each entry and for the
+weight (for a vanished client, too), and between partners their sums and lists, at 8 bytes a number.
 """
 
 import logging
@@ -39,10 +39,10 @@ class SecureMean(Aggregator):
     partners: Annotated[int, Range(2)] = 3
     fractional_bits: Annotated[int, Range(1, 52)] = 32
     dropout: Annotated[float, Range(0, 1, high_open=True)] = 0.0
-    least: Annotated[int, Range(1)] = 1  # runs of before it was there are resumed without
+    least: Annotated[int, Range(1)] = 1  # older runs have no such key
 
     @property
-    def averages(self) -> bool:  # who vanishes takes a share of the noise along
+    def averages(self) -> bool:  # a client that vanishes takes its share of the noise along
         return self.dropout == 0
 
     def upload_bytes(self, entries: int) -> int:
@@ -55,7 +55,7 @@ class SecureMean(Aggregator):
         if (weight > 0).sum() < self.least:
             row = weighted_mean(uploads.delta, self.shares(uploads))
             return Weights(weights.flat + row, weights.layout), self.reported(plain=1)
-        weight = weight / uploads.importance[weight > 0].min()  # the server's own, so known; now all are at least 1
+        weight = weight / uploads.importance[weight > 0].min()  # the server knows it; all weights get >= 1
         self.refuse_overflow(uploads, weight, ctx.round)
         heard = self.heard(uploads.owner, ctx)
         complete = heard.all(axis=0)
@@ -68,12 +68,12 @@ class SecureMean(Aggregator):
         return Weights(weights.flat + row, weights.layout), self.reported(int((~complete).sum()), lists + sums)
 
     def reported(self, vanished: int = 0, partner_bytes: int = 0, plain: int = 0) -> Memory:
-        """What is told of one model's mean; nobody can be too few where one is enough."""
+        """The columns of one model's mean; `plain` exists only if `least` is above 1."""
         columns = {"vanished": vanished, "partner_bytes": partner_bytes}
         return {"columns": columns | ({"plain": plain} if self.least > 1 else {})}
 
     def heard(self, owner: np.ndarray, ctx: Context) -> np.ndarray:
-        """Which partner hears of which client, bool [P, C]; who vanishes reaches one of them at least, but not all."""
+        """Which partner hears which of the clients `owner [C]`, bool [P, C]; one that vanishes reaches only some."""
         heard = np.ones((self.partners, len(owner)), dtype=bool)
         if self.dropout == 0:
             return heard
@@ -84,7 +84,7 @@ class SecureMean(Aggregator):
         return heard
 
     def refuse_overflow(self, uploads: Uploads, weight: np.ndarray, number: int) -> None:
-        """Raises RunError where the sum of such uploads might leave the ring."""
+        """Raises RunError if the sum of such uploads, with `weight [C]`, might leave the ring."""
         low, high = uploads.delta.aminmax(dim=1)
         size = weight * np.maximum(high.double().cpu().numpy(), -low.double().cpu().numpy()).clip(min=1)
         bound, place = largest(len(size), self.fractional_bits), int(size.argmax())

@@ -1,6 +1,6 @@
 """SPAHM: matching of hidden units with estimated variances (Yurochkin et al., NeurIPS 2019, arXiv 1911.00218).
 
-`fedexp.maths.matching.estimates` tells the equations. For networks it is defined on one hidden layer; an atom is the
+`fedexp.maths.matching.estimates` has the equations. For networks it is defined on one hidden layer; an atom is the
 incoming weights, the bias and the outgoing weights of a unit, and all classes count alike. The output bias belongs to
 no unit and is the clients' mean, by examples or uniformly (`weighting`). The authors' default is 10 sweeps.
 """
@@ -21,7 +21,7 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True, kw_only=True)
 class SPAHM(Matching):
-    """Matching that learns its variances."""
+    """Matching with estimated variances."""
 
     sweeps: Annotated[int, Range(0)] = 10
     gamma: Annotated[float, Positive] = 1.0

@@ -1,8 +1,8 @@
 """Coordinate-wise trimmed mean (Yin et al. 2018, arXiv 1803.01498).
 
-Every column loses its c largest and its c smallest values; the mean of the other n - 2c remains. c is `byzantine`, or
-floor(beta n) where `beta` is given (the paper's parameter, below 1/2). The divisor is the number kept, not
-(1 - 2 beta) n, which is the same only where beta n is whole. Rows count alike. Needs 2c < n.
+In every column the c largest and c smallest values are dropped and the other n - 2c averaged. c is `byzantine`, or
+floor(beta n) if `beta` is given (the paper's parameter, below 1/2). The divisor is the number kept; (1 - 2 beta) n is
+the same only if beta n is an integer. Rows count alike. Needs 2c < n.
 """
 
 import math
@@ -33,7 +33,7 @@ def trimmed_mean(delta: torch.Tensor, trim: int) -> torch.Tensor:
 
 
 def share_trimmed(beta: float, rows: int) -> int:
-    """floor(beta n), guarded against products that rounding puts on the wrong side of a whole number."""
+    """floor(beta n), robust to products that rounding puts on the wrong side of an integer."""
     return min(math.floor(beta * rows + 1e-9), (rows - 1) // 2)
 
 

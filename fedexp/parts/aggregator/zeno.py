@@ -2,7 +2,7 @@
 
 s(u) = f(x) - f(x + u) - rho ||u||^2, where f is the mean loss on `batch_size` of the server's validation examples,
 drawn anew each round. The n - b highest scores are averaged, b being `byzantine`. A client sends its whole step, the
-paper's -gamma times gradient with gamma = 1. f(x) is the same for all and changes no order, so it is not asked for.
+paper's -gamma times gradient with gamma = 1. f(x) is the same for all and changes no order, so it is not computed.
 `penalty=text` is the paper's squared norm; the authors' code takes `mean_square`, the mean over the D coordinates,
 with rho = lr / 200. A loss that is not a number ranks last; ties go to the smallest client number. Needs f < n.
 """
@@ -23,7 +23,7 @@ from fedexp.parts.context import Context
 
 
 def highest_scores(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarray:
-    """The positions of the `keep` highest scores -loss - penalty, ascending; `loss [C]` may hold what is not finite."""
+    """Positions `[keep]` of the highest -loss - penalty, ascending; `loss [C]`, `penalty [C]` may be infinite."""
     with np.errstate(invalid="ignore"):
         score = -loss - penalty
     score[~np.isfinite(score)] = -np.inf
@@ -60,6 +60,6 @@ class Zeno(Tolerant, Aggregator):
         return np.sort(ctx.rng("aggregator", "examples").choice(size, self.batch_size, replace=False))
 
     def fines(self, delta: torch.Tensor) -> np.ndarray:
-        """What is taken off each row's score for its length, float64 [C]."""
+        """The penalty on each row's score for its length, float64 [C], for `delta [C, D]`."""
         square = distances_to(delta).square().cpu().numpy()
         return self.rho * (square if self.penalty == "text" else square / delta.shape[1])

@@ -1,7 +1,7 @@
 """A little is enough (Baruch, Baruch & Goldberg 2019, arXiv 1902.06156): small shifts that hide in the spread.
 
 All malicious clients send mean - z std of the updates they know, coordinate by coordinate, with
-z = Phi^-1((n - f - s) / (n - f)), s = floor(n / 2 + 1) - f: as far from the mean as still has a majority's support.
+z = Phi^-1((n - f - s) / (n - f)), s = floor(n / 2 + 1) - f: the farthest from the mean that a majority still supports.
 `knows=own` takes mean and standard deviation from the attackers' own honest updates (the paper), `honest` from those
 of the honest participants (the usual, stronger reading). Deviations: z below 0 counts as 0; a fixed `z` may be given.
 """
@@ -16,7 +16,7 @@ from fedexp.parts.attack.forging import Forging, Scene
 
 
 def largest_z(clients: int, malicious: int) -> float:
-    """The z for `malicious` of `clients` participants; 0 where no majority can be gathered or none is needed."""
+    """The z for `malicious` of `clients` participants; 0 if no majority is possible or none is needed."""
     from scipy.special import ndtri
 
     honest = clients - malicious

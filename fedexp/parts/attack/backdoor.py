@@ -2,7 +2,7 @@
 
 A `fraction` of each malicious client's images gets a bright square of `size` pixels in the lower right corner and the
 label `target`; `scale` multiplies what the clients then send (model replacement). The column `success_rate` is the
-share of the test images of other classes that the global model calls `target` once they bear the trigger.
+share of the test images of other classes that the global model classifies as `target` once they have the trigger.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from fedexp.parts.dataset.contract import Facts, Split
 
 
 def stamped(x: torch.Tensor, size: int) -> torch.Tensor:
-    """Copies of the images `[B, C, H, W]` with the trigger, as bright as an image of this type can be."""
+    """Copies of the images `[B, C, H, W]` with the trigger, in the largest value that such images can have."""
     bright = 255 if x.dtype == torch.uint8 else float(x.max()) if len(x) else 1.0
     marked = x.clone()
     marked[..., -size:, -size:] = bright

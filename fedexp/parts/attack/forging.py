@@ -1,7 +1,7 @@
-"""Model poisoning: malicious clients replace what they trained by something made up.
+"""Model poisoning: malicious clients replace their trained updates by forged ones.
 
-They know each other and, where an attack says so, what the honest clients of the round send. The base counts them and
-puts the forged rows in their places. Legend: C uploads, F malicious ones among them, H honest ones, D entries of a row.
+They know each other and, if an attack says so, what the honest clients of the round send. The base class counts them
+and puts the forged rows in their places. Legend: C uploads, F malicious and H honest ones, D entries of a row.
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True)
 class Scene:
-    """What the attackers `owner [F]` see: their own honest work `own [F, D]`, the others' `honest [H, D]`.
+    """What the attackers `owner [F]` know: their own honest updates `own [F, D]` and the others' `honest [H, D]`.
 
-    Where nobody honest takes part, the attackers' own rows stand for the honest ones.
+    If no honest client takes part, the attackers' own rows stand for the honest ones.
     """
 
     owner: np.ndarray
@@ -35,7 +35,7 @@ class Scene:
 
 @dataclass(frozen=True, kw_only=True)
 class Forging(Attack):
-    """An attack on what is sent."""
+    """An attack on the uploads."""
 
     def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         malicious = ctx.malicious(uploads.owner)
@@ -51,5 +51,5 @@ class Forging(Attack):
         return uploads.with_delta(uploads.delta.index_copy(0, rows, forged.to(uploads.delta.dtype))), memory
 
     def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        """What the malicious clients send, `[F, D]`, and what they remember."""
+        """The rows `[F, D]` that the malicious clients send, and their memory."""
         raise NotImplementedError

@@ -16,7 +16,7 @@ from fedexp.parts.attack.forging import Forging, Scene
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Forging):
-    """Noise of standard deviation `std` in every entry, instead of the update or on top of it."""
+    """Noise of standard deviation `std` in every entry, instead of the update or added to it."""
 
     std: Annotated[float, Range(0)] = 1.0
     add: bool = False

@@ -1,7 +1,7 @@
 """Inner product manipulation (Xie, Koyejo & Gupta 2019, "Fall of empires", arXiv 1903.03936).
 
-All malicious clients send -epsilon times the mean of the honest updates: the mean of all then points backwards (a large
-epsilon), or a robust rule is led the wrong way by rows that lie close to the others (a small one).
+All malicious clients send -epsilon times the mean of the honest updates. With a large epsilon the mean of all points
+backwards; with a small one the rows lie close to the others and mislead a robust rule.
 """
 
 from dataclasses import dataclass

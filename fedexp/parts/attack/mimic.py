@@ -1,10 +1,10 @@
 """Mimic (Karimireddy, He & Jaggi 2022, arXiv 2006.09365): all malicious clients copy one honest one.
 
-Nothing that is sent looks wrong, yet one client's data weigh many times what they should. The copied one is that whose
-update reaches farthest along the direction in which the honest updates differ most; the direction is followed over the
+No upload looks wrong, yet one client's data weigh many times what they should. The attackers copy the client whose
+update reaches farthest along the direction in which the honest updates differ most. This direction is tracked over the
 rounds by Oja's rule, z <- t / (1 + t) z + 1 / (1 + t) sum_i c_i <c_i, z> / ||.||, c_i being the centred updates.
-Deviation: the paper chooses one worker for good after a warm-up; with other participants each round the choice is made
-anew each round.
+Deviation: the paper chooses one worker for good after a warm-up; here participants differ from round to round, so the
+choice is made in every round.
 """
 
 from dataclasses import dataclass

@@ -1,10 +1,10 @@
-"""Min-max (Shejwalkar & Houmansadr 2021, NDSS): as far away as two honest clients are from each other.
+"""Min-max (Shejwalkar & Houmansadr 2021, NDSS): no farther from honest updates than these are from each other.
 
-All malicious clients send mean + gamma p with the largest gamma for which no honest update is farther away than the two
-most distant honest ones are from one another. The direction p is the negated standard deviation (`std`), sign of the
+All malicious clients send mean + gamma p. gamma is the largest for which no honest update is farther away than the two
+most distant honest updates are from each other. The direction p is the negated standard deviation (`std`), sign of the
 mean (`sign`), or mean of unit length (`unit`).
-Deviation: gamma is not searched by halving steps; the distances are quadratic in it, and the smallest positive root is
-the answer.
+Deviation: gamma is not searched by halving steps; the distances are quadratic in it, so it is the smallest positive
+root.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ from fedexp.parts.attack.forging import Forging, Scene
 
 
 def largest_step(mean: torch.Tensor, direction: torch.Tensor, rows: torch.Tensor) -> float:
-    """The largest gamma with max_i ||mean + gamma direction - rows_i|| <= max_ij ||rows_i - rows_j||."""
+    """The largest gamma with max_i ||mean + gamma direction - rows_i|| <= max_ij ||rows_i - rows_j||.
+
+    `mean [D]`, `direction [D]`, `rows [H, D]`.
+    """
     square = float(direction @ direction)
     if square == 0:
         return 0.0
@@ -30,7 +33,7 @@ def largest_step(mean: torch.Tensor, direction: torch.Tensor, rows: torch.Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class MinMax(Forging):
-    """The honest mean, moved along `direction` as far as the honest clients' own spread allows."""
+    """The honest mean, moved along `direction` as far as the spread of the honest updates allows."""
 
     direction: Literal["std", "sign", "unit"] = "std"
 

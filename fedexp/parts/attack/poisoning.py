@@ -1,4 +1,4 @@
-"""Data poisoning: malicious clients train honestly on data that they have changed once, before the run."""
+"""Data poisoning: malicious clients train honestly on data that they changed before the run."""
 
 from dataclasses import dataclass
 

@@ -12,7 +12,7 @@ from fedexp.parts.attack.forging import Forging, Scene
 
 @dataclass(frozen=True, kw_only=True)
 class SignFlip(Forging):
-    """Each malicious client sends `-scale` times what it has trained."""
+    """Each malicious client sends `-scale` times its update."""
 
     scale: Annotated[float, Range(0)] = 10.0
 

@@ -1,1 +1,1 @@
-"""Audits: what a run says of its privacy beside what the ledger promises."""
+"""Audits: tests of the privacy that the ledger promises."""

@@ -1,19 +1,19 @@
-"""How much epsilon must have been, from guesses (Steinke, Nasr, Jagielski 2023, arXiv 2305.08846, theorem 5.2).
+"""A lower bound of epsilon from guesses (Steinke, Nasr, Jagielski 2023, arXiv 2305.08846, theorem 5.2).
 
-Each of m examples is included by a fair coin. Of r of them somebody who saw the output guesses whether they were, v
-guesses are right. If the training is (epsilon, delta)-private, then with q = e^epsilon / (1 + e^epsilon) and
-W ~ Binomial(r, q)
+Each of m examples is included with probability 1/2. An attacker who saw the output guesses for r of them whether they
+were included, and is right v times. If the training is (epsilon, delta)-private, then with
+q = e^epsilon / (1 + e^epsilon) and W ~ Binomial(r, q)
 
     P[at least v right] <= P[W >= v] + 2 m delta max_{1 <= i <= v} P[v - i <= W < v] / i.
 
-An epsilon with a bound below 5 % is rejected, and with it every smaller one: what is private with less is with more.
+An epsilon for which this bound is below 5 % is rejected, and with it every smaller one, which would imply it.
 """
 
 import numpy as np
 
 
 def p_value(examples: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
-    """How likely at most so many right guesses are under (epsilon, delta)-differential privacy.
+    """A bound of the probability of at least this many right guesses under (epsilon, delta)-differential privacy.
 
     Example:
         >>> p_value(10, 3, 3, 0.0, 0.0)
@@ -31,7 +31,7 @@ def p_value(examples: int, guesses: int, right: int, epsilon: float, delta: floa
 
 
 def lower_bound(examples: int, guesses: int, right: int, delta: float, confidence: float = 0.95) -> float:
-    """The largest epsilon that is rejected at this confidence, to 1e-6 from below; 0 where none is.
+    """The largest epsilon that is rejected at this confidence, to 1e-6 from below; 0 if none is.
 
     Example:
         >>> round(lower_bound(5, 5, 5, 0.0), 3)  # q^5 = 0.05
@@ -52,7 +52,7 @@ def lower_bound(examples: int, guesses: int, right: int, delta: float, confidenc
 
 
 def guessed(score: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
-    """The positions of the `each` highest scores, guessed included, and of as many lowest, guessed not.
+    """Positions `[each]` of the highest of `score [m]`, guessed included, and of the lowest, guessed not included.
 
     Example:
         >>> guessed(np.array([0.3, 2.0, -1.0, 0.5]), 1)

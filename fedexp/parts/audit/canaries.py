@@ -1,16 +1,16 @@
-"""A canary audit in one run (Steinke, Nasr, Jagielski 2023, arXiv 2305.08846): how much privacy was there really?
+"""A canary audit in one run (Steinke, Nasr, Jagielski 2023, arXiv 2305.08846): tests the promised privacy.
 
-Canaries are spread over the honest clients; a coin decides for each whether its client trains on it. Whoever sees the
-training then guesses of the clearest which were: the tenth of all canaries with the highest scores in, the tenth with
-the lowest out (half of `guesses` each, fixed beforehand, so that nothing is chosen by its result). What is guessed
-better than an epsilon allows refutes this epsilon: `bound`.
+Canaries are spread over the honest clients; a coin decides for each whether its client trains on it. An attacker then
+guesses which were trained on: those with the highest scores are guessed in, those with the lowest out (half of
+`guesses` each, a tenth of all canaries by default; fixed beforehand, so that the result cannot influence it). If the
+guesses are better than an epsilon allows, that epsilon is refuted: `bound`.
 
-Scores: `uploads` adds up over the rounds how much of each canary's gradient at the received model lies in what its
-client sent (`traces`), as a server can do that knows all other examples, which is whom DP-SGD promises to withstand;
-`loss` is how much lower the canary's loss became than under the first model (what anybody can do who gets the model).
+Scores: `uploads` sums over the rounds how much of each canary's gradient at the received model is in its client's
+upload (`traces`). A server that knows all other examples can do this; DP-SGD promises protection even from it. `loss`
+is how much lower the canary's loss is than under the first model, which anybody who has the models can compute.
 
-As the ledger does, this takes the numbers of the clients' examples as known to all. The bound holds for the line of
-one round; reading many lines and quoting the largest would be choosing by the result.
+As in the ledger, the numbers of the clients' examples are taken as public. The bound holds for the line of one round;
+to read many lines and quote the largest would be choosing by the result.
 """
 
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts, Split
 
 COLUMNS = ("advantage", "epsilon_lower", "correct", "guesses")
-LEAST = 3  # guesses of each kind: five right ones of five are the fewest that refute anything at 95 %
+LEAST = 3  # guesses of each kind: nothing is refuted at 95 % with fewer than five guesses, all right
 
 
 @dataclass(frozen=True, kw_only=True)
 class CanaryAudit(Audit):
-    """`count` canaries; `guesses` is the share of them that is guessed, half of it each way."""
+    """`count` canaries; `guesses` is the share of them that is guessed, half of it in and half of it out."""
 
     count: Annotated[int, Range(1)] = 1000
     example: Literal["noise", "mislabelled"] = "noise"
@@ -47,7 +47,7 @@ class CanaryAudit(Audit):
 
     @property
     def each(self) -> int:
-        """How many are guessed in, and how many out."""
+        """How many are guessed in, and as many out."""
         return int(self.guesses * self.count / 2 + 1e-9)
 
     def check(self) -> None:
@@ -127,9 +127,9 @@ class CanaryAudit(Audit):
 
 
 def noise(train: Split, count: int, classes: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Examples whose every entry is one of all the entries of all examples, and labels, drawn at random.
+    """Random examples `[count, *shape]`, each entry drawn from all entries of all examples, and labels `[count]`.
 
-    Their gradients have next to nothing in common with each other's and with other examples'.
+    Their gradients have almost nothing in common with each other or with those of other examples.
     """
     source = rng.integers(train.x.numel(), size=(count, *train.x.shape[1:]))
     x = train.x.reshape(-1)[torch.from_numpy(source)]
@@ -137,7 +137,7 @@ def noise(train: Split, count: int, classes: int, rng: np.random.Generator) -> t
 
 
 def mislabelled(train: Split, count: int, classes: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
-    """Copies of examples, drawn at random, each with a label that is wrong."""
+    """Copies of random examples, `[count, *shape]`, each with a wrong label `[count]`."""
     source = torch.from_numpy(rng.permutation(len(train.y))[:count])
     wrong = torch.from_numpy(rng.integers(1, classes, size=count))
     return train.x[source], (train.y[source] + wrong) % classes

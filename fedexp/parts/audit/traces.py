@@ -1,18 +1,18 @@
-"""How much of each example lies in what a client sent.
+"""How much of each canary's gradient is in a client's upload.
 
-Whoever receives an update and knows the client's other examples explains it by gradients: by the sum of those of the
-known examples and by each canary's own. The coefficients of the least squares fit are the traces. Fitting all at once
-takes out what canaries have in common with each other and with the rest, which hides them from plain inner products.
+An attacker who receives the upload and knows the client's other examples fits it by gradients: the sum of those of the
+known examples, and each canary's own. The coefficients of the least squares fit are the traces. Fitting all at once
+removes what canaries have in common with each other and with the rest, which would blur plain inner products.
 Legend: n canaries, P trainable entries.
 """
 
 import torch
 
-RIDGE = 0.01  # of the mean squared norm of what the known examples leave: nearly equal ones get no huge coefficients
+RIDGE = 0.01  # share of the projected gradients' mean squared norm: nearly equal ones get no huge coefficients
 
 
 def traces(gradients: torch.Tensor, known: torch.Tensor, movement: torch.Tensor) -> torch.Tensor:
-    """The coefficients `[n]` of `gradients [n, P]` beside `known [P]` in `movement [P]`, float64.
+    """The coefficients `[n]` of `gradients [n, P]` in a fit of `movement [P]` by them and `known [P]`, float64.
 
     Example:
         >>> known, movement = torch.tensor([0.0, 0.0, 3.0]), torch.tensor([2.02, 0.0, 9.0])

@@ -1,1 +1,1 @@
-"""Clusterings: which clients learn together, each group of them a model of its own."""
+"""Clusterings: which clients share a model."""

@@ -4,9 +4,9 @@ import numpy as np
 
 
 def adjusted_rand(known: np.ndarray | None, found: np.ndarray) -> float | None:
-    """The adjusted Rand index (Hubert & Arabie 1985): 1 for equal groupings, about 0 by chance.
+    """The adjusted Rand index (Hubert & Arabie 1985) of groupings `known [n]` and `found [n]`: 1 if equal, 0 by chance.
 
-    Clients of no group (-1) are left out; None where no group is known.
+    Clients without a group (-1) are left out; None if no group is known.
     """
     if known is None or not (known >= 0).any():
         return None

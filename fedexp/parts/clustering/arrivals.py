@@ -1,4 +1,4 @@
-"""When clients arrive: all before the first round, or by a schedule, or at a rate; in an order drawn once."""
+"""When clients arrive: all before the first round, by a schedule, or at a rate; in an order drawn once."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ def scheduled(arrivals: Sequence[str]) -> dict[int, int]:
     """How many clients arrive in each round, from words like `3:2` (in round 3, two).
 
     Raises:
-        ConfigError: a word is none, or a round occurs twice.
+        ConfigError: a word has another form, or a round occurs twice.
     """
     counts: dict[int, int] = {}
     for word in arrivals:
@@ -26,10 +26,10 @@ def scheduled(arrivals: Sequence[str]) -> dict[int, int]:
 
 
 def arrived_by(number: int, clients: int, counts: dict[int, int], rate: float, rng: np.random.Generator) -> int:
-    """How many of so many clients have arrived by the end of a round (0: before the first one).
+    """How many of `clients` have arrived by the end of a round (0: before the first one).
 
-    Who is in no schedule arrives before the first round, unless there is a `rate`: then one client does, and others
-    follow in Poisson numbers of that mean a round.
+    Clients in no schedule arrive before the first round. With a `rate` only one does, and others follow in numbers
+    drawn from a Poisson distribution with that mean in each round.
     """
     first = max(0, clients - sum(counts.values())) if not rate else 1
     late = sum(count for when, count in counts.items() if when <= number)

@@ -1,8 +1,8 @@
-"""IFCA (Ghosh et al. 2020, arXiv 2006.04088, algorithm 1, model averaging): each participant picks its cluster anew.
+"""IFCA (Ghosh et al. 2020, arXiv 2006.04088, algorithm 1, model averaging): participants choose clusters each round.
 
-A participant is given all models and takes the one with the lowest loss on its own data (the first of equal ones). The
-paper begins with models drawn at random, several times; here they lie around the server's first model. Every
-participant gets `count` models and sends one back: `clustering.mb` is what all but the first take of mb_down.
+A participant receives all models and takes the one with the lowest loss on its own data (at ties the first). The paper
+starts several times from random models; here they lie around the server's first model. Every participant receives
+`count` models and sends one back: `clustering.mb` is the part of mb_down for all but the first.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Clients grouped by k-means on their first updates, for comparison (Briggs et al. 2020 join them step by step).
+"""Clients grouped by k-means on their first updates, for comparison (Briggs et al. 2020 cluster hierarchically).
 
-The clients that are there before the first round are divided in `count` groups by their fine-tuned models less the
-server's (scikit-learn's k-means, ten starts); a later one goes to the group whose centre is nearest. The centres stay.
+The clients that are there before the first round are divided into `count` groups by the change of their fine-tuned
+models (scikit-learn's k-means, ten starts); later ones join the group with the nearest centre. The centres stay.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from fedexp.parts.context import Context
 
 
 def grouped(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torch.Tensor]:
-    """Groups `[n]`, numbered from 0 by their first member, and their centres `[count, D]`.
+    """Groups `[n]` of `rows [n, D]`, numbered from 0 by their first member, and their centres `[count, D]`.
 
     Equal rows are never divided, so there may be fewer groups.
     """

@@ -1,4 +1,4 @@
-"""Who is in which cluster and who waits: plain arrays that a checkpoint can hold. Clusters count from 1."""
+"""Which clients are in which cluster and which wait: plain arrays that a checkpoint can hold. Clusters count from 1."""
 
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ NAMES = ("owner", "cluster", "waiting", "waits_for", "since")
 
 @dataclass(frozen=True)
 class Membership:
-    """`owner [n]` ascending with `cluster [n]`; `waiting [q]`, first come first, for `waits_for [q]` since a round."""
+    """`owner [n]` ascending, `cluster [n]`; `waiting [q]` by arrival, `waits_for [q]` and the round, `since [q]`."""
 
     owner: np.ndarray
     cluster: np.ndarray
@@ -22,7 +22,7 @@ class Membership:
 
     @staticmethod
     def load(memory: Memory) -> "Membership":
-        """What a memory holds; nobody at first."""
+        """The content of a memory; empty at first."""
         nobody = torch.zeros(0, dtype=torch.int64)
         return Membership(*(memory.get(name, nobody).numpy() for name in NAMES))
 
@@ -31,11 +31,11 @@ class Membership:
         return {name: torch.from_numpy(getattr(self, name)) for name in NAMES}
 
     def of(self, owner: np.ndarray) -> np.ndarray:
-        """The cluster of each of these clients; 0 for those in none."""
+        """The clusters `[m]` of the clients `owner [m]`; 0 for those in none."""
         return looked_up(owner, self.owner, self.cluster)
 
     def queued(self, client: int, cluster: int, number: int) -> "Membership":
-        """With one more at the end of the queue."""
+        """With one more client at the end of the queue."""
         return replace(
             self,
             waiting=np.append(self.waiting, client),
@@ -44,7 +44,7 @@ class Membership:
         )
 
     def admitted(self, places: np.ndarray) -> "Membership":
-        """With those at these places of the queue in their clusters."""
+        """With the clients at the `places [p]` of the queue moved into their clusters."""
         owner = np.concatenate([self.owner, self.waiting[places]])
         cluster = np.concatenate([self.cluster, self.waits_for[places]])
         order, stay = np.argsort(owner, kind="stable"), np.ones(len(self.waiting), dtype=bool)
@@ -56,7 +56,7 @@ class Membership:
         return np.bincount(self.cluster, minlength=clusters + 1)[1:]
 
     def ready(self, most: int | None) -> np.ndarray:
-        """The places of the queue whose turn it is: the first so many of each cluster (None: all)."""
+        """Places `[p]` of the queue whose turn it is: the first `most` of each cluster (None: all)."""
         turn = np.array(
             [int((self.waits_for[:place] == self.waits_for[place]).sum()) for place in range(len(self.waiting))]
         )

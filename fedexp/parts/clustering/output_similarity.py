@@ -1,11 +1,11 @@
-"""Clients grouped by what their models answer (the clustering text).
+"""Clients grouped by the outputs of their models (the clustering text).
 
-The distance of a newcomer to a cluster is the mean over the server's public examples of ||f(x) - g(x)||_2, f and g the
-log-softmax outputs of the newcomer's model and of the cluster's founder's, who was as new then: both made theirs of the
-server's model in as little training. The newcomer goes to the nearest cluster that is nearer than `threshold`, else
-founds one. The text's formula takes the arg-min, its pseudo-code the first cluster that is near enough:
-`rule=first_match`. With `compared_with=model` the cluster's own model takes the founder's place once there is one; the
-more rounds it has learnt, the surer its answers, and the farther is a newcomer's model of the same kind.
+The distance of a newcomer to a cluster is the mean over the server's public examples of ||f(x) - g(x)||_2. f and g are
+the log-softmax outputs of the newcomer's model and of that of the cluster's founder when it was new; both come from the
+server's model after equally little training. The newcomer joins the nearest cluster if that is nearer than `threshold`,
+else it founds one. The text's formula takes the nearest, its pseudo-code the first cluster that is near enough:
+`rule=first_match`. With `compared_with=model` a cluster's own model replaces the founder's once there is one. The more
+rounds that model has trained, the more confident its outputs, and the farther from it even a similar newcomer is.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ def output_distances(outputs: torch.Tensor, references: torch.Tensor) -> np.ndar
 
 
 def chosen(distance: np.ndarray, threshold: float, first_match: bool) -> int | None:
-    """Which of `distance [M]` is below the threshold: the least, or the first; None where none is."""
+    """Position of the smallest, or first, of `distance [M]` below the threshold; None if none is."""
     near = np.flatnonzero(distance < threshold)
     if not len(near):
         return None

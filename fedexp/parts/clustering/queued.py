@@ -1,17 +1,17 @@
-"""Clusters with a wait queue: newcomers are told their cluster, wait while a round lasts, and join after it.
+"""Clusters with a queue: newcomers are assigned to a cluster, wait until the round ends, and join after it.
 
 A client that arrives in a round gets the server's model (the one before the first round), trains it on its own data
-for a round's worth of its rule (or `fine_tune_epochs`), and sends what came out; the rule of the part then names its
-cluster, perhaps a new one. It waits in the queue of that cluster until the round is over; the first round in which it
-trains is the next one. The clients that are there from the beginning pass through the same queue before round 1. With
-`admitted` at most so many of each queue join after a round, and the rest waits on.
+as in one round of its rule (or for `fine_tune_epochs`), and sends the result. The part then assigns it to a cluster,
+perhaps a new one. The client waits in the queue of that cluster until the round is over, and trains from the next one
+on. The clients that are there from the beginning pass through the same queue before round 1. With `admitted` at most
+that many of each queue join after a round, and the others keep waiting.
 
-A cluster begins with the server's model or, with `begins_with=founder`, with what its first member made of it. In each
-round the selector proposes clients, and of each cluster's members among them a random `take` (rounded up) takes part.
+A cluster starts with the server's model or, with `begins_with=founder`, with its first member's fine-tuned one. In each
+round the selector proposes clients; of each cluster's members among them a random share `take` (rounded up) takes part.
 The global model is the mean of the clusters' models by the examples of their members, or stays the server's.
 
-`clustering.messages` counts the models that crossed the network, each down and up again; `clustering.mb` is what the
-newcomers' took of it, half of it of mb_down and half of mb_up.
+`clustering.messages` counts the models that were sent, each down and up again; `clustering.mb` is the newcomers' part
+of the traffic, half of it in mb_down and half in mb_up.
 """
 
 import math
@@ -34,7 +34,7 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True)
 class Placed:
-    """Where the newcomers go: `cluster [n]` from 1, `distance [n]`, and the clusters' `references [M, D]` by then."""
+    """Where newcomers go: `cluster [n]` from 1, `distance [n]`, and all clusters' `references [M, D]` afterwards."""
 
     cluster: np.ndarray
     distance: np.ndarray
@@ -43,7 +43,7 @@ class Placed:
 
 @dataclass(frozen=True, kw_only=True)
 class Queued(Clustering):
-    """Arrivals, queue, joining, the draw inside clusters, the global model. A part says where newcomers belong."""
+    """Arrivals, queue, joining, the draw inside clusters, the global model. Subclasses assign newcomers to clusters."""
 
     divides = True
 
@@ -71,11 +71,11 @@ class Queued(Clustering):
 
     @property
     def follows(self) -> bool:
-        """Whether newcomers are compared with a cluster's model, once it has trained one."""
+        """Whether newcomers are compared with a cluster's own model, once it has trained one."""
         return False
 
     def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
-        """The clusters of newcomers with models `rows [n, D]`, given those that there are, `references [M, D]`."""
+        """The clusters of newcomers with models `rows [n, D]`, given the present clusters' `references [M, D]`."""
         raise NotImplementedError
 
     def assign(
@@ -128,7 +128,7 @@ class Queued(Clustering):
     def _welcome(
         self, models: Models, memory: Memory, events: list[Event], ctx: Context, number: int
     ) -> tuple[Models, Memory]:
-        """Queues whoever arrived in a round (0: before the first), in the order of arrival."""
+        """Queues the clients that arrived in a round (0: before the first), in the order of arrival."""
         first = ctx.first.flat
         references = memory.get("references", first.new_zeros((0, len(first))))
         newcomers, there = self._newcomers(ctx, number), Membership.load(memory)
@@ -161,7 +161,7 @@ class Queued(Clustering):
         return order[0 if number == 0 else upto[0] : upto[-1]]
 
     def _drawn(self, cluster: np.ndarray, ctx: Context) -> np.ndarray:
-        """The places of those that take part, ascending, given the cluster of each candidate (0: in none)."""
+        """The places of the clients that take part, ascending, given the cluster of each candidate (0: in none)."""
         drawn = [np.zeros(0, dtype=np.int64)]
         for one in np.unique(cluster[cluster > 0]).tolist():
             members = np.flatnonzero(cluster == one)

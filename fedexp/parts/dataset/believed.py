@@ -1,4 +1,4 @@
-"""What a dataset gives beside what it said before: labels that are classes, examples of the shape, as many as told.
+"""Checks a dataset against its facts: labels are classes, examples have the shape and number that was announced.
 
 Legend: S examples, K classes.
 """
@@ -15,7 +15,7 @@ from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 
 
 def told(dataset: Dataset, directory: Path) -> Facts:
-    """The facts of a dataset. Raises ConfigError where they are none."""
+    """The facts of a dataset. Raises ConfigError if they are not valid."""
     facts: object = dataset.facts(directory)
     if fault := odd_facts(facts):
         raise ConfigError(f"{named('dataset', dataset)}: facts must return {fault}")
@@ -24,7 +24,7 @@ def told(dataset: Dataset, directory: Path) -> Facts:
 
 
 def odd_facts(facts: object) -> str | None:
-    """What is wrong with what was told before anything was loaded."""
+    """What is wrong with the facts, in words; None if nothing is."""
     if not isinstance(facts, Facts):
         return f"Facts, got {brief(facts)}"
     if fault := misfit(facts):
@@ -38,26 +38,26 @@ def odd_facts(facts: object) -> str | None:
 
 
 def refuse(dataset: Dataset, facts: Facts, data: object) -> None:
-    """Raises ConfigError where the loaded data is not what `facts` promised, or is nothing to train on."""
+    """Raises ConfigError if the loaded data is not what `facts` announced, or cannot be trained on."""
     fault = contradiction(facts, data)
     if fault is not None:
         raise ConfigError(f"{named('dataset', dataset)}: {fault}")
 
 
 def contradiction(facts: Facts, data: object) -> str | None:
-    """What is wrong with the data, in words; None where nothing is."""
+    """What is wrong with the data, in words; None if nothing is."""
     if not isinstance(data, Data):
         return f"load must return Data, got {type(data).__name__}"
     if fault := misfit(data):
         return f"load must return {fault}"
     if len(data.class_names) != facts.classes:
-        return f"facts tells {facts.classes} classes, but load names {len(data.class_names)}: {data.class_names[:12]}"
+        return f"facts says {facts.classes} classes, but load names {len(data.class_names)}: {data.class_names[:12]}"
     if isinstance(data.train.x, torch.Tensor) and len(data.train.x) != facts.train_size:
-        return f"facts tells {facts.train_size} training examples, but load gives {len(data.train.x)}"
+        return f"facts says {facts.train_size} training examples, but load gives {len(data.train.x)}"
     people = data.train.subject
     if facts.subjects is not None and (people is None or int(people.unique().numel()) > facts.subjects):
         got = "none" if people is None else int(people.unique().numel())
-        return f"facts tells {facts.subjects} subjects, but load gives {got}"
+        return f"facts says {facts.subjects} subjects, but load gives {got}"
     for name, split in (("train", data.train), ("test", data.test)):
         if fault := odd_examples(split, facts) or odd_labels(split, facts.classes):
             return f"{name}.{fault}"
@@ -65,7 +65,7 @@ def contradiction(facts: Facts, data: object) -> str | None:
 
 
 def odd_people(data: Data) -> str | None:
-    """What is wrong with whose examples they are, and of which group."""
+    """What is wrong with the subjects and groups of the examples."""
     for name, split in (("train", data.train), ("test", data.test)):
         people = split.subject
         if people is not None and (people.dtype != torch.int64 or people.shape != split.y.shape):
@@ -77,7 +77,7 @@ def odd_people(data: Data) -> str | None:
 
 
 def odd_scales(data: Data) -> str | None:
-    """What is wrong with the numbers that examples are normalised by: `(x / scale - mean) / std`."""
+    """What is wrong with the numbers for normalisation: `(x / scale - mean) / std`."""
     channels = data.train.x.shape[1]
     for name, numbers in (("scale", [data.scale]), ("mean", data.mean), ("std", data.std)):
         if len(numbers) not in (1, channels):
@@ -93,7 +93,7 @@ def odd_examples(split: Split, facts: Facts) -> str | None:
     if not isinstance(x, torch.Tensor) or x.dtype not in (torch.uint8, torch.float32):
         return f"x must be a tensor of uint8 or float32, got {brief(x)}"
     if tuple(x.shape[1:]) != tuple(facts.shape):
-        return f"x must hold examples of the shape {tuple(facts.shape)} that facts tells, got {tuple(x.shape[1:])}"
+        return f"x must hold examples of the shape {tuple(facts.shape)} that facts gives, got {tuple(x.shape[1:])}"
     if len(x) == 0:
         return "x must hold at least one example, got none"
     if x.dtype == torch.float32 and not torch.isfinite(x.sum(dtype=torch.float64)):

@@ -1,7 +1,7 @@
 """CIFAR-10: 50,000 + 10,000 colour images of 32x32 pixels in ten classes.
 
 Krizhevsky, "Learning multiple layers of features from tiny images", technical report, University of Toronto,
-2009. The python version (pickles) in `cifar-10-batches-py/`; the unpickler can make arrays and nothing else.
+2009. The python version (pickles) in `cifar-10-batches-py/`; the unpickler makes arrays and nothing else.
 """
 
 import io
@@ -84,12 +84,12 @@ def _read(directory: Path, known: Known) -> tuple[np.ndarray, np.ndarray]:
         if images.shape != (BATCH, 3072) or images.dtype != np.uint8 or labels.shape != (BATCH,):
             raise ValueError(f"{images.dtype} images {images.shape} and labels {labels.shape}")
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{directory / known.path} is no batch of CIFAR-10: {error}; {CURE}") from None
+        raise ConfigError(f"{directory / known.path} is not a batch of CIFAR-10: {error}; {CURE}") from None
     return images, labels
 
 
 class ArraysOnly(pickle.Unpickler):
-    """An unpickler that knows NumPy arrays and plain containers; a pickle can otherwise run any program."""
+    """An unpickler for NumPy arrays and plain containers only; pickles can otherwise run any program."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         if module_name in ("numpy.core.multiarray", "numpy._core.multiarray") and global_name == "_reconstruct":
@@ -102,12 +102,12 @@ class ArraysOnly(pickle.Unpickler):
 
 
 def _dtype(text: Any, *_: Any) -> np.dtype:
-    # The old pickles say 0 and 1 for align and copy, of which newer NumPy versions complain.
+    # The old pickles pass 0 and 1 for align and copy, of which newer NumPy versions warn.
     return np.dtype(text.decode() if isinstance(text, bytes) else text, copy=True)
 
 
 def _unpack(archive: Path, into: Path) -> None:
-    """The known files of the archive and no other; older versions of Python 3.11 cannot filter what they unpack."""
+    """Unpacks the known files of the archive and no others; older versions of Python 3.11 cannot filter members."""
     (into / FOLDER).mkdir()
     wanted = {known.path for known in TRAIN + TEST}
     with tarfile.open(archive) as source:
@@ -117,7 +117,7 @@ def _unpack(archive: Path, into: Path) -> None:
 
 
 def _fetch_archive(directory: Path) -> None:
-    """Unpacks the archive in a temporary folder, then moves the files that proved right; the archive is not kept."""
+    """Unpacks the archive in a temporary folder, then moves the files with the right checksums; it is not kept."""
     with making(directory / FOLDER) as workshop:
         workshop.mkdir()
         archive = workshop / "cifar-10-python.tar.gz"

@@ -1,9 +1,9 @@
 """EMNIST Digits: 240,000 + 40,000 handwritten digits of 28x28 grey pixels, balanced.
 
 Cohen, Afshar, Tapson, van Schaik, "EMNIST: an extension of MNIST to handwritten letters", 2017,
-arXiv:1702.05373. Files as torchvision lays them out, below `EMNIST/raw/`, compressed or not. They hold each image
-transposed, which is undone here. A checksum is published for the whole archive (`gzip.zip`) only: it is
-compared at the download; the single files are checked by their sizes, headers and gzip's own CRC-32.
+arXiv:1702.05373. Files in torchvision's layout, below `EMNIST/raw/`, compressed or not. They hold each image
+transposed, which is undone here. A checksum is published only for the whole archive (`gzip.zip`): it is compared at the
+download; the single files are checked by their sizes, headers and gzip's own CRC-32.
 """
 
 import shutil
@@ -81,7 +81,7 @@ def files() -> dict[str, tuple[int, ...]]:
 
 
 def locate(directory: Path, stem: str, shape: tuple[int, ...]) -> Path:
-    """The file, as published or decompressed, whose size fits; ConfigError when there is none."""
+    """The file with the right size, as published or decompressed; ConfigError if there is none."""
     size = 4 + 4 * len(shape) + int(np.prod(shape))
     faults = []
     for path in (directory / RAW / f"{stem}.gz", directory / RAW / stem):
@@ -101,7 +101,7 @@ def _read(path: Path, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _fetch_archive(directory: Path) -> None:
-    """Takes the four files out of the archive of all of EMNIST (about 560 MB), which is not kept."""
+    """Extracts the four files from the archive of all of EMNIST (about 560 MB), which is not kept."""
     with making(directory / RAW) as workshop:
         workshop.mkdir()
         archive = workshop / "gzip.zip"

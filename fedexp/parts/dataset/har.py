@@ -4,7 +4,7 @@ Reyes-Ortiz, Oneto, Sama, Parra, Anguita, "Transition-aware human activity recog
 Neurocomputing 171, 2016. `windows`: the raw recordings cut into windows of 128 samples with step 64 inside each
 labelled stretch, which gives the 10,929 windows of the published tables; channels are acceleration x y z (g) and
 rotation x y z (rad/s), normalised by the training people's mean and deviation, without the authors' noise filter.
-`features`: the published tables of 561 features in [-1, 1]. The 21 training and 9 test people are the published.
+`features`: the published tables of 561 features in [-1, 1]. The 21 training and 9 test people are those published.
 """
 
 from dataclasses import dataclass
@@ -107,6 +107,6 @@ def _moments(x: torch.Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _accept(path: Path) -> None:
-    """The archive as a whole has no published checksum, so its recordings are compared."""
+    """Compares the recordings, as no checksum of the whole archive is published."""
     for _ in hapt.recordings(path, hapt.published()):
         pass

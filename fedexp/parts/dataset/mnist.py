@@ -21,7 +21,7 @@ RAW = "MNIST/raw"
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/",)
 TRAIN_SIZE = 60_000
 
-# Each row: the file as published, and decompressed. The first that is there is read, so a download cures.
+# Each row: the file as published, and decompressed. The first that exists is read, so a download replaces a bad one.
 FILES = {
     "train_x": (
         Known(f"{RAW}/train-images-idx3-ubyte.gz", 9_912_422, "f68b3c2dcbeaaa9fbdd348bbdeb94873"),

@@ -2,7 +2,7 @@
 
 Shapes and types come from the headers before anything is loaded. Examples are tables `[S, F]`, grey images
 `[S, H, W]`, or anything with a declared layout: `channels_first` `[S, C, ...]`, `channels_last` `[S, ..., C]` (also for
-signals `[S, C, L]`, `[S, L, C]`). uint8 stays as it is and is divided by 255 in the batch; the rest becomes float32.
+signals `[S, C, L]`, `[S, L, C]`). uint8 is stored as it is and divided by 255 in the batch; other types become float32.
 """
 
 import zlib
@@ -64,7 +64,7 @@ class Npz(Dataset):
         return Data(train, test, names, scale, mean, std)
 
     def _file(self, directory: Path) -> Path:
-        """A relative path counts from the current folder, then from the data root."""
+        """The file; a relative path is looked up in the current folder, then in the data root."""
         path = self.path.expanduser()
         found = next((place for place in (path, directory / path) if place.is_file()), None)
         if found is None:
@@ -132,7 +132,7 @@ class Npz(Dataset):
 
 
 def moments(x: torch.Tensor, scale: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and deviation of each channel (dimension 1) of `x / scale`; a constant channel has deviation 1."""
+    """Mean and deviation of each channel of `x / scale`, `x [S, C, ...]`; a constant channel has deviation 1."""
     channels = x.shape[1]
     total, square = torch.zeros(channels, dtype=torch.float64), torch.zeros(channels, dtype=torch.float64)
     for piece in x.split(CHUNK):

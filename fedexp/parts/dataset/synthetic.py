@@ -1,10 +1,10 @@
-"""Made data: one Gaussian cloud a class, around random centres.
+"""Synthetic data: one Gaussian cloud for each class, around random centres.
 
-The centres are standard normal. The noise of each number has the deviation `difficulty` * sqrt(2 d) / 4 for
-examples of d numbers, so two centres lie about 4 / `difficulty` deviations apart whatever d, and the best rule
-takes one class for a given other one with probability about Phi(-2 / `difficulty`): 0 at difficulty 0, 2 % at 1,
-16 % at 2. Few numbers (d < 8) or many classes bring some centres closer.
-Everything is divided by sqrt(1 + deviation^2), so a number has about variance 1.
+The centres are standard normal. The noise of each number has the deviation `difficulty` * sqrt(2 d) / 4 for examples of
+d numbers, so two centres are about 4 / `difficulty` deviations apart for any d. The best rule mistakes one class for a
+given other one with probability about Phi(-2 / `difficulty`): 0 at difficulty 0, 2 % at 1, 16 % at 2. With few numbers
+(d < 8) or many classes some centres are closer.
+All numbers are divided by sqrt(1 + deviation^2), so they have a variance of about 1. Legend: S examples, K classes.
 """
 
 import math
@@ -20,15 +20,15 @@ from fedexp.core.part import Range
 from fedexp.core.random_streams import stream
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 
-CHUNK = 1 << 20  # numbers made at once; bounds the memory beside the result
+CHUNK = 1 << 20  # numbers drawn at once, to bound the memory
 
 
 @dataclass(frozen=True, kw_only=True)
 class Synthetic(Dataset):
-    """Classes are balanced, and so are the subjects, who differ in nothing but their number and their group.
+    """Classes are balanced, and so are the subjects, which differ only in their number and their group.
 
-    With `groups` subject s belongs to group s modulo `groups`, and each group but the first has a permutation of its
-    own of the labels; test examples are of all groups alike.
+    With `groups` subject s belongs to group s modulo `groups`, and each group but the first has its own permutation of
+    the labels; test examples are from all groups in equal parts.
     """
 
     shape: tuple[Annotated[int, Range(1)], ...] = (8,)
@@ -82,7 +82,7 @@ class Synthetic(Dataset):
 
 
 def derangement(size: int, rng: np.random.Generator) -> np.ndarray:
-    """A permutation that leaves nothing in its place."""
+    """A permutation `[size]` that leaves no entry in its place."""
     order = rng.permutation(size)
     result = np.empty(size, dtype=np.int64)
     result[order] = np.roll(order, 1)
@@ -95,7 +95,7 @@ def balanced(size: int, kinds: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def clouds(centres: np.ndarray, y: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
-    """Examples `[S, d]` float32 around their class's centre, of about unit variance."""
+    """Examples `[S, d]`, float32, around their classes' `centres [K, d]`, with labels `y [S]`; about unit variance."""
     scale = 1 / math.sqrt(1 + noise**2)
     scaled = (scale * centres).astype(np.float32)
     x = np.empty((len(y), centres.shape[1]), np.float32)

@@ -1,14 +1,15 @@
-"""The code of a denoising autoencoder, learnt on the server's public data, instead of the examples.
+"""Models see the code of a denoising autoencoder, trained on the server's public data, instead of the examples.
 
 Source: a text on clustered federated learning with UCI HAPT, after Vincent et al., "Extracting and Composing Robust
-Features with Denoising Autoencoders" (ICML 2008): six linear layers with ReLU between them, three to the code and three
-back; sigmoid at the end for data in [0, 1], tanh for data in [-1, 1]; noise is added to the inputs and the clean ones
-are to come out, with the least mean squared error. Everybody then adds such noise to its examples, once, and encodes.
+Features with Denoising Autoencoders" (ICML 2008). Six linear layers with ReLU between them, three to the code and three
+back; sigmoid at the end for data in [0, 1], tanh for data in [-1, 1]. Noise is added to the inputs, and the clean ones
+are reconstructed with the least mean squared error. Every client then adds such noise to its examples, once, and
+encodes them.
 
-Readings: the text gives no widths, rates or noise: they are options. Each number of the flattened example is scaled by
-its range over the public data, those of others that lie outside are cut off, and a number that never changes there says
-nothing. The noise is Gaussian, its deviation in units of the scaled data. The code itself is linear: a ReLU at the
-bottleneck would cut off part of what little is kept.
+Readings: the text gives no widths, rates or noise; they are options. Each number of the flattened example is scaled by
+its range over the public data, and clipped to it for other examples; a number that is constant there becomes constant.
+The noise is Gaussian, its deviation in units of the scaled data. The code itself is linear: a ReLU at the bottleneck
+would lose part of it. Legend: S or n examples, d numbers of an example, P weights.
 """
 
 import time
@@ -36,7 +37,7 @@ Width = Annotated[int, Range(1)]
 
 @dataclass(frozen=True)
 class Scaling:
-    """Each number of an example from its range to [0, 1], or to [-1, 1]: `low [d]`, `factor [d]`."""
+    """Maps each number of an example from its range to [0, 1], or to [-1, 1]: `low [d]`, `factor [d]`."""
 
     low: torch.Tensor
     factor: torch.Tensor
@@ -44,19 +45,19 @@ class Scaling:
 
     @staticmethod
     def of(x: torch.Tensor, symmetric: bool) -> "Scaling":
-        """The scaling of these examples, `[S, *shape]`."""
+        """The scaling by the ranges of the examples `x [S, *shape]`."""
         low, high = (bound.values.double() for bound in (x.flatten(1).min(dim=0), x.flatten(1).max(dim=0)))
         span = high - low
         return Scaling(low, torch.where(span > 0, 1 / span, 0.0), symmetric)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        """Examples `[n, *shape]` scaled and flattened, float32 `[n, d]`; what lies outside the range is cut off."""
+        """Examples `[n, *shape]` scaled and flattened, float32 `[n, d]`, clipped to the range."""
         scaled = ((x.flatten(1) - self.low) * self.factor).clamp(0, 1).float()
         return 2 * scaled - 1 if self.symmetric else scaled
 
 
 def coder(widths: list[int], last: nn.Module | None = None) -> nn.Sequential:
-    """Linear layers of these widths with ReLU between them; `last` is applied to what they give."""
+    """Linear layers of these widths with ReLU between them, followed by `last`."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
@@ -64,7 +65,7 @@ def coder(widths: list[int], last: nn.Module | None = None) -> nn.Sequential:
 
 
 def as_one_row(network: nn.Module) -> torch.Tensor:
-    """A row `[P]` of all weights of a network; moving it moves the network."""
+    """A row `[P]` of all weights of a network; writing to it changes the network."""
     layout = Layout.of(network)
     row = layout.flatten(network)
     for entry, view in zip(network.parameters(), layout.views(row).values(), strict=True):
@@ -73,7 +74,7 @@ def as_one_row(network: nn.Module) -> torch.Tensor:
 
 
 def noised(x: torch.Tensor, noise: float, rng: np.random.Generator) -> torch.Tensor:
-    """The examples with Gaussian noise of this deviation."""
+    """The examples `[n, d]` with Gaussian noise of this deviation."""
     draw = rng.standard_normal(tuple(x.shape), dtype=np.float32)
     return x + noise * torch.from_numpy(draw).to(x.device)
 
@@ -143,13 +144,13 @@ class Autoencoder(Features):
         return Code(figures=figures, scaling=scaling, encoder=both[0].cpu(), noise=self.noise)
 
     def network(self, numbers: int) -> nn.Sequential:
-        """Encoder and decoder of examples of so many numbers, their weights not yet drawn."""
+        """Encoder and decoder for examples of this many numbers, not yet initialised."""
         widths = [numbers, *self.hidden, self.code]
         last = nn.Sigmoid() if self.output == "sigmoid" else nn.Tanh()
         return nn.Sequential(coder(widths), coder(widths[::-1], last))
 
     def trained(self, x: torch.Tensor, rng: Streams) -> nn.Sequential:
-        """Encoder and decoder after their training on scaled examples `[n, d]`."""
+        """Encoder and decoder after training on scaled examples `[n, d]`."""
         both = self.network(x.shape[1])
         initialise(both, rng("model"))
         w = as_one_row(both.to(x.device))

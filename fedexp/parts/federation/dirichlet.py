@@ -9,8 +9,9 @@ Counts: the boundaries between clients are the cumulative shares times the size 
 integer, so every example has an owner and each client is within one example of its share.
 
 Deviations: the usual code rounds the boundaries down, which costs the first client and favours the last. It also gives
-nothing more to a client that already holds S / N examples, which is not in the equation and not here. It draws until
-every client holds 10 examples; here `min_size` says how many (0: clients may be empty) and `retries` bounds the draws.
+nothing more to a client that already holds S / N examples; that is not in the equation, and not done here. It draws
+until every client holds 10 examples; here `min_size` is that number (0: clients may be empty) and `retries` bounds the
+draws. Legend: S examples, N clients, K classes.
 """
 
 from dataclasses import dataclass
@@ -27,10 +28,10 @@ from fedexp.parts.federation.partition import Partition
 
 
 def dirichlet_shares(clients: int, alpha: float, rng: np.random.Generator) -> np.ndarray:
-    """One draw of Dir(alpha, ..., alpha), [N]; defined for every alpha > 0, however small.
+    """One draw of Dir(alpha, ..., alpha), `[N]`; works for every alpha > 0, however small.
 
-    Below one, a gamma variable is Gamma(alpha + 1) U^(1 / alpha): its logarithm never underflows. Everything is kept
-    multiplied by alpha until the maximum has been subtracted, so that even the logarithms stay finite.
+    For alpha below one, a gamma variable is drawn as Gamma(alpha + 1) U^(1 / alpha), whose logarithm never underflows.
+    Logarithms are multiplied by alpha until the maximum has been subtracted, so that they stay finite.
     """
     if alpha >= 1:
         gamma = rng.standard_gamma(alpha, clients)
@@ -42,7 +43,7 @@ def dirichlet_shares(clients: int, alpha: float, rng: np.random.Generator) -> np
 
 
 def dirichlet_counts(totals: np.ndarray, clients: int, alpha: float, rng: np.random.Generator) -> np.ndarray:
-    """How many examples of each class each client gets, int32 [K, N]; row c sums to `totals[c]`."""
+    """How many examples of each class each client gets, int32 [K, N]; row c sums to `totals[c]`, of `totals [K]`."""
     counts = np.empty((len(totals), clients), dtype=np.int32)
     for row, total in zip(counts, totals, strict=True):
         reached = np.cumsum(dirichlet_shares(clients, alpha, rng))
@@ -52,7 +53,7 @@ def dirichlet_counts(totals: np.ndarray, clients: int, alpha: float, rng: np.ran
 
 @dataclass(frozen=True, kw_only=True)
 class Dirichlet(Federation):
-    """The smaller `alpha`, the fewer classes a client sees and the more sizes differ."""
+    """The smaller `alpha`, the fewer classes a client has and the more the sizes differ."""
 
     clients: Annotated[int, Range(1)]
     alpha: Annotated[float, Range(0, 1e9, low_open=True)] = 0.5

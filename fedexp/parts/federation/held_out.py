@@ -1,4 +1,4 @@
-"""What clients keep from training, to measure their own models on."""
+"""Examples that clients hold out from training, to evaluate their own models on."""
 
 import numpy as np
 
@@ -6,9 +6,9 @@ from fedexp.parts.federation.partition import Partition
 
 
 def hold_out(partition: Partition, fraction: float, rng: np.random.Generator) -> tuple[Partition, Partition]:
-    """What is left to train on, and what every client keeps to measure its own model.
+    """The partition that is left to train on, and that of the held-out examples.
 
-    Every example draws a number and a client's lowest are held out: it does not matter what other clients hold.
+    Every example draws a number, and a client's lowest are held out: other clients' examples do not matter.
     """
     if not fraction:
         return partition, Partition(np.zeros_like(partition.offsets), partition.indices[:0])
@@ -23,6 +23,6 @@ def hold_out(partition: Partition, fraction: float, rng: np.random.Generator) ->
 
 
 def part_of(partition: Partition, mask: np.ndarray, sizes: np.ndarray) -> Partition:
-    """The partition with only some of its examples, so many of each client."""
+    """The partition of the examples in the mask `[S]`; `sizes [N]` is how many of each client these are."""
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return Partition(offsets, partition.indices[mask])

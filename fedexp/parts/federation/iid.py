@@ -3,7 +3,7 @@
 Source: the IID partition of McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized
 Data" (AISTATS 2017, arXiv 1602.05629, section 3): the data is shuffled and cut in N parts.
 
-Deviation: the paper's sizes divide evenly; here they differ by at most one, the lower client numbers holding the larger
+Deviation: the paper's sizes divide evenly; here they differ by at most one, and lower client numbers have the larger
 parts. With more clients than examples the first S clients hold one example each and the others none.
 """
 

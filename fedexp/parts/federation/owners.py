@@ -1,7 +1,7 @@
-"""From the owner of each example to a partition.
+"""Makes a partition from the owner of each example.
 
-Within a client the indices ascend, so a partition depends on who holds what and on nothing else. Legend: S examples,
-N clients, K classes.
+Within a client the indices ascend, so a partition depends only on who holds which example. Legend: S examples, N
+clients, K classes.
 """
 
 import numpy as np
@@ -10,16 +10,17 @@ from fedexp.parts.federation.partition import Partition
 
 
 def gather(owner: np.ndarray, clients: int) -> Partition:
-    """Lists the examples of each client, ascending; `owner` [S] is below `clients`, or equal to it: nobody's."""
+    """Lists the examples of each client, ascending; `owner` [S] is below `clients`, or equal to it for no owner."""
     offsets = np.zeros(clients + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=clients)[:clients], out=offsets[1:])
     return Partition(offsets, np.argsort(owner, kind="stable")[: offsets[-1]])
 
 
 def deal(labels: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Partition:
-    """Hands `counts[c, k]` examples of class c, chosen at random, to client k.
+    """Gives `counts[c, k]` random examples of class c to client k.
 
-    `counts` is [K, N]; row c sums to the number of examples of class c, or to fewer: the rest is nobody's.
+    `labels` is [S], `counts` [K, N]; row c sums to the number of examples of class c, or to fewer: the others have no
+    owner.
     """
     classes, clients = counts.shape
     by_class = np.argsort(labels.astype(np.min_scalar_type(classes)), kind="stable")  # narrow integers: radix sort

@@ -10,8 +10,8 @@ import numpy as np
 class Partition:
     """Client k holds the training examples `indices[offsets[k]:offsets[k + 1]]`, the server itself those of `server`.
 
-    `offsets` is int64 [N + 1], `indices` int64 [S], `server` int64, ascending; every example belongs to one of them at
-    most. What the server holds is public: no client has it.
+    `offsets` is int64 [N + 1], `indices` int64 [S], `server` int64 [m], ascending; every example belongs to at most one
+    of them. The server's examples are public: no client has them.
     """
 
     offsets: np.ndarray
@@ -29,11 +29,11 @@ class Partition:
         return np.diff(self.offsets)
 
     def shard(self, client: int) -> np.ndarray:
-        """The example indices of one client."""
+        """The example indices `[n]` of one client."""
         return self.indices[self.offsets[client] : self.offsets[client + 1]]
 
     def sha256(self) -> str:
-        """Digest of the clients' split: equal for equal splits on every machine (little-endian int64)."""
+        """Digest of the clients' split: the same for the same split on every machine (little-endian int64)."""
         digest = hashlib.sha256(self.offsets.astype("<i8").tobytes())
         digest.update(self.indices.astype("<i8").tobytes())
         return digest.hexdigest()

@@ -6,9 +6,9 @@ client holds `classes_per_client` distinct classes, drawn so that every class ha
 gets the share alpha_ic / sum_j alpha_jc of class c.
 
 Deviations: the sum runs over the real holders. The authors' repository makes one slot too many for each class and
-normalises over all of them, which leaves 7 % (100 clients) to 34 % (10 clients) of the data to nobody. Counts are
-rounded down and the rest of a class goes, one example each, to the holders with the largest remainders, ties to the
-smallest client (`leftovers=dealt`), or to nobody (`dropped`).
+normalises over all of them, which leaves 7 % (100 clients) to 34 % (10 clients) of the data unused. Counts are rounded
+down. The rest of a class goes, one example each, to the holders with the largest remainders, at ties to the smallest
+client (`leftovers=dealt`), or is unused (`dropped`). Legend: N clients, K classes.
 
 `classes_per_client=all` gives every client every class, which is almost IID. A comparative study of client selection
 (Granada, 2024) ran this variant with leftovers dropped: 60,000 examples over 300 clients in sizes of 174 to 217.
@@ -29,11 +29,12 @@ from fedexp.parts.federation.partition import Partition
 
 
 def draw_classes(clients: int, held: int, classes: int, rng: np.random.Generator) -> np.ndarray:
-    """The classes of each client, [N, held]: one after the other, at random among those with the most free slots.
+    """The classes of each client, `[N, held]`: one after another, at random among those with the most free slots.
 
-    K successive picks use each class once, so the picks are a chain of random permutations of the classes; only a
-    client that straddles two of them constrains the second, which must not open with what the client already holds.
-    After K / gcd(K, held) clients both end together: such blocks are independent and drawn side by side.
+    K successive picks use each class once, so the picks are a chain of random permutations of the classes. Only a
+    client that has picks from two of them constrains the second, which must not begin with classes that the client has.
+    After K / gcd(K, held) clients a client and a permutation end together, so such blocks are independent and drawn in
+    parallel.
     """
     common = gcd(held, classes)
     blocks = -(-clients * common // classes)
@@ -46,7 +47,7 @@ def draw_classes(clients: int, held: int, classes: int, rng: np.random.Generator
 
 
 def _permutations(seam: np.ndarray, opening: int, classes: int, rng: np.random.Generator) -> np.ndarray:
-    """One permutation of the classes a row of `seam`, whose first `opening` entries avoid that row."""
+    """For each row of `seam` a permutation of the classes, whose first `opening` entries are not in that row."""
     keys = rng.random((len(seam), classes))
     if not seam.shape[1]:
         return keys.argsort(axis=1)
@@ -58,7 +59,7 @@ def _permutations(seam: np.ndarray, opening: int, classes: int, rng: np.random.G
 
 
 def apportion(total: int, weights: np.ndarray, leftovers: str = "dealt") -> np.ndarray:
-    """Divides `total` in proportion to `weights` [N]: rounded down, the rest by largest remainder or to nobody."""
+    """Divides `total` in proportion to `weights` [N]: rounded down, the rest by largest remainder or to no client."""
     exact = weights * (total / weights.sum())
     counts = np.floor(exact).astype(np.int64)
     left = total - int(counts.sum()) if leftovers == "dealt" else 0
@@ -67,7 +68,7 @@ def apportion(total: int, weights: np.ndarray, leftovers: str = "dealt") -> np.n
 
 
 def shamsian_counts(totals: np.ndarray, held: np.ndarray, alpha: np.ndarray, leftovers: str = "dealt") -> np.ndarray:
-    """How many examples of each class each client gets, int32 [K, N]; classes `held` and weights `alpha` [N, held]."""
+    """Examples of each class for each client, int32 [K, N]; `totals [K]`, `held [N, h]` classes, `alpha [N, h]`."""
     counts = np.zeros((len(totals), len(held)), dtype=np.int32)
     for label, total in enumerate(totals):
         holder, slot = np.nonzero(held == label)
@@ -77,7 +78,7 @@ def shamsian_counts(totals: np.ndarray, held: np.ndarray, alpha: np.ndarray, lef
 
 @dataclass(frozen=True, kw_only=True)
 class Shamsian(Federation):
-    """A few classes a client, every class held by nearly the same number of clients."""
+    """A few classes for each client, every class held by nearly the same number of clients."""
 
     clients: Annotated[int, Range(1)]
     classes_per_client: Annotated[int, Range(1)] | Literal["all"] = 2

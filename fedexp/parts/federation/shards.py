@@ -21,7 +21,7 @@ from fedexp.parts.federation.partition import Partition
 
 
 def split_in_shards(labels: np.ndarray, clients: int, shards_per_client: int, rng: np.random.Generator) -> Partition:
-    """Sorts by label, cuts in equal shards and gives `shards_per_client` random ones to each client."""
+    """Sorts `labels [S]`, cuts them in equal shards and gives `shards_per_client` random ones to each client."""
     shards = clients * shards_per_client
     bounds = np.arange(shards + 1) * len(labels) // shards
     holder = rng.permutation(shards) // shards_per_client
@@ -32,7 +32,7 @@ def split_in_shards(labels: np.ndarray, clients: int, shards_per_client: int, rn
 
 @dataclass(frozen=True, kw_only=True)
 class Shards(Federation):
-    """Sorted by label, cut in shards, a few shards a client."""
+    """Sorted by label, cut in shards, a few shards for each client."""
 
     clients: Annotated[int, Range(1)]
     shards_per_client: Annotated[int, Range(1)] = 2

@@ -1,14 +1,14 @@
-"""What a partition looks like in numbers. Legend: N clients, K classes."""
+"""Statistics of a partition. Legend: N clients, S examples, K classes."""
 
 import numpy as np
 
 from fedexp.parts.federation.partition import Partition
 
-_BLOCK = 1 << 16  # clients counted at a time: bounds the memory beside the result
+_BLOCK = 1 << 16  # clients counted at a time, to bound the memory
 
 
 def class_counts(partition: Partition, labels: np.ndarray, classes: int) -> np.ndarray:
-    """How many examples of each class each client holds, int32 [N, K]."""
+    """How many examples of each class each client holds, int32 [N, K]; `labels [S]` are those of all examples."""
     counts = np.empty((partition.clients, classes), dtype=np.int32)
     for start in range(0, partition.clients, _BLOCK):
         offsets = partition.offsets[start : start + _BLOCK + 1]
@@ -20,10 +20,10 @@ def class_counts(partition: Partition, labels: np.ndarray, classes: int) -> np.n
 
 
 def label_skew(counts: np.ndarray) -> float:
-    """Mean over the non-empty clients of the total variation between their labels and all labels.
+    """Mean total variation between the labels of each non-empty client and all labels, from `counts [N, K]`.
 
-    Total variation is half the L1 distance: 0 where every client mirrors the whole, .8 where each holds equal parts of
-    two classes out of ten equal ones.
+    Total variation is half the L1 distance: 0 if every client mirrors the whole, 0.8 if each holds equal parts of two
+    classes out of ten equal ones.
     """
     sizes = counts.sum(axis=1)
     everyone = counts.sum(axis=0) / sizes.sum()
@@ -33,7 +33,7 @@ def label_skew(counts: np.ndarray) -> float:
 
 
 def size_gini(sizes: np.ndarray) -> float:
-    """Gini coefficient of the client sizes: 0 for equal sizes, (N - 1) / N where one client holds everything."""
+    """Gini coefficient of `sizes [N]`: 0 for equal sizes, (N - 1) / N if one client holds everything."""
     clients, total = len(sizes), int(sizes.sum())
     if total == 0:
         return 0.0

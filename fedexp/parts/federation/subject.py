@@ -1,12 +1,12 @@
 """The natural federation: a client is a person (or device) that the data came from, or several of them.
 
-By default each person is a client, numbered in ascending order of the subject identifiers that occur in the training
-data, and nothing is drawn. As soon as `persons_per_client`, `clients` or `server_persons` says otherwise, the people
-are shuffled and dealt: the first `persons_per_client` of them are client 0, the next client 1, and so on;
-`server_persons` of those left over give the server its public data, and what is left then belongs to nobody.
+By default each person is a client, numbered in ascending order of the subject identifiers in the training data, and
+nothing is drawn. If `persons_per_client`, `clients` or `server_persons` is set, the people are shuffled and dealt: the
+first `persons_per_client` of them are client 0, the next client 1, and so on. Then `server_persons` of the others give
+the server its public data, and the rest is unused.
 
-The text on clustered learning with UCI HAPT gives 10 of its 30 people to five clients and 15 to the server, which
-leaves five out; `server_persons=rest` gives the server all 20.
+The text on clustered learning with UCI HAPT gives 10 of its 30 people to five clients and 15 to the server, so five are
+left out; `server_persons=rest` gives the server all 20.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def split_by_subject(subjects: np.ndarray) -> Partition:
 def deal_people(subjects: np.ndarray, clients: int, each: int, server: int, rng: np.random.Generator) -> Partition:
     """Shuffles the people of `subjects` [S]; every client gets `each` of them, then the server `server`."""
     people, person = np.unique(subjects, return_inverse=True)
-    owner = np.full(len(people), clients, dtype=np.int64)  # at first nobody's
+    owner = np.full(len(people), clients, dtype=np.int64)  # at first without an owner
     order = rng.permutation(len(people))
     owner[order[: clients * each]] = np.repeat(np.arange(clients), each)
     kept = np.isin(person, order[clients * each :][:server])
@@ -55,7 +55,7 @@ class Subject(Federation):
     def check(self) -> None:
         if self.server_persons == "rest" and self.clients is None:
             raise ConfigError(
-                "Subject.clients must be given where server_persons=rest, which is whom the clients leave over, got "
+                "Subject.clients must be given where server_persons=rest, which takes those that clients leave, got "
                 "null; set federation.clients"
             )
 
@@ -79,7 +79,7 @@ class Subject(Federation):
         return deal_people(subjects, clients, self.persons_per_client, server, rng)
 
     def _numbers(self, people: int) -> tuple[int, int]:
-        """How many clients so many people make, and how many of them are the server's; ConfigError if too few."""
+        """How many clients this many people make, and how many people are the server's; ConfigError if too few."""
         least = 1 if self.server_persons == "rest" else self.server_persons
         clients = self.clients or max(1, (people - least) // self.persons_per_client)
         taken = clients * self.persons_per_client

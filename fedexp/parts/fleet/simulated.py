@@ -1,19 +1,19 @@
 """A simulated fleet and its virtual clock (FedCS, Nishio & Yonetani 2019, with the selection thesis' numbers).
 
-Once a client: mean bandwidth (the same for all) and mean speed ~ U(low, high) examples a second. Each round both jitter
-by a normal law of std `jitter_std` times the mean, cut at +- `jitter_range` times the mean; or both are read from a
-trace. A round lasts `overhead_s`, the distribution of the model at the slowest participant's bandwidth, then training
-in parallel and uploads one after another. Only trainable entries are sent, 4 bytes each (twice as many where the local
-rule sends two rows; uploads take what the aggregator says of them). Nothing sleeps.
+Each client has a mean bandwidth (the same for all) and a mean speed ~ U(low, high) examples/s. In each round both vary
+by a normal distribution of std `jitter_std` times the mean, cut at +- `jitter_range` times the mean; or both are read
+from a trace. A round consists of `overhead_s`, the distribution of the model at the slowest participant's bandwidth,
+training in parallel, and uploads one after another. Only trainable entries are sent, 4 bytes each (twice as many if the
+local rule sends two rows; the aggregator decides the size of uploads). No real time passes.
 
-Where clients judge models before they train, that comes first, whatever the deadline: all these models go
-down at the slowest judge's bandwidth, judges pass their examples forward, which takes a third of training on them, and
-send their losses one after another. Who has judged models needs no model any more.
+If clients evaluate models before they train, that comes first and does not count against the deadline. All these models
+are sent at the slowest such client's bandwidth. The clients pass their examples forward, which takes a third of the
+time of training on them, and send their losses one after another. They need not receive the model again.
 
-A client drops out of a round with probability `dropout`: it gets the model, its upload never comes, and the next in the
-queue takes its turn. With a deadline (the round's own, or `deadline_s`) uploads that would end after it are lost and
-the round ends there. A round without a participant, or of which nothing arrives, lasts until its deadline; without one
-the server waits for `idle_s`.
+A client drops out of a round with probability `dropout`: it receives the model, its upload never arrives, and the next
+in the queue uploads instead. With a deadline (the round's own, or `deadline_s`) uploads that would end after it are
+lost, and the round ends there. A round without participants or without any upload lasts until its deadline; without a
+deadline the server waits for `idle_s`. Legend: n clients.
 """
 
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ from fedexp.parts.context import Context
 from fedexp.parts.fleet.contract import Fleet
 from fedexp.parts.fleet.trace import Trace, read_trace
 
-FORWARD = 1 / 3  # of the time of training on an example
-ANSWER_BITS = 32  # a loss
+FORWARD = 1 / 3  # share of the time of training on an example
+ANSWER_BITS = 32  # of a loss
 
 
 def truncated_normal(uniform: np.ndarray, mean: np.ndarray, std: float, half_width: float) -> np.ndarray:
-    """Normal draws of std `std * mean`, cut at +- `half_width * mean`, from uniform draws by the inverse law."""
+    """Normal draws `[n]` of std `std * mean`, cut at +- `half_width * mean`, from `uniform [n]` draws; `mean [n]`."""
     from scipy.special import ndtr, ndtri
 
     if std == 0 or half_width == 0:
@@ -47,7 +47,7 @@ def truncated_normal(uniform: np.ndarray, mean: np.ndarray, std: float, half_wid
 
 @dataclass(frozen=True)
 class RoundEnd:
-    """Which of a round's clients `[n]` delivered, which were too late, and how many seconds the round took."""
+    """Which clients of a round delivered, bool `[n]`, which were too late, bool `[n]`, and the seconds of the round."""
 
     arrived: np.ndarray
     late: np.ndarray
@@ -61,9 +61,9 @@ def play(
     idle_s: float,
     lacking: np.ndarray | float = 1.0,
 ) -> RoundEnd:
-    """Runs the clock of one round over clients in the order of their uploads; `present [n]` did not drop out.
+    """Simulates one round of clients in the order of their uploads; `present [n]` are those that do not drop out.
 
-    `lacking [n]` is the share of what the server sends that a client has not got yet.
+    `lacking [n]` is the share of what the server sends that a client has not received yet.
     """
     start = resources.overhead_s + float((resources.download_s * lacking).max(initial=0.0))
     limit = np.inf if deadline_s is None else deadline_s
@@ -77,9 +77,9 @@ def play(
 
 
 def judging_s(resources: Resources, models: np.ndarray, examples: np.ndarray, model_bits: float) -> float:
-    """Seconds in which clients get so many models `[n]` of so many bits, judge them and answer.
+    """Seconds in which clients receive `models [n]` models of `model_bits` each, evaluate them and answer.
 
-    `resources` and `examples [n]` are the clients'.
+    `resources` and `examples [n]` are those of the clients.
     """
     bits_s = resources.bandwidth * 1e6
     judged = models * examples * FORWARD / resources.speed
@@ -122,7 +122,7 @@ class Simulated(Fleet):
         return Resources(bandwidth, speed, work, ctx.traffic.bits_sent, self.overhead_s, ctx.traffic.upload_ratio)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
-        """What arrives in time; a row of the server itself always does."""
+        """The uploads that arrive in time; the server's own row always does."""
         clients = np.flatnonzero(uploads.owner >= 0)
         deadlines = [limit for limit in (plan.deadline_s, self.deadline_s) if limit is not None]
         owner = uploads.owner[clients]

@@ -1,7 +1,7 @@
 """Traces of a fleet: a CSV with the header `client,round,bandwidth_mbit,compute_samples_per_s`.
 
-A line holds from its round on until the client's next line; before its first line a client is as on that line. Rounds
-count from 1, clients from 0.
+A line is valid from its round on until the client's next line; the first line is valid before it, too. Rounds count
+from 1, clients from 0. Legend: L lines, n clients.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Trace:
     speed: np.ndarray
 
     def at(self, owner: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Bandwidth and speed of these clients in a round, each [n]."""
+        """Bandwidth and speed in a round, each `[n]`, of the clients `owner [n]`."""
         first = np.searchsorted(self.client, owner)
         span = int(max(self.round.max(), number)) + 2
         last = np.searchsorted(self.client * span + self.round, owner * span + number, side="right") - 1
@@ -71,11 +71,11 @@ def read_trace(path: Path) -> Trace:
     if len(bad) or not len(table):
         line = int(bad[0]) + 2 if len(bad) else 2
         raise ConfigError(
-            f"fleet.trace={path} line {line} must hold a client >= 0, a round >= 1 and two positive rates; mend it"
+            f"fleet.trace={path} line {line} must hold a client >= 0, a round >= 1 and two positive rates; correct it"
         )
     if (twice := table.duplicated(["client", "round"])).any():
         line = int(table.index[twice][0]) + 2
-        raise ConfigError(f"fleet.trace={path} line {line} must be the only one of its client and round; mend it")
+        raise ConfigError(f"fleet.trace={path} line {line} must be the only one of its client and round; correct it")
     table = table.sort_values(["client", "round"], kind="stable")
     columns = (table[name].to_numpy() for name in COLUMNS)
     client, number, bandwidth, speed = columns

@@ -1,4 +1,4 @@
-"""Local Adam, its moments fresh in every round (the selection thesis trains so: E=5, B=20, lr 0.001).
+"""Local Adam, its moments reset in every round (the selection thesis trains so: E=5, B=20, lr 0.001).
 
 Weight decay is coupled, as in torch.optim.Adam.
 """

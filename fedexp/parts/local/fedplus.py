@@ -1,12 +1,13 @@
-"""Fed+'s clients (Yu et al. 2020, arXiv 2009.06303, algorithm 1): models of their own, tied to a centre.
+"""Fed+'s clients (Yu et al. 2020, arXiv 2009.06303, algorithm 1): personal models, pulled towards a centre.
 
-Client k keeps w_k, which begins as the first model. Asked in a round with centre c, it fixes z = c + prox(w_k - c) with
+Client k keeps w_k, at first the first model. Selected in a round with centre c, it fixes z = c + prox(w_k - c) with
 rho = mu / alpha, starts from (1 - mixing) w_k + mixing c and takes steps w <- theta (w - lr grad) + (1 - theta) z with
-theta = 1 / (1 + alpha lr), unless theta is given. Who is not asked keeps w_k.
+theta = 1 / (1 + alpha lr), unless theta is given. A client that is not selected keeps w_k.
 
 `mix=step` mixes after each mini-batch step, as in the paper; `epoch` after each whole epoch, as in published code. z
-ties the trainable entries alone. mu = 0 is no federation at all, theta = 1 training alone, theta = mixing = 1 FedAvg's
-training. The simulation keeps a row of every client that was ever asked. A row of the server starts from the centre.
+pulls only the trainable entries. With mu = 0 there is no federation at all, with theta = 1 no pull; theta = mixing = 1
+is FedAvg's training. The simulation keeps a row for every client that was ever selected. The server's row starts from
+the centre.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from fedexp.parts.local.sgd import SGD
 
 @dataclass(frozen=True, kw_only=True)
 class FedPlus(SGD):
-    """SGD of a client's own model, mixed with a point between it and the received centre."""
+    """SGD on a client's own model, mixed with a point between it and the received centre."""
 
     keeps_rows = True
 

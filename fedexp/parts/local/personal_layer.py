@@ -1,16 +1,16 @@
 """Layers that stay with their client: FedPer (Arivazhagan et al. 2019, arXiv 1912.00818).
 
-Clients train the whole network and share all of it but `layers`, by default the last linear layer: its entries are
-neither sent nor averaged, and no byte is counted for them. Whoever is asked for the first time has the first model's,
-which everybody draws from the seed; later it goes on with those that it trained last, over what the server sends of the
-rest. A training that is not finite leaves them as they were. The simulation keeps these entries of every client that
-was ever asked; the server's own row (`selector=hybridfl`) has its own, too.
+Clients train the whole network and share all of it except `layers`, by default the last linear layer: its entries are
+neither sent nor averaged, and their bytes are not counted. A client selected for the first time starts with the first
+model's entries, which follow from the seed; later with those that it trained last, together with the shared entries
+that the server sends. A training that is not finite leaves them unchanged. The simulation keeps these entries for every
+client that was ever selected; the server's own row (`selector=hybridfl`) has its own, too.
 
 In the paper clients hold their layers from the start and all take part in every round.
 
-The global model has these entries' first values for good. Its accuracy on test data, and whatever else the server
-evaluates (validation data, Shapley values, Zeno's scores), therefore says little: `evaluation.personal_fraction`
-measures the clients' own models, and `evaluation.local_models` those of a round's participants on the test data.
+In the global model these entries keep their first values. So its accuracy on test data, and whatever else the server
+evaluates (validation data, Shapley values, Zeno's scores), says little: `evaluation.personal_fraction` measures the
+clients' own models, and `evaluation.local_models` those of a round's participants on the test data.
 """
 
 from collections.abc import Collection
@@ -28,7 +28,7 @@ from fedexp.parts.model.contract import Model
 
 
 def last_linear(layout: Layout) -> tuple[str, ...]:
-    """The names of the last weight matrix and its bias; none where there is no matrix."""
+    """The names of the last weight matrix and its bias; none if there is no matrix."""
     trainable = layout.names[: layout.trainable]
     matrices = [name for name, shape in zip(trainable, layout.shapes, strict=False) if len(shape) == 2]
     layer = matrices[-1].removesuffix("weight") if matrices else None
@@ -36,7 +36,7 @@ def last_linear(layout: Layout) -> tuple[str, ...]:
 
 
 def matched(names: Collection[str], patterns: Collection[str]) -> tuple[str, ...]:
-    """Those of the names that a shell pattern matches."""
+    """The names that match one of the shell patterns."""
     return tuple(name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns))
 
 

@@ -1,6 +1,6 @@
 """FedProx's local problem (Li et al. 2020, eq. 2): F_k(w) + mu/2 ||w - w_t||^2, solved by SGD steps.
 
-The proximal term pulls the trainable entries alone; statistics of BatchNorm are no part of it.
+The proximal term covers only the trainable entries, not BatchNorm's statistics.
 """
 
 from dataclasses import dataclass

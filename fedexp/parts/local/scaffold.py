@@ -1,13 +1,13 @@
 """SCAFFOLD (Karimireddy et al. 2020, arXiv 1910.06378, algorithm 1 with option II): SGD without client drift.
 
-Every client has a variate c_i and the server c, all zero at first. A client that received x takes K steps
-y <- y - lr (grad - c_i + c), and then c_i+ = c_i - c + (x - y) / (K lr), the mean of the gradients that it met. The
+Every client has a control variate c_i and the server c, all zero at first. A client that received x takes K steps
+y <- y - lr (grad - c_i + c), and then c_i+ = c_i - c + (x - y) / (K lr), the mean of the gradients along its steps. The
 server adds the differences c_i+ - c_i, divided by the number N of clients that hold examples, to c.
 
-Deviations: c moves by what the clients made, so a fleet that loses uploads or an attack on them is not seen in it; a
+Deviations: c is updated by all clients that trained, even if the fleet loses their uploads or an attack changes them. A
 training that is not finite changes no variate. The paper's mean of the models is `aggregator.weighting=uniform`, its
-server step size that of `server_optimizer`. Steps are plain SGD, for which alone option II holds. The model and a
-variate travel both ways: twice the bytes.
+server step size that of `server_optimizer`. Steps are plain SGD, as option II holds for nothing else. The model and a
+variate are sent both ways: twice the bytes. Legend: n clients, P trainable entries.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from fedexp.parts.local.contract import LocalRule
 
 @dataclass(frozen=True, kw_only=True)
 class Scaffold(LocalRule):
-    """SGD steps along the gradient less the client's variate plus the server's."""
+    """SGD steps along the gradient minus the client's variate plus the server's."""
 
     rows_sent = 2
     keeps_rows = True
@@ -58,11 +58,11 @@ class Scaffold(LocalRule):
 
 
 def variates(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
-    """The clients' c_i, `[n, P]`; 0 for those that have none yet."""
+    """The variates c_i, `[n, P]`, of the clients `owner [n]`; 0 for those that have none yet. `like` is `[n, P]`."""
     zeros = torch.zeros(like.shape, dtype=like.dtype, device=like.device)
     return ClientRows.load(memory, like.shape[1], like).restore(owner, zeros, slice(0, like.shape[1]))
 
 
 def server_variate(memory: Memory, like: torch.Tensor) -> torch.Tensor:
-    """The server's c, `[P]`."""
+    """The server's variate c, `[P]`; `like` is `[n, P]`."""
     return memory.get("server", like.new_zeros(like.shape[1]))

@@ -1,1 +1,1 @@
-"""Networks: one file an architecture."""
+"""Networks: one file for each architecture."""

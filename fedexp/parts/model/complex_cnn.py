@@ -1,11 +1,11 @@
 """The selection thesis' ComplexCNN as in its listing: six 3x3 convolutions with BatchNorm; 1,342,122 on CIFAR-10.
 
-The thesis' text names an extra layer of 192 units that neither its listing nor its code has. Pooling comes before
-ReLU: the two commute, and ReLU has a quarter of the work.
+The thesis' text mentions an extra layer of 192 units that neither its listing nor its code has. Pooling comes before
+ReLU: the two commute, and ReLU then has a quarter of the work.
 
-`norm=group` puts group normalisation (Wu and He 2018, arXiv 1803.08494) in the place of BatchNorm: each example is
-normalised by its own values, so nothing of one example enters the output of another, and there are no statistics to
-average. The number of parameters is the same.
+`norm=group` replaces BatchNorm by group normalisation (Wu and He 2018, arXiv 1803.08494): each example is normalised by
+its own values, so no example affects the output of another, and there are no statistics to average. The number of
+parameters is the same.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from fedexp.parts.layers import BatchNorm, images
 from fedexp.parts.model.contract import Model
 
 WIDTHS = (32, 32, 64, 64, 128, 128)
-GROUPS = 8  # 4, 8 and 16 channels each; the paper's 32 would leave the first two layers one channel a group
+GROUPS = 8  # of 4, 8 and 16 channels; with the paper's 32, groups of the first two layers would have one channel
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """The clustering text's network for sensor data: 1-d convolutions (kernel 3) and three linear layers.
 
-The text gives no widths: they are options. Its last log-softmax is part of the loss here.
+The text gives no widths; they are options. Its final log-softmax is part of the loss here.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The network of the Keras notebook: two 3x3 'same' convolutions of 32 and 64 channels, dropout 0.4, one linear layer.
 
-Logits go into the cross entropy; the notebook feeds soft-max outputs into a loss that expects logits.
+The cross-entropy gets logits; the notebook gives softmax outputs to a loss that expects logits.
 """
 
 from dataclasses import dataclass

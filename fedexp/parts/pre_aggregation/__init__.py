@@ -1,1 +1,1 @@
-"""Pre-aggregation: what the server makes of the rows before a rule combines them."""
+"""Pre-aggregation: what the server does to the rows before a rule combines them."""

@@ -1,12 +1,12 @@
 """Bucketing (Karimireddy, He & Jaggi 2022, arXiv 2006.09365).
 
-The rows are shuffled and cut in buckets of `size`, the last of which may be smaller; each bucket's plain mean is one
-row for the rule, which then has fewer and more alike rows. f Byzantine clients may spoil f buckets, so a rule's bound
-on f is asked of the number of buckets.
+The rows are shuffled and cut into buckets of `size`, the last of which may be smaller; each bucket's plain mean is one
+row for the rule, which then gets fewer and more similar rows. f Byzantine clients may spoil f buckets, so a rule's
+bound on f applies to the number of buckets.
 
-A bucket counts what its members count: its examples are their sum, and its importance is such that the product is the
-sum of theirs. It carries the smallest of their client numbers. `weighting=num_samples` averages inside the buckets by
-those counts too: then a weighted mean of buckets is the weighted mean of the clients.
+The weight of a bucket is the sum of its members' weights: its examples are their sum, and its importance is chosen so
+that the product fits. It has the smallest of their client numbers. `weighting=num_samples` uses these weights inside
+the buckets, too: then a weighted mean of buckets is the weighted mean of the clients.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def buckets(rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def merged(uploads: Uploads, bucket: np.ndarray, weight: np.ndarray) -> Uploads:
-    """One row a bucket: the mean by `weight [C]` of its rows, and of what is known of them."""
+    """One row for each bucket: the mean by `weight [C]` of the rows with the same `bucket [C]`, and of their losses."""
     count, first = np.unique(bucket, return_index=True)
     part = weight / np.bincount(bucket, weight)[bucket]
     mix = np.where(bucket == count[:, None], part, 0.0)

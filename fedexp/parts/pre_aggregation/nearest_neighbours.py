@@ -1,7 +1,7 @@
 """Nearest-neighbour mixing (Allouah et al. 2023, arXiv 2302.01772).
 
-Every row becomes the plain mean of the n - f rows nearest to it, itself among them; ties go to the smallest client
-number. Whose row it is, its examples and its importance stay. Needs 2f < n.
+Every row becomes the plain mean of the n - f rows nearest to it, itself included; ties go to the smallest client
+number. Its owner, examples and importance stay. Needs 2f < n.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class NearestNeighbours(Tolerant, PreAggregation):
-    """Where the model is to stay as it is, nothing is passed on."""
+    """Passes on no rows in a round in which the model is to stay unchanged."""
 
     averages_rows = True
     bound = "2f < n"

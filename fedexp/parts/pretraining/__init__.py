@@ -1,1 +1,1 @@
-"""Pretraining: what the server makes of the first model."""
+"""Pretraining: how the server trains the first model."""

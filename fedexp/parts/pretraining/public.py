@@ -1,6 +1,6 @@
-"""The server trains the first model on its public data, as the clustering text's server does before it meets clients.
+"""The server trains the first model on its public data before the first round, as in the clustering text.
 
-The text names neither optimizer nor rate nor epochs: they are options. Adam is Kingma & Ba's with beta 0.9 and 0.999;
+The text gives neither optimizer nor rate nor epochs; they are options. Adam is Kingma & Ba's with beta 0.9 and 0.999;
 SGD has no momentum.
 """
 
@@ -21,7 +21,7 @@ Optimizer = Literal["adam", "sgd"]
 
 @dataclass(frozen=True, kw_only=True)
 class Descent(LocalRule):
-    """Steps of either optimizer."""
+    """Steps of one of the two optimizers."""
 
     optimizer: Optimizer = "adam"
 

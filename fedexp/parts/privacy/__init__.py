@@ -1,1 +1,1 @@
-"""Privacy: what protects the clients, and the ledger of what was guaranteed to whom."""
+"""Privacy: how clients are protected, and the ledger of the guarantees."""

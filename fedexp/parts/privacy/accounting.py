@@ -1,8 +1,8 @@
 """Epsilon of a federation: of many clients, each with its own sampling rate and number of steps.
 
-Epsilon grows with the rate and with the steps, so that of a thousand clients only the Pareto frontier can hold the
-largest, and an epsilon at (largest rate, most steps) bounds a whole stretch of the frontier. Clients hold disjoint
-examples, hence the largest is the federation's: nothing is summed.
+Epsilon grows with the rate and with the steps. So the largest epsilon is on the Pareto frontier of rate and steps, and
+an epsilon at (largest rate, most steps) bounds a whole stretch of the frontier. Clients hold disjoint examples, so the
+federation's epsilon is the largest one, not a sum. Legend: n clients.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ Accountant = Literal["rdp", "pld"]
 
 ACCOUNTANTS: dict[Accountant, Callable[..., float]] = {"rdp": rdp_epsilon, "pld": pld_epsilon}
 MOST_NOISE = 8192.0  # 2^13
-SLACK = 0.005  # the grids of the loss differ from rate to rate: a bound may be that much below what it bounds
-WIDTH = 1.0005  # how far the noise multiplier found may lie above the least, as a factor
+SLACK = 0.005  # the loss is discretised differently for each rate, so a bound may be too low by this share
+WIDTH = 1.0005  # the noise multiplier found is at most this factor above the least
 
 
 def epsilons(
@@ -47,7 +47,7 @@ def epsilons(
 
 
 def frontier(rate: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs (rate, steps) that can have the largest epsilon, each once: rates fall, steps rise.
+    """The pairs (rate, steps) of `[n]` that can have the largest epsilon, `[m]`, each once: rates fall, steps rise.
 
     Example:
         >>> frontier(np.array([0.1, 0.2, 0.1, 0.05, 0.2]), np.array([9, 5, 7, 8, 5]))
@@ -64,7 +64,7 @@ def frontier(rate: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def largest_epsilon(
     rate: np.ndarray, noise_multiplier: float, steps: np.ndarray, delta: float, accountant: Accountant
 ) -> float:
-    """The largest of these clients' epsilons, computed for a few of them; 0 where nobody made a step."""
+    """The largest epsilon of clients with `rate [n]` and `steps [n]`, computed for a few; 0 if nobody trains."""
     rate, steps = frontier(rate, steps)
     if not len(rate):
         return 0.0
@@ -72,7 +72,7 @@ def largest_epsilon(
 
 
 def _worst(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[..., float]) -> tuple[float, int]:
-    """The largest epsilon on a frontier and its place: stretches are halved, those with the highest bound first."""
+    """The largest epsilon on a frontier and its position; stretches are halved, the highest bound first."""
     stretches: list[tuple[float, int, int]] = []
 
     def consider(first: int, last: int) -> None:
@@ -94,9 +94,10 @@ def _worst(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[..., float]) -
 def noise_multiplier_for(
     epsilon: float, delta: float, rate: np.ndarray, steps: np.ndarray, accountant: Accountant
 ) -> float:
-    """The least noise multiplier with which no client exceeds `epsilon`, at most 0.1 % above it; 0 if nobody steps.
+    """The least noise multiplier with which no client of `rate [n]` and `steps [n]` exceeds `epsilon`; 0 without steps.
 
-    The noise that one client needs is found and tried on all; while another exceeds, that one's is found.
+    It may be 0.1 % too large. The noise for one client is found and tried on all; as long as another one exceeds, the
+    noise for that one is found.
 
     Raises:
         ConfigError: no noise is enough.
@@ -105,7 +106,7 @@ def noise_multiplier_for(
     if not len(rate):
         return 0.0
     account = ACCOUNTANTS[accountant]
-    place, sigma = int(np.argmax(rate * np.sqrt(steps))), LEAST_NOISE  # a guess: what steps at small rates add up to
+    place, sigma = int(np.argmax(rate * np.sqrt(steps))), LEAST_NOISE  # a guess, right for small rates
     while True:
         case = partial(account, float(rate[place]), steps=int(steps[place]), delta=delta)
         found = _least_noise(case, epsilon, sigma)
@@ -118,7 +119,7 @@ def noise_multiplier_for(
 
 
 def _least_noise(epsilon_of: Callable[[float], float], target: float, low: float) -> float | None:
-    """Bisects the logarithm between `low` and MOST_NOISE; None where even the most exceeds the target."""
+    """Bisects the logarithm between `low` and MOST_NOISE; None if even MOST_NOISE exceeds the target."""
     if epsilon_of(low) <= target:
         return low
     high = max(1.0, 2 * low)

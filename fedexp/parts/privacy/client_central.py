@@ -1,14 +1,15 @@
-"""Client-level privacy with a trusted server: updates are clipped, their mean is noised (McMahan et al. 2018).
+"""Client-level privacy with a trusted server: updates are clipped, and noise is added to their mean.
 
-Every row is divided by max(1, norm / C), the mean of the m rows that arrived gets N(0, (sigma C / m)^2) on every entry,
-and what the server publishes is private to a client more or less. The noise is put on the rows, N(0, (sigma C)^2 / m)
-each: their mean is the same. Uniform draws of clients amplify; the accountants assume Poisson sampling with the rate of
-the draw, where it is of a fixed number of clients: customary, and no proof.
+Source: McMahan et al. 2018. Every row is divided by max(1, norm / C), and the mean of the m rows that arrived gets
+N(0, (sigma C / m)^2) on every entry. What the server publishes is private for one client more or less. The noise is
+added to the rows, N(0, (sigma C)^2 / m) each, which gives the same mean. Uniform draws of clients amplify privacy. The
+accountants assume Poisson sampling at the rate of the draw, though the draw is of a fixed number of clients: this is
+customary, not proven.
 
 With `quantile` the clip follows that quantile of the norms (Andrew et al. 2021, arXiv 1905.03871, algorithm 1): with b~
 the noised share of rows that needed no clipping, C <- C exp(-clip_lr (b~ - quantile)). The count gets N(0,
-count_noise^2) (the paper: a twentieth of the participants; here sigma unless said otherwise) and the rows z =
-(sigma^-2 - (2 count_noise)^-2)^(-1/2) instead of sigma, so that both together cost what sigma does.
+count_noise^2) (in the paper a twentieth of the participants; here sigma by default), and the rows z =
+(sigma^-2 - (2 count_noise)^-2)^(-1/2) instead of sigma, so that both together spend as much as sigma.
 """
 
 from dataclasses import dataclass, replace
@@ -30,14 +31,14 @@ from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 
 @dataclass(frozen=True, kw_only=True)
 class ClientCentral(PromisedPrivacy):
-    """Clipping at `clip`, which `quantile` lets adapt; noise of `noise_multiplier * clip` on the sum of the rows."""
+    """Clipping at `clip`, which adapts if `quantile` is given; noise of `noise_multiplier * clip` on the rows' sum."""
 
     noises_mean = True
 
     quantile: Annotated[float, Range(0, 1, low_open=True, high_open=True)] | None = None
     clip_lr: Annotated[float, Positive] = 0.2
     count_noise: Annotated[float, Positive] | None = None
-    rate: Annotated[float, Range(0, 1, low_open=True)] = 1.0  # of the draw of clients; the selector says it
+    rate: Annotated[float, Range(0, 1, low_open=True)] = 1.0  # of the draw of clients; taken from the selector
 
     def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "ClientCentral":
         part = replace(self, rate=rate)
@@ -49,7 +50,7 @@ class ClientCentral(PromisedPrivacy):
         return part
 
     def refuse_quiet_count(self) -> None:
-        """Raises ConfigError where the count is noised so little that no noise of the rows could make up for it."""
+        """Raises ConfigError if the noise on the count is so small that no noise on the rows could make up for it."""
         if self.quantile is not None and self.noise and 2 * self.count_std <= self.noise:
             raise ConfigError(
                 f"privacy.count_noise must be above half the noise multiplier, {self.noise / 2:.4g}, got "
@@ -58,7 +59,7 @@ class ClientCentral(PromisedPrivacy):
 
     @property
     def row_noise(self) -> float:
-        """The noise multiplier that is left for the rows once the count has had its share."""
+        """The noise multiplier of the rows, after the count has taken its share."""
         if self.quantile is None or self.noise == 0:
             return self.noise
         return (self.noise**-2 - (2 * self.count_std) ** -2) ** -0.5

@@ -1,10 +1,10 @@
-"""Client-level privacy without trust: every client clips its update and noises it before it leaves.
+"""Client-level privacy without a trusted server: every client clips its update and adds noise before sending it.
 
-The row is divided by max(1, norm / C) and gets N(0, (sigma C)^2) on every entry. What is hidden is all that a client
-holds: any two updates differ by at most 2C, so that the mechanism is a Gaussian one of noise multiplier sigma / 2 for
-each participation, without amplification, since the server sees who sent what (Dwork & Roth 2014, appendix A).
+The row is divided by max(1, norm / C) and gets N(0, (sigma C)^2) on every entry. All data of a client is protected: any
+two updates differ by at most 2C, so the mechanism is a Gaussian one of noise multiplier sigma / 2 for each
+participation. There is no amplification, since the server sees who sent what (Dwork & Roth 2014, appendix A).
 
-Malicious clients do as they please: their rows are left as the attack made them, and nothing is promised to them.
+The rows of malicious clients are left as the attack made them, and nothing is promised to these clients.
 """
 
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Rows made short enough to hide, and the noise that hides them. Legend: C rows, D entries of a row."""
+"""Clips rows and adds Gaussian noise to them. Legend: C rows, D entries of a row."""
 
 import numpy as np
 import torch
@@ -14,12 +14,12 @@ def clipped(rows: torch.Tensor, clip: float) -> torch.Tensor:
 
 
 def noise_std(multiplier: float, clip: float) -> float:
-    """The noise of one entry: so many times the clip, and none without a multiplier, whatever the clip."""
+    """The standard deviation of the noise of one entry, multiplier * clip; 0 without a multiplier."""
     return multiplier * clip if multiplier else 0.0
 
 
 def noised(rows: torch.Tensor, owner: np.ndarray, std: float, ctx: Context) -> torch.Tensor:
-    """The rows with Gaussian noise, each client's from a stream of its own."""
+    """The rows `[C, D]` of `owner [C]` with Gaussian noise, each client's from a stream of its own."""
     out = rows.clone()
     for position, client in enumerate(owner.tolist()):
         noise = ctx.rng("privacy", client).standard_normal(rows.shape[1], dtype=np.float32)

@@ -1,11 +1,11 @@
-"""DP-SGD (Abadi et al. 2016): each example's gradient clipped, their sum noised, before anything leaves a client.
+"""DP-SGD (Abadi et al. 2016): each example's gradient is clipped and their sum noised, on the client.
 
-A client that takes part makes epochs * floor(n / B) steps (`local.steps` of them where that is set; none with n < B);
-each keeps its examples (epsilon, delta)-private against anyone who sees its uploads, the server included: one example
-more or less. Clients hold disjoint data, so that the federation's epsilon is its largest client's, not a sum.
+A participant takes epochs * floor(n / B) steps (or `local.steps`; none if n < B). Its examples are
+(epsilon, delta)-private, for one example more or less, against anyone who sees its uploads, including the server.
+Clients hold disjoint data, so the federation's epsilon is its largest client's, not a sum.
 
-Batches are drawn by Poisson sampling with q = B / n, which is what the accountants assume, or `shuffled` into
-floor(n / B) of exactly B, where the same figures are the customary approximation.
+Batches are drawn by Poisson sampling with q = B / n, as the accountants assume, or `shuffled` into floor(n / B) of
+exactly B examples, for which the same figures are a customary approximation. Legend: n clients.
 """
 
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ from fedexp.parts.workload import Workload
 class DPSGD(PromisedPrivacy):
     """Per-example clipping at `clip` and Gaussian noise of `noise_multiplier * clip` on every batch's sum.
 
-    Instead of the noise multiplier one may give `epsilon`: what nobody's may exceed who takes part in `rounds` rounds.
+    Instead of the noise multiplier one may give `epsilon`, a bound for clients that take part in `rounds` rounds.
     """
 
     hides = "each example's gradient"
@@ -97,6 +97,6 @@ class DPSGD(PromisedPrivacy):
 
 
 def rates(rule: Workload, sizes: np.ndarray) -> np.ndarray:
-    """The sampling rate q = B / n of clients with so many examples, 1 for full batches, 0 where no batch is whole."""
+    """The sampling rates q = B / n, `[n]`, of clients with `sizes [n]`: 1 for full batches, 0 without a whole batch."""
     size = sizes if rule.batch_size == "full" else np.full(len(sizes), rule.batch_size)
     return np.divide(size, sizes, out=np.zeros(len(sizes)), where=(sizes >= size) & (sizes > 0))

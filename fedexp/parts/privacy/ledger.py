@@ -1,4 +1,7 @@
-"""Who has done how much: the counts from which the accountants work, kept for those clients that did anything."""
+"""The counts from which the accountants compute epsilon, kept for clients that have released anything.
+
+Legend: n clients in the ledger, m clients that are asked for.
+"""
 
 from dataclasses import dataclass
 
@@ -17,7 +20,7 @@ class Ledger:
 
     @staticmethod
     def load(memory: Memory) -> "Ledger":
-        """What a memory holds; empty at first."""
+        """The ledger of a memory; empty at first."""
         nothing = torch.zeros(0, dtype=torch.int64)
         return Ledger(memory.get("owner", nothing).numpy(), memory.get("count", nothing).numpy())
 
@@ -26,12 +29,12 @@ class Ledger:
         return {"owner": torch.from_numpy(self.owner), "count": torch.from_numpy(self.count)}
 
     def add(self, owner: np.ndarray, count: np.ndarray) -> "Ledger":
-        """With more for these clients, who may appear more than once; the server has no ledger."""
+        """With `count [m]` added for the clients `owner [m]`, which may appear twice; the server has no entry."""
         clients = owner != SERVER
         known, place = np.unique(np.concatenate([self.owner, owner[clients]]), return_inverse=True)
         total = np.bincount(place, weights=np.concatenate([self.count, count[clients]]), minlength=len(known))
         return Ledger(known, total.astype(np.int64))
 
     def of(self, owner: np.ndarray) -> np.ndarray:
-        """What these clients have, int64 [n]; 0 for those who never did anything."""
+        """The counts of the clients `owner [m]`, int64 [m]; 0 for those without an entry."""
         return looked_up(owner, self.owner, self.count)

@@ -1,20 +1,21 @@
-"""Epsilon of one client: `steps` releases of sums to which its examples were drawn by coins, with Gaussian noise.
+"""Epsilon of one client: `steps` releases of noisy sums over Poisson-sampled examples.
 
 Each step takes every example with probability `rate` (Poisson sampling), sums contributions of norm at most C and adds
-noise of standard deviation sigma * C. Neighbours differ in one example, which is there or not. All figures are upper
-bounds, found by dp-accounting:
+noise of standard deviation sigma * C. Neighbouring data sets differ by one example more or less. All figures are upper
+bounds, computed by dp-accounting:
 
 * RDP: the Renyi divergences of one step (Mironov 2017, arXiv:1702.07476; Mironov, Talwar, Zhang 2019,
   arXiv:1908.10530) times the steps, turned into epsilon as in Canonne, Kamath, Steinke 2020 (arXiv:2004.00010, Prop.
   12), the least over Opacus' orders. At fractional orders dp-accounting sums the absolute values of an alternating
-  series and leaves out orders where that does not converge, while Opacus minds the signs: this epsilon is never below
-  Opacus'; it is equal to many digits where the best order is large, and on a wide grid (rates 0.0001 to 0.9) at most
-  0.02 % larger up to epsilon 2, 0.4 % up to 5, 0.7 % up to 10, 4 % up to 20; in the hundreds it may be twice as large.
+  series and leaves out orders where that does not converge, while Opacus keeps the signs. So this epsilon is never
+  below Opacus'. It is equal to many digits where the best order is large; on a wide grid (rates 0.0001 to 0.9) it is at
+  most 0.02 % larger up to epsilon 2, 0.4 % up to 5, 0.7 % up to 10, 4 % up to 20, and up to twice as large in the
+  hundreds.
 * PLD: the distribution of one step's privacy loss (Meiser, Mohammadi 2018; Koskela, Jalko, Honkela 2020,
   arXiv:1906.03049), discretised pessimistically by connecting the dots (Doroshenko et al. 2022, arXiv:2207.04380) and
   convolved. The grid follows the loss (`interval`). Below delta = 1e-11 the Fourier transform's rounding shows.
-* rate = 1 is the plain Gaussian mechanism, whose compositions are one with sigma / sqrt(steps): the second figure is
-  then exact (Balle, Wang 2018, arXiv:1805.06530) and needs no grid.
+* rate = 1 is the plain Gaussian mechanism; its composition is one with sigma / sqrt(steps). The second figure is then
+  exact (Balle, Wang 2018, arXiv:1805.06530) and needs no grid.
 """
 
 import logging
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
 ORDERS = (*(1 + tenth / 10 for tenth in range(1, 100)), *map(float, range(12, 64)))
 COARSE = tuple(ORDERS.index(order) for order in (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 24, 32, 48, 63))
-LEAST_NOISE = 1e-3  # with less, epsilon is above 500,000 for a rate of 1 and the arithmetic overflows: called infinite
-LEAST_DIVERGENCE = 1e-15  # what rounding leaves of a divergence that is smaller is noise, and may be negative
+LEAST_NOISE = 1e-3  # below it epsilon counts as infinite: above 500,000 for a rate of 1, and the arithmetic overflows
+LEAST_DIVERGENCE = 1e-15  # smaller divergences are rounding errors, and may be negative
 FEW_CELLS, MANY_CELLS = 4096, 32768
-LEAST_CELL = 1e-5  # second differences over smaller cells drown in rounding
+LEAST_CELL = 1e-5  # second differences over smaller cells are lost in rounding
 
 
 def rdp_epsilon(rate: float, noise_multiplier: float, steps: int, delta: float) -> float:
@@ -53,11 +54,11 @@ def pld_epsilon(rate: float, noise_multiplier: float, steps: int, delta: float) 
 
 @lru_cache(maxsize=2**16)
 def _by_divergences(rate: float, noise_multiplier: float, steps: int, delta: float) -> float:
-    """The least epsilon over all ORDERS, though few are computed.
+    """The least epsilon over all ORDERS, of which only a few are computed.
 
-    Epsilon is a convex function of the order less one, divided by that: it falls and then rises. So the best order lies
-    between the neighbours of the best coarse one, and the fractional orders near 1, which take long, are seldom asked.
-    (Where delta is so large that order 1.1 alone shows an epsilon of 0, as delta > rate can be, this bound is above 0.)
+    Epsilon is a convex function of the order minus one, divided by that: it falls and then rises. So the best order
+    lies between the neighbours of the best coarse one, and the fractional orders near 1, which take long, are seldom
+    computed. (If delta is so large that epsilon is 0 at order 1.1 alone, as with delta > rate, this bound is above 0.)
     """
     _, place = _least(COARSE, rate, noise_multiplier, steps, delta)
     best = COARSE.index(place)
@@ -88,7 +89,7 @@ def _divergence(places: Sequence[int], rate: float, noise_multiplier: float) -> 
 
 @contextmanager
 def _excluded_orders_unsaid() -> Iterator[None]:
-    """dp-accounting logs a warning for every order it leaves out, which is neither rare nor wrong."""
+    """Hides the warning that dp-accounting logs for every order it leaves out, which is common and harmless."""
     logger = logging.getLogger("absl")
 
     def matters(record: logging.LogRecord) -> bool:
@@ -106,14 +107,14 @@ def _by_losses(rate: float, noise_multiplier: float, steps: int, delta: float) -
     from dp_accounting import get_epsilon_gaussian
 
     if rate == 1:
-        with np.errstate(divide="ignore"):  # its logarithm of 0 where there is more noise than numbers tell apart
+        with np.errstate(divide="ignore"):  # a logarithm of 0 where the noise is extremely large
             return float(get_epsilon_gaussian(noise_multiplier / math.sqrt(steps), delta))
     return float(_loss(rate, noise_multiplier).self_compose(steps).get_epsilon_for_delta(delta))
 
 
 @lru_cache(maxsize=1024)
 def _loss(rate: float, noise_multiplier: float) -> "PrivacyLossDistribution":
-    """The loss of one step: up to half a megabyte, by far the most expensive part of the first figure of a rate."""
+    """The loss of one step: up to half a megabyte, and most of the time of the first epsilon at a rate."""
     from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
     return from_gaussian_mechanism(
@@ -125,14 +126,14 @@ def _loss(rate: float, noise_multiplier: float) -> "PrivacyLossDistribution":
 
 
 def interval(rate: float, noise_multiplier: float) -> float:
-    """The cells into which the privacy loss is cut: few, unless its spread is small against its range.
+    """The width of the cells into which the privacy loss is cut: wide, unless its spread is small against its range.
 
-    Connecting the dots of cells h wide adds at most h^2 / 4 to the variance v of a step's loss, on average h^2 / 6, and
-    epsilon grows like the square root of the composed variance: by h^2 / (12 v), which is 0.2 % at h = 0.15 sqrt(v).
-    Where that would take more than MANY_CELLS, or cells below LEAST_CELL (rates below 0.001, or much noise), epsilon is
+    Connecting the dots of cells h wide adds at most h^2 / 4 to the variance v of a step's loss, on average h^2 / 6.
+    Epsilon grows like the square root of the composed variance, so by h^2 / (12 v), which is 0.2 % at h = 0.15 sqrt(v).
+    If that would take more than MANY_CELLS, or cells below LEAST_CELL (rates below 0.001, or much noise), epsilon is
     larger by more, and still an upper bound.
     """
-    reach = (1 + 20 * noise_multiplier) / (2 * noise_multiplier**2)  # the tails that are left out weigh exp(-50)
+    reach = (1 + 20 * noise_multiplier) / (2 * noise_multiplier**2)  # the tails left out have a mass of exp(-50)
     span = np.logaddexp(np.log1p(-rate), np.log(rate) + reach) - np.log1p(-rate)
     spread = rate * math.sqrt(math.expm1(min(noise_multiplier**-2, 50.0)))
     return float(max(LEAST_CELL, span / MANY_CELLS, min(span / FEW_CELLS, 0.15 * spread)))

@@ -1,4 +1,4 @@
-"""What every promise needs to be told: there are no defaults for how private is private enough."""
+"""Settings that every privacy part needs. Clip and delta have no default: the user decides how private is enough."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -16,7 +16,7 @@ NOT_COVERED = "Losses and test figures in this folder are the experimenter's and
 
 @dataclass(frozen=True, kw_only=True)
 class PromisedPrivacy(Privacy):
-    """A clip, a delta, and a noise multiplier or the epsilon from which it is worked out for so many rounds."""
+    """A clip, a delta, and a noise multiplier, or the epsilon for `rounds` rounds from which it is computed."""
 
     guarantees = True
     hides: ClassVar[str] = "each update"  # what the clip bounds
@@ -39,7 +39,7 @@ class PromisedPrivacy(Privacy):
             )
         if (self.noise_multiplier is None) == (self.epsilon is None):
             raise ConfigError(
-                "privacy.noise_multiplier (noise / clip) or privacy.epsilon (from which it is worked out): one must be "
+                "privacy.noise_multiplier (noise / clip) or privacy.epsilon (from which it is computed): one must be "
                 f"given and the other null, got {'neither' if self.epsilon is None else 'both'}"
             )
 
@@ -47,31 +47,31 @@ class PromisedPrivacy(Privacy):
         return {"delta": self.bound, "noise_multiplier": self.noise}
 
     def charges(self, rate: np.ndarray, noise: float, now: np.ndarray, coming: np.ndarray) -> Columns:
-        """The ledger's line of a round: the largest epsilon after `now [n]` releases, and after `coming [n]`."""
+        """The ledger's line of a round: the largest epsilon after `now [n]` and `coming [n]` releases at `rate [n]`."""
         rdp, pld = (largest_epsilon(rate, noise, now, self.bound, accountant) for accountant in ("rdp", "pld"))
         following = largest_epsilon(rate, noise, coming, self.bound, self.accountant)
         epsilon: Columns = {"epsilon_rdp": rdp, "epsilon_pld": pld, "epsilon_next": following}
         return epsilon | {"noise_multiplier": self.noise}
 
     def spent(self, rate: np.ndarray, noise: float, count: np.ndarray) -> dict[str, np.ndarray]:
-        """What so many releases of each client have cost it, by the columns of clients.csv."""
+        """The epsilons `[n]` after `count [n]` releases at `rate [n]`, by the columns of clients.csv."""
         rdp, pld = epsilons(rate, noise, count, self.bound)
         return {"epsilon_rdp": rdp, "epsilon_pld": pld}
 
     @property
     def norm(self) -> float:
-        """The clip, given."""
+        """The clip, which must be given."""
         assert self.clip is not None
         return self.clip
 
     @property
     def bound(self) -> float:
-        """Delta, given."""
+        """Delta, which must be given."""
         assert self.delta is not None
         return self.delta
 
     @property
     def noise(self) -> float:
-        """The noise multiplier, given or worked out."""
+        """The noise multiplier, given or computed."""
         assert self.noise_multiplier is not None
         return self.noise_multiplier

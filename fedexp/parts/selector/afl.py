@@ -2,14 +2,14 @@
 
 The floor(alpha1 N) lowest valuations are left out; of the rest floor((1 - alpha3) M) clients are drawn one after
 another, without replacement, with p_k ~ exp(alpha2 v_k); the others come uniformly from all that are not drawn yet.
-v_k = l_k / sqrt(n_k), with l_k the client's loss: its mean (the selection thesis' text, small clients come first) or
-its sum (the paper: v_k = sqrt(n_k) times the mean loss, large ones do).
+v_k = l_k / sqrt(n_k), with l_k the client's loss: its mean (the selection thesis' text, which prefers small clients) or
+its sum (the paper: v_k = sqrt(n_k) times the mean loss, which prefers large ones).
 
 Decisions and deviations: alpha2 multiplies (an inverse temperature). The losses are those of the received model, as
 the formula says; `last_epoch` takes the running loss of the last local epoch, as the thesis' text does. `pick=highest`
 draws nothing and takes the highest p, as the thesis' code does (ties: smallest ids). In the first round the initial
-model is evaluated on all clients; later only those who took part are refreshed. A loss that is not finite tells
-nothing: the valuation stays; a client that never had a finite one is left out first.
+model is evaluated on all clients; later only participants' losses are updated. A loss that is not finite is ignored:
+the valuation stays; a client that never had a finite loss is left out first.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from fedexp.parts.selector.ranking import highest, lowest, weighted_draw
 def draw(
     valuation: np.ndarray, count: int, alphas: tuple[float, float, float], rng: np.random.Generator, pick: str = "drawn"
 ) -> np.ndarray:
-    """Up to `count` clients, ascending, by the rule above; `valuation` is [N], NaN or -inf where nothing is known."""
+    """Up to `count` clients, ascending, by the rule above; `valuation` is [N], NaN or -inf where it is unknown."""
     clients, (alpha1, alpha2, alpha3) = len(valuation), alphas
     count = min(count, clients)
     known = np.where(np.isnan(valuation), -np.inf, valuation)

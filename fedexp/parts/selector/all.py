@@ -1,4 +1,4 @@
-"""Everybody takes part in every round."""
+"""All clients take part in every round."""
 
 from dataclasses import dataclass
 

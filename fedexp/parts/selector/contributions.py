@@ -1,12 +1,12 @@
-"""What the selectors that learn Shapley values share: the values of a round, and their running mean per client.
+"""The base of selectors that use Shapley values: the values of a round, and their running mean for each client.
 
-Players are the participants whose updates arrived and are finite; an update that the server drops changes nothing, so
-its client's value of the round is 0. Coalitions are averaged with the aggregator's own weights.
-Columns of a round: `method`; `coalitions` that were asked for; `converged`, by the rule that `shapley.stop` names;
-`error`, the largest error where the exact values are known; `standard_error`, the largest standard error in units of
-the spread of the round's values; `sure`, at least how sure it is that the clients which the selector now puts first are
-those that exact values would have put there, all rounds' errors counted. An empty cell is what is not known: `sure`
-before everybody has a value, and where a selector has no ranking.
+Players are the participants whose updates arrived and are finite. An update that the server drops changes nothing, so
+its client's value in the round is 0. Coalitions are averaged with the aggregator's own weights.
+Columns of a round: `method`; `coalitions` that were evaluated; `converged`, by the rule in `shapley.stop`; `error`, the
+largest error if the exact values are known; `standard_error`, the largest standard error in units of the spread of the
+round's values; `sure`, a lower bound of the confidence that the clients which the selector now ranks first are those
+that exact values would rank first, with the errors of all rounds. A cell is empty if the number is unknown: `sure`
+before all clients have a value, and for selectors without a ranking.
 Legend: N clients, C uploads, M players, R coalitions.
 """
 
@@ -29,9 +29,9 @@ from fedexp.parts.selector.contract import Selector
 
 
 def coalition_mix(members: np.ndarray, share: np.ndarray) -> np.ndarray:
-    """Rows that average the players of each coalition: `[R, 1 + M]` over (the model before, each player's model).
+    """Rows that average the players of each coalition: `[R, 1 + M]` over the model before and each player's model.
 
-    `members` is bool `[R, M]`, `share [M]` what each counts; a coalition without weight keeps the model before.
+    `members` is bool `[R, M]`, `share [M]` are the players' weights; a coalition without weight gives the model before.
     """
     weight = mixture_weights(members, share)
     return np.concatenate([~weight.any(axis=1, keepdims=True), weight], axis=1)
@@ -40,9 +40,9 @@ def coalition_mix(members: np.ndarray, share: np.ndarray) -> np.ndarray:
 def round_values(
     shapley: Shapley, uploads: Uploads, ctx: Context, sure: Sure | None = None
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-    """Shapley values of the uploads and their standard errors (NaN: unknown), float64 [C]; what to record of them.
+    """Shapley values of the uploads and their standard errors (NaN if unknown), float64 [C]; and columns to record.
 
-    `sure` says of values and errors `[C]` how sure the ranking is that they lead to.
+    `sure` maps values and errors `[C]` to the confidence in the ranking that they lead to.
     """
     begun = time.perf_counter()
     usable = (uploads.owner >= 0) & finite(uploads.delta)
@@ -85,7 +85,7 @@ def recorded(found: Estimate) -> dict[str, Any]:
 
 
 def running_mean(memory: Memory, clients: int, owner: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """N_k += 1 and SV_k <- ((N_k - 1) SV_k + value) / N_k for these clients: new means and counts, each [N]."""
+    """New means and counts, each [N]: N_k += 1, SV_k <- ((N_k - 1) SV_k + value) / N_k; `owner [C]`, `values [C]`."""
     mean, count = means_and_counts(memory, clients)
     mean, count = mean.copy(), count.copy()
     count[owner] += 1
@@ -94,14 +94,17 @@ def running_mean(memory: Memory, clients: int, owner: np.ndarray, values: np.nda
 
 
 def means_and_counts(memory: Memory, clients: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean Shapley value and number of participations of every client, each [N]; zeros at the start."""
+    """Mean Shapley value and number of participations of every client, each [N]; zeros at first."""
     if "mean" not in memory:
         return np.zeros(clients), np.zeros(clients, dtype=np.int64)
     return memory["mean"].numpy(), memory["count"].numpy()
 
 
 def variances(memory: Memory, count: np.ndarray, owner: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """How far sampling lets the new means be off: their variances `[N]`; 0 for what older runs did not remember."""
+    """The variances `[N]` of the new means by sampling, given `count [N]` and the `errors [C]` of `owner [C]`.
+
+    They are 0 for rounds of older runs, which did not record errors.
+    """
     variance = memory["variance"].numpy().copy() if "variance" in memory else np.zeros(len(count))
     variance[owner] = mean_variance(variance[owner], count[owner], errors)
     return variance
@@ -109,7 +112,7 @@ def variances(memory: Memory, count: np.ndarray, owner: np.ndarray, errors: np.n
 
 @dataclass(frozen=True, kw_only=True)
 class ShapleySelector(Selector):
-    """Remembers every client's mean Shapley value, its variance by sampling and of how many: each `[N]`."""
+    """Remembers every client's mean Shapley value, its variance by sampling, and its participations, each `[N]`."""
 
     count: Annotated[int, Range(1)]
     shapley: Shapley
@@ -132,7 +135,7 @@ class ShapleySelector(Selector):
             )
 
     def scores(self, mean: np.ndarray, count: np.ndarray, ctx: Context) -> np.ndarray | None:
-        """What clients will be ranked by in the next round, `[N]`; None where they are not, or not all can be yet."""
+        """The scores `[N]` of the next ranking, of `mean [N]` and `count [N]`; None without a ranking, or not yet."""
         return None
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
@@ -150,6 +153,6 @@ class ShapleySelector(Selector):
         mean, count = running_mean(memory, ctx.clients, owner, values[clients])
         variance = variances(memory, count, owner, errors[clients])
         learnt = {"mean": mean, "count": count, "variance": variance}
-        if "mean" in memory and "variance" not in memory:  # a run begun before errors were remembered keeps its columns
+        if "mean" in memory and "variance" not in memory:  # a run begun before errors were recorded keeps its columns
             del learnt["variance"], columns["standard_error"], columns["sure"]
         return {**memory, **{name: torch.from_numpy(one) for name, one in learnt.items()}, "columns": columns}

@@ -1,17 +1,19 @@
-"""Which examples clients send to the server while the others train (HybridFL, algorithm 8 of the selection thesis).
+"""Which examples clients send to the server while others train (HybridFL, algorithm 8 of the selection thesis).
 
-Classes take turns; for each the uploader with the highest throughput that still has examples of it sends its first
-remaining one. Uploads follow each other, and the first that would end after the deadline ends them all. Corrections of
-the text: the deadline is tested with the example that would be added, and a class that nobody has is passed over.
+Classes take turns; for each class, the uploader with the highest throughput that still has examples of it sends its
+first remaining one. Uploads follow each other, and stop at the first that would end after the deadline. Corrections of
+the text: the deadline is tested with the example that would be added, and a class that nobody has is skipped.
+Legend: n uploaders, S examples of all of them.
 """
 
 import numpy as np
 
 
 def upload_order(shards: list[np.ndarray], labels: list[np.ndarray], throughput: np.ndarray) -> np.ndarray:
-    """All examples of the uploaders in the order of their turns: `(uploader, position in its shard)`, int64 [S, 2].
+    """All examples in the order of their turns: `(uploader, position in its shard)`, int64 [S, 2].
 
-    `shards` and `labels` hold an array an uploader, `throughput` is [n]; equal throughputs go to the smaller position.
+    `shards` and `labels` hold an array for each uploader, `throughput` is [n]; at ties the smaller position comes
+    first.
     """
     ranked = np.argsort(-throughput, kind="stable")
     uploader = np.concatenate([np.full(len(shards[who]), who) for who in ranked] or [np.zeros(0, np.int64)])
@@ -28,7 +30,7 @@ def upload_order(shards: list[np.ndarray], labels: list[np.ndarray], throughput:
 def uploaded(
     shards: list[np.ndarray], labels: list[np.ndarray], throughput: np.ndarray, bits: float, deadline_s: float
 ) -> np.ndarray:
-    """The examples that reach the server before the deadline, in the order of arrival; `throughput [n]` in Mbit/s."""
+    """The examples that reach the server before the deadline, in order of arrival; `throughput [n]` is in Mbit/s."""
     order = upload_order(shards, labels, throughput)
     arrival = np.cumsum(bits / (throughput[order[:, 0]] * 1e6))
     in_time = order[: np.searchsorted(arrival, deadline_s, side="right")]

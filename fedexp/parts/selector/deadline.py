@@ -1,9 +1,9 @@
-"""The greedy that fills a round before its deadline: FedCS and HybridFL differ in what they minimise alone.
+"""The greedy algorithm that fills a round before its deadline; FedCS and HybridFL differ only in their cost.
 
 Source: FedCS (Nishio & Yonetani 2019, arXiv 1804.08333, algorithm 2), with the corrections of the selection thesis'
 text: T_inc is an increment, every candidate is tried (a rejected one does not end the loop), the limit is strict, and
-Theta, the time of the uploads, excludes distribution (`counting_distribution`: what a candidate would still have to
-wait is reckoned from a Theta with it, as in the thesis' code).
+Theta, the time of the uploads, excludes distribution. With `counting_distribution` the remaining wait of a candidate is
+computed from a Theta that includes it, as in the thesis' code.
 Legend: n candidates, K classes.
 """
 
@@ -13,11 +13,11 @@ import numpy as np
 
 from fedexp.core.client_resources import Resources
 
-Dispersion = Callable[[np.ndarray], np.ndarray]  # class counts [n, K] to how uneven each row is [n]
+Dispersion = Callable[[np.ndarray], np.ndarray]  # from class counts [n, K] to the unevenness of each row [n]
 
 
 def increments(resources: Resources, distribution_s: float, elapsed_s: float) -> np.ndarray:
-    """T_inc(S, k) = T_d(S + k) - T_d(S) + t_UL_k + max(0, t_UD_k - Theta), of every candidate [n]."""
+    """T_inc(S, k) = T_d(S + k) - T_d(S) + t_UL_k + max(0, t_UD_k - Theta) of every candidate, `[n]`."""
     waiting = np.maximum(0.0, resources.update_s - elapsed_s)
     return np.maximum(resources.download_s - distribution_s, 0.0) + resources.upload_s + waiting
 
@@ -32,9 +32,10 @@ def fill_round(
 ) -> np.ndarray:
     """Positions of the accepted candidates in the order of acceptance, which is the order of upload.
 
-    In turn the candidate with the smallest T_inc, times `dispersion(counts[chosen].sum() + counts[k])` where one is
-    given, is tried; ties go to the smaller T_inc, then to the smaller position. It is accepted if the round then still
-    ends before `round_s`. Who does not fit once never fits again, because both times only grow.
+    In each step the candidate with the smallest T_inc is tried, or with the smallest T_inc times
+    `dispersion(counts[chosen].sum() + counts[k])` if `counts [n, K]` are given; ties go to the smaller T_inc, then to
+    the smaller position. It is accepted if the round then still ends before `round_s`. A candidate that does not fit
+    once never fits again, because both times only grow.
     """
     left, chosen = np.arange(len(resources.bandwidth)), []
     distribution_s, elapsed_s = 0.0, 0.0
@@ -63,12 +64,12 @@ def _smallest(cost: np.ndarray, increment: np.ndarray) -> int:
 
 
 def variance_over_mean(counts: np.ndarray) -> np.ndarray:
-    """Variance over mean of each row of class counts `[n, K]`, 0 for a row of zeros; small clients are favoured."""
+    """Variance over mean, `[n]`, of each row of class counts `[n, K]`; 0 for a row of zeros. Prefers small clients."""
     mean = counts.mean(axis=1)
     return np.divide(counts.var(axis=1), mean, out=np.zeros_like(mean), where=mean > 0)
 
 
 def std_over_mean(counts: np.ndarray) -> np.ndarray:
-    """Standard deviation over mean of each row, the coefficient of variation, 0 for a row of zeros."""
+    """Standard deviation over mean, `[n]`, of each row of class counts `[n, K]`; 0 for a row of zeros."""
     mean = counts.mean(axis=1)
     return np.divide(counts.std(axis=1), mean, out=np.zeros_like(mean), where=mean > 0)

@@ -1,8 +1,8 @@
 """Dyn-HybridFL (the selection thesis): HybridFL whose deadline follows the candidates' resources.
 
 phi = mean t_UD + mean t_UL over the candidates; T_round(t) = T_round(t - 1) phi(t) / phi(t - 1), the first round
-unchanged. The product telescopes: T_round(t) = T_round(0) phi(t) / phi(0), so everything hangs on the first round's
-draw, and slower candidates get a longer deadline. Extension: `shortest_s` and `longest_s` clamp the later rounds'.
+unchanged. The product telescopes: T_round(t) = T_round(0) phi(t) / phi(0), so all deadlines depend on the first round's
+draw, and slower candidates get a longer one. Extension: `shortest_s` and `longest_s` bound those of later rounds.
 """
 
 from dataclasses import dataclass

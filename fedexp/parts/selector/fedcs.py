@@ -1,7 +1,8 @@
 """FedCS (Nishio & Yonetani 2019, arXiv 1804.08333): as many clients as can upload before the deadline.
 
-Some random candidates report their resources of the round; the greedy of `deadline.py` picks among them. T_cs and
-T_agg are the fleet's `overhead_s`, 0 by default as in the paper's experiments.
+Some random candidates report their resources for the round; the greedy algorithm of `deadline.py` selects from them.
+T_cs and T_agg are the fleet's `overhead_s`, 0 by default as in the paper's experiments. Legend: n candidates, C
+participants.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from fedexp.parts.selector.random import sample_clients
 
 @dataclass(frozen=True, kw_only=True)
 class FedCS(Selector):
-    """`candidates` are asked; the round may take `round_s` simulated seconds."""
+    """`candidates` report their resources; the round may take `round_s` simulated seconds."""
 
     candidates: Annotated[int, Range(1)]
     round_s: Annotated[float, Positive] = 180.0
@@ -38,15 +39,15 @@ class FedCS(Selector):
         return Plan(plan.owner, plan.shards, None, round_s), {**memory, "columns": columns}
 
     def deadline(self, resources: Resources, memory: Memory) -> tuple[float, Memory]:
-        """How many simulated seconds this round may take."""
+        """The simulated seconds that this round may take."""
         return self.round_s, memory
 
     def fill(self, candidates: np.ndarray, resources: Resources, round_s: float, ctx: Context) -> np.ndarray:
-        """Positions of the candidates that take part, in the order of their uploads."""
+        """Positions `[C]` among `candidates [n]` of those that take part, in the order of their uploads."""
         return fill_round(resources, round_s)
 
     def complete(
         self, candidates: np.ndarray, resources: Resources, chosen: np.ndarray, ctx: Context
     ) -> tuple[Plan, dict[str, float]]:
-        """The plan of the chosen ones, and what else there is to record."""
+        """The plan of the participants at the positions `chosen [C]` of `candidates [n]`, and columns to record."""
         return ctx.plan(candidates[chosen]), {}

@@ -4,9 +4,9 @@ First every client takes part once: ceil(N / M) rounds of M clients in one rando
 random earlier clients. Then the M clients with the largest mean Shapley value so far take part (the mean over a
 client's own participations, algorithm 4 line 14, not equation 4.6 of the selection thesis).
 A client whose first upload was lost has no mean yet and comes before all others.
-Deviations: ties go to the smallest id, not to a random client. `opening=published` is what the published code does
-instead: blocks in the order of the client numbers, floor(N / M) of them and one more round, the leftover clients
-completed with random earlier ones (all random when M divides N).
+Deviations: ties go to the smallest id, not to a random client. With `opening=published` the blocks follow the client
+numbers, as in the published code: floor(N / M) of them, and one more round of the leftover clients completed with
+random earlier ones (all random if M divides N).
 """
 
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from fedexp.parts.selector.ranking import highest
 
 
 def opening_rounds(clients: int, count: int) -> int:
-    """How many rounds it takes until every client took part once."""
+    """The number of rounds until every client has taken part once."""
     return -(-clients // count)
 
 
 def opening_order(ctx: Context) -> np.ndarray:
-    """The random order `[N]` in which clients have their first turn."""
+    """The random order `[N]` in which clients take part for the first time."""
     return ctx.run_rng("selector", "order").permutation(ctx.clients)
 
 
 def complete(turn: np.ndarray, earlier: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """The clients of a turn, ascending, made up to `count` with random earlier ones."""
+    """The clients of a `turn [m]`, ascending, completed to `count` with random ones of `earlier [n]`."""
     missing = min(count - len(turn), len(earlier))
     return np.sort(np.concatenate([turn, rng.choice(earlier, missing, replace=False)]))
 

@@ -1,14 +1,14 @@
-"""HybridFL (Yoshida et al. 2020, arXiv 1905.07210): FedCS, balanced classes and some data on the server.
+"""HybridFL (Yoshida et al. 2020, arXiv 1905.07210): FedCS with balanced classes and some data on the server.
 
-As in algorithms 7 and 8 of the selection thesis: the greedy minimises T_inc times the unevenness of the class counts of
-the chosen and the candidate together. While the chosen train, candidates that permit it (each with probability
-`upload_permission`) and are not chosen send examples, class by class, until the first chosen client has trained; the
-server trains on them like one more participant of |D_UL| examples, in no time. With nobody chosen, or nothing sent,
-there is no such row.
+As in algorithms 7 and 8 of the selection thesis, the greedy algorithm minimises T_inc times the unevenness of the class
+counts of the chosen clients and the candidate together. While the chosen ones train, candidates that are not chosen and
+permit it (each with probability `upload_permission`) send examples, class by class, until the first chosen client has
+trained. The server trains on them like one more participant with |D_UL| examples, in no time. If nobody is chosen, or
+nothing sent, there is no such row.
 
-Decisions: `variance_over_mean` has no square root in text and code of the thesis; an example is as large as it is
+Decisions: `variance_over_mean` has no square root in text and code of the thesis. An example is as large as it is
 stored, plus 8 bytes for its label (`mb_up` counts both). Two readings of the thesis' code are options:
-`upload_until=first_candidate` (the first of all candidates to have trained, chosen or not) and
+`upload_until=first_candidate` (until the first of all candidates has trained, chosen or not) and
 `waiting=after_distribution` (see `deadline.py`).
 """
 

@@ -1,15 +1,15 @@
 """Oort (Lai et al. 2021, OSDI, arXiv 2010.06081, algorithm 1): utility of a client's data times its speed.
 
 Statistical utility of a client that took part: n_k sqrt(mean squared loss), capped at its `cap` quantile, plus
-sqrt(0.1 ln R / L_k) for a last participation in round L_k; times (T / t_k)^alpha where its round takes t_k > T seconds.
-Most places go to clients drawn in proportion to utility among those above `cutoff` times the last place's utility; a
-share, which starts at `exploration` and decays, goes to clients never seen, in proportion to their speed.
+sqrt(0.1 ln R / L_k) for a last participation in round L_k; times (T / t_k)^alpha if its round takes t_k > T seconds.
+Most places go to clients drawn in proportion to utility among those above `cutoff` times the last place's utility. A
+share of the places, which starts at `exploration` and decays, goes to clients never seen, in proportion to their speed.
 
-Deviations: the losses are the received model's on the client's data, not those of its training steps; T is a quantile
-of the known durations, as in the authors' code, and the pacer raises it by `pacer_step` when the utility of the last
-`window` rounds is below that of the `window` before, and then waits for a new window; nobody is blacklisted for having
-taken part often; of more than 50,000 unseen clients a uniform draw of so many is looked at. Without a simulated fleet
-there are no durations and speeds.
+Deviations: the losses are the received model's on the client's data, not those of its training steps. T is a quantile
+of the known durations, as in the authors' code; the pacer raises it by `pacer_step` when the utility of the last
+`window` rounds is below that of the `window` before, and then waits for a new window. Frequent participants are not
+excluded. Of more than 50,000 unseen clients, a uniform draw of so many is considered. Without a simulated fleet there
+are no durations and speeds. Legend: N clients, n of them.
 """
 
 from dataclasses import dataclass
@@ -24,17 +24,17 @@ from fedexp.parts.context import Context
 from fedexp.parts.selector.contract import Selector
 from fedexp.parts.selector.ranking import weighted_draw
 
-ASKED_AT_MOST = 50_000  # clients never seen whose speed is looked up in a round
+ASKED_AT_MOST = 50_000  # unseen clients whose speed is computed in a round
 
 
 def utilities(statistical: np.ndarray, last: np.ndarray, number: int, slowdown: np.ndarray, cap: float) -> np.ndarray:
-    """Utilities [n] of clients last seen in rounds `last`, in round `number`; `slowdown` is (T / t)^alpha or 1."""
+    """Utilities `[n]` in round `number`: `statistical [n]`, round `last [n]` seen, `slowdown [n]` is (T / t)^alpha."""
     capped = np.minimum(statistical, np.quantile(statistical, cap))
     return (capped + np.sqrt(0.1 * np.log(number) / last)) * slowdown
 
 
 def exploit(utility: np.ndarray, count: int, cutoff: float, rng: np.random.Generator) -> np.ndarray:
-    """Positions drawn in proportion to utility, among those of at least `cutoff` times the count-th best."""
+    """Positions drawn in proportion to `utility [n]`, among those of at least `cutoff` times the count-th best."""
     if count >= len(utility) or count == 0:
         return np.arange(min(count, len(utility)))
     edge = cutoff * np.partition(utility, -count)[-count]
@@ -88,7 +88,7 @@ class Oort(Selector):
         return {**memory, **held, **self._paced(memory, float(fresh[known].sum()))}
 
     def _paced(self, memory: Memory, gained: float) -> Memory:
-        """The history of utilities, at most two windows long, and the quantile of durations that is preferred."""
+        """The history of utilities, at most two windows long, and the present quantile of durations."""
         history, preferred = (*memory["history"], gained)[-2 * self.window :], memory["preferred"]
         if len(history) == 2 * self.window and sum(history[: self.window]) > sum(history[self.window :]):
             history, preferred = history[self.window :], min(1.0, preferred + self.pacer_step)

@@ -1,10 +1,10 @@
 """Power-of-choice (Cho, Wang & Joshi 2020, arXiv 2010.01243): the highest losses among some candidates.
 
-d candidates are drawn one after another, without replacement, in proportion to their examples; of these the M with the
-highest loss take part. `losses=current` evaluates the global model on the candidates' data (the paper's pow-d),
-`losses=last_seen` uses what each client last reported, infinite at first (rpow-d). Deviation: the paper's rpow-d
-averages the losses of a client's last local steps; here it is the received model's running loss of its first local
-epoch. A loss that is not finite counts as the lowest.
+d candidates are drawn one after another, without replacement, in proportion to their examples; the M of them with the
+highest loss take part. `losses=current` evaluates the global model on the candidates' data (the paper's pow-d);
+`losses=last_seen` uses the loss that each client last reported, infinite at first (rpow-d). Deviation: the paper's
+rpow-d averages the losses of a client's last local steps; here it is the running loss of the first local epoch. A loss
+that is not finite counts as the lowest.
 """
 
 from dataclasses import dataclass

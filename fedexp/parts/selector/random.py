@@ -1,6 +1,6 @@
 """Uniform random selection without replacement (McMahan et al. 2017, algorithm 1): m = max(C*K, 1) clients a round.
 
-C*K is rounded up, as the selection thesis' code does; with more places than clients all take part.
+C*K is rounded up, as in the selection thesis' code; with more places than clients all take part.
 """
 
 import math
@@ -17,7 +17,7 @@ from fedexp.parts.selector.contract import Selector
 
 
 def sample_clients(clients: int, count: int, rng: np.random.Generator) -> np.ndarray:
-    """`count` distinct clients of `clients`, ascending; all of them where there are no more. O(count) work."""
+    """`count` different numbers below `clients`, ascending, `[count]`; all if there are no more. O(count) work."""
     if count >= clients:
         return np.arange(clients)
     return np.sort(rng.choice(clients, count, replace=False, shuffle=False))
@@ -41,7 +41,7 @@ class Random(Selector):
             )
 
     def asked(self, clients: int) -> int:
-        """How many of so many clients are asked."""
+        """How many of this many clients take part."""
         if self.count is not None:
             return min(self.count, clients)
         assert self.fraction is not None

@@ -1,10 +1,10 @@
-"""Choosing positions out of an array of values, in O(N) work: ties always go to the smallest position."""
+"""Positions of the smallest, largest or randomly drawn values, in O(N) work; ties go to the smallest position."""
 
 import numpy as np
 
 
 def lowest(values: np.ndarray, count: int) -> np.ndarray:
-    """The positions of the `count` smallest values, ascending; NaN counts as largest."""
+    """The positions `[count]` of the smallest of `values [N]`, ascending; NaN counts as largest."""
     if count >= len(values):
         return np.arange(len(values))
     if count <= 0:
@@ -17,16 +17,16 @@ def lowest(values: np.ndarray, count: int) -> np.ndarray:
 
 
 def highest(values: np.ndarray, count: int) -> np.ndarray:
-    """The positions of the `count` largest values, ascending; NaN counts as smallest."""
+    """The positions `[count]` of the largest of `values [N]`, ascending; NaN counts as smallest."""
     return lowest(-values, count)
 
 
 def weighted_draw(log_weight: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Up to `count` distinct positions, ascending, drawn one after another in proportion to exp(log_weight).
+    """Up to `count` positions, ascending, drawn one after another in proportion to exp(log_weight), `log_weight [N]`.
 
-    Weights are renormalised after each draw; the largest of independently Gumbel-perturbed log weights have exactly
-    this law (Efraimidis & Spirakis 2006 in logarithms), and nothing underflows. A log weight of -inf or NaN is never
-    drawn, so fewer may come back.
+    Weights are renormalised after each draw: the largest of independently Gumbel-perturbed log weights have exactly
+    this distribution (Efraimidis & Spirakis 2006 in logarithms), and nothing underflows. A log weight of -inf or NaN is
+    never drawn, so there may be fewer.
     """
     possible = np.flatnonzero(log_weight > -np.inf)
     return possible[highest(log_weight[possible] + rng.gumbel(size=len(possible)), count)]

@@ -1,9 +1,9 @@
 """S-FedAvg (Nagalapatti & Narayanam 2021, "Game of Gradients"): draws in proportion to relevance.
 
-Every client has a relevance phi_k, 1/N at first; after a round phi_k <- alpha phi_k + beta SV_k for those who took
-part, SV_k being the running mean of the client's Shapley values. Participants are drawn one after another, without
-replacement, with p = softmax(phi), and a client counts n_k / p_k in the mean. The selection thesis only describes the
-method; alpha = 0.75 and beta = 0.25 stand in the comment of its code, 0.1 and 0.9 in its script.
+Every client has a relevance phi_k, 1/N at first. After a round phi_k <- alpha phi_k + beta SV_k for its participants,
+SV_k being the running mean of the client's Shapley values. Participants are drawn one after another, without
+replacement, with p = softmax(phi), and a client has the weight n_k / p_k in the mean. The selection thesis only
+describes the method; a comment of its code has alpha = 0.75 and beta = 0.25, its script 0.1 and 0.9.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from fedexp.parts.selector.ranking import weighted_draw
 
 
 def inverse_softmax(values: np.ndarray) -> np.ndarray:
-    """1 / softmax(values) up to a common factor, which a mean forgets; the largest is 1, so nothing overflows."""
+    """1 / softmax of `values [n]`, up to a common factor that a mean cancels; at most 1, so nothing overflows."""
     return np.exp(values.min(initial=np.inf) - values)
 
 

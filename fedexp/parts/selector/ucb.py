@@ -1,8 +1,8 @@
 """Upper confidence bounds on Shapley values (as in the code of GreedyFed): SV_k + beta sqrt(ln(t + 1) / N_k).
 
-t counts rounds from 0, N_k the client's participations; a client that never took part comes first (N_k = 0 gives
-infinity), in the random order in which GreedyFed opens; places that are left go to the highest bounds. The selection
-thesis drops beta (beta = 1) and writes ln t (`logarithm=t`); beta = 0 is GreedyFed after the opening.
+t counts rounds from 0, N_k the client's participations. Clients that never took part come first (N_k = 0 gives
+infinity), in the random order of GreedyFed's first rounds; the other places go to the highest bounds. The selection
+thesis drops beta (beta = 1) and writes ln t (`logarithm=t`); beta = 0 is GreedyFed after its first rounds.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from fedexp.parts.selector.ranking import highest
 
 
 def upper_bounds(mean: np.ndarray, count: np.ndarray, logarithm: float, beta: float) -> np.ndarray:
-    """The scores [N]; infinite where `count` is 0."""
+    """The scores [N], given `mean [N]` and `count [N]`; infinite where `count` is 0."""
     width = np.full(len(mean), np.inf)
     np.divide(logarithm, count, out=width, where=count > 0)
     return mean + beta * np.sqrt(width) if beta else np.where(count > 0, mean, np.inf)
@@ -27,7 +27,7 @@ def upper_bounds(mean: np.ndarray, count: np.ndarray, logarithm: float, beta: fl
 
 @dataclass(frozen=True, kw_only=True)
 class UCB(ShapleySelector):
-    """`count` clients a round, `beta` wide."""
+    """`count` clients a round; `beta` scales the width of the bounds."""
 
     beta: Annotated[float, Range(0)] = 0.01
     logarithm: Literal["t_plus_1", "t"] = "t_plus_1"
@@ -36,7 +36,7 @@ class UCB(ShapleySelector):
         return self._bounds(mean, count, ctx.round) if count.all() else None
 
     def _bounds(self, mean: np.ndarray, count: np.ndarray, elapsed: int) -> np.ndarray:
-        number = max(elapsed + (self.logarithm == "t_plus_1"), 1)  # a logarithm of 0 would outbid everything
+        number = max(elapsed + (self.logarithm == "t_plus_1"), 1)  # log(0) is not finite
         return upper_bounds(mean, count, float(np.log(number)), self.beta)
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:

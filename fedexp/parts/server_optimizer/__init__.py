@@ -1,1 +1,1 @@
-"""Server optimizers: how the server moves to the proposal."""
+"""Server optimizers: how the server moves from its model to the proposal."""

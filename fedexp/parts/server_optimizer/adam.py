@@ -36,5 +36,5 @@ class Adam(ServerOptimizer):
         return moved(weights, proposal, step), {"mean": mean, "square": square}
 
     def second_moment(self, square: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
-        """Exponential moving average of the squares."""
+        """Exponential moving average `[P]` of squares: `square [P]` is the average so far, `new [P]` the new square."""
         return square.lerp(new, 1 - self.beta2)

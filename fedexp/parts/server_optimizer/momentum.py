@@ -21,7 +21,7 @@ def moved(weights: Weights, proposal: Weights, step: torch.Tensor) -> Weights:
 
 
 def pseudo_gradient(weights: Weights, proposal: Weights) -> torch.Tensor:
-    """What the round asks of the trainable entries: proposal - w, `[P]`."""
+    """The update that the round proposes for the trainable entries: proposal - w, `[P]`."""
     return (proposal.flat - weights.flat)[: weights.layout.parameters]
 
 

@@ -9,7 +9,7 @@ from fedexp.parts.server_optimizer.adam import Adam
 
 @dataclass(frozen=True, kw_only=True)
 class Yogi(Adam):
-    """Adaptive server steps whose second moment moves by additions."""
+    """Adaptive server steps whose second moment changes additively."""
 
     def second_moment(self, square: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
         return square - (1 - self.beta2) * new * torch.sign(square - new)

@@ -1,4 +1,4 @@
-"""Ends a run while the privacy budget still holds: before the round that could overdraw somebody's."""
+"""Ends a run while the privacy budget still holds: before a round that could exceed some client's budget."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,7 +11,7 @@ from fedexp.parts.stop.contract import Stop
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyBudget(Stop):
-    """A largest epsilon, by the accountant that the privacy names, whoever takes part in the next round."""
+    """A largest epsilon, by the accountant of the privacy part, for any selection in the next round."""
 
     epsilon: Annotated[float, Positive] | None = None
 

@@ -1,4 +1,4 @@
-"""Ends a run when the accuracy on the server's validation data reaches a target. Test data decides nothing."""
+"""Ends a run when the accuracy on the server's validation data reaches a target. Test data is not used."""
 
 from dataclasses import dataclass
 from typing import Annotated

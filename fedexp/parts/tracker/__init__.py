@@ -1,1 +1,1 @@
-"""Trackers: where else the numbers of a run go. The folder stays the truth, and nothing here can hold up a run."""
+"""Trackers: send the numbers of a run elsewhere. The run's folder stays complete, and no tracker can stop a run."""

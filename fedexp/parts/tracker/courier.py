@@ -1,4 +1,4 @@
-"""The run's side of a tracker: it starts the sender, hears what it says, and says at the end what is missing."""
+"""The run's side of a tracker: starts the sender, logs its messages, and says at the end what was not sent."""
 
 import json
 import logging
@@ -18,17 +18,17 @@ log = logging.getLogger(__name__)
 
 
 class Courier:
-    """Nobody: where nothing is sent."""
+    """For runs without a tracker: sends nothing."""
 
     def listen(self) -> None:
-        """Logs what the sender has said since; never waits."""
+        """Logs the sender's new messages; never waits."""
 
     def close(self, error: type[BaseException] | None) -> None:
-        """Tells the sender by what the run ended, if not well, and gives it a while to finish."""
+        """Tells the sender how the run ended (`error` is None if well), and waits a while for it to finish."""
 
 
 class Messenger(Courier):
-    """A sender at work on a folder. No fault of it is an error of the run."""
+    """A sender working on a folder. None of its failures is an error of the run."""
 
     def __init__(self, name: str, folder: Path, order: dict[str, Any], patience_s: float) -> None:
         self.name, self.folder, self.patience_s = name, folder, patience_s
@@ -57,7 +57,7 @@ class Messenger(Courier):
         self._account()
 
     def _dismiss(self, word: str) -> None:
-        """Waits until all is sent, or nothing more has arrived for as long as patience lasts."""
+        """Waits until everything is sent, or until nothing has arrived for `patience_s`."""
         if self.process is None:
             return
         assert self.process.stdin is not None
@@ -88,7 +88,7 @@ class Messenger(Courier):
                     pipe.close()
 
     def _account(self) -> None:
-        """Says what has not arrived."""
+        """Logs what has not arrived."""
         known = memo.load(self.folder, self.name)
         left = [line.round for line in lines.after(self.folder / "metrics.csv", known.round)[0]]
         missing = [f"rounds {left[0]} to {left[-1]}"] if left else []
@@ -111,7 +111,7 @@ def status(error: type[BaseException] | None) -> str:
 
 
 def _start(order: str) -> subprocess.Popen[bytes]:
-    """The sender, in a process group of its own: Ctrl-C is for the run, which tells it."""
+    """The sender, in a process group of its own: Ctrl-C goes to the run, which tells the sender."""
     root = str(Path(__file__).parents[3])
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What is sent, read from the files of a run: the finished lines of metrics.csv, the summary's numbers, the files."""
+"""What is sent, read from the files of a run: the complete lines of metrics.csv, the summary's numbers, the files."""
 
 import csv
 import json
@@ -26,9 +26,9 @@ class Line:
 
 
 def after(table: Path, last: int, position: int = 0) -> tuple[list[Line], int]:
-    """The rounds beyond `last` that stand behind a position in the file, and where the next ones will stand.
+    """The rounds beyond `last` that follow a position in the file, and the position after them.
 
-    A line that is still being written is left for later.
+    A line that is still being written is left for the next call.
     """
     if not table.exists():
         return [], position
@@ -44,7 +44,7 @@ def after(table: Path, last: int, position: int = 0) -> tuple[list[Line], int]:
 
 
 def numbers(cells: Mapping[str, Any]) -> dict[str, float]:
-    """What is a finite number; what does not exist, texts and truths are left out."""
+    """The cells that are finite numbers; missing values, texts and booleans are left out."""
     found = {}
     for name, cell in cells.items():
         try:
@@ -57,7 +57,7 @@ def numbers(cells: Mapping[str, Any]) -> dict[str, float]:
 
 
 def summary(folder: Path, last: int) -> Line | None:
-    """The numbers of summary.json, as of the last round; None where the run has not come so far."""
+    """The numbers of summary.json, for the last round; None if the run has not ended."""
     try:
         content = summary_json.read(folder)
     except (OSError, ConfigError):
@@ -68,12 +68,12 @@ def summary(folder: Path, last: int) -> Line | None:
 
 
 def files(folder: Path) -> list[Path]:
-    """What is worth keeping of a run, so far as it exists."""
+    """The files of a run that are sent, as far as they exist."""
     return sorted(path for pattern in FILES for path in folder.glob(pattern))
 
 
 def choices(folder: Path) -> dict[str, str]:
-    """The option of each group, as Hydra has noted them; nothing for a run that it did not start."""
+    """The option of each group, as Hydra has recorded it; nothing for a run that Hydra did not start."""
     try:
         chosen = noted.choices(folder)
     except (OSError, ConfigError):
@@ -82,24 +82,24 @@ def choices(folder: Path) -> dict[str, str]:
 
 
 def parameters(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config by dotted keys; not what Hydra, the builder and the tracker itself need."""
+    """The config by dotted keys, without those of Hydra, the builder and the tracker itself."""
     known = {name: node for name, node in config.items() if name not in ("hydra", "tracker")}
     return {name: value for name, value in dotted(known).items() if not name.endswith("_target_")}
 
 
 def text(value: Any, longest: int) -> str:
-    """A value as JSON, a text as it is; cut where it is longer than the receiver takes."""
+    """A value as JSON, or a text as it is; cut to `longest` characters."""
     written = value if isinstance(value, str) else json.dumps(value, default=str)
     return written if len(written) <= longest else written[: longest - 3] + "..."
 
 
 def permitted(name: str) -> str:
-    """A name of letters, digits and `_-. /` only: RoA@0.8 is RoA_0.8."""
+    """The name in letters, digits and `_-. /` only: RoA@0.8 becomes RoA_0.8."""
     return re.sub(r"[^\w\-. /]", "_", name, flags=re.ASCII)[:250]
 
 
 def batches(lines: Sequence[Line], most: int) -> Iterator[list[Line]]:
-    """Whole rounds, as many in each batch as give at most so many numbers, but at least one."""
+    """Yields whole rounds in batches of at most `most` numbers, but of at least one round."""
     batch: list[Line] = []
     for line in lines:
         if batch and sum(len(other.cells) for other in batch) + len(line.cells) > most:

@@ -1,4 +1,4 @@
-"""tracker.json: which run of a tracker a folder belongs to and what of it has arrived; whole or not at all."""
+"""tracker.json: the tracker's run that a folder belongs to, and what has arrived there; written whole or not at all."""
 
 import json
 import os
@@ -15,10 +15,10 @@ NAME, LOCK = "tracker.json", ".tracker.lock"
 
 @dataclass(frozen=True)
 class Memo:
-    """`token` marks the run, so that it is found again even if nobody heard that it was made.
+    """The state of sending one folder. `token` marks the tracker's run, so that it is found again after a crash.
 
-    `round` is the last one that has certainly arrived, `files` whether all has that a finished run leaves. Everything
-    is dated from `began_ms`, so that what is sent twice is the same twice.
+    `round` is the last one known to have arrived; `files` whether all files of a finished run have. Times count from
+    `began_ms`, so that a value sent twice has the same time twice.
     """
 
     tracker: str = ""
@@ -31,7 +31,7 @@ class Memo:
 
 
 def load(folder: Path, tracker: str) -> Memo:
-    """The folder's memo; a new one where there is none, where it is damaged or where it is another tracker's."""
+    """The folder's memo; a new one if there is none, or it is damaged, or it belongs to another tracker."""
     try:
         content = json.loads((folder / NAME).read_text(encoding="utf-8"))
         memo = Memo(**{field.name: content[field.name] for field in fields(Memo)})
@@ -48,5 +48,5 @@ def save(folder: Path, memo: Memo) -> None:
 
 
 def alone(folder: Path, patience_s: float) -> AbstractContextManager[object]:
-    """Holds a folder's tracker against other processes; raises TimeoutError where one has it all the time."""
+    """Locks a folder's tracker against other processes; raises TimeoutError if another one holds the lock too long."""
     return locked(folder / LOCK, patience_s)

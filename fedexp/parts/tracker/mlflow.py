@@ -1,8 +1,8 @@
 """MLflow: a server, or an SQLite file that needs none. A sweep is a parent run, its points are the children.
 
-MLflow keeps what is logged twice at one step. A round's last number is therefore `round`, and a new connection asks
-for its history: what it does not hold is sent. A replay after a crash has the same numbers (timings aside), so rounds
-that had arrived before it stay as they are. The parent's end is that of the point that ended last.
+MLflow stores a value twice if it is logged twice at one step. So the last number of a round is `round`, and a new
+connection asks for its history and sends only the rounds that are missing. Rounds replayed after a crash have the same
+numbers (timings aside), so those that had arrived stay as they are. The parent ends with the point that ends last.
 """
 
 import getpass
@@ -39,7 +39,7 @@ class MLflow(Sending):
         return () if self.uri is None else (without_password(place(self.uri, Path())),)
 
     def addresses(self, folder: Path) -> tuple[str, ...]:
-        """A database that is there already counts as well: it says itself where the files of its runs go."""
+        """An existing database counts as well: it determines where the files of its runs go."""
         found = destination(self.uri, memo.load(folder, self.package), folder.absolute())
         there = self.uri is not None or Path(found.removeprefix(SQLITE)).exists()
         return (found,) if there else ()
@@ -50,7 +50,7 @@ class MLflow(Sending):
 
 
 def _calm(patience_s: float) -> None:
-    """MLflow waits for minutes, draws bars and counts its users, unless the user wants that."""
+    """Changes MLflow's defaults, which are to wait for minutes, draw bars and count users; the user's settings win."""
     wishes = {
         "MLFLOW_HTTP_REQUEST_TIMEOUT": str(max(1, round(patience_s / 2))),
         "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
@@ -64,7 +64,7 @@ def _calm(patience_s: float) -> None:
 
 
 def place(uri: str | None, folder: Path) -> str:
-    """The URI in full; without one, mlflow.db in the `outputs` that hold the run, else in its search or beside it."""
+    """The full URI; without one, mlflow.db in the `outputs` above the run, else in its search's folder or beside it."""
     if uri is None:
         outputs = [parent for parent in folder.parents if parent.name == "outputs"]
         searches = [parent for parent in folder.parents if (parent / "search.yaml").exists()]
@@ -75,20 +75,20 @@ def place(uri: str | None, folder: Path) -> str:
 
 
 def destination(uri: str | None, known: Memo, folder: Path) -> str:
-    """Where a run goes: where it is told to, else where it went before, if this user ever sent something there."""
+    """Where a run is sent: to its URI, else where it was sent before, if this user ever sent anything there."""
     before = known.place if known.place and was_used(known.place) else None
     return without_password(place(uri or before, folder))
 
 
 def beside(uri: str) -> str | None:
-    """Where the files of runs go whose numbers are in an SQLite file; a server decides for itself."""
+    """Where the files of runs go if their numbers are in an SQLite file; None for a server, which decides itself."""
     if not uri.startswith(SQLITE):
         return None
     return (Path(uri.removeprefix(SQLITE)).parent / "mlartifacts").as_uri()
 
 
 def provide(database: Path, patience_s: float) -> None:
-    """Makes the database if it is not there; whole or not at all, because MLflow refuses one that is half made."""
+    """Makes the database if there is none; whole or not at all, because MLflow refuses an unfinished one."""
     from mlflow.tracking import MlflowClient
 
     database.parent.mkdir(parents=True, exist_ok=True)
@@ -149,8 +149,8 @@ class MlflowRun(Receiver):
         from mlflow.entities import Metric
 
         seconds = line.cells.get("host_s", line.cells.get("summary/host_s", 0.0))
-        moment = self.memo.began_ms + round(1000 * seconds)  # the same whenever it is sent
-        names = sorted(line.cells, key=lambda name: name == "round")  # the last one vouches for the others
+        moment = self.memo.began_ms + round(1000 * seconds)  # the same each time it is sent
+        names = sorted(line.cells, key=lambda name: name == "round")  # the last one proves that the others arrived
         return [Metric(permitted(name), line.cells[name], moment, line.round) for name in names]
 
     def _experiment(self) -> str:
@@ -161,7 +161,7 @@ class MlflowRun(Receiver):
             return known.experiment_id
         try:
             return self.client.create_experiment(name, artifact_location=beside(self.uri))
-        except MlflowException:  # somebody else was faster
+        except MlflowException:  # another process was faster
             known = self.client.get_experiment_by_name(name)
             if known is None:
                 raise
@@ -177,7 +177,7 @@ class MlflowRun(Receiver):
         return found
 
     def _found(self, experiment: str, known: Memo, name: str, tags: dict[str, str]) -> Memo:
-        """The run of the memo, or the one with its token; made where there is none."""
+        """The run of the memo, or the one with its token; made if there is none."""
         runs = self.client.search_runs([experiment], f"tags.`{TOKEN}` = '{known.token}'", max_results=1)
         if runs:
             return replace(known, run=runs[0].info.run_id, place=self.uri)
@@ -186,7 +186,7 @@ class MlflowRun(Receiver):
         return replace(known, run=made.info.run_id, place=self.uri, round=0, files=False)
 
     def _tell_parameters(self) -> None:
-        """Those that are not known yet: MLflow refuses to change one, and some keys may differ in a resumed run."""
+        """Sends the parameters that MLflow lacks: it refuses changes, and some keys may differ in a resumed run."""
         from mlflow.entities import Param
 
         told = self.client.get_run(self.memo.run).data.params

@@ -1,8 +1,8 @@
-"""Sends what a run leaves in its folder, in a process of its own: no fault and no wait of a tracker reaches the run.
+"""Sends a run's files to its tracker, in a process of its own, so that a tracker's failures and delays spare the run.
 
 Its standard input says what to send (one line of JSON) and later how the run ended. If the input ends without that, the
-run was killed, and so is this: who resumes the run starts another. It says little: where the run stands, and once what
-keeps it from sending; it goes on trying, and a new connection first asks what has arrived.
+run was killed, and this process ends, too; resuming the run starts another. Its messages are few: the address of the
+tracker's run, and the first error. It keeps trying after errors, and a new connection first asks what has arrived.
 """
 
 import json
@@ -21,7 +21,7 @@ from fedexp.parts.tracker import lines, memo
 from fedexp.parts.tracker.contract import Order, Receiver, Sending
 
 PERIOD_S, LONGEST_PAUSE_S, SHARE = 0.5, 30.0, 1000
-LOG = 3  # the descriptor of what is for the run's log
+LOG = 3  # file descriptor for messages to the run's log
 
 
 class Ending:
@@ -32,7 +32,7 @@ class Ending:
         self.told = threading.Event()
 
     def hear(self) -> None:
-        """Waits for the run's last word."""
+        """Waits for the status at the run's end."""
         self.status = sys.stdin.readline().strip()
         if not self.status:
             os._exit(1)
@@ -40,17 +40,17 @@ class Ending:
 
 
 class Sender:
-    """One folder's way to one tracker."""
+    """Sends one folder to one tracker."""
 
     def __init__(self, tracker: Sending, order: Order, ending: Ending) -> None:
         self.tracker, self.order, self.ending = tracker, order, ending
         self.receiver: Receiver | None = None
         self.memo = memo.load(order.folder, tracker.package)
-        self.position = 0  # in metrics.csv: what stands before it has arrived
+        self.position = 0  # in metrics.csv; lines before it have arrived
         self.complained = False
 
     def work(self) -> bool:
-        """Sends until the run has ended; whether all has arrived."""
+        """Sends until the run has ended; returns whether everything has arrived."""
         pause = PERIOD_S
         while True:
             last = self.ending.told.is_set()
@@ -85,7 +85,7 @@ class Sender:
             self.keep(files=self.memo.files or self.ending.status == "FINISHED")
 
     def connect(self) -> None:
-        """Opens the connection; a run that is not known there any more begins anew."""
+        """Opens the connection; a run that the tracker no longer has begins anew."""
         self.keep()
         receiver, known = self.tracker.open(self.order, self.memo), self.memo
         self.memo = receiver.begin()
@@ -95,12 +95,12 @@ class Sender:
         self.receiver, self.position = receiver, 0
 
     def keep(self, **news: Any) -> None:
-        """Writes down what is known now."""
+        """Updates and saves the memo."""
         self.memo = replace(self.memo, **news)
         memo.save(self.order.folder, self.memo)
 
     def complain(self, error: Exception) -> None:
-        """Says what went wrong, the first time only."""
+        """Reports an error, the first time only."""
         if not self.complained:
             say(f"the run goes on without: {plainly(error)}")
         self.complained = True
@@ -112,18 +112,18 @@ def plainly(error: Exception) -> str:
 
 
 def say(text: str) -> None:
-    """One line for the run's log."""
+    """Writes one line for the run's log."""
     os.write(LOG, f"{without_password(text)}\n".encode())
 
 
 def hush() -> None:
-    """Keeps the standard output for the log alone: what packages print is no news."""
+    """Reserves the standard output for the log: output of packages goes to stderr."""
     os.dup2(sys.stdout.fileno(), LOG)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
 
 def main() -> int:
-    """Does what standard input says."""
+    """Sends as standard input says."""
     hush()
     order: Mapping[str, Any] = json.loads(sys.stdin.readline())
     tracker: Sending = build(order["tracker"], "tracker")

@@ -97,7 +97,7 @@ class Program:
             r"images \(3, 3072\)",
         ),
         (pickle.dumps({b"labels": [0, 0]}, protocol=2), "data"),
-        (b"\x80", "is no batch"),
+        (b"\x80", "is not a batch"),
     ],
 )
 def test_pickles_that_are_no_batches(source, monkeypatch, capsys, content, words):

@@ -102,7 +102,8 @@ def test_damaged_recording(tmp_path, recordings):
 
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize(
-    ("lay", "words"), [(as_tar, "RawData.tar.xz is damaged"), (as_zip, "HAPT Data Set.zip is no whole zip archive")]
+    ("lay", "words"),
+    [(as_tar, "RawData.tar.xz is damaged"), (as_zip, "HAPT Data Set.zip is not a complete zip archive")],
 )
 def test_damaged_archive(tmp_path, recordings, lay, words):
     lay(tmp_path, recordings)
