@@ -15,43 +15,6 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "fedexp"
 ARRAYS = re.compile(r"\b(Tensor|ndarray)\b")
 SHAPE = re.compile(r"\[(?=[^\]]*[A-Za-z])[\w*.+/()^, -]+\]|any shape|\ba scalar\b")
-LEFT = {  # still to be documented; nothing may be added
-    "parts/aggregator/zeno.py": "Zeno.examples",
-    "parts/attack/contract.py": "Attack.poison",
-    "parts/audit/contract.py": "Audit.plant",
-    "parts/context.py": "Context.unsent Context.epochs Context.plan Context.resources "
-    "Context.labels Context.groups Context.judges Context.share_out",
-    "parts/fleet/contract.py": "Fleet.resources",
-    "parts/local/contract.py": "LocalRule.keeps LocalRule.direction",
-    "parts/model/contract.py": "Model.personal",
-    "parts/privacy/contract.py": "Privacy.spend",
-    "parts/questions.py": "FleetView.resources FleetView.judges Traffic.unsent",
-    "report/bands.py": "known",
-    "report/epsilon.py": "shared above ticked",
-    "report/grid.py": "Panel.worst",
-    "report/heat.py": "numbers",
-    "report/html/heat.py": "strength",
-    "report/html/panels/selections.py": "mean_selections",
-    "report/html/panels/simulated.py": "blocks",
-    "report/html/svg.py": "path area",
-    "report/measures.py": "total",
-    "report/runs.py": "Run.rounds Run.column",
-    "report/selections.py": "density mean_selections",
-    "report/simulated.py": "blocks",
-    "simulation/answers.py": "begun dispatched usual wrong_numbers",
-    "simulation/besides.py": "Besides.judging Besides.judges",
-    "simulation/contents.py": "rows",
-    "simulation/division.py": "split_validation split_public federate",
-    "simulation/kept_columns.py": "kept_columns without_unsent",
-    "simulation/measures/clusters.py": "inhabited inside",
-    "simulation/measures/own_models.py": "measured_clients scoring mean_and_worst",
-    "simulation/measures/participants.py": "scoring",
-    "simulation/planting.py": "draw_malicious poisoned drawn_canaries",
-    "simulation/preparation.py": "encode",
-    "simulation/round.py": "train",
-    "simulation/traffic.py": "megabytes clients",
-    "simulation/world.py": "known_groups",
-}
 
 
 class Function(NamedTuple):
@@ -115,9 +78,7 @@ def unstated(sources: dict[str, str]) -> dict[str, list[str]]:
 
 def test_every_public_function_states_a_shape():
     paths = sorted(PACKAGE.rglob("*.py"))
-    found = unstated({path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in paths})
-    new = {file: sorted(set(names) - set(LEFT.get(file, "").split())) for file, names in found.items()}
-    assert {file: names for file, names in new.items() if names} == {}
+    assert unstated({path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in paths}) == {}
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class FleetView(Protocol):
         ...
 
     def resources(self, owner: np.ndarray) -> Resources:
-        """What these clients can do in this round (a fleet without machines raises)."""
+        """What the clients `owner [n]` can do in this round (a fleet without machines raises)."""
         ...
 
     def draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ class FleetView(Protocol):
 
     @property
     def judges(self) -> tuple[np.ndarray, ...]:
-        """The clients that were given a model to judge in this round so far, ascending: an array a model."""
+        """The clients `[n]`, ascending, that were given each of the models to evaluate in this round so far."""
         ...
 
 
@@ -82,7 +82,7 @@ class Traffic(Protocol):
 
     @property
     def unsent(self) -> np.ndarray:
-        """The columns of a row, ascending, that never leave a client."""
+        """The columns `[m]` of a row, ascending, that never leave a client."""
         ...
 
     @property

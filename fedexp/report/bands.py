@@ -54,7 +54,7 @@ class Lines:
 
 
 def known(x: np.ndarray, y: np.ndarray) -> Curve:
-    """The points of a curve that exist."""
+    """The points `[m]` of a curve `x [n]`, `y [n]` that exist."""
     exists = np.isfinite(x) & np.isfinite(y)
     return x[exists], y[exists]
 

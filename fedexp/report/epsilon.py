@@ -24,7 +24,7 @@ def protected(run: Run) -> bool:
 
 
 def shared(runs: Sequence[Run]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Rounds and epsilons of the longest run, if all have the same in the same rounds; None where some differ."""
+    """Rounds `[n]` and epsilons `[n]` of the longest run, if all have the same in the same rounds; else None."""
     courses = sorted(((run.rounds.astype(float), run.column(COLUMN)) for run in runs), key=lambda one: len(one[0]))
     if not courses:
         return None
@@ -43,7 +43,7 @@ def label(runs: Sequence[Run]) -> str:
 
 
 def above(axes: "Axes", rounds: np.ndarray, epsilon: np.ndarray, name: str) -> None:
-    """Says at the top edge which epsilon belongs to which round."""
+    """Labels the top edge with the epsilons `[n]` of the `rounds [n]`."""
     places, ticks = ticked(rounds, epsilon, axes.get_xlim())
     top = axes.secondary_xaxis("top")
     top.set_xticks(places, labels=[f"{tick:.3g}" for tick in ticks])
@@ -53,7 +53,9 @@ def above(axes: "Axes", rounds: np.ndarray, epsilon: np.ndarray, name: str) -> N
 
 
 def ticked(rounds: np.ndarray, epsilon: np.ndarray, limits: tuple[float, float]) -> tuple[list[float], list[float]]:
-    """The last epsilon and round values before it, and the rounds (as fractions) of each, none too close to the next.
+    """Round values of epsilon and its last value, each with its round (as a fraction), none too close to the next.
+
+    `rounds [n]` and `epsilon [n]` are the course.
 
     Example:
         >>> ticked(np.array([1.0, 8.2]), np.array([2.0, 16.4]), (1.0, 8.2))

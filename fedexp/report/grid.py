@@ -27,7 +27,7 @@ class Panel:
 
     @property
     def worst(self) -> np.ndarray:
-        """The lowest accuracy of each row, NaN where a cell is missing."""
+        """The lowest accuracy of each row, `[rows]`, NaN where a cell is missing."""
         return self.accuracy.min(axis=1)
 
     def grid(self, corner: str) -> Grid:

@@ -79,7 +79,7 @@ def _numbers(listed: Any) -> list[float]:
 
 
 def total(values: np.ndarray) -> float | None:
-    """The sum; None where no value exists."""
+    """The sum of the known `values [n]`; None if there are none."""
     known = values[~np.isnan(values)]
     return float(known.sum()) if len(known) else None
 

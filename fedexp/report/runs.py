@@ -56,10 +56,11 @@ class Run:
 
     @property
     def rounds(self) -> np.ndarray:
+        """The numbers of the rounds, int64 `[rounds]`."""
         return self.metrics["round"].to_numpy(dtype=np.int64)
 
     def column(self, name: str) -> np.ndarray:
-        """A column of numbers, NaN for every cell that does not exist."""
+        """A column of numbers, float64 `[rounds]`; NaN for every cell that does not exist."""
         import pandas as pd
 
         if name not in self.metrics:

@@ -35,7 +35,7 @@ def panel(methods: Sequence[Method]) -> Part | None:
 
 
 def density(counts: np.ndarray) -> bands.Curve | None:
-    """Positions from 0 up, and the density there; None where all counts are the same, so that there is no density."""
+    """Positions `[n]` from 0 up, and the density `[n]` of the counts there; None if all counts are equal."""
     if len(counts) < 2 or counts.min() == counts.max():
         return None
     width = float(counts.std(ddof=1)) * len(counts) ** -0.2
@@ -52,7 +52,7 @@ def by_rank(run: Run) -> bands.Curve:
 
 
 def mean_selections(method: Method) -> np.ndarray:
-    """The mean over the runs for each client, NaN for clients that a run does not have."""
+    """The mean over the runs for each client, `[N]`, NaN for clients that a run does not have."""
     most = max(len(run.selections) for run in method.runs)
     counts = np.full((len(method.runs), most), np.nan)
     for row, run in enumerate(method.runs):

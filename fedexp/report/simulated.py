@@ -55,7 +55,7 @@ def timeline(methods: Sequence[Method]) -> Picture:
 
 
 def blocks(run: Run) -> tuple[np.ndarray, np.ndarray, int]:
-    """Beginnings and ends of the blocks in seconds, and how many rounds a block is."""
+    """Starts `[n]` and ends `[n]` of the blocks in seconds, and how many rounds a block has."""
     _, ends = bands.by_round("sim_s")(run)
     together = -(-len(ends) // _BLOCKS)
     ends = np.append(ends[together - 1 : -1 : together], ends[-1])

@@ -116,7 +116,7 @@ def assigned(came: Any, given: tuple[Weights, ...], *rest: Any) -> str | None:
 
 
 def begun(came: Any, received: torch.Tensor, owner: np.ndarray, _: Any, ctx: Any) -> str | None:
-    """What each participant trains from, and its anchor."""
+    """Checks the start `[C, D]` and the anchor `[C, P]` of the participants, given what they received, `[C, D]`."""
     if not isinstance(came, tuple) or len(came) != 2:
         return f"(start, anchor), got {told(came)}"
     start = rows(came[0], tuple(received.shape), received, "the start [C, D]")
@@ -131,7 +131,7 @@ def finished(came: Any, trained: Any, *_: Any) -> str | None:
 
 
 def dispatched(came: Any, weights: Weights, owner: np.ndarray, *_: Any) -> str | None:
-    """A row a participant, of the clients' network, whatever the global model's layout."""
+    """Checks for a row for each of `owner [C]`, of the clients' network, whatever the global model's layout."""
     if (
         isinstance(came, torch.Tensor)
         and came.dim() == 2
@@ -165,12 +165,12 @@ def stepped(came: Any, weights: Weights, proposal: Weights, *_: Any) -> str | No
 
 
 def usual(values: torch.Tensor) -> bool:
-    """Whether sums and squares of these numbers are finite: what grew beyond is no mistake of who adds it up."""
+    """Whether sums and squares of these numbers (any shape) are finite: overflow is not the next part's fault."""
     return values.numel() == 0 or bool(values.abs().max() < 1e15)
 
 
 def wrong_numbers(values: torch.Tensor) -> str:
-    """How many of them are not finite."""
+    """How many of these numbers (any shape) are not finite."""
     return f"{int(values.isnan().sum())} NaN and {int(values.isinf().sum())} infinite of {values.numel()}"
 
 

@@ -14,11 +14,11 @@ class Besides:
         self._judges: dict[int, tuple[Weights, list[np.ndarray]]] = {}  # by identity of the model, which is kept alive
 
     def judging(self, weights: Weights, owner: np.ndarray) -> None:
-        """Notes that these clients tell their loss of a model."""
+        """Notes that the clients `owner [n]` report their loss of a model."""
         self.answers += len(owner)
         self._judges.setdefault(id(weights), (weights, []))[1].append(owner)
 
     @property
     def judges(self) -> tuple[np.ndarray, ...]:
-        """The clients that got each of the judged models, ascending."""
+        """The clients `[n]`, ascending, that evaluated each of the models."""
         return tuple(np.unique(np.concatenate(owners)) for _, owners in self._judges.values())

@@ -49,7 +49,7 @@ def strange(value: Any, where: str = "memory") -> str | None:
 
 
 def rows(came: Any, shape: tuple[int, ...], like: torch.Tensor, what: str) -> str | None:
-    """A tensor of this shape, and of the type and device of another."""
+    """Checks for a tensor of this shape, with the type and device of `like` (any shape)."""
     return None if resembles(came, like, shape) else f"{what} as a tensor {like.dtype} {list(shape)}, got {told(came)}"
 
 

@@ -37,21 +37,21 @@ def divide(exp: Experiment, data: Data) -> Division:
 
 
 def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Training examples for the clients, and those that the server keeps if some part asks for validation data."""
+    """Numbers `[n]` of the clients' training examples, and `[m]` of the server's, if a part needs validation data."""
     count = int(exp.evaluation.validation_fraction * examples) if exp.needs_validation else 0
     order = stream(exp.seed, "validation").permutation(examples) if count else np.arange(examples)
     return np.sort(order[count:]), np.sort(order[:count])
 
 
 def split_public(exp: Experiment, rest: np.ndarray, examples: int) -> tuple[np.ndarray, np.ndarray]:
-    """What the `rest` leaves to the clients, and the fraction of all examples that becomes public; both ascending."""
+    """Numbers `[n]` that `rest [S]` leaves to the clients, and `[m]` of those that become public; both ascending."""
     count = exp.scenario.public_count(examples)
     order = stream(exp.seed, "public").permutation(rest) if count else rest
     return np.sort(order[count:]), np.sort(order[:count])
 
 
 def federate(exp: Experiment, data: Data, rest: np.ndarray) -> Partition:
-    """The federation over the training examples that the server has not taken."""
+    """The federation over the training examples `rest [S]` that the server has not taken."""
     subject = None if data.train.subject is None else data.train.subject.numpy()[rest]
     labels = data.train.y.numpy()[rest]
     partition = exp.federation.split(labels, subject, len(data.class_names), stream(exp.seed, "federation"))

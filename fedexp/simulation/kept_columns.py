@@ -16,7 +16,7 @@ from fedexp.simulation.experiment import Experiment
 
 
 def kept_columns(exp: Experiment, layout: Layout) -> np.ndarray:
-    """The columns, ascending."""
+    """The columns `[m]`, ascending."""
     return np.union1d(exp.model.personal(layout), exp.local.keeps(layout))
 
 
@@ -37,7 +37,7 @@ def keep(exp: Experiment, layout: Layout, trained: Trained, memory: Memory) -> M
 
 
 def without_unsent(uploads: Uploads, columns: np.ndarray) -> Uploads:
-    """The uploads with zeros in the columns that never leave a client."""
+    """The uploads with zeros in the `columns [m]` that never leave a client."""
     place = torch.from_numpy(columns).to(uploads.delta.device)
     if not uploads.delta[:, place].any():
         return uploads

@@ -15,7 +15,7 @@ from fedexp.simulation.experiment import Experiment
 
 
 def draw_malicious(exp: Experiment, clients: int) -> np.ndarray:
-    """The malicious clients of the run, ascending.
+    """The malicious clients `[n]` of the run, ascending.
 
     Raises:
         ConfigError: there are fewer clients.
@@ -29,14 +29,14 @@ def draw_malicious(exp: Experiment, clients: int) -> np.ndarray:
 
 
 def poisoned(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Data:
-    """The data with the malicious clients' own examples changed as the attack wants."""
+    """The data with the own examples of the clients `malicious [n]` changed by the attack."""
     owned = np.concatenate([np.zeros(0, np.int64), *(partition.shard(int(client)) for client in malicious)])
     train = exp.attack.poison(data.train, owned, len(data.class_names), stream(exp.seed, "attack"))
     return replace(data, train=train)
 
 
 def drawn_canaries(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Canaries:
-    """What the audit plants at the honest clients that hold examples."""
+    """What the audit plants at the clients with examples, except for `malicious [n]`."""
     honest = np.setdiff1d(np.flatnonzero(partition.sizes), malicious)
     return exp.audit.plant(data.train, honest, len(data.class_names), stream(exp.seed, "audit"))
 

@@ -30,7 +30,7 @@ Figures = dict[str, float]  # what is worth telling of a preparation, by name; e
 
 
 def encode(exp: Experiment, data: Data, public: np.ndarray, crew: Crew) -> tuple[Data, dict[str, Split], Figures]:
-    """The data and the attack's probes as models see them."""
+    """The data and the attack's probes as models see them; learnt from the examples with numbers `public [m]`."""
     rng, probes = partial(stream, exp.seed, "features"), exp.attack.probes(data.test)
     examples = data.train.x[torch.from_numpy(public)]
     learnt: Encoding = crew.agree(exp.features.learn(examples, rng, exp.engine.place()))

@@ -81,7 +81,10 @@ def train(  # noqa: PLR0913
     mem: dict[str, Memory],
     ctx: Context,
 ) -> tuple[Uploads, dict[str, Memory]]:
-    """Trains every participant on its own batches; the deltas, and what stays with the clients."""
+    """Trains every participant on its own batches; the deltas, and what stays with the clients.
+
+    `received [C, D]` is what the server sent, `model [C]` the number of each participant's model.
+    """
     batches = tuple(
         draw_batches(exp.local, len(shard), ctx.rng("batches", int(owner)), exp.privacy.sampling)
         for owner, shard in zip(plan.owner, plan.shards, strict=True)

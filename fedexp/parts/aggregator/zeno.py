@@ -53,7 +53,7 @@ class Zeno(Tolerant, Aggregator):
         return Weights(weights.flat + row, weights.layout), {"columns": columns | {"kept": len(kept)}}
 
     def examples(self, ctx: Context) -> np.ndarray | None:
-        """The validation examples of this round; None for all of them."""
+        """Numbers `[B]` of this round's validation examples; None for all of them."""
         size = ctx.validation.size
         if self.batch_size == "full" or self.batch_size >= size:
             return None

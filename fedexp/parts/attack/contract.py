@@ -18,7 +18,7 @@ class Attack(Part):
         """Raises ConfigError where such examples cannot be attacked so, and says why."""
 
     def poison(self, train: Split, owned: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
-        """The training data, once, with the malicious clients' examples (numbers `owned`) changed in a copy."""
+        """The training data, once, with the malicious clients' examples (numbers `owned [n]`) changed in a copy."""
         return train
 
     def probes(self, test: Split) -> dict[str, Split]:

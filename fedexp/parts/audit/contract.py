@@ -27,7 +27,7 @@ class Audit(Part):
         """Raises ConfigError where such examples leave nothing to plant, and says why."""
 
     def plant(self, train: Split, clients: np.ndarray, classes: int, rng: np.random.Generator) -> Canaries:
-        """Examples like those of `train` for these clients, ascending; each included by a coin of its own."""
+        """Examples like those of `train` for `clients [n]`, ascending; a coin decides whether each is included."""
         nobody = np.zeros(0, np.int64)
         return Canaries(nobody, train.x[:0], train.y[:0], nobody, nobody.astype(bool))
 

@@ -20,7 +20,7 @@ class Fleet(Part):
         """Raises ConfigError where the fleet's files do not serve so many clients (None: the data will tell)."""
 
     def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
-        """What these clients can do in this round."""
+        """What the clients `owner [n]` can do in this round."""
         raise NotImplementedError
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:

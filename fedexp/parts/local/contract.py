@@ -48,7 +48,7 @@ class LocalRule(Workload):
         """Raises ConfigError where it cannot train such networks, and says why."""
 
     def keeps(self, layout: Layout) -> np.ndarray:
-        """The columns of a row, ascending, that each client keeps to itself and never sends: none."""
+        """The columns `[m]` of a row, ascending, that each client keeps and never sends: none."""
         return np.zeros(0, dtype=np.int64)
 
     def begin(
@@ -65,7 +65,7 @@ class LocalRule(Workload):
         return F.cross_entropy(logits, labels, reduction="none")
 
     def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
-        """What is descended at `w`: the gradient, and whatever the rule adds to it."""
+        """The direction of descent at `w [..., P]`: the gradient `[..., P]`, and whatever the rule adds to it."""
         return grad
 
     @abstractmethod

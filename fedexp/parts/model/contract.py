@@ -30,5 +30,5 @@ class Model(Part):
         raise NotImplementedError
 
     def personal(self, layout: Layout) -> np.ndarray:
-        """The columns of a row, ascending, that each client goes on with next time, though it sends them too."""
+        """The columns `[m]` of a row, ascending, that each client sends, but keeps for its next training."""
         return np.arange(layout.parameters if self.buffers == "local" else layout.size, layout.size)

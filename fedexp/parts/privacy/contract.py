@@ -77,7 +77,7 @@ class Privacy(Part):
         return {}
 
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:
-        """Enters in the ledger that these participants took so many steps."""
+        """Enters into the ledger that the participants `owner [C]` took `steps [C]` steps."""
         return memory
 
     def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:

@@ -15,10 +15,10 @@ class Selector(Part):
     needs_validation = False
     needs_fleet = False
     learns = True  # whether it prefers some clients, so that it is idle where all take part
-    foreseeable = False  # whether the seed alone, the fleet's machines included, tells who is asked in which round
+    foreseeable = False  # whether the seed (and the fleet's trace) alone decides who is selected in each round
     reveals = ""  # what it learns of single clients beside what they upload, in words
     averages_models = False  # whether it looks at averages of the global and the clients' models
-    needs_one_model = ""  # what it does that asks for one model of all clients, in words
+    needs_one_model = ""  # why all clients must share one model, in words that end a refusal; "" if they need not
 
     def rate(self, clients: int) -> float:
         """The chance of each of so many clients to be asked in a round, if that is one number; 1 where it is not."""

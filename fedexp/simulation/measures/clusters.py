@@ -61,7 +61,7 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
 
 
 def inhabited(exp: Experiment, world: World, state: State) -> np.ndarray:
-    """The numbers of the clusters that have members, ascending."""
+    """The numbers `[m]` of the clusters that have members, ascending."""
     memory = state.memory.get("clustering", {})
     number = np.unique(exp.clustering.model_of(np.arange(world.partition.clients), memory))
     return number[number > 0]
@@ -97,7 +97,7 @@ def answers(clusters: torch.Tensor, server: torch.Tensor) -> tuple[torch.Tensor,
 
 
 def inside(world: World, models: tuple[Weights, ...], owner: np.ndarray, number: np.ndarray) -> Work:
-    """A job for each of these clients: accuracies of its cluster's and of the global model at home, and seconds."""
+    """A job for each `owner [n]`: home accuracies of its cluster's model `number [n]` and the global one; seconds."""
     work = Work(torch.zeros((len(owner), len(INSIDE) + 1), dtype=torch.float64, device=world.first.flat.device))
     for position, (client, own) in enumerate(zip(owner.tolist(), number.tolist(), strict=True)):
         asked = (models[own], models[0])

@@ -51,7 +51,7 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
 
 
 def measured_clients(exp: Experiment, world: World) -> np.ndarray:
-    """The clients whose models are measured, ascending."""
+    """The clients `[n]` whose models are measured, ascending."""
     able = np.setdiff1d(np.flatnonzero(world.held_out.sizes), world.malicious)
     if len(able) <= exp.evaluation.personal_clients:
         return able
@@ -60,7 +60,7 @@ def measured_clients(exp: Experiment, world: World) -> np.ndarray:
 
 
 def scoring(exp: Experiment, world: World, state: State, owner: np.ndarray) -> Work:
-    """A job for some clients at a time: (right answers, held-out examples, seconds) of each."""
+    """Jobs for some of the clients `owner [n]` at a time: (right answers, held-out examples, seconds) of each."""
     work = Work(torch.zeros((len(owner), 3), dtype=torch.float64, device=world.first.flat.device))
     together = max(1, FLOATS // world.layout.size)
     for start in range(0, len(owner), together):
@@ -80,7 +80,7 @@ def own_models(exp: Experiment, world: World, state: State, owner: np.ndarray) -
 
 
 def mean_and_worst(accuracy: np.ndarray) -> tuple[float, float]:
-    """The mean, and the mean of the lowest tenth (rounded up)."""
+    """The mean of `accuracy [n]`, and the mean of the lowest tenth (rounded up)."""
     lowest = np.sort(accuracy)[: -(-len(accuracy) // 10)]
     return float(accuracy.mean()), float(lowest.mean())
 

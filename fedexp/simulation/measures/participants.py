@@ -63,7 +63,10 @@ def trained_rows(exp: Experiment, world: World, before: State, after: State, sen
 
 
 def scoring(world: World, rows: torch.Tensor) -> Work:
-    """A job for each chunk of the test data: (right answers of all models, of the ensemble, its loss sum, seconds)."""
+    """A job for each chunk of the test data: (right answers of all models, of the ensemble, its loss sum, seconds).
+
+    The models are `rows [C, D]`.
+    """
     chunk = world.scorer.chunk
     starts = range(0, len(world.test) if len(rows) else 0, chunk)
     work = Work(torch.zeros((len(starts), 4), dtype=torch.float64, device=rows.device))

@@ -55,7 +55,7 @@ class Ray(Launcher):
 
 
 def live_alone(live: Live, folder: Path) -> PointEnd:
-    """Ray names tasks by their function, which a partial one has not."""
+    """A plain function: Ray names tasks by their function, and a partial has no name."""
     return live(folder)
 
 
