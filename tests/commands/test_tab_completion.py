@@ -6,14 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from hydra.core.global_hydra import GlobalHydra
+from command_line import complaint
 
 from fedexp import cli
 from fedexp.commands.offered import HYDRAS
 from fedexp.commands.parsing import COMMANDS, parser_of
 from fedexp.commands.tab_completion import SCRIPTS, complete
-from fedexp.config.compose import Request, start
-from fedexp.config.location import conf_dir
 
 HEAVY = ("torch", "hydra", "omegaconf", "numpy")
 
@@ -108,13 +106,12 @@ def test_own_options_complete_behind_their_folder():
     assert complete("fedexp list --config-dir mine selector w") == ["waiting"]
 
 
-def test_the_launchers_and_sweepers_are_those_that_hydra_finds():
-    composer = start(Request(conf_dir(), []))
-    try:
-        assert HYDRAS["hydra/launcher"] == sorted(composer.options("hydra/launcher"))
-        assert set(HYDRAS["hydra/sweeper"]) <= set(composer.options("hydra/sweeper"))
-    finally:
-        GlobalHydra.instance().clear()
+@pytest.mark.parametrize("group", HYDRAS)
+def test_the_launchers_and_sweepers_are_those_that_a_run_knows(group, capsys):
+    assert cli.main(["run", "-m", "seed=0,1", f"{group}=zzzz"]) == 2
+    known = complaint(capsys).partition("known: ")[2].split(", ")
+    assert set(HYDRAS[group]) <= set(known)
+    assert set(known) <= set(HYDRAS[group]) or group == "hydra/sweeper", "plugins may bring sweepers of their own"
 
 
 def test_the_query_is_light():
