@@ -14,8 +14,8 @@ import numpy as np
 
 from fedexp.report import look
 from fedexp.report.methods import Method
-from fedexp.report.part import Picture
 from fedexp.report.runs import Run
+from fedexp.report.section import Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fedexp.core import csv_table
 from fedexp.report import client_accuracy, look, membership
 from fedexp.report.client_accuracy import SERIES
 from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
 from fedexp.report.methods import Method
-from fedexp.report.part import Part, Picture, part
+from fedexp.report.section import Picture, Section, section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,13 +43,13 @@ def figures(folder: Path, clients: int, rounds: int) -> "Iterator[tuple[str, Fig
         yield "client_accuracy", client_accuracy.figure(table)
 
 
-def panel(methods: Sequence[Method]) -> Part | None:
+def panel(methods: Sequence[Method]) -> Section | None:
     """The pictures of the first run of each of the first methods, and the mean accuracies of all."""
     pictures = [list(_pictures(method)) for method in methods]
     clustered = [own for own in pictures if own]
     more = f" The first {_MOST} of {len(clustered)} methods." if len(clustered) > _MOST else ""
     note = f"Of the first run of each method. {membership.NOTE}{more}"
-    return part("clusters", "Clusters", note, [one for own in clustered[:_MOST] for one in own], _means(methods))
+    return section("clusters", "Clusters", note, [one for own in clustered[:_MOST] for one in own], _means(methods))
 
 
 def _pictures(method: Method) -> Iterator[Picture]:
@@ -74,5 +76,5 @@ def _accuracies(folder: Path) -> "pd.DataFrame":
 
 
 def _mean(table: "pd.DataFrame", model: str) -> float | None:
-    known = table[model].dropna()
+    known = table[model].dropna().to_numpy(dtype=np.float64)
     return float(known.mean()) if len(known) else None

@@ -6,9 +6,9 @@ import numpy as np
 
 from fedexp.report import look
 from fedexp.report.methods import Method
-from fedexp.report.part import Picture
 from fedexp.report.runs import Run
 from fedexp.report.seconds import CONVERGED
+from fedexp.report.section import Picture
 
 _MOST = 40  # bars
 _CAPTION = "The bar is the mean over the seeds, a dot is a seed."

@@ -17,7 +17,7 @@ def draw(path: Path, table: "pd.DataFrame") -> None:
     """Reads the columns `round`, `test_accuracy`, `test_loss`, `train_loss` and the ledger's; cells may be empty."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 4))
+    figure = Figure(figsize=(10, 4), layout="constrained")
     left, right = figure.subplots(1, 2, sharex=True)
     left.set(title="Accuracy on the test data", xlabel="Round", ylabel="Accuracy")
     right.set(title="Loss", xlabel="Round", ylabel="Mean loss of an example")

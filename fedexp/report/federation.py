@@ -65,7 +65,7 @@ def _every_client(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
     numbered = max(clients, classes) <= _NUMBERED
     cell = 0.42 if numbered else 0.11
     size = (2.6 + max(4.0, cell * clients), 2.4 + max(2.0, min(0.3 if numbered else 0.25, 8 / classes) * classes))
-    drawn = Figure(figsize=size)
+    drawn = Figure(figsize=size, layout="constrained")
     top, main = drawn.subplots(2, 1, sharex=True, height_ratios=[1, max(1.5, size[1] - 2.4)])
     sizes = counts.sum(axis=1)
     top.bar(np.arange(clients), sizes, width=0.8, color=look.COLORS[0])
@@ -85,7 +85,7 @@ def _every_client(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
 def _summary(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(11, 2.0 + max(2.6, min(0.25 * len(class_names), 8))))
+    drawn = Figure(figsize=(11, 2.0 + max(2.6, min(0.25 * len(class_names), 8))), layout="constrained")
     left, right = drawn.subplots(1, 2, width_ratios=[1, 1.7])
     sizes, shares = counts.sum(axis=1), grouped_shares(counts)
     drawn.suptitle(f"{len(counts):,} clients, {sizes.sum():,} examples", fontsize=12)

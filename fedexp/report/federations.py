@@ -9,8 +9,8 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 from fedexp.report import federation
 from fedexp.report.methods import Method
-from fedexp.report.part import Part, Picture, part
 from fedexp.report.runs import Run
+from fedexp.report.section import Picture, Section, section
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ _NOTE = "Examples of each class that the clients hold."
 Users = list[tuple[Method, Run]]
 
 
-def panel(methods: Sequence[Method]) -> Part | None:
+def panel(methods: Sequence[Method]) -> Section | None:
     """A picture for each of the first divisions."""
     found = divisions(methods)
     more = f" The first {_MOST} of {len(found)} federations." if len(found) > _MOST else ""
@@ -34,7 +34,7 @@ def panel(methods: Sequence[Method]) -> Part | None:
         )
         for number, (counts, users) in enumerate(found[:_MOST], start=1)
     ]
-    return part("federations", "Federations", f"{_NOTE}{more}", pictures)
+    return section("federations", "Federations", f"{_NOTE}{more}", pictures)
 
 
 def divisions(methods: Sequence[Method]) -> "list[tuple[pd.DataFrame, Users]]":

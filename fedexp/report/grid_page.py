@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedexp.report import grid, look, page, parts
+from fedexp.report import grid, look, page, sections
 from fedexp.report.markup import Grid
 from fedexp.report.runs import Run
 
@@ -11,6 +11,6 @@ from fedexp.report.runs import Run
 @look.style()
 def write(path: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """Writes the page, its tables and pictures, the page last; returns the titled tables."""
-    shown = parts.of_grid(grid.panels(runs, by), by)
+    shown = sections.of_grid(grid.panels(runs, by), by)
     page.compose(path, f"# {by[0]} by {by[1]}\n\n{grid.lead(runs)}\n", grid.doubts(runs), shown, {})
-    return [table for part in shown for table in part.tables]
+    return [table for section in shown for table in section.tables]

@@ -4,7 +4,7 @@ import numpy as np
 
 from fedexp.report import heat, look
 from fedexp.report.grid import Panel
-from fedexp.report.part import Picture
+from fedexp.report.section import Picture
 
 
 def picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from fedexp.report import bands
 from fedexp.report.bands import Lines
 from fedexp.report.methods import Method
-from fedexp.report.part import Part, part
 from fedexp.report.runs import Run
+from fedexp.report.section import Section, section
 
 _ACCURACY, _LOSS = "Accuracy", "Mean loss of an example"
 _CURVES = {
@@ -18,18 +18,18 @@ _CURVES = {
     ),
     "train_loss": Lines(name="training_loss", title="Training loss", vertical=_LOSS, log=True, tab="Training"),
 }
-_ELSEWHERE = ("round", "participants", "examples", "mb_down", "mb_up", "fleet.seconds")  # shown by other parts
+_ELSEWHERE = ("round", "participants", "examples", "mb_down", "mb_up", "fleet.seconds")  # shown by other sections
 _MOST = 6  # further columns
 
 
-def panel(methods: Sequence[Method]) -> Part | None:
-    """Accuracies and losses under tabs, and further columns of the parts."""
+def panel(methods: Sequence[Method]) -> Section | None:
+    """Accuracies and losses under tabs, and further columns of metrics.csv."""
     more = {
         column: Lines(name=f"measure_{number}", title=column, vertical="", log="loss" in column, tab="Further measures")
         for number, column in enumerate(further(methods), start=1)
     }
     drawn = [bands.picture(lines, methods, bands.by_round(column)) for column, lines in (_CURVES | more).items()]
-    return part("learning", "Learning curves", bands.NOTE, drawn)
+    return section("learning", "Learning curves", bands.NOTE, drawn)
 
 
 def further(methods: Sequence[Method]) -> list[str]:

@@ -24,8 +24,7 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 _LEGEND_ROW = 0.21  # inches
 _LETTERS = 34  # of a name beside a row
 _SMALL = (4.4, 3.1)  # inches of a picture of one pair of axes, whose margins are known
-_STYLE = {
-    "figure.constrained_layout.use": True,
+_STYLE: dict[Any, Any] = {
     "figure.subplot.left": 0.16,
     "figure.subplot.right": 0.97,
     "figure.subplot.bottom": 0.165,
@@ -70,7 +69,7 @@ def canvas(
     """A figure of a size in inches, and its empty axes with their names; laying out takes as long as drawing."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=size, layout="none" if size == _SMALL else None)
+    figure = Figure(figsize=size, layout=None if size == _SMALL else "constrained")
     axes = figure.subplots()
     axes.set(title=title, xlabel=horizontal, ylabel=vertical)
     return figure, axes

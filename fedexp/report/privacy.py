@@ -6,7 +6,7 @@ from fedexp.report import bands, epsilon, privacy_curves
 from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
 from fedexp.report.methods import Method
-from fedexp.report.part import Part, part
+from fedexp.report.section import Section, section
 
 _ENTRIES = {
     "epsilon_pld": "epsilon (PLD)",
@@ -21,7 +21,7 @@ _NOTE = (
 )
 
 
-def panel(methods: Sequence[Method]) -> Part | None:
+def panel(methods: Sequence[Method]) -> Section | None:
     """Of the methods with a finite epsilon, beside those without one."""
     found = [method for method in methods if any(epsilon.protected(run) for run in method.runs)]
     if not found:
@@ -30,7 +30,7 @@ def panel(methods: Sequence[Method]) -> Part | None:
     lines = bands.Lines(name="epsilon_spent", title="Epsilon by round", vertical=name, zero=True)
     spent = bands.picture(lines, found, bands.by_round(epsilon.COLUMN))
     pictures = [spent, *privacy_curves.pictures(methods)]
-    return part("privacy", "Privacy ledger", f"{_NOTE} {bands.NOTE}", pictures, [*_ledger(found), *_promises(found)])
+    return section("privacy", "Privacy ledger", f"{_NOTE} {bands.NOTE}", pictures, [*_ledger(found), *_promises(found)])
 
 
 def _ledger(methods: Sequence[Method]) -> list[tuple[str, Grid]]:

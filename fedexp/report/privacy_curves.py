@@ -16,8 +16,8 @@ from fedexp.report import bands, epsilon, look
 from fedexp.report.measures import statistic
 from fedexp.report.methods import Method, group
 from fedexp.report.one_at_a_time import families
-from fedexp.report.part import Picture
 from fedexp.report.runs import collect, find
+from fedexp.report.section import Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def figure(methods: Sequence[Method]) -> "Figure | None":
     if not runs:
         return None
     course = epsilon.shared(runs)
-    drawn = Figure(figsize=(6.2 if course else 9.6, 3.8))
+    drawn = Figure(figsize=(6.2 if course else 9.6, 3.8), layout="constrained")
     left, *right = drawn.subplots(1, 1 if course else 2, sharey=True, squeeze=False)[0]
     bands.draw(left, methods, bands.by_round("test_accuracy"))
     left.set(title="Test accuracy by round", xlabel="Round", ylabel="Accuracy")

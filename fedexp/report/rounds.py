@@ -9,8 +9,8 @@ from fedexp.report.bands import Lines
 from fedexp.report.markup import Grid
 from fedexp.report.measures import each_round
 from fedexp.report.methods import Method
-from fedexp.report.part import Part, Picture, part
 from fedexp.report.runs import Run
+from fedexp.report.section import Picture, Section, section
 
 STAGES = ("select", "train", "aggregate", "evaluate")
 _DRAWN = 40  # bars; of more methods the table alone
@@ -22,7 +22,7 @@ _SECONDS = Lines(name="seconds_host", title="Seconds of a round (host)", vertica
 _TOOK = Lines(name="participants", title="Participants of a round", vertical="Clients that took part", zero=True)
 
 
-def panel(methods: Sequence[Method]) -> Part | None:
+def panel(methods: Sequence[Method]) -> Section | None:
     """Stages, seconds over the rounds, participants, and the share of rounds whose Shapley values converged."""
     took = bands.picture(_TOOK, methods, bands.by_round("participants"))
     if took is not None:
@@ -34,7 +34,7 @@ def panel(methods: Sequence[Method]) -> Part | None:
         took,
         convergence.picture(methods),
     ]
-    return part("rounds", "Stages and rounds", _NOTE, pictures, _table(profiles) if profiles else ())
+    return section("rounds", "Stages and rounds", _NOTE, pictures, _table(profiles) if profiles else ())
 
 
 def profile(method: Method) -> list[float] | None:

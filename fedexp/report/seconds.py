@@ -6,8 +6,8 @@ import numpy as np
 
 from fedexp.report import bands, look
 from fedexp.report.methods import Method
-from fedexp.report.part import Picture
 from fedexp.report.runs import Run
+from fedexp.report.section import Picture
 
 CONVERGED = "selector.converged"
 CROSSES = "A cross, if any, marks a round of one seed in which the Shapley values did not converge."

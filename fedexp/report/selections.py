@@ -6,8 +6,8 @@ import numpy as np
 
 from fedexp.report import bands, heat, look
 from fedexp.report.methods import Method
-from fedexp.report.part import Part, Picture, part
 from fedexp.report.runs import Run
+from fedexp.report.section import Picture, Section, section
 
 _POINTS = 200
 _CLIENTS, _METHODS = 120, 40  # of a map of clients by methods
@@ -25,13 +25,13 @@ _RANKS = bands.Lines(
 )
 
 
-def panel(methods: Sequence[Method]) -> Part | None:
+def panel(methods: Sequence[Method]) -> Section | None:
     """Of the methods whose runs have clients.csv."""
     found = [method for method in methods if any(run.selections.any() for run in method.runs)]
     if not found:
         return None
     pictures = [_densities(found), bands.picture(_RANKS, found, by_rank), _map(found)]
-    return part("selections", "Selections", _NOTE, pictures)
+    return section("selections", "Selections", _NOTE, pictures)
 
 
 def density(counts: np.ndarray) -> bands.Curve | None:

@@ -7,8 +7,8 @@ import numpy as np
 from fedexp.report import bands, look, seconds
 from fedexp.report.bands import Lines
 from fedexp.report.methods import Method
-from fedexp.report.part import Part, Picture, part
 from fedexp.report.runs import Run
+from fedexp.report.section import Picture, Section, section
 
 _BLOCKS = 300  # up to so many rounds of a run have a block each; beyond, a block is several rounds
 _MOST = 40  # rows
@@ -21,7 +21,7 @@ _ACCURACY = Lines(
 _SPENT = Lines(name="seconds_simulated", title="Simulated seconds of a round", vertical="Seconds", zero=True, log=True)
 
 
-def panel(methods: Sequence[Method]) -> Part | None:
+def panel(methods: Sequence[Method]) -> Section | None:
     """Of the methods for which a simulated clock ran."""
     timed = [method for method in methods if any(run.timed for run in method.runs)]
     if not timed:
@@ -31,7 +31,7 @@ def panel(methods: Sequence[Method]) -> Part | None:
         seconds.picture(_SPENT, timed, "sim_s"),
         timeline(timed[:_MOST]),
     ]
-    return part("simulated-clock", "Simulated clock", f"{bands.NOTE} {seconds.CROSSES}", pictures)
+    return section("simulated-clock", "Simulated clock", f"{bands.NOTE} {seconds.CROSSES}", pictures)
 
 
 def timeline(methods: Sequence[Method]) -> Picture:

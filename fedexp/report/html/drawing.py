@@ -5,7 +5,7 @@ import re
 from xml.etree import ElementTree
 
 from fedexp.report import look
-from fedexp.report.part import Picture
+from fedexp.report.section import Picture
 
 _INKS = {look.INK: "ink", look.QUIET: "quiet", look.RULE: "rule", look.PAPER: "card"} | {
     color.lower(): f"c{number}" for number, color in enumerate(look.COLORS)

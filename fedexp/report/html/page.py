@@ -6,12 +6,12 @@ from importlib.resources import files
 from pathlib import Path
 
 from fedexp.core.files import write_atomically
-from fedexp.report import grid, look, parts, provenance, tables
-from fedexp.report.html.part import key, section
+from fedexp.report import grid, look, provenance, sections, tables
+from fedexp.report.html.section import key, written
 from fedexp.report.markup import Grid
 from fedexp.report.methods import Method
-from fedexp.report.part import Part
 from fedexp.report.runs import Run
+from fedexp.report.section import Section
 from fedexp.report.tables import Table
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -24,23 +24,23 @@ def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[
     title = f"Report: {methods[0].label}" if len(methods) == 1 else f"Report of {len(methods)} methods"
     head = _head(title, provenance.scope(methods))
     above = _warned(provenance.doubts(methods, empty)) + _chooser(methods)
-    write_atomically(page, _composed(head, above, parts.of_methods(methods, made)).encode())
+    write_atomically(page, _composed(head, above, sections.of_methods(methods, made)).encode())
     return made
 
 
 @look.style()
 def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
-    shown = parts.of_grid(grid.panels(runs, by), by)
+    shown = sections.of_grid(grid.panels(runs, by), by)
     head = _head(f"{by[0]} by {by[1]}", grid.lead(runs))
     write_atomically(page, _composed(head, _warned(grid.doubts(runs)), shown).encode())
-    return [table for part in shown for table in part.tables]
+    return [table for section in shown for table in section.tables]
 
 
-def _composed(head: str, above: str, shown: Sequence[Part]) -> str:
+def _composed(head: str, above: str, shown: Sequence[Section]) -> str:
     """The whole file."""
-    links = "".join(f'<a href="#{part.name}">{escape(part.title)}</a>' for part in shown)
-    body = "".join(section(part) for part in shown)
+    links = "".join(f'<a href="#{section.name}">{escape(section.title)}</a>' for section in shown)
+    body = "".join(map(written, shown))
     return (
         f'<!doctype html>\n<html lang="en">{head}<nav aria-label="Parts of the page">{links}</nav>\n'
         f"<main>{above}\n{body}</main>\n<script>\n{_file('page.js')}</script></body></html>\n"
@@ -48,7 +48,7 @@ def _composed(head: str, above: str, shown: Sequence[Part]) -> str:
 
 
 def _head(title: str, lead: str) -> str:
-    """All above the links to the parts."""
+    """All above the links to the sections."""
     told = escape(title)
     bar = (
         f'<header><h1>{told}</h1><p>{escape(lead)}</p><button type="button" id="theme">Light or dark</button></header>'

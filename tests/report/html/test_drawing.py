@@ -10,8 +10,8 @@ import pytest
 from fedexp.report import bands, look
 from fedexp.report.html.drawing import svg
 from fedexp.report.methods import Method, group
-from fedexp.report.part import Picture
 from fedexp.report.runs import collect
+from fedexp.report.section import Picture
 
 LINES = bands.Lines(name="learning", title="Test accuracy", vertical="Accuracy")
 EVIL = ["</svg><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "$x_1$ costs $5", "a\x01b\n学"]

@@ -1,4 +1,4 @@
-"""A part of a report: its pictures and tables, whatever the page is made of."""
+"""A section of a report: its pictures and tables, whatever the page is made of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Picture:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Part:
+class Section:
     """Its name in links, its heading, what must be known to read it, its pictures, and its tables by their captions.
 
     With `filed` the first table is a file of its own beside a Markdown page, too.
@@ -52,13 +52,13 @@ class Part:
     filed: bool = False
 
 
-def part(
+def section(
     name: str,
     title: str,
     note: str,
     pictures: Sequence[Picture | None] = (),
     tables: Sequence[tuple[str, Grid]] = (),
-) -> Part | None:
-    """A part of what there is; None where there is nothing."""
+) -> Section | None:
+    """A section of what there is; None where there is nothing."""
     drawn = [one for one in pictures if one is not None]
-    return Part(name=name, title=title, note=note, pictures=drawn, tables=tables) if drawn or tables else None
+    return Section(name=name, title=title, note=note, pictures=drawn, tables=tables) if drawn or tables else None

@@ -1,4 +1,4 @@
-"""The parts of a report in their order, the same for every page; what has nothing to show is left out."""
+"""The sections of a report in their order, the same for every page; what has nothing to show is left out."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,7 @@ from fedexp.report import (
 )
 from fedexp.report.grid import Panel
 from fedexp.report.methods import Method
-from fedexp.report.part import Part
+from fedexp.report.section import Section
 from fedexp.report.tables import Table
 
 _READING = {
@@ -27,7 +27,7 @@ _READING = {
     ),
     "simulated": "By the cumulative seconds of the simulated clock; otherwise as above.",
 }
-_PANELS: tuple[Callable[[Sequence[Method]], Part | None], ...] = (
+_PANELS: tuple[Callable[[Sequence[Method]], Section | None], ...] = (
     learning.panel,
     simulated.panel,
     privacy.panel,
@@ -38,25 +38,25 @@ _PANELS: tuple[Callable[[Sequence[Method]], Part | None], ...] = (
 )
 
 
-def of_methods(methods: Sequence[Method], made: Sequence[Table]) -> list[Part]:
+def of_methods(methods: Sequence[Method], made: Sequence[Table]) -> list[Section]:
     """The tables of results, the pictures, what differs, and the runs."""
     first = [
-        Part(name=one.name, title=one.title, note=_READING[one.name], tables=[(one.title, one.grid())], filed=True)
+        Section(name=one.name, title=one.title, note=_READING[one.name], tables=[(one.title, one.grid())], filed=True)
         for one in made
     ]
     drawn = [panel(methods) for panel in _PANELS]
     differing = provenance.differences(methods)
     last = [("differences", "Differences", differing), ("runs", "Runs", provenance.runs(methods))]
-    told = [Part(name=name, title=title, tables=[(title, grid)]) for name, title, grid in last if grid is not None]
+    told = [Section(name=name, title=title, tables=[(title, grid)]) for name, title, grid in last if grid is not None]
     return [*first, *(part for part in drawn if part is not None), *told]
 
 
-def of_grid(panels: Sequence[Panel], by: tuple[str, str]) -> list[Part]:
+def of_grid(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]:
     """A heat map and a table for each panel of two settings."""
-    parts = []
+    made = []
     for number, panel in enumerate(panels, start=1):
         name, title = f"grid_{number}", panel.title or "Final test accuracy"
         tables = [(title, panel.grid("\\".join(by)))]
         pictures = [heat_map.picture(name, panel, by)]
-        parts.append(Part(name=name, title=title, pictures=pictures, tables=tables, filed=True))
-    return parts
+        made.append(Section(name=name, title=title, pictures=pictures, tables=tables, filed=True))
+    return made

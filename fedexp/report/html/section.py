@@ -1,4 +1,4 @@
-"""A part of a report as a section of the page: drawings beside each other, or under tabs; legends and tables."""
+"""A section of a report as HTML: drawings beside each other, or under tabs; legends and tables."""
 
 from collections.abc import Sequence
 from html import escape
@@ -8,19 +8,19 @@ from fedexp.report import look
 from fedexp.report.html.drawing import svg
 from fedexp.report.html.table import table
 from fedexp.report.methods import Method
-from fedexp.report.part import Part, Picture
+from fedexp.report.section import Picture, Section
 
 _DASHES = 4
 _WIDE = 6  # inches, from which on a drawing has a row of its own
 
 
-def section(part: Part) -> str:
-    """The part with its heading."""
-    note = f'<p class="note">{escape(part.note)}</p>' if part.note else ""
-    panes = [(tab, list(own)) for tab, own in groupby(part.pictures, lambda picture: picture.tab)]
+def written(section: Section) -> str:
+    """The section with its heading."""
+    note = f'<p class="note">{escape(section.note)}</p>' if section.note else ""
+    panes = [(tab, list(own)) for tab, own in groupby(section.pictures, lambda picture: picture.tab)]
     drawn = _tabs(panes) if len(panes) > 1 else "".join(_beside(own) for _, own in panes)
-    tables = "".join(_titled(part, caption) + table(grid, caption) for caption, grid in part.tables)
-    return f'<section id="{part.name}"><h2>{escape(part.title)}</h2>{note}{drawn}{tables}</section>\n'
+    tables = "".join(_titled(section, caption) + table(grid, caption) for caption, grid in section.tables)
+    return f'<section id="{section.name}"><h2>{escape(section.title)}</h2>{note}{drawn}{tables}</section>\n'
 
 
 def key(method: Method) -> str:
@@ -33,8 +33,8 @@ def key(method: Method) -> str:
     )
 
 
-def _titled(part: Part, caption: str) -> str:
-    return f"<h3>{escape(caption)}</h3>" if caption != part.title else ""
+def _titled(section: Section, caption: str) -> str:
+    return f"<h3>{escape(caption)}</h3>" if caption != section.title else ""
 
 
 def _tabs(panes: Sequence[tuple[str, Sequence[Picture]]]) -> str:
