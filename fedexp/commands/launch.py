@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 
 from fedexp.config import noted
 from fedexp.config.compose import Composer, Request, plain, read_config, start, unresolved
-from fedexp.config.hydra_errors import unknown_key
+from fedexp.config.hydra_errors import searched, unknown_key
 from fedexp.config.location import conf_dir
 from fedexp.config.trust import NOBODY, Trust
 from fedexp.core import logs
@@ -38,8 +38,8 @@ def launch(flags: Namespace) -> int:
             if flags.cfg is not None:
                 _show(composer, request, flags)
             elif flags.info is not None:
-                with composer.readable(request.config_name, request.overrides):
-                    composer.show_info(flags.info, request.config_name, request.overrides)
+                with composer.readable(request.config_name, request.overrides), searched():
+                    composer.hydra.show_info(flags.info, request.config_name, request.overrides)
             elif flags.multirun or "hydra.mode=MULTIRUN" in flags.overrides:
                 multirun.run(composer, request, job)
             else:
@@ -146,4 +146,4 @@ def _show(composer: Composer, request: Request, flags: Namespace) -> None:
         sys.stdout.write("null\n")
         return
     with composer.readable(request.config_name, request.overrides):
-        composer.show_cfg(request.config_name, request.overrides, flags.cfg, flags.package, flags.resolve)
+        composer.hydra.show_cfg(request.config_name, request.overrides, flags.cfg, flags.package, flags.resolve)

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
-from hydra import version
-from hydra._internal.callbacks import Callbacks
-from hydra._internal.hydra import Hydra
-from hydra._internal.utils import create_config_search_path
-from hydra.core.config_search_path import SearchPathQuery
+from hydra import compose, initialize_config_dir
+from hydra._internal.callbacks import Callbacks  # run_job and sweepers must be given them; no other name leads there
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from hydra.core.utils import configure_log
+from hydra.core.plugins import Plugins
+from hydra.core.utils import configure_log, run_job
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
@@ -43,26 +43,25 @@ class Request:
     typed: bool = True  # by the user; else a folder says it
 
 
-class Composer(Hydra):
-    """Hydra that composes once, complains readably, and lets the composed config be corrected before its use."""
+class Composer:
+    """Composes once by Hydra, complains readably, and lets the composed config be corrected before its use."""
 
-    composed: DictConfig | None = None
-    typed = True
+    def __init__(self, *, typed: bool) -> None:
+        self.typed = typed
+        self.hydra: Any = GlobalHydra.instance().hydra  # its show_cfg and show_info compose by themselves
+        self.config_loader = GlobalHydra.instance().config_loader()
+        self.composed: DictConfig | None = None
 
     def compose_config(
-        self,
-        config_name: str | None,
-        overrides: list[str],
-        run_mode: RunMode,
-        with_log_configuration: bool = False,
-        from_shell: bool = True,
-        validate_sweep_overrides: bool = True,
+        self, config_name: str, overrides: list[str], run_mode: RunMode, with_log_configuration: bool = False
     ) -> DictConfig:
+        """The config, with Hydra's node; the one that was composed first, if there is one."""
         if self.composed is None:
             with self.readable(config_name, overrides), searched():
-                self.composed = super().compose_config(
-                    config_name, overrides, run_mode, False, from_shell, validate_sweep_overrides
-                )
+                if run_mode == RunMode.RUN:
+                    self.composed = compose(config_name, overrides, return_hydra_config=True)
+                else:
+                    self.composed = self.config_loader.load_configuration(config_name, overrides, run_mode)
                 log_settings.refuse_odd_verbosity(self.composed.hydra)
             if self.typed:
                 with suppress(*COMPOSING):  # what is wrong with the tracker is told where it is built
@@ -73,35 +72,34 @@ class Composer(Hydra):
         return self.composed
 
     def run(
-        self,
-        config_name: str | None,
-        task_function: TaskFunction,
-        overrides: list[str],
-        with_log_configuration: bool = True,
-    ) -> Any:
-        """Hydra's own, which sets up logging as the config says."""
+        self, config_name: str, task_function: TaskFunction, overrides: list[str], with_log_configuration: bool = True
+    ) -> None:
+        """Does the task once; logging is set up as the config says."""
+        config = self.compose_config(config_name, overrides, RunMode.RUN, with_log_configuration)
+        config.hydra.mode = RunMode.RUN
+        context = self._context(config)
+        context.callbacks.on_run_start(config=config, config_name=config_name)
         with log_settings.told():
-            return super().run(config_name, task_function, overrides, with_log_configuration)
+            done = run_job(task_function, config, "hydra.run.dir", None, context, with_log_configuration)
+        context.callbacks.on_run_end(config=config, config_name=config_name, job_return=done)
+        _ = done.return_value  # raises what ended the task
 
-    def multirun(
-        self,
-        config_name: str | None,
-        task_function: TaskFunction,
-        overrides: list[str],
-        with_log_configuration: bool = True,
-    ) -> Any:
-        """Hydra's own finds sweepers among its plugins only, which ours is not."""
-        config = self.compose_config(config_name, overrides, RunMode.MULTIRUN, with_log_configuration)
-        if config.hydra.sweeper.get("_target_") != one_at_a_time.NAME:
-            return super().multirun(config_name, task_function, overrides, with_log_configuration)
-        callbacks = Callbacks(config)
-        callbacks.on_multirun_start(config=config, config_name=config_name)
-        sweeper = OneAtATime()
-        context = HydraContext(config_loader=self.config_loader, callbacks=callbacks)
-        sweeper.setup(hydra_context=context, task_function=task_function, config=config)
-        done = sweeper.sweep(list(config.hydra.overrides.task))
-        callbacks.on_multirun_end(config=config, config_name=config_name)
-        return done
+    def multirun(self, config_name: str, task_function: TaskFunction, overrides: list[str]) -> None:
+        """Sweeps as Hydra does it, where the sweeper or the launcher is one of other people's plugins."""
+        config = self.compose_config(config_name, overrides, RunMode.MULTIRUN, with_log_configuration=True)
+        context = self._context(config)
+        context.callbacks.on_multirun_start(config=config, config_name=config_name)
+        given: dict[str, Any] = {"hydra_context": context, "task_function": task_function, "config": config}
+        if config.hydra.sweeper.get("_target_") == one_at_a_time.NAME:  # Hydra looks among its plugins only
+            sweeper = OneAtATime()
+            sweeper.setup(**given)
+        else:
+            sweeper = Plugins.instance().instantiate_sweeper(**given)
+        sweeper.sweep(list(config.hydra.overrides.task))
+        context.callbacks.on_multirun_end(config=config, config_name=config_name)
+
+    def _context(self, config: DictConfig) -> HydraContext:
+        return HydraContext(self.config_loader, Callbacks(config))
 
     @contextmanager
     def readable(self, config_name: str | None, overrides: Sequence[str]) -> Iterator[None]:
@@ -133,6 +131,19 @@ class Composer(Hydra):
         return self.config_loader.get_group_options(group, ObjectType.CONFIG)
 
 
+class OwnOptions(SearchPathPlugin):
+    """Adds options from elsewhere to the search path that Hydra is making: those of installed groups, the user's own.
+
+    Hydra makes the object by itself.
+    """
+
+    folder: ClassVar[Path | None] = None
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        for folder in (*roles.option_folders(), *((self.folder,) if self.folder else ())):
+            search_path.append(provider="fedexp", path=folder.resolve().as_uri())
+
+
 def is_choice(override: Override, groups: Sequence[str]) -> bool:
     """Whether an override chooses an option of a group."""
     return override.key_or_group in groups and override.package is None
@@ -140,22 +151,20 @@ def is_choice(override: Override, groups: Sequence[str]) -> bool:
 
 def start(request: Request) -> Composer:
     """Makes the composer, with the user's own config folder in front of ours."""
+    if request.config_dir is not None and not request.config_dir.is_dir():
+        raise ConfigError(f"--config-dir must be a folder, got {request.config_dir}")
     GlobalHydra.instance().clear()
-    version.setbase("1.3")
     register_resolvers()
     one_at_a_time.register()
     request.overrides = roles.chosen(request.overrides)
-    path = create_config_search_path(str(request.conf))
-    for folder in roles.option_folders():
-        path.prepend(provider=roles.ENTRY_POINTS, path=folder.as_uri(), anchor=SearchPathQuery(provider="schema"))
-    if request.config_dir is not None:
-        if not request.config_dir.is_dir():
-            raise ConfigError(f"--config-dir must be a folder, got {request.config_dir}")
-        own = f"file://{request.config_dir.resolve()}"
-        path.prepend(provider="command-line", path=own, anchor=SearchPathQuery(provider="schema"))
-    composer = cast(Composer, Composer.create_main_hydra2(task_name="fedexp", config_search_path=path))
-    composer.typed = request.typed
+    Plugins.instance().register(OwnOptions)
+    OwnOptions.folder = request.config_dir
+    try:
+        initialize_config_dir(str(request.conf), job_name="fedexp", version_base="1.3")
+    finally:
+        OwnOptions.folder = None
     launchers.register()
+    composer = Composer(typed=request.typed)
     with composer.readable(request.config_name, request.overrides):
         _refuse_odd_choices(composer, request.overrides)
     return composer

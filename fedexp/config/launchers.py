@@ -8,7 +8,7 @@ from typing import Any
 
 from hydra.core.config_store import ConfigStore
 
-BASIC = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # the default, which Hydra itself configures
+BASIC = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # what Hydra's own config names
 _SUBMITIT = {"timeout_min": 60, "cpus_per_task": 1, "gpus_per_node": 0, "parameters": None}
 LAUNCHERS: dict[str, dict[str, Any]] = {
     "joblib": {"_target_": "fedexp.sweep.launchers.joblib.Joblib", "jobs": "${usable_cores:}"},

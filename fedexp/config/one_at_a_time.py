@@ -7,10 +7,10 @@ vary but repetitions: `seed=0,1,2` runs each of these points three times.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -19,7 +19,10 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
+from fedexp.core.errors import ConfigError
+
 NAME = "fedexp.config.one_at_a_time.OneAtATime"
+BASIC = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # what Hydra's own config names
 
 
 @dataclass
@@ -31,7 +34,7 @@ class SweeperNode:
 
 
 class OneAtATime(Sweeper):
-    """Hydra reloads the module of its own sweeper, so that this one cannot inherit from it."""
+    """The sweeper as Hydra knows sweepers, for launchers of other people's plugins."""
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         self.hydra_context, self.config = hydra_context, config
@@ -64,8 +67,18 @@ def split(overrides: Sequence[Override]) -> list[list[str]]:
 
 
 def combinations(overrides: Sequence[Override]) -> list[list[str]]:
-    """The overrides of every point of Hydra's own sweeper."""
-    return BasicSweeper.split_arguments(list(overrides), None)[0]
+    """The overrides of every point where each value meets each of the others; a later word replaces an earlier one."""
+    listed = {one.get_key_element(): _listed(one) for one in overrides}
+    return [list(point) for point in product(*listed.values())]
+
+
+def _listed(override: Override) -> list[str]:
+    key = override.get_key_element()
+    if not override.is_sweep_override():
+        return [f"{key}={override.get_value_element_as_str()}"]
+    if not override.is_discrete_sweep():
+        raise ConfigError(f"{key} must list its values, got {override.input_line}; write {key}=0,1 or {key}=range(2)")
+    return [f"{key}={value}" for value in override.sweep_string_iterator()]
 
 
 def register() -> None:

@@ -7,7 +7,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeperConf
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Override, RangeSweep
@@ -22,7 +21,7 @@ from fedexp.run.checked import checked
 
 CHECKED_AT_MOST = 200
 MOST_POINTS = 100_000
-_SWEEPERS = {BasicSweeperConf._target_: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.split}
+_SWEEPERS = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.split}
 
 log = logging.getLogger(__name__)
 

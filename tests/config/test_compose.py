@@ -1,5 +1,7 @@
 """Composing: every way to ask for what is not there, in one exact line, and what a good config becomes."""
 
+from pathlib import Path
+
 import pytest
 from composing import config
 from hydra.core.global_hydra import GlobalHydra
@@ -7,6 +9,7 @@ from hydra.errors import ConfigCompositionException
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
+import fedexp
 from fedexp.config.compose import Request, plain, read_config, start
 from fedexp.config.hydra_errors import unknown_key
 from fedexp.config.location import conf_dir
@@ -14,6 +17,8 @@ from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
 from fedexp.run.checked import checked
 from fedexp.sweep import points as sweep
+
+PACKAGE = Path(fedexp.__file__).parent
 
 
 @pytest.fixture(autouse=True)
@@ -187,7 +192,7 @@ def test_points_of_a_sweep():
 
 def test_a_sweep_kind_that_is_not_supported():
     composer, config = composed("seed=interval(0,1)", mode=RunMode.MULTIRUN)
-    with pytest.raises(ConfigError, match="does not support"):
+    with pytest.raises(ConfigError, match=r"^seed must list its values, got seed=interval\(0,1\); write seed=0,1 or "):
         sweep.points(composer, config)
 
 
@@ -242,3 +247,17 @@ def test_what_99_of_100_rounds_bring_at_most(counts, expected):
         {**dict(zip(names, counts, strict=True)), "f": "${likely_malicious:${clients},${participants},${malicious}}"}
     )
     assert config.f == expected
+
+
+def test_options_of_ones_own_are_there_only_for_the_command_that_names_them(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "mine.yaml").write_text("# Mine\n")
+    assert "mine" in start(Request(conf_dir(), [], config_dir=tmp_path)).options("model")
+    assert "mine" not in start(Request(conf_dir(), [])).options("model")
+
+
+def test_hydras_internals_are_imported_where_the_line_says_why():
+    lines = [line for path in PACKAGE.rglob("*.py") for line in path.read_text().splitlines()]
+    found = [line for line in lines if line.lstrip().startswith(("import hydra._internal", "from hydra._internal"))]
+    assert [line.partition("  # ")[0] for line in found] == ["from hydra._internal.callbacks import Callbacks"]
+    assert all(line.partition("  # ")[2] for line in found)
