@@ -140,8 +140,10 @@ class OwnOptions(SearchPathPlugin):
     folder: ClassVar[Path | None] = None
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        for folder in (*roles.option_folders(), *((self.folder,) if self.folder else ())):
-            search_path.append(provider="fedexp", path=folder.resolve().as_uri())
+        for folder in roles.option_folders():
+            search_path.append(provider=roles.ENTRY_POINTS, path=f"file://{folder.resolve()}")
+        if self.folder is not None:
+            search_path.append(provider="command-line", path=f"file://{self.folder.resolve()}")
 
 
 def is_choice(override: Override, groups: Sequence[str]) -> bool:
