@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fedexp.commands import offered
-from fedexp.config import catalog
+from fedexp.config import catalog, roles
 from fedexp.config.override_text import plain_text
 from fedexp.core.errors import ConfigError, nearest
 from fedexp.core.files import shown
@@ -42,8 +42,9 @@ def all_groups(conf: Path, own: Path | None = None) -> str:
 def marked(conf: Path, group: str, own: Path | None = None) -> list[str]:
     """The options of a group, the default first with a star; a plus marks the user's own."""
     mine = catalog.options(own, group) if own else []
-    chosen = catalog.defaults(conf).get(group)
-    names = sorted({*catalog.options(conf, group), *mine}, key=lambda name: (name != chosen, name))
+    defaults = {role.name: role.default for role in roles.installed()} | catalog.defaults(conf)
+    chosen = defaults.get(group)
+    names = sorted(offered.options(group, own), key=lambda name: (name != chosen, name))
     return [f"{name}{'*' if name == chosen else ''}{'+' if name in mine else ''}" for name in names]
 
 

@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from fedexp.commands.parsing import below
-from fedexp.config import catalog
+from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
@@ -53,7 +53,7 @@ def _demand_readable(path: Path) -> None:
 
 
 def _folders(own: Path | None) -> list[Path]:
-    return [*([own] if own else []), conf_dir()]
+    return [*([own] if own else []), *roles.option_folders(), conf_dir()]
 
 
 def overrides(asked: Namespace, word: str) -> list[str]:

@@ -84,6 +84,12 @@ def test_its_default_does_nothing_and_its_keys_are_checked(outside: Path):
     assert refused.returncode == 2
 
 
+def test_it_is_listed(outside: Path):
+    listed = fedexp(outside, "list", "compression")
+    assert [line.split()[0] for line in listed.stdout.splitlines()[:2]] == ["none*", "turns"]
+    assert "compression" in fedexp(outside, "list").stdout
+
+
 def test_an_entry_point_that_is_no_role_is_told(tmp_path: Path):
     write(tmp_path, INSTALLED | {"sparse/roles.py": "compression = 3\n"})
     told = fedexp(tmp_path, "run", "--cfg", "job")
