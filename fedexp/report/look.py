@@ -24,32 +24,22 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 _LEGEND_ROW = 0.21  # inches
 _LETTERS = 34  # of a name beside a row
 _SMALL = (4.4, 3.1)  # inches of a picture of one pair of axes, whose margins are known
+_MARGINS = {"left": 0.16, "right": 0.97, "bottom": 0.165, "top": 0.89}
 _STYLE: dict[Any, Any] = {
-    "figure.subplot.left": 0.16,
-    "figure.subplot.right": 0.97,
-    "figure.subplot.bottom": 0.165,
-    "figure.subplot.top": 0.89,
+    **dict.fromkeys(("text.color", "axes.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), QUIET),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 9),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "figure.facecolor": PAPER,
-    "savefig.dpi": 150,
     "axes.facecolor": "none",
-    "axes.edgecolor": QUIET,
-    "axes.titlesize": 11,
-    "axes.labelcolor": INK,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
     "grid.color": RULE,
-    "text.color": INK,
-    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
-    "xtick.color": QUIET,
-    "ytick.color": QUIET,
-    "xtick.labelsize": 9,
-    "ytick.labelsize": 9,
+    "axes.titlesize": 11,
     "lines.linewidth": 1.8,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
+    "savefig.dpi": 150,
     "svg.fonttype": "none",
+    **{f"figure.subplot.{side}": share for side, share in _MARGINS.items()},
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
 }
 
 
@@ -66,9 +56,10 @@ def style() -> Iterator[None]:
 def canvas(
     title: str, horizontal: str = "", vertical: str = "", size: tuple[float, float] = _SMALL
 ) -> "tuple[Figure, Axes]":
-    """A figure of a size in inches, and its empty axes with their names; laying out takes as long as drawing."""
+    """A figure of a size in inches, and its empty axes with their names."""
     from matplotlib.figure import Figure
 
+    # To work a layout out takes as long as to draw the picture.
     figure = Figure(figsize=size, layout=None if size == _SMALL else "constrained")
     axes = figure.subplots()
     axes.set(title=title, xlabel=horizontal, ylabel=vertical)

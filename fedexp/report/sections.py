@@ -1,18 +1,8 @@
 """The sections of a report in their order, the same for every page; what has nothing to show is left out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from fedexp.report import (
-    clusters,
-    federations,
-    heat_map,
-    learning,
-    privacy,
-    provenance,
-    rounds,
-    selections,
-    simulated,
-)
+from fedexp.report import clusters, federations, heat_map, learning, privacy, provenance, rounds, selections, simulated
 from fedexp.report.grid import Panel
 from fedexp.report.methods import Method
 from fedexp.report.section import Section
@@ -27,15 +17,7 @@ _READING = {
     ),
     "simulated": "By the cumulative seconds of the simulated clock; otherwise as above.",
 }
-_PANELS: tuple[Callable[[Sequence[Method]], Section | None], ...] = (
-    learning.panel,
-    simulated.panel,
-    privacy.panel,
-    rounds.panel,
-    selections.panel,
-    federations.panel,
-    clusters.panel,
-)
+_PANELS = (learning, simulated, privacy, rounds, selections, federations, clusters)
 
 
 def of_methods(methods: Sequence[Method], made: Sequence[Table]) -> list[Section]:
@@ -44,7 +26,7 @@ def of_methods(methods: Sequence[Method], made: Sequence[Table]) -> list[Section
         Section(name=one.name, title=one.title, note=_READING[one.name], tables=[(one.title, one.grid())], filed=True)
         for one in made
     ]
-    drawn = [panel(methods) for panel in _PANELS]
+    drawn = [module.panel(methods) for module in _PANELS]
     differing = provenance.differences(methods)
     last = [("differences", "Differences", differing), ("runs", "Runs", provenance.runs(methods))]
     told = [Section(name=name, title=title, tables=[(title, grid)]) for name, title, grid in last if grid is not None]

@@ -47,19 +47,6 @@ class RankedRun:
         return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64).tolist()
 
 
-def rank(folder: Path, on: On = "validation") -> pd.DataFrame:
-    """A row a combination of the swept keys, best first; without the loss to rank by, in the order of the sweep.
-
-    Columns: `rank` (equal areas share it; empty without a finished run), the swept keys, `seeds` (finished ones), then
-    mean and std of `validation_loss AUC`, mean of `validation accuracy`, and the same of the test data where they rank
-    (`on="test"`) or where nothing does.
-
-    Raises:
-        ConfigError: the folder holds no points of a sweep.
-    """
-    return ranking(read_points(folder), on)
-
-
 def conclude(folder: Path, on: On = "validation") -> str:
     """Writes `sweep.csv` and, where there is a ranking, `sweep.png` into the folder; returns the table as text."""
     points = read_points(folder)
@@ -80,7 +67,12 @@ def conclude(folder: Path, on: On = "validation") -> str:
 
 
 def ranking(points: Sequence[RankedRun], on: On) -> pd.DataFrame:
-    """The table of `rank`, from points that are read already."""
+    """A row a combination of the swept keys, best first; without the loss to rank by, in the order of the sweep.
+
+    Columns: `rank` (equal areas share it; empty without a finished run), the swept keys, `seeds` (finished ones), then
+    mean and std of `validation_loss AUC`, mean of `validation accuracy`, and the same of the test data where they rank
+    (`on="test"`) or where nothing does.
+    """
     keys = [key for key in swept(points) if key != "seed"]
     groups: dict[tuple[str, ...], list[RankedRun]] = {}
     for point in points:
@@ -99,7 +91,11 @@ def ranking(points: Sequence[RankedRun], on: On) -> pd.DataFrame:
 
 
 def read_points(folder: Path) -> list[RankedRun]:
-    """Every point below a sweep's folder, in the order of their numbers."""
+    """Every point below a sweep's folder, in the order of their numbers.
+
+    Raises:
+        ConfigError: the folder holds no points of a sweep.
+    """
     found = sorted((path.parent.parent for path in folder.rglob(".hydra/overrides.yaml")), key=natural)
     if not found:
         raise ConfigError(f"{folder} must be the folder of a sweep, but no point with .hydra/overrides.yaml is below")

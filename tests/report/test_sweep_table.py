@@ -7,6 +7,10 @@ from fedexp.report import sweep_table
 FIXED = ("rounds=4", "dataset=digits")
 
 
+def rank(folder, on="validation"):
+    return sweep_table.ranking(sweep_table.read_points(folder), on)
+
+
 @pytest.fixture
 def point(make_run):
     """Writes a point whose validation loss falls linearly from `high` to 0 in three rounds: its area is `high`."""
@@ -23,7 +27,7 @@ def point(make_run):
 def test_ranked_by_the_area_with_ties_in_the_order_of_the_sweep(point, tmp_path):
     for number, (lr, high) in enumerate([("0.1", 3.0), ("0.2", 2.0), ("0.3", 3.0), ("0.4", 5.0)]):
         point(number, f"local.lr={lr}", high=high)
-    table = sweep_table.rank(tmp_path / "sweep")
+    table = rank(tmp_path / "sweep")
     assert list(table) == ["rank", "local.lr", "seeds", "validation_loss AUC mean", "final validation accuracy"]
     assert table["rank"].tolist() == [1, 2, 2, 4]
     assert table["local.lr"].tolist() == ["0.2", "0.1", "0.3", "0.4"]
@@ -36,7 +40,7 @@ def test_seeds_are_averaged(point, tmp_path):
         for seed, high in enumerate(highs):
             point(number, f"local.lr={lr}", f"seed={seed}", high=high, seed=seed)
             number += 1
-    table = sweep_table.rank(tmp_path / "sweep")
+    table = rank(tmp_path / "sweep")
     assert table["local.lr"].tolist() == ["0.2", "0.1"]
     assert table["seeds"].tolist() == [2, 2]
     assert table["validation_loss AUC mean"].tolist() == [2.0, 3.0]
@@ -47,7 +51,7 @@ def test_seeds_are_averaged(point, tmp_path):
 def test_ranking_on_test_data_only_when_asked(point, tmp_path):
     point(0, "a=1", high=1.0)
     point(1, "a=2", high=0.5)
-    table = sweep_table.rank(tmp_path / "sweep", on="test")
+    table = rank(tmp_path / "sweep", on="test")
     assert table["rank"].tolist() == [1, 1]
     assert table["test_loss AUC mean"].tolist() == [4.5, 4.5]
     assert table["final test accuracy"].tolist() == [0.3, 0.3]
@@ -106,23 +110,23 @@ def test_the_csv_holds_every_row_and_the_terminal_the_best(point, tmp_path, monk
     text = sweep_table.conclude(folder)
     assert f"... and 1 more in {folder / 'sweep.csv'}" in text
     assert pd.read_csv(folder / "sweep.csv")["a"].tolist() == [2, 1, 0]
-    assert [bar.label for bar in sweep_table.bars(sweep_table.rank(folder), "validation_loss AUC")] == ["a=2", "a=1"]
+    assert [bar.label for bar in sweep_table.bars(rank(folder), "validation_loss AUC")] == ["a=2", "a=1"]
 
 
 def test_a_sweep_of_the_seed_alone_is_one_row(point, tmp_path):
     point(0, "seed=0", high=1.0)
     point(1, "seed=1", high=3.0)
-    table = sweep_table.rank(tmp_path / "sweep")
+    table = rank(tmp_path / "sweep")
     assert table.loc[0, ["rank", "seeds", "validation_loss AUC mean"]].tolist() == [1, 2, 2.0]
     assert sweep_table.conclude(tmp_path / "sweep").count("\n") == 2
 
 
 def test_no_sweep(tmp_path):
     with pytest.raises(ConfigError, match="must be the folder of a sweep"):
-        sweep_table.rank(tmp_path)
+        rank(tmp_path)
 
 
 def test_a_key_that_a_point_leaves_alone_has_the_value_of_its_config(point, tmp_path):
     point(0, high=1.0, keys={"local.lr": 0.1})
     point(1, "local.lr=0.5", high=2.0, keys={"local.lr": 0.5})
-    assert sweep_table.rank(tmp_path / "sweep")["local.lr"].tolist() == ["0.1", "0.5"]
+    assert rank(tmp_path / "sweep")["local.lr"].tolist() == ["0.1", "0.5"]
