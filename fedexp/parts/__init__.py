@@ -96,10 +96,11 @@ __all__ = [
 ]
 _GROUPS = (
     *("aggregator", "attack", "audit", "clustering", "dataset", "features", "federation", "fleet", "local", "model"),
-    *("pre_aggregation", "pretraining", "privacy", "selector", "server_optimizer", "stop", "tracker"),
+    *("pre_aggregation", "pretraining", "privacy", "selector", "server_optimizer", "stop"),
 )
-_HOMES = (
-    *(f"fedexp.core.{name}" for name in ("errors", "part", "values", "client_resources", "client_rows")),
+_HOMES = (  # those without PyTorch first: a tracker is imported by a process that needs none
+    *("fedexp.core.errors", "fedexp.core.part", "fedexp.parts.tracker.contract"),
+    *(f"fedexp.core.{name}" for name in ("values", "client_resources", "client_rows")),
     *(f"fedexp.parts.{name}" for name in ("byzantine", "context", "layers", "workload")),
     *(f"fedexp.parts.{group}.contract" for group in _GROUPS),
 )
