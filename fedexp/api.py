@@ -112,7 +112,7 @@ def _plain_errors() -> Iterator[None]:
 
 def _refuse_company() -> None:
     if under_torchrun():
-        raise ConfigError("run in a script must be the only process, got torchrun; use torchrun -m fedexp.cli run ...")
+        raise ConfigError("run in a script must be the only process, got torchrun; use torchrun -m fedexp run ...")
     if dist.is_initialized():
         raise ConfigError("run makes its own process group; end yours with torch.distributed.destroy_process_group()")
 

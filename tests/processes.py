@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,4 +67,8 @@ def obey(folder: Path, words: tuple[str, ...], environment: dict[str, str]) -> N
     with (folder / "said.txt").open("ab") as said:
         for stream in (1, 2):
             os.dup2(said.fileno(), stream)
-    sys.exit(cli.main(words))
+    try:
+        code = cli.main(words)
+    finally:  # pools still open end here, as in any Python; else multiprocessing would wait for them first
+        threading._shutdown()  # pyright: ignore[reportAttributeAccessIssue]
+    sys.exit(code)

@@ -100,9 +100,9 @@ __all__ = [
     "finite",
     "option",
 ]
-_HOMES = (
-    "fedexp.config.roles",
-    *(f"fedexp.core.{name}" for name in ("errors", "part", "values", "client_resources", "client_rows")),
+_HOMES = (  # those without PyTorch first: a tracker is imported by a process that needs none
+    *("fedexp.config.roles", "fedexp.core.errors", "fedexp.core.part", "fedexp.parts.tracker.contract"),
+    *(f"fedexp.core.{name}" for name in ("values", "client_resources", "client_rows")),
     *(f"fedexp.parts.{name}" for name in ("byzantine", "context", "layers", "workload")),
     *(role.contract.rpartition(".")[0] for role in ROLES if role.contract.startswith("fedexp.parts.")),
 )

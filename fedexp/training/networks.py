@@ -3,6 +3,7 @@
 Legend: B batch, K classes.
 """
 
+import pickle
 import random  # noqa: TID251 - to check that nobody draws from it
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -127,14 +128,17 @@ def tried(who: str, network: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 @contextmanager
 def unseeded_refused(model: Model, method: str) -> Iterator[None]:
     """Raises ConfigError if something inside draws from a global generator, which the run does not seed."""
-    python, numpy = random.getstate(), str(np.random.get_state(legacy=False))  # noqa: NPY002 - only compared
+    before = _unseeded()
     yield
-    for name, moved in {
-        "Python's random": random.getstate() != python,
-        "NumPy's global generator": str(np.random.get_state(legacy=False)) != numpy,  # noqa: NPY002
-    }.items():
-        if moved:
+    for name, state in _unseeded().items():
+        if state != before[name]:
             raise ConfigError(
                 f"{named('model', model)}: {method} must draw with torch, which a run seeds, but drew from {name}; use "
                 "torch.rand or a generator with a seed of its own"
             )
+
+
+def _unseeded() -> dict[str, bytes]:
+    """Where the generators of the process stand."""
+    numpy = np.random.get_state(legacy=False)  # noqa: NPY002 - only looked at
+    return {"Python's random": pickle.dumps(random.getstate()), "NumPy's global generator": pickle.dumps(numpy)}

@@ -111,8 +111,8 @@ def verdicts(rng: np.random.Generator, shift: float, shared: float) -> list[str]
 
 def test_two_selectors_that_differ_in_name_only_are_not_told_apart():
     rng = np.random.default_rng(1)
-    alike = [set(verdicts(rng, shift=0.0, shared=0.5)) == {"not resolved"} for _ in range(100)]
-    assert sum(alike) >= 95
+    alike = [set(verdicts(rng, shift=0.0, shared=0.5)) == {"not resolved"} for _ in range(40)]
+    assert sum(alike) >= 38
 
 
 @pytest.mark.parametrize("pairs", [3, 5, 8, 10])
@@ -164,8 +164,8 @@ def test_a_planted_difference_of_two_standard_errors_is_found(draw):
 def test_two_standard_errors_of_a_method_are_found_because_seeds_are_paired():
     """Those of a method's own mean over 10 seeds; the seed explains 95 % of the variance, so pairs differ by less."""
     rng = np.random.default_rng(3)
-    found = ["A better" in verdicts(rng, shift=2 / np.sqrt(SEEDS), shared=0.95) for _ in range(100)]
-    assert sum(found) >= 95
+    found = ["A better" in verdicts(rng, shift=2 / np.sqrt(SEEDS), shared=0.95) for _ in range(20)]
+    assert sum(found) >= 19
 
 
 def test_a_true_difference_of_two_standard_errors_is_found_every_second_time():

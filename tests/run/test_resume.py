@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from command_line import python
 from groups import GROUPED, SIMILAR
 from kept import kept_bytes
 from processes import Command
@@ -24,8 +23,8 @@ from fedexp.run import checkpoint
 
 WORDS = (
     "dataset=synthetic",
-    "dataset.train_size=2000",
-    "dataset.test_size=500",
+    "dataset.train_size=600",
+    "dataset.test_size=100",
     "model=complex_cnn",
     "dataset.shape=[1,8,8]",
     "model.buffers=local",
@@ -36,9 +35,9 @@ WORDS = (
     "fleet=simulated",
     "stop=patience",
     "stop.rounds=100",
-    "scenario.clients=20",
+    "scenario.clients=12",
     "scenario.participants=4",
-    "rounds=12",
+    "rounds=8",
     "engine=loop",
     "engine.workers=1",
     "checkpoint_s=0",
@@ -71,7 +70,7 @@ def test_killed_at_random_points(whole: Path, tmp_path: Path):
     """The kills fall anywhere: in training, in an append, in the write of a checkpoint (every round writes one)."""
     run, draw = tmp_path / "run", chance.Random(7)
     command = Command(tmp_path, "run", *WORDS, "hydra.run.dir=run")
-    for kill in (1, 4, 8):
+    for kill in (1, 3, 5):
         wait_for_rounds(run, kill, command.over)
         time.sleep(draw.random() * 0.05)
         command.kill()
@@ -168,14 +167,13 @@ def test_a_killed_run_with_a_queue_loses_nobody(clustered: Path, tmp_path: Path,
 
 def test_kill_with_workers_leaves_no_process_and_resumes(whole: Path, tmp_path: Path):
     """Typed at a shell, imports and all."""
-    run, typed = tmp_path / "run", (sys.executable, "-m", "fedexp.cli")
-    words = ("run", *WORDS, "hydra.run.dir=run", "engine.workers=2")
-    process = subprocess.Popen([*typed, *words], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    run, typed = tmp_path / "run", (sys.executable, "-m", "fedexp.cli", "run", *WORDS)
+    words = (*typed, "hydra.run.dir=run", "engine.workers=2")
+    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     wait_for_rounds(run, 3, lambda: process.poll() is not None)
     os.kill(process.pid, signal.SIGKILL)  # the first process alone: its worker must end by itself
     process.communicate(timeout=30)  # ends only when the worker has closed the pipe that it inherited
-    done = python(*typed[1:], "resume", "run", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    Command(tmp_path, "resume", "run").finish()
     assert kept_bytes(run) == kept_bytes(whole)
     assert (run / "digests.csv").read_bytes() == (whole / "digests.csv").read_bytes()
     assert torch.equal(model(run), model(whole))
@@ -195,9 +193,9 @@ def copy(whole: Path, tmp_path: Path) -> Path:
 def test_a_damaged_state_falls_back_and_says_so(whole: Path, copy: Path, capsys: pytest.CaptureFixture[str]):
     (copy / "state.pt").write_bytes((copy / "state.pt").read_bytes()[:-2000])
     with (copy / "metrics.csv").open("ab") as table:
-        table.write(b"13,0.5")  # a line that was cut off
+        table.write(b"9,0.5")  # a line that was cut off
     resume(copy)
-    assert "state.pt is damaged; falling back to the state after round 11" in capsys.readouterr().out
+    assert "state.pt is damaged; falling back to the state after round 7" in capsys.readouterr().out
     assert kept_bytes(copy) == kept_bytes(whole)
     assert torch.equal(model(copy), model(whole))
 
@@ -216,7 +214,7 @@ def test_the_engine_may_change(whole: Path, copy: Path):
     path = copy / ".hydra" / "config.yaml"
     config = yaml.safe_load(path.read_text())
     config["engine"]["workers"] = 2
-    config["rounds"] = 12
+    config["rounds"] = 8
     path.write_text(yaml.safe_dump(config))
     (copy / "state.pt").unlink()
     resume(copy)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import python
+from processes import Command
 
 from fedexp import cli
 from fedexp.config import noted
@@ -53,9 +53,9 @@ def test_what_is_missing_is_run(ended: Path):
 def test_it_goes_on_with_the_launcher_of_its_beginning(tmp_path: Path):
     """The sweep was made with `hydra/launcher=joblib`, whose class stood elsewhere."""
     copied(tmp_path / "old")
-    done = python("-m", "fedexp.cli", "resume", "old", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    told = [line.partition(":")[0] for line in done.stdout.splitlines() if " of 4: " in line]
+    resumed = Command(tmp_path, "resume", "old")
+    resumed.finish()
+    told = [line.partition(":")[0] for line in resumed.said.read_text().splitlines() if " of 4: " in line]
     assert sorted(told) == ["2 of 4", "3 of 4", "4 of 4"]
     demand_whole(tmp_path / "old")
 

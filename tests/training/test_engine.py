@@ -21,6 +21,7 @@ from fedexp.training.loop import Loop, Task
 from fedexp.training.stacked import Stacked
 from fedexp.training.workers import Crew
 
+pytestmark = pytest.mark.usefixtures("_narrow")
 MODELS = {
     "mlp": "[12]",
     "simple_cnn": "[3,8,8]",
@@ -53,7 +54,7 @@ def words(model: str, *more: str) -> tuple[str, ...]:
     dropout = ("model.dropout=0",) if model == "keras_cnn" else ()
     # 20 examples each in batches of 8: the padded last batch has 4, enough for BatchNorm to be well conditioned
     sizes = ("local.batch_size=8",) if "local=full_batch_step" not in more else ()
-    return (*f"model={model}".split(), f"dataset.shape={MODELS[model]}", "rounds=3", *sizes, *dropout, *more)
+    return (*f"model={model}".split(), f"dataset.shape={MODELS[model]}", *sizes, *dropout, *more)
 
 
 def last(config: dict[str, Any]) -> tuple[list[dict[str, Any]], torch.Tensor]:
@@ -127,6 +128,7 @@ def test_stacked_equals_loop_in_single_precision(tiny: Tiny, model: str, rule: s
     same(loop, stacked, 1e-4)
 
 
+@pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 @pytest.mark.parametrize("model", ["mlp", "complex_cnn"])
 def test_unequal_clients_padding_and_buckets(tiny: Tiny, model: str, engine: str):
@@ -135,15 +137,16 @@ def test_unequal_clients_padding_and_buckets(tiny: Tiny, model: str, engine: str
     small, _ = last(
         tiny(*words(model, *sizes), f"engine={engine}", "engine.memory_mb=0.001", "engine.evaluation_chunk=7")
     )
-    same(loop, small, 1e-4)
+    same(loop, small, 1e-9)
 
 
+@pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 @pytest.mark.parametrize("model", MODELS)
 def test_two_workers_equal_one(tiny: Tiny, model: str, engine: str):
     one, model_of_one = last(tiny(*words(model), f"engine={engine}"))
     two, model_of_two = last(tiny(*words(model), f"engine={engine}", "engine.workers=2"))
-    same(one, two, 0 if engine == "loop" else 1e-4)
+    same(one, two, 0 if engine == "loop" else 1e-9)
     if engine == "loop":
         assert torch.equal(model_of_one, model_of_two)
 

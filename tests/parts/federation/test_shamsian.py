@@ -14,14 +14,14 @@ from fedexp.parts.federation.statistics import class_counts, label_skew
 
 def draw_one_by_one(clients, held, classes, rng):
     """The rule as it is told: each pick is at random among the classes with the most free slots."""
-    free = np.full(classes, clients * held)
+    free = [clients * held] * classes
     rows = []
     for _ in range(clients):
         mine: list[int] = []
         for _ in range(held):
-            others = np.setdiff1d(np.arange(classes), mine)
-            most = others[free[others] == free[others].max()]
-            mine.append(int(rng.choice(most)))
+            slots = {kind: free[kind] for kind in range(classes) if kind not in mine}
+            most = [kind for kind, left in slots.items() if left == max(slots.values())]
+            mine.append(most[rng.integers(len(most))])
             free[mine[-1]] -= 1
         rows.append(mine)
     return np.array(rows)

@@ -3,8 +3,6 @@
 import os
 import random as chance  # noqa: TID251 - when the test kills is no draw of a run
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -13,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from composing import config
+from processes import Command
 
 from fedexp.run import run as execution
 from fedexp.run.tables import TIMINGS
@@ -23,9 +22,8 @@ MADE = (
 )
 LEARNING_RATES = ("0.05", "0.1", "0.2")
 FULL = os.environ.get("FEDEXP_FULL") == "1"  # the whole 24 points with every launcher: two minutes
-SEEDS = {"joblib": 8 if FULL else 4, "submitit_local": 8 if FULL else 1, "ray": 8 if FULL else 1}
+SEEDS = {"joblib": 8 if FULL else 2, "submitit_local": 8 if FULL else 1, "ray": 8 if FULL else 1}
 KILLS = {"joblib": 3 if FULL else 2, "submitit_local": 3 if FULL else 1, "ray": 3 if FULL else 1}
-START_S = {"joblib": 1.0, "submitit_local": 3.0, "ray": 5.0}  # until the first points run
 PACKAGES = {"joblib": "joblib", "submitit_local": "submitit", "ray": "ray"}
 
 
@@ -65,15 +63,12 @@ def here(tmp_path: Path) -> Iterator[Path]:
         os.kill(process, signal.SIGKILL)
 
 
-def start(folder: Path, *words: str) -> subprocess.Popen[bytes]:
-    with (folder / "said.txt").open("ab") as said:
-        return subprocess.Popen(
-            [sys.executable, "-m", "fedexp.cli", *words],
-            cwd=folder,
-            stdout=said,
-            stderr=said,
-            start_new_session=True,
-        )
+def wait_for_points(folder: Path, points: int, process: Command) -> None:
+    """Returns when so many points have written rounds, or the process is over."""
+    deadline = time.monotonic() + 120
+    while not process.over() and len(list((folder / "many").glob("*/metrics.csv"))) < points:
+        assert time.monotonic() < deadline, process.said.read_text()
+        time.sleep(0.02)
 
 
 def kill_some(folder: Path, launcher: int, draw: chance.Random) -> None:
@@ -95,21 +90,19 @@ def test_killed_and_resumed_until_done(alone: Callable[[str, int], Path], here: 
     pytest.importorskip(PACKAGES[launcher])
     seeds, draw = SEEDS[launcher], chance.Random(3)
     grid = (f"local.lr={','.join(LEARNING_RATES)}", f"seed={','.join(map(str, range(seeds)))}")
-    process = start(here, "run", "-m", *MADE, *grid, f"hydra/launcher={launcher}", "hydra.sweep.dir=many")
-    for _ in range(KILLS[launcher]):
-        while not (here / "many" / "multirun.yaml").exists() and process.poll() is None:
-            time.sleep(0.05)
-        try:
-            process.wait(START_S[launcher] + draw.random())
-        except subprocess.TimeoutExpired:
+    process = Command(here, "run", "-m", *MADE, *grid, f"hydra/launcher={launcher}", "hydra.sweep.dir=many")
+    for kill in range(KILLS[launcher]):
+        wait_for_points(here, 1 + 2 * kill, process)
+        time.sleep(0.3 * draw.random())
+        if not process.over():
             kill_some(here, process.pid, draw)
-            process.wait()
-        process = start(here, "resume", "many")
+        process.wait()
+        process = Command(here, "resume", "many")
     for _ in range(8):  # a point whose process outlived its launcher is waited for
-        if process.wait(timeout=200) == 0:
+        if process.wait(200) == 0:
             break
-        process = start(here, "resume", "many")
-    assert process.returncode == 0, (here / "said.txt").read_text()
+        process = Command(here, "resume", "many")
+    assert process.wait() == 0, process.said.read_text()
     for number, (rate, seed) in enumerate(points(seeds)):
         run, twin = here / "many" / str(number), alone(rate, seed)
         assert kept_text(run) == kept_text(twin)
