@@ -22,7 +22,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import launchers, log_settings, noted, one_at_a_time, roles
 from fedexp.config.hydra_errors import COMPOSING, explain, searched
-from fedexp.config.one_at_a_time import OneAtATime
 from fedexp.config.resolvers import register_resolvers
 from fedexp.config.trust import NOBODY, Trust
 from fedexp.core.errors import ConfigError
@@ -84,18 +83,17 @@ class Composer:
         context.callbacks.on_run_end(config=config, config_name=config_name, job_return=done)
         _ = done.return_value  # raises what ended the task
 
-    def multirun(self, config_name: str, task_function: TaskFunction, overrides: list[str]) -> None:
+    def multirun(self, config_name: str, task_function: TaskFunction, points: list[list[str]]) -> None:
         """Sweeps as Hydra does it, where the sweeper or the launcher is one of other people's plugins."""
-        config = self.compose_config(config_name, overrides, RunMode.MULTIRUN, with_log_configuration=True)
+        config = cast(DictConfig, self.composed)
         context = self._context(config)
         context.callbacks.on_multirun_start(config=config, config_name=config_name)
         given: dict[str, Any] = {"hydra_context": context, "task_function": task_function, "config": config}
         if config.hydra.sweeper.get("_target_") == one_at_a_time.NAME:  # Hydra looks among its plugins only
-            sweeper = OneAtATime()
-            sweeper.setup(**given)
+            ended = Plugins.instance().instantiate_launcher(**given).launch(points, initial_job_idx=0)
+            _ = [one.return_value for one in ended]  # raises what ended a point
         else:
-            sweeper = Plugins.instance().instantiate_sweeper(**given)
-        sweeper.sweep(list(config.hydra.overrides.task))
+            Plugins.instance().instantiate_sweeper(**given).sweep(list(config.hydra.overrides.task))
         context.callbacks.on_multirun_end(config=config, config_name=config_name)
 
     def _context(self, config: DictConfig) -> HydraContext:

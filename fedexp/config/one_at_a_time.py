@@ -8,16 +8,9 @@ vary but repetitions: `seed=0,1,2` runs each of these points three times.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 from hydra.core.config_store import ConfigStore
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
-from hydra.core.plugins import Plugins
-from hydra.plugins.sweeper import Sweeper
-from hydra.types import HydraContext, TaskFunction
-from omegaconf import DictConfig, OmegaConf
 
 from fedexp.core.errors import ConfigError
 
@@ -26,31 +19,11 @@ BASIC = "hydra._internal.core_plugins.basic_sweeper.BasicSweeper"  # what Hydra'
 
 
 @dataclass
-class SweeperNode:
+class OneAtATime:
     """What `hydra/sweeper=one_at_a_time` puts under `hydra.sweeper`."""
 
     _target_: str = NAME
     params: dict[str, str] | None = field(default=None)
-
-
-class OneAtATime(Sweeper):
-    """The sweeper as Hydra knows sweepers, for launchers of other people's plugins."""
-
-    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        self.hydra_context, self.config = hydra_context, config
-        self.launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=hydra_context, task_function=task_function, config=config
-        )
-
-    def sweep(self, arguments: list[str]) -> Any:
-        assert self.config is not None
-        assert self.launcher is not None
-        overrides = OverridesParser.create().parse_overrides(words(self.config.hydra.sweeper.params, arguments))
-        folder = Path(self.config.hydra.sweep.dir)
-        folder.mkdir(parents=True, exist_ok=True)
-        OmegaConf.save(self.config, folder / "multirun.yaml")
-        ended = self.launcher.launch(split(overrides), initial_job_idx=0)
-        return [one.return_value for one in ended]  # raises what ended a point
 
 
 def words(params: Mapping[str, str] | None, arguments: Sequence[str]) -> list[str]:
@@ -83,7 +56,7 @@ def _listed(override: Override) -> list[str]:
 
 def register() -> None:
     """Makes the sweeper known by its name."""
-    ConfigStore.instance().store(group="hydra/sweeper", name="one_at_a_time", node=SweeperNode, provider="fedexp")
+    ConfigStore.instance().store(group="hydra/sweeper", name="one_at_a_time", node=OneAtATime, provider="fedexp")
 
 
 def _varied(override: Override) -> bool:

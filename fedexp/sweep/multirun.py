@@ -41,11 +41,11 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
         )
     folder = folders.claimed(config.hydra.sweep)
     _settle(config, folder)
+    write_atomically(folder / NAME, noted.as_text(config).encode())
     if launcher is None or not points:
-        composer.multirun(request.config_name, job, request.overrides)
+        composer.multirun(request.config_name, job, [point.overrides for point in points])
         _conclude(folder, config.evaluation.rank_on)
         return
-    write_atomically(folder / NAME, noted.as_text(config).encode())
     remember(config_dir=request.config_dir)
     _execute(Sweep(composer, config, points, launcher, trust=Trust(composed=True)))
 
