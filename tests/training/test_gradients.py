@@ -51,5 +51,5 @@ def test_each_and_their_sum(tiny: Tiny, model: str, monkeypatch: pytest.MonkeyPa
 def test_nothing_of_nothing(tiny: Tiny):
     world = build_world(spec.build(tiny(*PRIVATE)), None, Crew())
     nobody = np.zeros(0, np.int64)
-    assert context.at(world, 1).gradients(nobody).shape == (0, world.layout.parameters)
+    assert context.at(world, 1).audit.gradients(nobody).shape == (0, world.layout.parameters)
     assert not context.at(world, 1).audit.gradient_sum(nobody).any()

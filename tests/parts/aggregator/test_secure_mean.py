@@ -264,7 +264,7 @@ class TestRun:
 
     def test_uploads_take_their_simulated_time(self, tiny: Tiny):
         machines = [
-            context.at(world_of(tiny(f"aggregator={rule}", "fleet=simulated")), 1).resources(np.arange(3))
+            context.at(world_of(tiny(f"aggregator={rule}", "fleet=simulated")), 1).fleet.resources(np.arange(3))
             for rule in ("fedavg", "secure_mean")
         ]
         assert machines[0].distribution_s == machines[1].distribution_s

@@ -127,7 +127,7 @@ def test_it_sends_twice_as_much(tiny: Tiny):
     for rule in ("sgd", "scaffold"):
         world = world_of(tiny(f"local={rule}", "fleet=simulated"))
         _, row, _ = next(rounds(world.exp, world, world.beginning()))
-        sizes.append((row["mb_up"], row["mb_down"], context.at(world, 1).resources(np.arange(2)).bits))
+        sizes.append((row["mb_up"], row["mb_down"], context.at(world, 1).fleet.resources(np.arange(2)).bits))
     assert sizes[1] == tuple(2 * value for value in sizes[0])
 
 
