@@ -43,9 +43,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["federation.csv"]
 
 
-@pytest.mark.parametrize(
-    ("clients", "classes"), [(1, 1), (1, 10), (10, 10), (30, 12), (31, 10), (100, 62), (101, 10), (3000, 62)]
-)
+@pytest.mark.parametrize(("clients", "classes"), [(1, 1), (30, 12), (31, 10), (100, 62), (3000, 62)])
 def test_pictures_of_every_size_are_of_a_sensible_shape(tmp_path, clients, classes):
     counts = np.random.default_rng(0).poisson(3, (clients, classes))
     federation.draw(tmp_path / "federation.png", counts, [f"class {label}" for label in range(classes)])

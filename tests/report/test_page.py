@@ -59,8 +59,3 @@ def test_an_old_folder_shows_what_it_has(make_run, pictures):
 def test_a_run_without_any_evaluation_has_no_learning_curve(make_run, pictures):
     make_run("0", accuracy=(None, None), metrics={"test_loss": None})
     assert set(pictures()) == ALWAYS - {"learning", "learning_loss"}
-
-
-def test_a_single_round_is_drawn(make_run, pictures):
-    make_run("0", accuracy=(0.3,))
-    assert set(pictures()) == ALWAYS
