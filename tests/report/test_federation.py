@@ -57,7 +57,7 @@ def test_pictures_of_every_size_are_of_a_sensible_shape(tmp_path, clients, class
 def test_empty_clients_and_odd_class_names_are_drawn(tmp_path, clients):
     counts = np.zeros((clients, 2), dtype=np.int32)
     counts[0] = [5, 1]
-    federation.draw(tmp_path / "federation.png", counts, ["cost $x$ $", "a_b^{"])
+    federation.draw(tmp_path / "federation.png", counts, ["cost $x$ $", "a_b^{" * 50])
     assert (tmp_path / "federation.png").exists()
 
 
