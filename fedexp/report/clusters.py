@@ -45,11 +45,13 @@ def figures(folder: Path, clients: int, rounds: int) -> "Iterator[tuple[str, Fig
 
 def panel(methods: Sequence[Method]) -> Section | None:
     """The pictures of the first run of each of the first methods, and the mean accuracies of all."""
-    pictures = [list(_pictures(method)) for method in methods]
-    clustered = [own for own in pictures if own]
+    clustered = [
+        method for method in methods if any((method.runs[0].folder / f"{name}.csv").is_file() for name in _TITLES)
+    ]
+    pictures = [picture for method in clustered[:_MOST] for picture in _pictures(method)]
     more = f" The first {_MOST} of {len(clustered)} methods." if len(clustered) > _MOST else ""
     note = f"Of the first run of each method. {membership.NOTE}{more}"
-    return section("clusters", "Clusters", note, [one for own in clustered[:_MOST] for one in own], _means(methods))
+    return section("clusters", "Clusters", note, pictures, _means(methods))
 
 
 def _pictures(method: Method) -> Iterator[Picture]:

@@ -100,7 +100,7 @@ def _summary(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
 def _name_classes(axes: "Axes", class_names: Sequence[str]) -> None:
     shown = range(0, len(class_names), -(-len(class_names) // 40))
     size = 8 if len(class_names) <= 24 else 6
-    axes.set_yticks(shown, labels=[class_names[label] for label in shown], fontsize=size)
+    axes.set_yticks(shown, labels=[look.short(class_names[label]) for label in shown], fontsize=size)
     axes.set_ylabel("Class")
 
 

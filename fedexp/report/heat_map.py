@@ -18,5 +18,5 @@ def picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:
     heat.numbers(axes, values, lambda one: "-" if np.isnan(one) else f"{one:.2f}")
     look.name_rows(axes, panel.rows)
     axes.axvline(width - 1.5, color=look.PAPER, linewidth=4)
-    axes.set_xticks(range(width), labels=[*panel.columns, "worst"], rotation=35, ha="right")
+    axes.set_xticks(range(width), labels=[*map(look.short, panel.columns), "worst"], rotation=35, ha="right")
     return Picture(name=name, title=title, figure=figure, caption=panel.title)

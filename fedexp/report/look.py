@@ -24,7 +24,7 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
 _LEGEND_ROW = 0.21  # inches
 _LETTERS = 34  # of a name beside a row
 _SMALL = (4.4, 3.1)  # inches of a picture of one pair of axes, whose margins are known
-_MARGINS = {"left": 0.16, "right": 0.97, "bottom": 0.165, "top": 0.89}
+_MARGINS = {"left": 0.19, "right": 0.97, "bottom": 0.165, "top": 0.89}
 _STYLE: dict[Any, Any] = {
     **dict.fromkeys(("text.color", "axes.labelcolor"), INK),
     **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), QUIET),
@@ -113,9 +113,13 @@ def whole(axis: Any) -> None:
     axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
 
 
-def name_rows(axes: "Axes", names: Sequence[str], size: float = 9) -> None:
-    """Names the rows 0, 1, ... from above, cut where they are too long to leave room for a drawing."""
-    shown = [name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in names]
-    axes.set_yticks(range(len(shown)), labels=shown, fontsize=size)
-    axes.set_ylim(len(shown) - 0.5, -0.5)
+def short(name: str) -> str:
+    """A name beside a row, cut where it is too long to leave room for a drawing."""
+    return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+
+
+def name_rows(axes: "Axes", names: Sequence[str]) -> None:
+    """Names the rows 0, 1, ... from above."""
+    axes.set_yticks(range(len(names)), labels=[short(name) for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")

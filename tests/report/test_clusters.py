@@ -136,6 +136,16 @@ def test_a_report_shows_the_first_run_of_each_method(make_run: Callable[..., Pat
 
 
 @look.style()
+def test_of_very_many_methods_the_first_are_shown(make_run: Callable[..., Path], tmp_path: Path):
+    for number in range(7):
+        EVENTS.to_csv(make_run(str(number), choices={"selector": f"s{number}"}) / "clusters.csv", index=False)
+    section = clusters.panel(methods.group(runs.collect([tmp_path])[0]))
+    assert section is not None
+    assert len(section.pictures) == 6
+    assert section.note.endswith("The first 6 of 7 methods.")
+
+
+@look.style()
 def test_a_report_tells_the_mean_accuracies(make_run: Callable[..., Path], tmp_path: Path):
     table = pd.DataFrame([[0, 1, *[0.5] * (len(COLUMNS) - 2)]] * 2, columns=list(COLUMNS)).assign(examples=4)
     for seed, own in ((0, 0.25), (1, 0.75)):

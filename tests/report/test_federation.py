@@ -43,9 +43,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["federation.csv"]
 
 
-@pytest.mark.parametrize(
-    ("clients", "classes"), [(1, 1), (1, 10), (10, 10), (30, 12), (31, 10), (100, 62), (101, 10), (3000, 62)]
-)
+@pytest.mark.parametrize(("clients", "classes"), [(1, 1), (30, 12), (31, 10), (100, 62), (3000, 62)])
 def test_pictures_of_every_size_are_of_a_sensible_shape(tmp_path, clients, classes):
     counts = np.random.default_rng(0).poisson(3, (clients, classes))
     federation.draw(tmp_path / "federation.png", counts, [f"class {label}" for label in range(classes)])
@@ -59,7 +57,7 @@ def test_pictures_of_every_size_are_of_a_sensible_shape(tmp_path, clients, class
 def test_empty_clients_and_odd_class_names_are_drawn(tmp_path, clients):
     counts = np.zeros((clients, 2), dtype=np.int32)
     counts[0] = [5, 1]
-    federation.draw(tmp_path / "federation.png", counts, ["cost $x$ $", "a_b^{"])
+    federation.draw(tmp_path / "federation.png", counts, ["cost $x$ $", "a_b^{" * 50])
     assert (tmp_path / "federation.png").exists()
 
 

@@ -40,7 +40,7 @@ def test_everything_is_drawn_where_everything_is_there(make_run, pictures, tmp_p
     }
     make_run("0", seed=0, metrics=told)
     make_run("1", seed=1, metrics=told, finished=False)
-    make_run("2", choices={"selector": "a$b_c$"})
+    make_run("2", choices={"selector": "a$b_c$" * 40})
     more = {"validation", "validation_loss", "training_loss", "measure_1", "measure_2", "learning_time"}
     more |= {"seconds_simulated", "timeline", "stages", "convergence", "epsilon_spent", "epsilon"}
     drawn = pictures()
@@ -59,8 +59,3 @@ def test_an_old_folder_shows_what_it_has(make_run, pictures):
 def test_a_run_without_any_evaluation_has_no_learning_curve(make_run, pictures):
     make_run("0", accuracy=(None, None), metrics={"test_loss": None})
     assert set(pictures()) == ALWAYS - {"learning", "learning_loss"}
-
-
-def test_a_single_round_is_drawn(make_run, pictures):
-    make_run("0", accuracy=(0.3,))
-    assert set(pictures()) == ALWAYS

@@ -46,13 +46,15 @@ def test_the_parts_that_have_data(make_run):
     ]
 
 
-def test_nothing_is_loaded_from_anywhere(make_run):
-    make_run("0")
+def test_nothing_is_loaded_from_anywhere_and_every_drawing_has_a_name(make_run):
+    make_run("0", metrics={"sim_s": [1, 2, 3, 4], "train_s": 0.1})
     page = page_of("0")
     assert "default-src 'none'" in page
     assert re.findall(r"""(?:src|href|url|@import)\s*[=(]\s*["']?(?!#|data:)\w+""", page) == []
     assert "http://" not in page
     assert "https://" not in page
+    drawings = re.findall(r'<svg viewBox="[^"]*" role="img" aria-label="[^"]+"', page)
+    assert len(drawings) == page.count("<figure") > 5
 
 
 def test_words_of_folders_are_only_words(make_run):
@@ -62,13 +64,6 @@ def test_words_of_folders_are_only_words(make_run):
     page = page_of("a")
     assert "<img" not in page
     assert page.count("</script>") == page.count("<script")
-
-
-def test_every_drawing_has_a_name(make_run):
-    make_run("0", metrics={"sim_s": [1, 2, 3, 4], "train_s": 0.1})
-    page = page_of("0")
-    drawings = re.findall(r'<svg viewBox="[^"]*" role="img" aria-label="[^"]+"', page)
-    assert len(drawings) == page.count("<figure") > 5
 
 
 def test_two_settings_as_heat_maps(make_run):
