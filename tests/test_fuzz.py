@@ -4,14 +4,12 @@ import time
 from pathlib import Path
 
 import pytest
-from composing import config, tiny
 
 from fedexp import cli
 from fedexp.run.run import run
 from scripts.fuzz import all as fuzz
-from scripts.fuzz import options
-from scripts.fuzz.composed import composed, ground
 from scripts.fuzz.judged import Input, shortcoming
+from tests.composing import tiny
 
 FEW = {"keys": 6, "pairs": 4, "scribbles": 4, "folders": 4, "sweeps": 2, "answers": 6, "mistakes": 4}
 
@@ -19,7 +17,6 @@ FEW = {"keys": 6, "pairs": 4, "scribbles": 4, "folders": 4, "sweeps": 2, "answer
 @pytest.fixture(scope="module", autouse=True)
 def _ready(tmp_path_factory: pytest.TempPathFactory) -> None:
     """What copies would import is imported here."""
-    ground()
     run(tiny(), tmp_path_factory.mktemp("first"))
 
 
@@ -66,12 +63,3 @@ def test_what_falls_short_is_found(name: str):
 def test_what_does_well_is_not_complained_of():
     assert shortcoming(Input("fine", lambda: 0)) == ""
     assert shortcoming(Input("refused", lambda: cli.main(["nothing"]))) == ""
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("selector=oort", "aggregator=krum"), ("privacy=dp_sgd", "local.lr=0.5"), ("dataset=digits", "stop=target")],
-)
-def test_options_laid_in_place_by_hand_make_the_config_that_hydra_makes(words: tuple[str, ...]):
-    words = options.needed(*(word for word in words if "." not in word)) + words
-    assert composed(*words) == config(*words)

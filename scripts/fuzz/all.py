@@ -22,9 +22,10 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from scripts.forked import warm_up  # noqa: E402
-from scripts.fuzz import composed, options, own, strangers  # noqa: E402
 from scripts.fuzz import folders as damaged  # noqa: E402
+from scripts.fuzz import options, own, strangers  # noqa: E402
 from scripts.fuzz.judged import Input, run_of, shortcoming  # noqa: E402
+from tests import composing  # noqa: E402
 
 KINDS: dict[str, Callable[[], Iterator[Input]]] = {
     "keys": options.keys,
@@ -55,7 +56,7 @@ def drawn(kind: str, share: float, seed: int, only: str = "") -> list[Input]:
 def ready() -> None:
     """Makes here what every copy would have to make again."""
     warm_up(run_of(*options.needed("privacy=dp_sgd"), "engine=stacked").act)
-    composed.ground()
+    composing.tiny()
 
 
 def tried(kind: str, share: float, seed: int, only: str = "") -> tuple[int, dict[str, str]]:

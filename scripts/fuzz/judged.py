@@ -21,7 +21,7 @@ from fedexp.run.folders import has_rounds
 from fedexp.run.run import run
 from fedexp.simulation import compatibility
 from scripts.forked import outcome
-from scripts.fuzz.composed import composed
+from tests import composing
 
 LIMIT_S = 60.0
 CODES = (0, 1, 2)
@@ -93,7 +93,7 @@ _DISPATCH = cli._dispatch
 
 def _run(words: tuple[str, ...]) -> int:
     try:
-        config = composed(*words)
+        config = composing.config(*words)
     except COMPOSING:
         config = {"it": "???"}
     if any(value == "???" for _, value in walk(config)):  # the command knows how to say it

@@ -20,6 +20,7 @@ from fedexp.parts.model.simple_cnn import SimpleCNN
 from fedexp.training.example_gradients import Outer, of_linear, rule_for
 from fedexp.training.private import Clipped, Noise
 
+pytestmark = pytest.mark.usefixtures("_narrow")
 cross_entropies = partial(F.cross_entropy, reduction="none")
 
 CASES = {

@@ -16,6 +16,7 @@ from fedexp.training import gradients
 from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
+pytestmark = pytest.mark.usefixtures("_narrow")
 PRIVATE = ("privacy=dp_sgd", "privacy.clip=0.3", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
 MODELS = {
     "mlp": (*PRIVATE,),

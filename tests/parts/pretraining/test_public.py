@@ -17,6 +17,7 @@ from fedexp.run.summary import read_metrics
 from fedexp.simulation import compatibility
 
 Tiny = Callable[..., dict[str, Any]]
+pytestmark = pytest.mark.usefixtures("_narrow")
 PUBLIC = ("scenario.public_fraction=0.5", "pretraining=public")
 
 

@@ -24,6 +24,7 @@ from fedexp.training.batches import draw_batches, running_losses
 from fedexp.training.workers import Crew
 
 Tiny = Callable[..., dict[str, Any]]
+pytestmark = pytest.mark.usefixtures("_narrow")
 
 MODELS = {
     "mlp": ("model=mlp", "dataset.shape=[12]"),

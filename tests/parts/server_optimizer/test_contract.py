@@ -17,6 +17,7 @@ class TestServerOptimizer:
         moved, _ = world.exp.server_optimizer.step(world.first, world.first, {})
         torch.testing.assert_close(moved.flat, world.first.flat)
 
+    @pytest.mark.usefixtures("_narrow")
     def test_buffers_take_the_proposals_values(self, tiny: Tiny, option: str):
         world = world_of(tiny(f"server_optimizer={option}", "model=complex_cnn", "dataset.shape=[1,8,8]"))
         proposal = Weights(world.first.flat + torch.randn(world.layout.size), world.layout)
