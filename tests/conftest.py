@@ -26,7 +26,10 @@ settings.load_profile("busy")
 with redirect_stderr(sys.__stderr__):  # dp-accounting's logging closes what was sys.stderr at its import
     import absl.logging  # noqa: F401
 
-LONGEST = ("test_killed_sweeps.py", "test_engine.py", "test_resume.py", "test_dp_sgd.py", "test_mlflow.py")
+LONGEST = (
+    *("test_killed_sweeps.py", "test_sweeps.py", "test_engine.py", "test_resume.py", "test_dp_sgd.py"),
+    *("test_mlflow.py", "test_search.py", "test_readme.py", "test_strange_folders.py"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,7 +4,7 @@ import logging
 import math
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -32,6 +32,7 @@ class Point:
 
     number: int
     overrides: list[str]
+    config: DictConfig | None = field(default=None, compare=False, repr=False)  # where it was composed to be checked
 
     def __str__(self) -> str:
         return f"point {self.number} ({self.words}): "
@@ -93,26 +94,42 @@ def give_way(config: DictConfig) -> None:
 def check(composer: Composer, config: DictConfig) -> list[Point]:
     """Refuses a sweep with an impossible point; composing takes time, so a very long sweep is checked in part."""
     todo = points(composer, config)
-    for point in todo[:CHECKED_AT_MOST]:
-        configured(composer, config, point)
+    found = [replace(point, config=_checked(composer, config, point)[0]) for point in todo[:CHECKED_AT_MOST]]
     if len(todo) > CHECKED_AT_MOST:
         log.info("Checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
-    return todo
+    return found + todo[CHECKED_AT_MOST:]
 
 
 def configured(composer: Composer, config: DictConfig, point: Point) -> dict[str, Any]:
     """The plain config of a point, checked."""
+    return _checked(composer, config, point)[1]
+
+
+def _checked(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, dict[str, Any]]:
+    """The whole config of a point and the plain one."""
     try:
-        return checked(composer, composed(composer, config, point), point.overrides)
+        own = composed(composer, config, point)
+        return own, checked(composer, own, point.overrides)
     except ConfigError as error:
         raise ConfigError(f"{point}{error}") from error
 
 
 def composed(composer: Composer, config: DictConfig, point: Point) -> DictConfig:
     """The whole config of a point, unchecked."""
-    with composer.readable(config.hydra.job.config_name, point.overrides):
-        own = composer.config_loader.load_sweep_config(config, point.overrides)
+    own = point.config
+    if own is None:
+        with composer.readable(config.hydra.job.config_name, point.overrides):
+            own = composer.config_loader.load_sweep_config(config, point.overrides)
+    else:
+        _settle(own, config)
     with open_dict(own):
         own.hydra.job.id = own.hydra.job.num = point.number
     HydraConfig.instance().set_config(deepcopy(own))  # it freezes what it is given; `${hydra:...}` asks it
     return own
+
+
+def _settle(own: DictConfig, config: DictConfig) -> None:
+    """Puts in what the sweep has found out since this point of it was composed: its folder."""
+    given = list(own.hydra.overrides.hydra)
+    own.hydra.sweep.dir = config.hydra.sweep.dir
+    own.hydra.overrides.hydra.extend([word for word in config.hydra.overrides.hydra if word not in given])

@@ -209,7 +209,7 @@ def test_one_key_at_a_time_is_checked_before_it_starts(capsys):
 
 
 def test_the_sweep_of_dp_sgd_gives_way_to_the_command_line(runs):
-    words = ("dataset=synthetic", "local.lr=3", "local.epochs=5,6", "privacy.noise_multiplier=1")
+    words = ("dataset=synthetic", "local.lr=3", "local.epochs=5,6", *("privacy.clip=1", "privacy.noise_multiplier=1"))
     assert cli.main(["run", "-m", "experiment=dp_sweep", *words]) == 0
     found = told(runs, "local.lr", "local.epochs", "privacy.noise_multiplier")
     assert found[0] == (3, 1, 1), "the centre"

@@ -18,6 +18,7 @@ FAST = (
     "rounds=1",
     "engine.workers=1",
     "engine=loop",
+    "pictures=false",
 )
 
 
@@ -34,7 +35,7 @@ def shell(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_run_from_anywhere(tmp_path: Path):
-    told = shell("run", *FAST)
+    told = shell("run", *FAST, "pictures=true")
     assert told.returncode == 0, told.stderr
     assert told.stderr == ""
     latest = tmp_path / "outputs" / "latest"

@@ -118,7 +118,7 @@ def test_two_selectors_that_differ_in_name_only_are_not_told_apart():
 @pytest.mark.parametrize("pairs", [3, 5, 8, 10])
 def test_the_interval_of_few_pairs_covers_what_it_says(pairs):
     rng = np.random.default_rng(pairs)
-    bounds = np.array([statistics.interval(one) for one in rng.standard_normal((2000, pairs))], dtype=float)
+    bounds = np.array([statistics.interval(one) for one in rng.standard_normal((1000, pairs))], dtype=float)
     assert 0.935 <= np.mean((bounds[:, 0] <= 0) & (bounds[:, 1] >= 0)) <= 0.965
 
 

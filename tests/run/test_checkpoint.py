@@ -103,6 +103,7 @@ def remembering() -> list[tuple[str, ...]]:
     return [*parts, ("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]")]
 
 
+@pytest.mark.usefixtures("_narrow")
 @pytest.mark.parametrize("words", remembering(), ids=lambda words: words[1])
 def test_what_every_part_remembers_comes_back(tiny: Tiny, tmp_path: Path, words: tuple[str, ...]):
     world = build_world(spec.build(tiny(*words)), None, Crew())

@@ -1,11 +1,17 @@
-"""How many points a sweep has is known before they are written down."""
+"""How many points a sweep has is known before they are written down; each is composed once."""
 
+import shutil
 import time
+from pathlib import Path
 
 import pytest
+from command_line import Recorder
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
+from fedexp import cli
 from fedexp.core.errors import ConfigError
+from fedexp.run import run as execution
 from fedexp.sweep.points import MOST_POINTS, refuse_endless
 
 
@@ -35,3 +41,25 @@ def test_others_are_taken(words: list[str]):
 def test_deviations_add_up_where_one_key_changes_at_a_time():
     words = ["seed=range(0,1000)", "local.lr=range(0,1,0.001)"]
     refuse_endless(OverridesParser.create().parse_overrides(words), crossed=False)
+
+
+def noted(folder: str) -> dict[Path, bytes]:
+    """What a new sweep of two points notes; the folder is gone afterwards."""
+    assert cli.main(["run", "-m", "seed=0,1", f'hydra.sweep.dir="{folder}"']) == 0
+    found = {path: path.read_bytes() for path in Path(folder).glob("*/.hydra/*.yaml")}
+    shutil.rmtree(folder)
+    return found
+
+
+def test_what_was_composed_to_be_checked_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    compose, composed = ConfigLoaderImpl.load_sweep_config, []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(execution, "complete", Recorder())
+    monkeypatch.setattr(
+        ConfigLoaderImpl, "load_sweep_config", lambda *words: composed.append(words[2]) or compose(*words)
+    )
+    checked = noted("it's many")
+    assert composed == [["seed=0"], ["seed=1"]]
+    monkeypatch.setattr("fedexp.sweep.points.CHECKED_AT_MOST", 0)  # composed when they are run
+    assert noted("it's many") == checked
+    assert len(checked) == 6
