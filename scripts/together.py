@@ -33,8 +33,8 @@ def lines() -> list[str]:
 
 def told(row: Impossible) -> str:
     """One row in words."""
-    who, other = words(row.who, row.has), words(row.other, row.lacks)
-    because, but = said(row.because, row.who, row.has), said(row.but, row.other, row.lacks)
+    who, other = words(row.who, row.has), words(row.other, row.meets)
+    because, but = said(row.because, row.who, row.has), said(row.but, row.other, row.meets)
     return fill(f"{who} {because}, but {other} {but}: use {row.use}", 120, initial_indent="* ", subsequent_indent="  ")
 
 

@@ -29,7 +29,8 @@ def all_groups(conf: Path, own: Path | None = None) -> str:
     """Every group: what it decides, and its options, the default first."""
     rows = []
     told = catalog.purposes(conf)
-    told |= {group: "" for group in offered.groups(own) if group not in told}
+    installed = {role.name: role.purpose for role in roles.installed()}
+    told |= {group: installed.get(group, "") for group in offered.groups(own) if group not in told}
     width = max(map(len, told), default=0)
     indent = " " * (width + 4)
     for group, purpose in told.items():

@@ -5,20 +5,24 @@ its own by an entry point of the group `fedexp.groups` that names a `Role`; its 
 package. Contracts are named by text, so that a command which runs nothing need not import PyTorch.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+from fedexp.config import catalog
+from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 
 ENTRY_POINTS = "fedexp.groups"
 CONTRACT = "fedexp.parts.{}.contract.{}"
 When = Literal["leaving", "arriving", "mixing"]
+_CURE = "mend or uninstall that package"
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,8 @@ class Role:
     """A config group, and how its part takes part in a round.
 
     `contract` is the dotted name of the class that its options extend. `default` is the option of runs that choose
-    none, those of older versions included; its class is the contract itself, which does nothing.
+    none, those of older versions included; its class is the contract itself, which does nothing. `purpose` is what
+    `fedexp list` says of the group.
 
     A role with a `step` changes uploads: the method of that name maps (uploads, memory, ctx) to (uploads, memory). It
     is called `when` rows are "leaving" their clients, "arriving" at the server, or "mixing" (those of one model, before
@@ -42,12 +47,27 @@ class Role:
     a_model: bool = False  # it has a memory for each model
     about_data: bool = False  # it decides about the data, which must be the same where methods are compared
     changes_results: bool = True  # whether a run goes on with another option of it
+    purpose: str = ""
 
     @property
     def kind(self) -> Any:
-        """The class of its contract."""
+        """The class of its contract.
+
+        Raises:
+            ConfigError: there is no such class, or it lacks the step.
+        """
         module, _, name = self.contract.rpartition(".")
-        return getattr(import_module(module), name)
+        try:
+            found = getattr(import_module(module), name)
+        except Exception as error:
+            raise ConfigError(f"{self._who} has no class: {type(error).__name__}: {error}; {_CURE}") from error
+        if self.step and not callable(getattr(found, self.step, None)):
+            raise ConfigError(f"{self._who} must have a method {self.step}, which is the step of its role; {_CURE}")
+        return found
+
+    @property
+    def _who(self) -> str:
+        return f"the contract {self.contract} of the group {self.name}"
 
 
 def _ours(name: str, kind: str, default: str = "", **more: Any) -> Role:
@@ -82,37 +102,66 @@ def installed() -> tuple[Role, ...]:
     """The roles that other packages bring.
 
     Raises:
-        ConfigError: an entry point names no role, or one that is taken.
+        ConfigError: an entry point names no role, or one that cannot be; says which package it is of.
     """
-    found: list[Role] = []
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda one: one.name):
-        role = entry.load()
-        if not isinstance(role, Role) or role.name in {one.name for one in (*ROLES, *found)}:
+    found: dict[str, Role] = {}
+    origins: dict[str, str] = {}
+    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda one: (one.name, one.value)):
+        role, origin = _read(entry), _origin(entry)
+        if role.name in found:
             raise ConfigError(
-                f"the entry point {entry.name} = {entry.value} of {ENTRY_POINTS} must name a fedexp.parts.Role that "
-                f"nobody else has, got {role!r}; mend or uninstall that package"
+                f"{origin} and {origins[role.name]} both bring a group {role.name}; uninstall one of them"
             )
-        found.append(role)
-    return tuple(found)
+        found[role.name], origins[role.name] = role, origin
+    return tuple(found.values())
+
+
+def _read(entry: EntryPoint) -> Role:
+    """The role that an entry point names, as far as it can be checked without its contract."""
+    try:
+        role = entry.load()
+    except Exception as error:
+        raise ConfigError(f"{_origin(entry)} cannot be imported: {type(error).__name__}: {error}; {_CURE}") from error
+    if not isinstance(role, Role):
+        raise ConfigError(f"{_origin(entry)} must name a fedexp.parts.Role, got {role!r}; {_CURE}")
+    taken = {*catalog.root(conf_dir()), *(one.name for one in ROLES), "hydra", "others"}
+    if not re.fullmatch("[a-z][a-z0-9_]*", role.name) or role.name in taken:
+        raise ConfigError(
+            f"{_origin(entry)} must have a name of small letters that no group or key of fedexp has, got "
+            f"{role.name!r}; {_CURE}"
+        )
+    if bool(role.step) != bool(role.when):
+        raise ConfigError(f"{_origin(entry)} must have both a step and when it is, or neither; {_CURE}")
+    if not any((folder / role.name).is_dir() for folder in option_folders()):
+        raise ConfigError(f"{_origin(entry)} has no options: its package needs conf/{role.name}/NAME.yaml; {_CURE}")
+    return role
+
+
+def _origin(entry: EntryPoint) -> str:
+    package = entry.dist.name if entry.dist else entry.module
+    return f"the group {entry.name} = {entry.value} of the package {package}"
 
 
 @cache
 def option_folders() -> tuple[Path, ...]:
-    """The folders with the options of installed roles: `conf` in the package of each entry point."""
+    """The folders with the options of installed roles: `conf` in the package of each entry point, where it is there."""
     packages = dict.fromkeys(entry.module.partition(".")[0] for entry in entry_points(group=ENTRY_POINTS))
     specs = (find_spec(package) for package in packages)
-    return tuple(Path(place) / "conf" for spec in specs if spec for place in spec.submodule_search_locations or ())
+    found = (Path(place) / "conf" for spec in specs if spec for place in spec.submodule_search_locations or ())
+    return tuple(folder for folder in found if folder.is_dir())
 
 
 def chosen(overrides: Sequence[str]) -> list[str]:
-    """The words of a command line with an option of each installed role, which Hydra wants to be added by `+`."""
+    """The words of a command line with one option of each installed role, the last one named, else its default.
+
+    Hydra wants them to be added by `+`.
+    """
     words = list(overrides)
     for role in installed():
-        mine = [place for place, word in enumerate(words) if word.lstrip("+").partition("=")[0] == role.name]
-        for place in mine:
-            words[place] = "+" + words[place].lstrip("+")
-        if role.default and not mine:
-            words.append(f"+{role.name}={role.default}")
+        mine = [word for word in words if word.lstrip("+").partition("=")[0] == role.name]
+        words = [word for word in words if word not in mine]
+        if mine or role.default:
+            words.append(f"+{mine[-1].lstrip('+') if mine else f'{role.name}={role.default}'}")
     return words
 
 

@@ -1,7 +1,7 @@
 """The two errors that end a command, each with its exit code, and the hint for a mistyped name."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class ConfigError(ValueError):
@@ -25,3 +25,9 @@ def nearest(name: str, known: Sequence[str]) -> str:
 def first_line(error: BaseException) -> str:
     """What an exception says, in one line."""
     return next(iter(str(error).strip().splitlines()), "")
+
+
+def absent_part(node: object) -> str:
+    """What is said of a config that describes a part, where its group is unknown; nothing of any other value."""
+    target = node.get("_target_") if isinstance(node, Mapping) else None
+    return f"it is a group of a package that is not installed; install the one that has {target}" if target else ""

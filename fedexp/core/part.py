@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.errors import ConfigError, absent_part, nearest
 from fedexp.core.importing import imported
 from fedexp.core.moved import today
 
@@ -226,7 +226,7 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
     dot = f"{key}." if key else ""
     for name, value in given.items():
         if name not in known:
-            raise ConfigError(f"unknown key {dot}{name}; {nearest(name, known)}")
+            raise ConfigError(f"unknown key {dot}{name}; {absent_part(value) or nearest(name, known)}")
         if value == "???":
             raise ConfigError(f"{dot}{name} must be given; set {dot}{name}=...")
         if isinstance(value, Mapping) and "_target_" in value:

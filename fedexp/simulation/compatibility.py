@@ -12,27 +12,27 @@ from fedexp.simulation.experiment import Experiment
 
 @dataclass(frozen=True)
 class Impossible:
-    """One thing that cannot be: the part of role `who` has what that of role `other` cannot stand.
+    """One pair that cannot be: a part of role `who` with the flag `has`, and one of role `other` with the flag `meets`.
 
-    `has` and `lacks` are flags of their contracts, `not` before them where they must be false. `because` and `but`
-    say it in words, and `{part.FLAG}` stands for what a flag says. `use` is what to write instead.
+    Flags are those of their contracts, with `not` before them where they must be false. `because` and `but` say in
+    words what is so on either side; `{part.FLAG}` stands for what a flag says. `use` is what to write instead.
     """
 
     who: str
     has: str
     because: str
     other: str
-    lacks: str
+    meets: str
     but: str
     use: str
 
     def holds(self, exp: Experiment) -> bool:
         """Whether both are so."""
-        return _is(exp, self.who, self.has) and _is(exp, self.other, self.lacks)
+        return _is(exp, self.who, self.has) and _is(exp, self.other, self.meets)
 
     def sentence(self, exp: Experiment) -> str:
         """Why, and what to do."""
-        left, right = _words(exp, self.who, self.has), _words(exp, self.other, self.lacks)
+        left, right = _words(exp, self.who, self.has), _words(exp, self.other, self.meets)
         because = self.because.format(part=_part(exp, self.who))
         return f"{left} {because}, but {right} {self.but.format(part=_part(exp, self.other))}; use {self.use}"
 

@@ -90,8 +90,61 @@ def test_it_is_listed(outside: Path):
     assert "compression" in fedexp(outside, "list").stdout
 
 
-def test_an_entry_point_that_is_no_role_is_told(tmp_path: Path):
-    write(tmp_path, INSTALLED | {"sparse/roles.py": "compression = 3\n"})
-    told = fedexp(tmp_path, "run", "--cfg", "job")
+ROLE = "from fedexp.parts import Role\ncompression = Role({})\n"
+WHOLE = '"compression", "sparse.contract.Compression", "none", step="shrink", when="leaving"'
+WRONG = {
+    "no role": ("compression = 3\n", "must name a fedexp.parts.Role, got 3; mend or uninstall that package"),
+    "raises": ("1 / 0\n", "cannot be imported: ZeroDivisionError: division by zero; mend or uninstall"),
+    "a key": (ROLE.format(WHOLE.replace("compression", "rounds", 1)), "no group or key of fedexp has, got 'rounds'; "),
+    "a group": (ROLE.format(WHOLE.replace("compression", "selector", 1)), "group or key of fedexp has, got 'selector'"),
+    "an odd name": (ROLE.format(WHOLE.replace("compression", "a b=c", 1)), "of small letters that no group or key"),
+    "a step at no time": (ROLE.format(WHOLE.replace(', when="leaving"', "")), "must have both a step and when it is"),
+    "no options": (ROLE.format(WHOLE.replace("compression", "other", 1)), "its package needs conf/other/NAME.yaml; "),
+    "no contract": (ROLE.format(WHOLE.replace("Compression", "Nothing")), "sparse.contract.Nothing of the group"),
+    "no step": (ROLE.format(WHOLE.replace("shrink", "nothing")), "must have a method nothing, which is the step of"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_package_that_is_wrong_is_told_in_one_line(outside: Path, wrong: str, monkeypatch: pytest.MonkeyPatch):
+    text, complaint = WRONG[wrong]
+    made = outside / wrong.replace(" ", "_")
+    write(made, GUIDED | INSTALLED | {"sparse/roles.py": text})
+    monkeypatch.syspath_prepend(made)
+    for module in [name for name in sys.modules if name.partition(".")[0] == "sparse"]:
+        monkeypatch.delitem(sys.modules, module)
+    for cached in (roles.installed, roles.option_folders):
+        cached.cache_clear()
+    try:
+        with pytest.raises(ConfigError) as told:
+            dict(experiment().parts())
+    finally:
+        for cached in (roles.installed, roles.option_folders):
+            cached.cache_clear()
+    assert complaint in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_two_packages_with_one_group_are_both_named(tmp_path: Path):
+    again = {name.replace("sparse", "dense"): text.replace("sparse", "dense") for name, text in INSTALLED.items()}
+    twins = {name.replace("sparse", "dense", 1): text.replace("sparse.", "dense.") for name, text in GUIDED.items()}
+    write(tmp_path, GUIDED | INSTALLED | again | twins)
+    told = fedexp(tmp_path, "list")
     assert told.returncode == 2
-    assert "the entry point compression = sparse.roles:compression of fedexp.groups must name" in told.stderr
+    assert "of the package dense and the group compression" in told.stderr or "both bring a group" in told.stderr
+
+
+def test_the_last_option_of_a_group_counts():
+    words = ["+compression=a", "seed=1", "compression=b"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(roles, "installed", lambda: (Role("compression", "", "none"),))
+        assert roles.chosen(words) == ["seed=1", "+compression=b"]
+        assert roles.chosen([]) == ["+compression=none"]
+
+
+def test_a_run_whose_package_is_gone_says_which(outside: Path):
+    told = fedexp(outside, "run", "--cfg", "job", "compression=turns")
+    node = {"_target_": "sparse.turns.Turns", "every": 2}
+    assert told.returncode == 0, told.stderr
+    with pytest.raises(ConfigError, match="unknown key compression; it is a group of a package that is not installed"):
+        spec.build({"_target_": "fedexp.simulation.experiment.Experiment", "compression": node})

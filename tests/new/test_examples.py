@@ -24,7 +24,7 @@ def test_two_rounds_of_the_example(tiny: Tiny, group: str):
     option = yaml.safe_load((new.EXAMPLES / f"{group}.yaml").read_text())
     config = OmegaConf.merge(tiny(*new.BESIDE.get(group, ())), {group: None}, {group: option})
     world = world_of(OmegaConf.to_container(config, resolve=True))  # type: ignore[arg-type]
-    part = getattr(world.exp, group)
+    part = world.exp.part(group)
     assert type(part).__module__ == f"fedexp.new.examples.{group}"
     states: list[State] = [state for state, _, _ in rounds(world.exp, world, world.beginning())]
     assert [state.round for state in states] == [1, 2]

@@ -21,7 +21,7 @@ SETTINGS = {"evaluation": {"evaluation.local_models": True}, "": {}}
 def example(row: Impossible, **instead: str) -> Experiment:
     """An experiment in which the row holds, but for the options that are chosen instead."""
     config = OmegaConf.create(together.whole())
-    for role, flag in ((row.who, row.has), (row.other, row.lacks)):
+    for role, flag in ((row.who, row.has), (row.other, row.meets)):
         for key, value in SETTINGS.get(role, {}).items():
             OmegaConf.update(config, key, value)
         if role in roles.names():
@@ -44,7 +44,7 @@ def cure(row: Impossible) -> dict[str, Any]:
     return {key: float(value) if value[0].isdigit() else value for key, value in values.items()}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.who}.{row.has}-{row.other}.{row.lacks}")
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.who}.{row.has}-{row.other}.{row.meets}")
 class TestRow:
     def test_refuses_what_it_says(self, row: Impossible):
         exp = example(row)
@@ -60,7 +60,7 @@ class TestRow:
         assert not row.holds(example(row, **cure(row)))
 
     def test_some_options_have_each_flag_and_some_have_not(self, row: Impossible):
-        for role, flag in ((row.who, row.has), (row.other, row.lacks)):
+        for role, flag in ((row.who, row.has), (row.other, row.meets)):
             if role in roles.names() and flag != "not averages_alike":  # by default no mean weighs alike
                 assert 0 < len(together.options(role, flag)) < len(catalog.options(CONF, role)), (role, flag)
 
