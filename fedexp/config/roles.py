@@ -6,7 +6,7 @@ package. Contracts are named by text, so that a command which runs nothing need 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -64,6 +64,11 @@ class Role:
         if self.step and not callable(getattr(found, self.step, None)):
             raise ConfigError(f"{self._who} must have a method {self.step}, which is the step of its role; {_CURE}")
         return found
+
+    def is_idle(self, config: Mapping[str, Any]) -> bool:
+        """Whether a config has the default of this role, which does nothing, or does not have the role at all."""
+        nothing = {"_target_": self.contract}
+        return bool(self.default) and config.get(self.name, nothing) == nothing
 
     @property
     def _who(self) -> str:

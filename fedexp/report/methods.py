@@ -66,7 +66,7 @@ def options(run: Run) -> Options:
 
 def settings(run: Run) -> dict[str, Any]:
     """The config keys that make a method; a key that is null is as good as absent, and so is what does nothing."""
-    mute = (f"{name}." for name in roles.names(changes_results=False))
+    mute = tuple(f"{name}." for name in roles.names(changes_results=False))
     idle = tuple(f"{name}." for name, option in options(run).items() if option == "none")
     return {
         key: value

@@ -187,10 +187,14 @@ def _refuse_other(saved: dict[str, Any], config: dict[str, Any], path: Path) -> 
 
 
 def differing(saved: dict[str, Any], config: dict[str, Any]) -> str:
-    """The keys whose values differ from the saved ones, except those that change no result; empty if there are none."""
+    """The keys whose values differ from the saved ones, except those that change no result; empty if there are none.
+
+    A role that does nothing is as good as one that is not there, as in runs of versions that did not have it.
+    """
     old, new = dotted(saved), dotted(config)
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
-    free = {*FREE, *roles.names(changes_results=False)}
+    idle = (role.name for role in roles.every() if role.is_idle(saved) and role.is_idle(config))
+    free = {*FREE, *roles.names(changes_results=False), *idle}
     binding = [key for key in changed if key.split(".")[0] not in free]
     return ", ".join(f"{key} (then {old.get(key)!r}, now {new.get(key)!r})" for key in binding[:8])
 
