@@ -131,7 +131,7 @@ def _coins_of(draw: Uniform, p: torch.Tensor) -> torch.Tensor:
 
 
 def _dropout(draw: Uniform, x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
-    kept = draw(x.shape, x.device) >= (p if train is not False else 0.0)
+    kept = draw(x.shape, x.device) < (1 - p if train is not False else 1.0)  # as a CPU's dropout asks for coins
     factor = 0.0 if p == 1 else 1 / (1 - p)
     return (x * kept * factor if train is not False else x.clone()), kept
 
