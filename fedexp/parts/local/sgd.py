@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows
+from fedexp.core.client_rows import ClientRows, remembered
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Memory, Trained
 from fedexp.parts.context import Context
@@ -69,7 +69,5 @@ class SGD(HeavyBall):
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         if trained.slot is None:
             return super().finish(trained, memory, ctx)
-        kept = np.flatnonzero(trained.kept())
-        velocity = trained.slot[torch.from_numpy(kept).to(trained.slot.device)]
-        held = ClientRows.load(memory, velocity.shape[1], velocity).put(trained.owner[kept], velocity)
-        return trained.delta(), held.save()
+        after = remembered(memory, trained, trained.slot)  # before delta(), which overwrites the rows
+        return trained.delta(), after

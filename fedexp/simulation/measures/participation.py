@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedexp.core.random_streams import stream
-from fedexp.core.values import State, Weights
+from fedexp.core.values import State
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.measures.own_models import measured_clients
+from fedexp.simulation.measures.own_models import measured_clients, sampled, scored
 from fedexp.simulation.world import World
 from fedexp.training.workers import Work
 
@@ -56,15 +55,4 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
 
 def measured_unseen(exp: Experiment, world: World) -> np.ndarray:
     """Those `[n]` of the clients that never train which are measured, ascending, numbered among themselves."""
-    able = np.flatnonzero(world.unseen.sizes)
-    if len(able) <= exp.evaluation.personal_clients:
-        return able
-    rng = stream(exp.seed, "unseen_clients")
-    return np.sort(rng.choice(able, exp.evaluation.personal_clients, replace=False, shuffle=False))
-
-
-def scored(world: World, weights: Weights, shard: np.ndarray) -> torch.Tensor:
-    """A model's main metric on a client's examples `shard [n]`, and the seconds that it took, `[2]`."""
-    gauge = world.scorer.gauge
-    sums = world.scorer.sums(weights, world.home, gauge, world.home.to_device(shard))
-    return torch.stack([sums.new_tensor(gauge.main_value(sums)), sums[2]])
+    return sampled(exp, np.flatnonzero(world.unseen.sizes), "unseen_clients")
