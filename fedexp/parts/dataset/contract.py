@@ -61,6 +61,17 @@ class Split:
         return self.y.numpy() if self.y.dim() == 1 else np.zeros(len(self.y), dtype=np.int64)
 
 
+def parted(
+    test: np.ndarray, x: np.ndarray, y: np.ndarray, subject: np.ndarray | None = None
+) -> tuple[Split, Split]:
+    """The training and the test examples of arrays `[S, ...]`; the mask `test [S]` says which are for testing."""
+    first, last = (
+        Split(*(None if array is None else torch.from_numpy(array[chosen]) for array in (x, y, subject)))
+        for chosen in (~test, test)
+    )
+    return first, last
+
+
 @dataclass(frozen=True)
 class Data:
     """A loaded dataset. A batch is `(x.float() / scale - mean) / std`, per channel (dimension 1)."""
