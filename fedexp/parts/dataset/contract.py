@@ -61,15 +61,14 @@ class Split:
         return self.y.numpy() if self.y.dim() == 1 else np.zeros(len(self.y), dtype=np.int64)
 
 
-def parted(
-    test: np.ndarray, x: np.ndarray, y: np.ndarray, subject: np.ndarray | None = None
-) -> tuple[Split, Split]:
+def parted(test: np.ndarray, x: np.ndarray, y: np.ndarray, subject: np.ndarray | None = None) -> tuple[Split, Split]:
     """The training and the test examples of arrays `[S, ...]`; the mask `test [S]` says which are for testing."""
-    first, last = (
-        Split(*(None if array is None else torch.from_numpy(array[chosen]) for array in (x, y, subject)))
-        for chosen in (~test, test)
-    )
-    return first, last
+
+    def part(chosen: np.ndarray) -> Split:
+        whose = None if subject is None else torch.from_numpy(subject[chosen])
+        return Split(torch.from_numpy(x[chosen]), torch.from_numpy(y[chosen]), whose)
+
+    return part(~test), part(test)
 
 
 @dataclass(frozen=True)
