@@ -22,6 +22,7 @@ from torch.nn import functional as F
 
 from fedexp.core.values import Layout
 from fedexp.parts.layers import BatchNorm, OneChannel
+from fedexp.training.chains import links
 
 Entries = dict[str, torch.Tensor]  # weights and buffers of one layer, each [G, *shape]
 
@@ -44,14 +45,15 @@ class SideBySide:
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         self.layout = layout
-        self.layers = list(network.eval().named_children())
+        self.layers = links(network.eval()) or []
         self.first = next(position for position, (_, layer) in enumerate(self.layers) if _has_entries(layer))
         self.linear_first = isinstance(self.layers[self.first][1], nn.Linear)
 
     @staticmethod
     def fits(network: nn.Module) -> bool:
         """Whether the network is a chain of layers that can be evaluated side by side."""
-        return isinstance(network, nn.Sequential) and all(type(layer) in LAYERS and plain(layer) for layer in network)
+        chain = links(network)
+        return chain is not None and all(type(layer) in LAYERS and plain(layer) for _, layer in chain)
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Logits `[R, B, K]` of the models `mix [R, M] @ rows [M, D]`, or of each row, on the same `x [B, *shape]`."""

@@ -55,6 +55,16 @@ class Objective:
             return self.loss.mean(outputs, targets)
         return self.each(outputs, targets, others, counts).mean()
 
+    def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The mean cost of a batch, and its gradient at `outputs [B, ...]`, which are detached.
+
+        Only where a cost asks for nothing but these (`plain`).
+        """
+        with torch.enable_grad():
+            leaf = outputs.detach().requires_grad_()
+            loss = self.mean(leaf, targets)
+            return loss.detach(), torch.autograd.grad(loss, leaf)[0].contiguous()
+
 
 def loss_of_each(loss: Loss, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """The loss of every example, `[B]`; raises ConfigError if it returns something else."""
