@@ -20,6 +20,7 @@ class Objective:
     def __init__(self, loss: Loss, rule: LocalRule, network: nn.Module) -> None:
         self.loss, self.rule = loss, rule
         self.plain = type(rule).cost is LocalRule.cost
+        self.sloped = "slope" in vars(type(loss))
         self.noted = None if self.plain else LastInput(network)
 
     def each(
@@ -58,8 +59,11 @@ class Objective:
     def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The mean cost of a batch, and its gradient at `outputs [B, ...]`, which are detached.
 
-        Only where a cost asks for nothing but these (`plain`).
+        Only where the rule makes nothing else of the loss (`plain`).
         """
+        found = self.loss.slope(outputs, targets) if self.sloped else None
+        if found is not None:
+            return found
         with torch.enable_grad():
             leaf = outputs.detach().requires_grad_()
             loss = self.mean(leaf, targets)
