@@ -18,7 +18,6 @@ from fedexp.core.files import shown, write_atomically
 from fedexp.core.torchrun import under_torchrun
 from fedexp.core.yaml_file import read_yaml
 from fedexp.run import folders
-from fedexp.run.checkpoint import differing
 from fedexp.sweep import believed
 from fedexp.sweep.launchers.basic import Basic
 from fedexp.sweep.points import check, compose
@@ -91,6 +90,8 @@ def resume(
 
 def _composed_again(request: Request, saved: dict[str, Any], folder: Path, trust: Trust) -> tuple[Composer, DictConfig]:
     """The config of a sweep as it was begun, which names no module that is not trusted."""
+    from fedexp.run.checkpoint import differing  # it brings PyTorch
+
     composer = start(request)
     config = compose(composer, request, with_log_configuration=True)
     for told in (unresolved(config), *settings(config)):
