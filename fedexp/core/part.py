@@ -60,15 +60,20 @@ def describe(kind: Any) -> str:
     if origin is Literal:
         return "one of " + ", ".join(map(str, args))
     if origin in (Union, types.UnionType):
-        return " or ".join(describe(arg) for arg in args)
+        return _either([describe(arg) for arg in args])
     if origin is tuple:
-        return "a list, each " + describe(args[0])
+        return f"a list (each {describe(args[0])})"
     if kind is type(None):
         return "null"
     if kind is Path:
         return "a path"
     name = getattr(kind, "__name__", str(kind))
     return _NAMES.get(kind, f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}")
+
+
+def _either(words: Sequence[str]) -> str:
+    *most, last = words
+    return ", ".join(most) + f" or {last}"
 
 
 def convert(kind: Any, value: Any) -> Any:
