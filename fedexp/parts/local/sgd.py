@@ -24,6 +24,8 @@ from fedexp.parts.local.heavy_ball import HeavyBall
 class SGD(HeavyBall):
     """Stochastic gradient descent, with momentum that may last."""
 
+    no_sum = "with local.worker_momentum=true goes on with the momentum of other rounds, which weighs other gradients"
+
     worker_momentum: bool = False
 
     def check(self) -> None:
@@ -36,7 +38,7 @@ class SGD(HeavyBall):
         return self.worker_momentum
 
     @property
-    def adds_up(self) -> bool:  # momentum of other rounds has no weight among this one's gradients
+    def adds_up(self) -> bool:
         return not self.worker_momentum
 
     @property
