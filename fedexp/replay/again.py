@@ -71,7 +71,7 @@ def _again(chosen: PublishedTable, line: Result, place: Path, tell: Callable[[st
 
 
 def difference(before: Result, now: Result) -> str | None:
-    """What is not as it was, in words; what was made elsewhere may differ by rounding, whose bits and value are told."""
+    """What is not as it was, in words. What was made elsewhere may differ by rounding, in its bits and its value."""
     if (before.digest, before.value) == (now.digest, now.value):
         return None
     values = f"{words(before.value)} then, {words(now.value)} now"

@@ -57,10 +57,10 @@ def share(held: Sequence[Line]) -> str:
     """How many of the cells that have been run against a number are inside, in words."""
     found = page.counts([cell for one in held for cell in one.judged])
     against = sum(found[word] for word in ("inside", "outside", "disputed", "not resolved"))
-    part = f", {100 * found['inside'] / against:.0f} %" if against else ""
-    return f"Of {against} cells that were run against a published number, {found['inside']} are inside{part}."
+    part = f" ({100 * found['inside'] / against:.0f} %)" if against else ""
+    return f"Cells that were run against a published number: {against}; inside: {found['inside']}{part}."
 
 
 def _numbers(line: Line) -> list[str]:
     counted = map(str, page.counts(line.judged).values())
-    return [str(len(line.judged)), f"{line.done} of {line.asked}", f"{line.hours:.2g}", *counted]
+    return [str(len(line.judged)), f"{line.done} of {line.asked}", f"{line.hours:,.1f}", *counted]
