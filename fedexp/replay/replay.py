@@ -25,7 +25,6 @@ from fedexp.config.location import conf_dir
 from fedexp.config.trust import Trust
 from fedexp.core import csv_table, summary_json
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import resumable
 from fedexp.core.files import shown
 from fedexp.core.own_files import refuse_strange
 from fedexp.replay import results
@@ -50,10 +49,24 @@ class Job:
     cell: Cell
     seed: int
 
+    def __str__(self) -> str:
+        return f"{self.cell.name}, seed {self.seed}"
+
     @property
     def point(self) -> Point:
         """It as a point of a sweep."""
         return Point(self.number, self.cell.words(self.seed))
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that failed, and how."""
+
+    job: Job
+    end: PointEnd
+
+    def __str__(self) -> str:
+        return f"{self.job}: {self.end.message}; see {shown(self.end.folder)}"
 
 
 def missing(table: PublishedTable, folder: Path, pattern: str, seeds: int | None) -> list[Job]:
@@ -85,10 +98,10 @@ class Replay:
     budget_s: float = math.inf
     begun: float = field(default_factory=time.monotonic)
     flying: dict[Path, Job] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
 
-    def execute(self) -> list[str]:
-        """Runs them until the budget is spent; returns what is to be told of those that failed.
+    def execute(self) -> list[Failed]:
+        """Runs them until the budget is spent; returns those that failed.
 
         Raises:
             ConfigError: a cell cannot work, or there is no such launcher; nothing has run then.
@@ -103,9 +116,8 @@ class Replay:
             for job in {job.cell.name: job for job in self.jobs}.values():
                 self._check(composer, config, job)
             alive = partial(live, share=None if launcher.aloud else 1, trust=Trust(composed=True))
-            with resumable(self.folder):
-                for end in launcher.launch(self._todo(composer, config), alive):
-                    self._ended(end)
+            for end in launcher.launch(self._todo(composer, config), alive):
+                self._ended(end)
         finally:
             GlobalHydra.instance().clear()
         return self.failed
@@ -138,15 +150,14 @@ class Replay:
 
     def _ended(self, end: PointEnd) -> None:
         job = self.flying.pop(end.folder)
-        name = f"{job.cell.name}, seed {job.seed}"
         if end.code:
-            self.failed.append(f"{name}: {end.message}; see {shown(end.folder)}")
+            self.failed.append(Failed(job, end))
             told = "failed"
         else:
             result = found(job, end.folder)
             results.add(self.folder, self.table, result)
             told = "not reached" if result.value is None else f"{result.value:.6g}"
-        sys.stdout.write(f"{name}: {told}\n")
+        sys.stdout.write(f"{job}: {told}\n")
         sys.stdout.flush()
 
 

@@ -87,7 +87,7 @@ def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, old: str, new: str, t
 
 
 def test_an_unknown_table_is_told():
-    with pytest.raises(ConfigError, match="unknown table fedavg_2017; did you mean fedavg_2017_2nn"):
+    with pytest.raises(ConfigError, match="unknown table fedavg_2017; did you mean fedavg_2017_"):
         table.load("fedavg_2017")
     with pytest.raises(ConfigError, match=r"there is no file none\.yml"):
         table.load("none.yml")
