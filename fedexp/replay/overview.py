@@ -10,7 +10,7 @@ from fedexp.report.markup import Grid
 
 
 @dataclass(frozen=True)
-class Line:
+class TableSoFar:
     """A table, and how far it is."""
 
     name: str
@@ -33,19 +33,19 @@ class Line:
         return sum((page.minutes(one) or 0.0) * max(0, one.cell.seeds - len(one.found)) for one in self.judged) / 60
 
 
-def lines(into: Path) -> list[Line]:
+def lines(into: Path) -> list[TableSoFar]:
     """Every table of the package with its results in a folder."""
     found = [table.load(name) for name in shelf.names()]
-    return [Line(one.name, one.about, page.judged(one, results.read(into / one.name))) for one in found]
+    return [TableSoFar(one.name, one.about, page.judged(one, results.read(into / one.name))) for one in found]
 
 
-def progress(held: Sequence[Line]) -> Grid:
+def progress(held: Sequence[TableSoFar]) -> Grid:
     """A row for each table: runs, hours and verdicts."""
     head = ["table", "about", "cells", "runs", "hours left", *page.WORDS]
     return Grid(head, [[one.name, one.about, *_numbers(one)] for one in held], texts=2)
 
 
-def verdicts(held: Sequence[Line]) -> Grid:
+def verdicts(held: Sequence[TableSoFar]) -> Grid:
     """A row for each table and one for all: the verdicts alone."""
     rows = [[one.name, str(len(one.judged)), *map(str, page.counts(one.judged).values())] for one in held]
     every = [cell for one in held for cell in one.judged]
@@ -53,7 +53,7 @@ def verdicts(held: Sequence[Line]) -> Grid:
     return Grid(["table", "cells", *page.WORDS], rows)
 
 
-def share(held: Sequence[Line]) -> str:
+def share(held: Sequence[TableSoFar]) -> str:
     """How many of the cells that have been run against a number are inside, in words."""
     found = page.counts([cell for one in held for cell in one.judged])
     against = sum(found[word] for word in ("inside", "outside", "disputed", "not resolved"))
@@ -61,6 +61,6 @@ def share(held: Sequence[Line]) -> str:
     return f"Cells that were run against a published number: {against}; inside: {found['inside']}{part}."
 
 
-def _numbers(line: Line) -> list[str]:
+def _numbers(line: TableSoFar) -> list[str]:
     counted = map(str, page.counts(line.judged).values())
     return [str(len(line.judged)), f"{line.done} of {line.asked}", f"{line.hours:,.1f}", *counted]

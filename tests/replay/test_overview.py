@@ -15,11 +15,11 @@ def run(seconds: float) -> Result:
 
 
 HELD = [
-    overview.Line("first", "numbers", [
+    overview.TableSoFar("first", "numbers", [
         Judged(cell("a", 4, 30.0), [run(120.0), run(240.0)], Verdict("inside")),
         Judged(cell("b", 2, 90.0), [], Verdict("not run")),
     ]),
-    overview.Line("second", "others", [Judged(cell("c", 1, None), [run(1.0), run(1.0)], Verdict("outside"))]),
+    overview.TableSoFar("second", "others", [Judged(cell("c", 1, None), [run(1.0), run(1.0)], Verdict("outside"))]),
 ]  # fmt: skip
 
 
