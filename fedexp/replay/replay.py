@@ -113,7 +113,7 @@ class Replay:
             launcher = launcher_of(config)
             if launcher is None:
                 raise ConfigError("a replay needs a launcher of fedexp, e.g. hydra/launcher=joblib")
-            for job in {job.cell.name: job for job in self.jobs}.values():
+            for job in {job.cell.run: job for job in self.jobs}.values():
                 self._check(composer, config, job)
             alive = partial(live, share=None if launcher.aloud else 1, trust=Trust(composed=True))
             for end in launcher.launch(self._todo(composer, config), alive):

@@ -99,4 +99,6 @@ def estimate(lines: Sequence[Judged]) -> str:
         left = max(line.cell.seeds - len(line.found), 0)
         runs[line.cell.run] = max(runs.get(line.cell.run, (0, 0.0)), (left, line.cell.minutes or 0.0))
     minutes = sum(left * each for left, each in runs.values())
+    if not any(left for left, _ in runs.values()):
+        return "none"
     return f"{sum(left for left, _ in runs.values())} runs, about {minutes:.3g} min"

@@ -31,6 +31,7 @@ OTHERS = """\
 | page                                  | what it shows                                   |
 | ------------------------------------- | ----------------------------------------------- |
 | [Shapley values](shapley/README.md)   | how near each estimator comes, and at what cost |
+| [Matching](pfnm_oneshot/README.md)    | PFNM and SPAHM once, with the published grid    |
 | [The report page](report/README.md)   | what `fedexp report` makes of a sweep           |
 | [Benchmarks](benchmarks/README.md)    | how fast all of it is                           |
 """
@@ -172,30 +173,31 @@ def claims_of(folder: Path) -> list[Claim]:
 
 def index() -> str:
     """The page of all studies."""
-    rows = []
+    rows, links = [], []
     for folder in folders():
-        found = Counter(one.word for one in claims_of(folder))
-        title = study(folder)[0]["title"]
-        rows.append([title, *(str(found[word]) for word in WORDS), estimate(list(study(folder)[1].values()))])
+        (told, cells), found = study(folder), Counter(one.word for one in claims_of(folder))
+        links.append(f"[{told['title']}]({folder.name}/README.md)")
+        rows.append([f"{len(links)}".ljust(len(links[-1]), "."), *(str(found[word]) for word in WORDS)])
+        rows[-1].append(estimate(list(cells.values())))
     linked = Grid(["claims of", *WORDS, "still to run"], rows).markdown()
-    for folder, row in zip(folders(), rows, strict=True):
-        linked = linked.replace(f"| {row[0]} ", f"| [{row[0]}]({folder.name}/README.md) ", 1)
+    for row, link in zip(rows, links, strict=True):
+        linked = linked.replace(row[0], link, 1)
     return f"{INDEX}\n{linked}\nBesides:\n\n{OTHERS}"
 
 
-def folders() -> list[Path]:
-    """The folders of the studies that have claims or results."""
-    return sorted(path.parent for path in HERE.glob("*/page.yml"))
+def folders(*, all_of_them: bool = False) -> list[Path]:
+    """The folders of the studies that have a table, or of all that have a page made here."""
+    paths = [path for path in HERE.glob("*/page.yml") if all_of_them or "table:" in path.read_text()]
+    return sorted(path.parent for path in paths)
 
 
 def made() -> dict[Path, str]:
     """Every page that is made here, by its file: the studies', their tables' and that of all studies."""
-    pages = {folder / "README.md": markdown(folder) for folder in folders()}
+    pages = {folder / "README.md": markdown(folder) for folder in folders(all_of_them=True)}
     for folder in folders():
         told, cells = study(folder)
-        if cells:
-            found = table.load(told["table"])
-            pages[REPLAYS / found.name / "README.md"] = page.markdown(found, list(cells.values()))
+        found = table.load(told["table"])
+        pages[REPLAYS / found.name / "README.md"] = page.markdown(found, list(cells.values()))
     return pages | {HERE / "README.md": index()}
 
 
