@@ -190,9 +190,9 @@ class Loop:
         return loss
 
     def _batches(self, shard: np.ndarray, batches: Batches) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yields every batch in turn. A small client's examples are normalised once, and gathered once an epoch."""
+        """Yields every batch in turn. Where there are several epochs, a small client's examples are normalised once."""
         examples, bounds = self.examples, batches.bounds.tolist()
-        if len(shard) * examples.x[0].numel() > CACHED_FLOATS:
+        if batches.steps <= batches.epoch or len(shard) * examples.x[0].numel() > CACHED_FLOATS:
             order = examples.to_device(shard[batches.order])
             for a, b in pairwise(bounds):
                 yield examples.inputs(order[a:b]), examples.y[order[a:b]]
@@ -202,7 +202,7 @@ class Loop:
         pixels = cached.movedim(-3, -1) if examples.images else cached
         for first in range(0, batches.steps, batches.epoch):
             marks = bounds[first : first + batches.epoch + 1]
-            index = order[marks[0] : marks[-1]]
+            index, sizes = order[marks[0] : marks[-1]], np.diff(marks).tolist()
             x, y = pixels[index], labels[index]
             x = x.movedim(-1, -3) if examples.images else x
-            yield from zip(x.split(np.diff(marks).tolist()), y.split(np.diff(marks).tolist()), strict=True)
+            yield from zip(x.split(sizes), y.split(sizes), strict=True)

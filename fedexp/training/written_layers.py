@@ -77,6 +77,7 @@ class Convolution(Written):
     def __init__(self, layer: nn.Conv1d | nn.Conv2d, place: Place) -> None:
         self.weight, self.bias = layer.weight.detach(), None if layer.bias is None else layer.bias.detach()
         self.weight_slope, self.bias_slope = place.slopes["weight"], place.slopes.get("bias")
+        assert not isinstance(layer.padding, str)
         none = [0] * (place.dims - 2)
         self.settings = (layer.stride, layer.padding, layer.dilation, False, none, layer.groups)
         self.mask = [place.asked, True, self.bias is not None]
