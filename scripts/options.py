@@ -64,7 +64,7 @@ def pages() -> dict[Path, str]:
         "options.md": {"groups": groups(), "keys": keys(), "options": options()},
         "together.md": {"together": _lines(["", *together.lines()])},
     }
-    return {ROOT / "docs" / page: _filled((ROOT / "docs" / page).read_text(), tables) for page, tables in made.items()}
+    return {ROOT / "docs" / page: filled((ROOT / "docs" / page).read_text(), tables) for page, tables in made.items()}
 
 
 def main(words: list[str]) -> int:
@@ -89,7 +89,7 @@ def _keys(group: str, option: str) -> list[str]:
     return block(rows) if rows else []
 
 
-def _filled(text: str, tables: Mapping[str, str]) -> str:
+def filled(text: str, tables: Mapping[str, str]) -> str:
     for name, table in tables.items():
         marked = re.compile(rf"(?<=<!-- {name} -->\n).*?(?=<!-- /{name} -->)", re.DOTALL)
         text = marked.sub(lambda _, table=table: table, text)

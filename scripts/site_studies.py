@@ -1,4 +1,4 @@
-"""Puts the pages of `scripts/studies` into the documentation, as `studies/`; `mkdocs.yml` names this file as a hook."""
+"""Puts the pages of `scripts/studies` and `scripts/replays` into the documentation; `mkdocs.yml` names this hook."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ SCRIPTS = Path(__file__).parent
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds every page, picture and table of the studies."""
-    for path in sorted((SCRIPTS / "studies").rglob("*")):
-        if path.suffix in (".md", ".png", ".csv", ".tex"):
+    """Adds every page, picture and table of the studies and replays, but for folders of runs."""
+    for path in sorted(path for room in ("studies", "replays") for path in (SCRIPTS / room).rglob("*")):
+        if path.suffix in (".md", ".png", ".csv", ".tex") and "runs" not in path.parts:
             name = path.relative_to(SCRIPTS).as_posix()
             files.append(File(name, str(SCRIPTS), config.site_dir, config.use_directory_urls))
     return files

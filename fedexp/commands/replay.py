@@ -1,9 +1,12 @@
 """Run published tables again and judge every cell.
 
-Without a name: the tables that there are, and how far each is. With one, or with a file of your own (.yml): runs what
-is missing of it, the cheapest cells first, and writes the page with the published numbers beside ours: README.md and
-results.csv in DIR/NAME. A replay that was cut off goes on where it stopped. --seeds 0 runs nothing and makes the page
-again. Words choose a launcher as in sweeps: hydra/launcher=joblib hydra.launcher.jobs=2.
+Without a name: the tables that there are, how far each is, and what the rest would take. With one, or with a file of
+your own (.yml): runs what is missing of it, the cheapest cells first, and writes the page with the published numbers
+beside ours: README.md and results.csv in DIR/NAME. A replay that was cut off goes on where it stopped. --seeds 0 runs
+nothing and makes the page again. Words choose a launcher as in sweeps: hydra/launcher=joblib hydra.launcher.jobs=2.
+
+A table is code: the words of its cells may name any function of any module. Run no table that you would not run as a
+script.
 """
 
 import sys
@@ -11,7 +14,7 @@ from pathlib import Path
 
 from fedexp.commands.parsing import Parser, Wrong, below, folder, given, whole
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILED, complain
+from fedexp.core.exits import FAILED, complain, interruptible
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.terminal import width
 from fedexp.replay import shelf
@@ -50,29 +53,25 @@ def act(words: list[str]) -> int:
     place = asked.into / chosen.name
     jobs = replay.missing(chosen, place, asked.cells, asked.seeds)
     budget = {} if asked.budget is None else {"budget_s": 3600 * asked.budget}
-    failed = replay.Replay(chosen, place, jobs, launcher, **budget).execute() if jobs else []
+    with interruptible("the same command goes on where it stopped"):
+        failed = replay.Replay(chosen, place, jobs, launcher, **budget).execute() if jobs else []
     lines = page.judged(chosen, results.read(place))
     place.mkdir(parents=True, exist_ok=True)
     write_atomically(place / PAGE, page.markdown(chosen, lines).encode())
     sys.stdout.write(page.grid(lines).fitted(width(), f"see {shown(place / PAGE)}", page.Grid.plain))
     sys.stdout.write(f"{len(lines)} cells: {page.summary(lines)}\npage  {shown(place / PAGE)}\n")
-    for line in failed:
-        complain(line)
+    for one in failed:
+        complain(str(one))
     return FAILED if failed else 0
 
 
 def _listed(into: Path) -> str:
     """The tables with their verdicts so far."""
-    from fedexp.replay import page, results, table
+    from fedexp.replay import overview
     from fedexp.report.markup import Grid
 
-    rows = []
-    for name in shelf.names():
-        found = table.load(name)
-        lines = page.judged(found, results.read(into / name))
-        rows.append([name, found.about, str(len(lines)), *map(str, page.counts(lines).values())])
-    grid = Grid(["table", "about", "cells", *page.WORDS], rows, texts=2)
-    return grid.fitted(width(), "see the pages", Grid.plain) if rows else "no tables\n"
+    held = overview.lines(into)
+    return overview.progress(held).fitted(width(), "see the pages", Grid.plain) if held else "no tables\n"
 
 
 def _hours(text: str) -> float:

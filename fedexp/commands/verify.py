@@ -8,14 +8,15 @@ clients.csv, bit by bit where engine, device and versions are those of the run, 
 names what was checked and what was not. Exit code 0: all as written, 1: something differs, is missing or damaged.
 Nothing in RUN_DIR is changed, and nothing of it runs.
 
-Given the results.csv of a table that `fedexp replay` knows, K random lines of it are run again.
+Given the results.csv of a table that `fedexp replay` knows, K random lines of it are run again. --table names a table
+of your own, whose cells are then run: a table is code.
 """
 
 import sys
 from pathlib import Path
 
 from fedexp.commands import offered
-from fedexp.commands.parsing import Parser, whole
+from fedexp.commands.parsing import Parser, given, whole
 from fedexp.commands.trusting import trust_of, vouch
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
@@ -33,6 +34,7 @@ def parser() -> Parser:
     made.flag("how many rounds (or lines) are replayed (3)", "--rounds", type=whole(1), metavar="K")
     made.flag("draws them (0)", "--seed", type=whole(0), default=0, metavar="S")
     made.flag("replay all rounds", "--all", action="store_true")
+    made.flag("the table of a results.csv, where it is your own", "--table", type=given, metavar="FILE.yml")
     vouch(made)
     return made
 
@@ -45,7 +47,9 @@ def act(words: list[str]) -> int:
     if asked.all and asked.rounds:
         raise ConfigError(f"verify takes --all or --rounds, got --all and --rounds {asked.rounds}; leave one out")
     place, count = Path(asked.places[0]), None if asked.all else asked.rounds or 3
-    folder = None if place.is_file() else _folder(place)
+    folder = None if place.exists() and not place.is_dir() else _folder(place)
+    if folder is not None and asked.table is not None:
+        raise ConfigError(f"--table goes with a results.csv, got the folder {shown(place)}; leave it out")
     if under_torchrun():
         raise ConfigError("verify starts its workers itself; run it without torchrun")
     with logs.kept():
@@ -54,7 +58,7 @@ def act(words: list[str]) -> int:
         from fedexp.verify import verify
 
         if folder is None:
-            complaints = again.verify(place, count, asked.seed, _say)
+            complaints = again.verify(place, count, asked.seed, _say, asked.table)
         else:
             complaints = verify.verify(folder, count, asked.seed, _say, trust_of(asked))
     if complaints:

@@ -5,7 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from fedexp.core.blame import one_line
@@ -61,15 +61,20 @@ def ending(folder: Path | None, point: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def resumable(folder: Path) -> Iterator[None]:
-    """When a sweep or search is interrupted, says how to resume the whole of it, not only the run that was cut off."""
+def interruptible(cure: str) -> Iterator[None]:
+    """When what takes several runs is interrupted, says of the whole of it how to go on."""
     try:
         yield
     except (KeyboardInterrupt, Stopped) as error:
         if isinstance(error, Stopped) and not error.interrupted:
             raise
-        told = f"interrupted; continue with: fedexp resume {shown(folder)}"
-        raise Stopped(error.code if isinstance(error, Stopped) else exit_code(error), told) from error
+        code = error.code if isinstance(error, Stopped) else exit_code(error)
+        raise Stopped(code, f"interrupted; {cure}") from error
+
+
+def resumable(folder: Path) -> AbstractContextManager[None]:
+    """When a sweep or search is interrupted, says how to resume the whole of it, not only the run that was cut off."""
+    return interruptible(f"continue with: fedexp resume {shown(folder)}")
 
 
 def complain(message: str) -> None:

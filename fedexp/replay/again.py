@@ -1,10 +1,11 @@
 """Runs lines of a table's results once more and compares: the same machine and versions must give the same models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from fedexp.core.errors import ConfigError
+from fedexp.core.exits import interruptible
 from fedexp.core.files import shown
 from fedexp.core.random_streams import stream
 from fedexp.replay import results, shelf, table
@@ -12,53 +13,80 @@ from fedexp.replay.replay import Job, Replay
 from fedexp.replay.results import Result
 from fedexp.replay.table import PublishedTable
 
+ELSEWHERE = 0.002  # how far the rounding of another machine may move an accuracy
 
-def verify(path: Path, count: int | None, seed: int, tell: Callable[[str], None]) -> list[str]:
+
+def verify(path: Path, count: int | None, seed: int, tell: Callable[[str], None], own: str | None = None) -> list[str]:
     """Runs `count` random lines of the results again (None: all); returns what is not as it was written.
 
+    `own` is a table that the user named; without it the folder must be called like one of the package.
+
     Raises:
-        ConfigError: the folder is not called like a table of the package, or no line is of a cell as it is asked for
-            today.
+        ConfigError: it is no results.csv, its table is not known, or no line is of a cell as it is asked for today.
     """
+    if path.name != results.NAME:
+        raise ConfigError(f"verify needs a run folder or a {results.NAME}, got {shown(path)}")
     folder = path.absolute().parent
-    if folder.name not in shelf.names():  # nothing that lies in the folder says what is run
-        known = ", ".join(shelf.names())
-        raise ConfigError(f"{shown(path)} must lie in a folder called like a table, one of {known}, got {folder.name}")
-    chosen = table.load(folder.name)
+    chosen = table.load(own) if own is not None else _shelved(path, folder.name)
     held = results.read(folder)
     lines = [one for cell in chosen.cells for one in results.of_cell(held, cell)]
     if not lines:
         raise ConfigError(f"{shown(path)} has no line of a cell of {chosen.name} as it is asked for today")
-    order = stream(seed, "verify").permutation(len(lines))[: count or len(lines)]
-    with TemporaryDirectory() as made:
-        complaints = [fault for place in sorted(order) if (fault := _again(chosen, lines[place], Path(made), tell))]
+    order = sorted(stream(seed, "verify").permutation(len(lines))[: count or len(lines)])
+    complaints = run_again(chosen, [lines[place] for place in order], tell)
     tell(f"{len(order)} of {len(lines)} lines run again, {len(order) - len(complaints)} as they were written")
     return complaints
 
 
+def run_again(chosen: PublishedTable, lines: Sequence[Result], tell: Callable[[str], None]) -> list[str]:
+    """Runs lines of a table's results again in a folder that is removed; returns what is not as it was written."""
+    with TemporaryDirectory() as made, interruptible("no file was changed"):
+        return [fault for line in lines if (fault := _again(chosen, line, Path(made), tell))]
+
+
+def _shelved(path: Path, name: str) -> PublishedTable:
+    if name not in shelf.names():  # nothing that lies in the folder says what is run
+        known = ", ".join(shelf.names())
+        raise ConfigError(
+            f"{shown(path)} must lie in a folder called like a table, one of {known}, got {name}; for a table of your "
+            "own add --table FILE.yml"
+        )
+    return table.load(name)
+
+
 def _again(chosen: PublishedTable, line: Result, place: Path, tell: Callable[[str], None]) -> str | None:
     cell = next(cell for cell in chosen.cells if cell.name == line.cell)
-    failed = Replay(chosen, place, [Job(0, cell, line.seed)]).execute()
-    if failed:
-        return failed[0]
+    try:
+        failed = Replay(chosen, place, [Job(0, cell, line.seed)]).execute()
+        why = failed[0].end.message if failed else ""
+    except ConfigError as error:
+        why = str(error)
+    if why:
+        return f"{_who(line)} cannot be run again: {why.replace(str(place), 'its folder')}"
     now = next(one for one in results.read(place) if (one.cell, one.seed) == (line.cell, line.seed))
     fault = difference(line, now)
     if fault is None and now.made_by != line.made_by:
-        tell(f"{line.cell}, seed {line.seed}: then by {line.made_by}, now by {now.made_by}; bits may differ")
+        tell(f"{_who(line)}: then by {line.made_by}, now by {now.made_by}; bits may differ")
     return fault
 
 
 def difference(before: Result, now: Result) -> str | None:
-    """What is not as it was, in words; elsewhere made results may differ in their bits, and their value is told."""
-    who = f"{before.cell}, seed {before.seed}"
+    """What is not as it was, in words. What was made elsewhere may differ by rounding, in its bits and its value."""
     if (before.digest, before.value) == (now.digest, now.value):
         return None
     values = f"{words(before.value)} then, {words(now.value)} now"
     if before.made_by == now.made_by:
-        return f"{who}: the models differ; {values}"
-    return None if before.value == now.value else f"{who}: {values}; then by {before.made_by}, now by {now.made_by}"
+        return f"{_who(before)}: the models differ; {values}"
+    alike = before.value == now.value or (
+        before.value is not None and now.value is not None and abs(before.value - now.value) <= ELSEWHERE
+    )
+    return None if alike else f"{_who(before)}: {values}; then by {before.made_by}, now by {now.made_by}"
 
 
 def words(value: float | None) -> str:
     """A value, or that there is none."""
     return "not reached" if value is None else f"{value:.6g}"
+
+
+def _who(line: Result) -> str:
+    return f"{line.cell}, seed {line.seed}"

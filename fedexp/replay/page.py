@@ -67,16 +67,16 @@ def markdown(table: PublishedTable, lines: Sequence[Judged]) -> str:
         "\n".join(f"* {line.cell.name}: `{command(line.cell)}`" for line in lines),
         f"Results: `{results.NAME}` beside this page, one line a run with the digest of its last models"
         f"{'; made by ' + '; '.join(makers) if makers else ''}.",
-        *_again(table),
+        _again(table),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _again(table: PublishedTable) -> list[str]:
-    """How to make the page and its lines again, where everybody has the table."""
-    if table.name not in shelf.names():
-        return []
-    return [f"This page again: `fedexp replay {table.name} --seeds 0`. Lines again: `fedexp verify {results.NAME}`."]
+def _again(table: PublishedTable) -> str:
+    """How to make the page and its lines again; a table of one's own is named by its file."""
+    own = table.name not in shelf.names()
+    file, option = (f"{table.name}{shelf.ENDING}", f" --table {table.name}{shelf.ENDING}") if own else (table.name, "")
+    return f"This page again: `fedexp replay {file} --seeds 0`. Lines again: `fedexp verify {results.NAME}{option}`."
 
 
 def command(cell: Cell) -> str:
@@ -98,7 +98,7 @@ def _row(line: Judged) -> list[str]:
         ours(verdict, missed),
         seeds,
         verdict.word + agrees,
-        minutes(line),
+        _minutes(line),
     ]
 
 
@@ -120,11 +120,16 @@ def ours(verdict: Verdict, missed: int) -> str:
     return mean if verdict.low is None else f"{mean} ({verdict.low:.4g} to {verdict.high:.4g})"
 
 
-def minutes(line: Judged) -> str:
+def minutes(line: Judged) -> float | None:
     """Minutes of a run: measured, else the table's estimate."""
     if line.found:
-        return f"{sum(one.seconds for one in line.found) / len(line.found) / 60:.2g}"
-    return "-" if line.cell.minutes is None else f"about {line.cell.minutes:g}"
+        return sum(one.seconds for one in line.found) / len(line.found) / 60
+    return line.cell.minutes
+
+
+def _minutes(line: Judged) -> str:
+    found = minutes(line)
+    return "-" if found is None else f"{'' if line.found else 'about '}{found:.2g}"
 
 
 def _notes(lines: Sequence[Judged]) -> list[str]:

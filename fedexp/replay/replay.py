@@ -1,7 +1,7 @@
 """Runs what is missing of a table, cheapest cells first, and keeps the number of each run as soon as it is there.
 
-A run's folder is NAME/runs/CELL/SEED; one that was cut off goes on where it stopped. Its line in results.csv is all
-that the page needs, so that folders of runs may be removed.
+A run's folder is NAME/runs/CELL/SEED; one that was cut off goes on where it stopped. Cells that ask for other numbers
+of the same words share it. Its lines in results.csv are all that the page needs, so folders of runs may be removed.
 """
 
 import math
@@ -25,7 +25,6 @@ from fedexp.config.location import conf_dir
 from fedexp.config.trust import Trust
 from fedexp.core import csv_table, summary_json
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import resumable
 from fedexp.core.files import shown
 from fedexp.core.own_files import refuse_strange
 from fedexp.replay import results
@@ -50,10 +49,24 @@ class Job:
     cell: Cell
     seed: int
 
+    def __str__(self) -> str:
+        return f"{self.cell.name}, seed {self.seed}"
+
     @property
     def point(self) -> Point:
         """It as a point of a sweep."""
         return Point(self.number, self.cell.words(self.seed))
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run that failed, and how."""
+
+    job: Job
+    end: PointEnd
+
+    def __str__(self) -> str:
+        return f"{self.job}: {self.end.message}; see {shown(self.end.folder)}"
 
 
 def missing(table: PublishedTable, folder: Path, pattern: str, seeds: int | None) -> list[Job]:
@@ -84,11 +97,11 @@ class Replay:
     words: Sequence[str] = ()
     budget_s: float = math.inf
     begun: float = field(default_factory=time.monotonic)
-    flying: dict[Path, Job] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=list)
+    flying: dict[Path, list[Job]] = field(default_factory=dict)
+    failed: list[Failed] = field(default_factory=list)
 
-    def execute(self) -> list[str]:
-        """Runs them until the budget is spent; returns what is to be told of those that failed.
+    def execute(self) -> list[Failed]:
+        """Runs them until the budget is spent; returns those that failed.
 
         Raises:
             ConfigError: a cell cannot work, or there is no such launcher; nothing has run then.
@@ -100,12 +113,11 @@ class Replay:
             launcher = launcher_of(config)
             if launcher is None:
                 raise ConfigError("a replay needs a launcher of fedexp, e.g. hydra/launcher=joblib")
-            for job in {job.cell.name: job for job in self.jobs}.values():
+            for job in {job.cell.run: job for job in self.jobs}.values():
                 self._check(composer, config, job)
             alive = partial(live, share=None if launcher.aloud else 1, trust=Trust(composed=True))
-            with resumable(self.folder):
-                for end in launcher.launch(self._todo(composer, config), alive):
-                    self._ended(end)
+            for end in launcher.launch(self._todo(composer, config), alive):
+                self._ended(end)
         finally:
             GlobalHydra.instance().clear()
         return self.failed
@@ -118,14 +130,27 @@ class Replay:
 
     def _todo(self, composer: Composer, config: DictConfig) -> Iterator[Path]:
         """The folders of the runs, each made when it is asked for."""
-        for job in self.jobs:
+        for jobs in self._runs():
+            first = jobs[0]
             spent = time.monotonic() - self.begun
-            if spent + 60 * (job.cell.minutes or 0.0) > self.budget_s:
+            if spent + 60 * (first.cell.minutes or 0.0) > self.budget_s:
                 continue
-            folder = (self.folder / RUNS / f"{job.cell.folder}-{job.cell.asked}" / str(job.seed)).absolute()
-            self._prepare(folder, composed(composer, config, job.point))
-            self.flying[folder] = job
+            folder = (self.folder / RUNS / self._place(first.cell) / str(first.seed)).absolute()
+            self._prepare(folder, composed(composer, config, first.point))
+            self.flying[folder] = jobs
             yield folder
+
+    def _runs(self) -> list[list[Job]]:
+        """The jobs by the run that does them: several numbers of one run are one run."""
+        runs: dict[tuple[str, ...], list[Job]] = {}
+        for job in self.jobs:
+            runs.setdefault(tuple(job.cell.words(job.seed)), []).append(job)
+        return list(runs.values())
+
+    def _place(self, cell: Cell) -> str:
+        """The folder of a cell's runs, called like the first cell with its words."""
+        first = next(other for other in self.table.cells if other.overrides == cell.overrides)
+        return f"{first.folder}-{first.run}"
 
     def _prepare(self, folder: Path, own: DictConfig) -> None:
         """Notes the config of a run. One that is there must be of the same run, and is not used: it may be planted."""
@@ -137,16 +162,18 @@ class Replay:
         noted.note(folder, own)
 
     def _ended(self, end: PointEnd) -> None:
-        job = self.flying.pop(end.folder)
-        name = f"{job.cell.name}, seed {job.seed}"
+        for job in self.flying.pop(end.folder):
+            self._told(job, end)
+
+    def _told(self, job: Job, end: PointEnd) -> None:
         if end.code:
-            self.failed.append(f"{name}: {end.message}; see {shown(end.folder)}")
+            self.failed.append(Failed(job, end))
             told = "failed"
         else:
             result = found(job, end.folder)
             results.add(self.folder, self.table, result)
             told = "not reached" if result.value is None else f"{result.value:.6g}"
-        sys.stdout.write(f"{name}: {told}\n")
+        sys.stdout.write(f"{job}: {told}\n")
         sys.stdout.flush()
 
 

@@ -58,6 +58,8 @@ def read(folder: Path) -> list[Result]:
         if len({(one.cell, one.seed) for one in found}) < len(found):
             raise ValueError("a cell and seed may have one line")
         return found
+    except ConfigError:  # it is no file, and says what to do
+        raise
     except (ValueError, csv.Error) as error:
         raise ConfigError(f"{shown(path)} cannot be read as results: {error}; restore it") from error
 

@@ -25,6 +25,7 @@ VALUES = {
     "--rounds": "4",
     "--seed": "5",
     "--seeds": "6",
+    "--table": "mine.yml",
     "--trials": "6",
     "--trust-modules": "mine,others.parts",
 }

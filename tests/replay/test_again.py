@@ -1,8 +1,12 @@
+import os
+import tempfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from fedexp import cli
+from fedexp.core.errors import RunError
 from fedexp.replay import results, shelf
 from fedexp.replay.again import difference
 from fedexp.replay.results import Result
@@ -21,6 +25,8 @@ BEFORE = Result("a", 1, "x", 0.5, 2, "d1", 1.0, "here", "c")
             {"digest": "d2", "made_by": "there", "value": 0.6},
             "a, seed 1: 0.5 then, 0.6 now; then by here, now by there",
         ),
+        ({"digest": "d2", "made_by": "there", "value": 0.5015}, None),  # other sums, within 0.002
+        ({"digest": "d2", "value": 0.5015}, "a, seed 1: the models differ; 0.5 then, 0.5015 now"),
         ({"value": None}, "a, seed 1: the models differ; 0.5 then, not reached now"),
     ],
 )
@@ -67,3 +73,48 @@ def test_a_table_in_the_folder_is_not_asked(tmp_path: Path, monkeypatch, capsys:
     monkeypatch.chdir(folder)
     assert cli.main(["verify", results.NAME]) == 2
     assert "must lie in a folder called like a table, one of " in capsys.readouterr().err
+
+
+def own(held: Path) -> list[str]:
+    """The words that verify the results with a table of one's own, which is no longer among those of the package."""
+    Path("conf/replay/small.yml").rename("mine.yml")
+    return ["verify", str(held), "--table", "mine.yml", "--rounds", "1"]
+
+
+def test_results_of_a_table_of_ones_own_are_run_again(held: Path, capsys: pytest.CaptureFixture[str]):
+    """It must be named: what lies beside the results, or has their name, is not asked."""
+    words = own(held)
+    assert cli.main(words[:2]) == 2
+    assert "for a table of your own add --table FILE.yml" in capsys.readouterr().err
+    assert cli.main(words) == 0
+    assert "1 of 2 lines run again, 1 as they were written" in capsys.readouterr().out
+
+
+def test_a_line_that_cannot_be_run_again_names_no_folder_that_is_gone(
+    held: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def fails(_: object, folder: Path) -> None:
+        raise RunError(f"no room in {folder}")
+
+    monkeypatch.setattr(import_module("fedexp.run.run"), "complete", fails)
+    assert cli.main(["verify", str(held), "--rounds", "1"]) == 1
+    told = capsys.readouterr().err
+    assert "cannot be run again: no room in its folder" in told
+    assert tempfile.gettempdir() not in told
+
+
+def test_what_is_no_results_csv_is_refused(held: Path, capsys: pytest.CaptureFixture[str]):
+    page = held.with_name("README.md")
+    assert cli.main(["verify", str(page)]) == 2
+    assert "verify needs a run folder or a results.csv, got " in capsys.readouterr().err
+    assert cli.main(["verify", str(held.parent), "--table", "mine.yml"]) == 2
+    assert "--table goes with a results.csv, got the folder" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_pipe_is_no_results_csv(held: Path, capsys: pytest.CaptureFixture[str]):
+    held.unlink()
+    os.mkfifo(held)
+    assert cli.main(["verify", str(held)]) == 2
+    told = capsys.readouterr().err.strip()
+    assert told.endswith("results.csv must be a file of its own, but it is a pipe; remove it")

@@ -1,0 +1,66 @@
+"""The tables at one glance: how many runs each asks for, how many are there, what the rest would take, the verdicts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedexp.replay import page, results, shelf, table
+from fedexp.replay.page import Judged
+from fedexp.report.markup import Grid
+
+
+@dataclass(frozen=True)
+class TableSoFar:
+    """A table, and how far it is."""
+
+    name: str
+    about: str
+    judged: Sequence[Judged]
+
+    @property
+    def asked(self) -> int:
+        """The runs that the table asks for."""
+        return sum(one.cell.seeds for one in self.judged)
+
+    @property
+    def done(self) -> int:
+        """Those of them that are there."""
+        return sum(min(one.cell.seeds, len(one.found)) for one in self.judged)
+
+    @property
+    def hours(self) -> float:
+        """What the others would take on one core: as long as the cell's runs took, else as the table says."""
+        return sum((page.minutes(one) or 0.0) * max(0, one.cell.seeds - len(one.found)) for one in self.judged) / 60
+
+
+def lines(into: Path) -> list[TableSoFar]:
+    """Every table of the package with its results in a folder."""
+    found = [table.load(name) for name in shelf.names()]
+    return [TableSoFar(one.name, one.about, page.judged(one, results.read(into / one.name))) for one in found]
+
+
+def progress(held: Sequence[TableSoFar]) -> Grid:
+    """A row for each table: runs, hours and verdicts."""
+    head = ["table", "about", "cells", "runs", "hours left", *page.WORDS]
+    return Grid(head, [[one.name, one.about, *_numbers(one)] for one in held], texts=2)
+
+
+def verdicts(held: Sequence[TableSoFar]) -> Grid:
+    """A row for each table and one for all: the verdicts alone."""
+    rows = [[one.name, str(len(one.judged)), *map(str, page.counts(one.judged).values())] for one in held]
+    every = [cell for one in held for cell in one.judged]
+    rows.append(["all", str(len(every)), *map(str, page.counts(every).values())])
+    return Grid(["table", "cells", *page.WORDS], rows)
+
+
+def share(held: Sequence[TableSoFar]) -> str:
+    """How many of the cells that have been run against a number are inside, in words."""
+    found = page.counts([cell for one in held for cell in one.judged])
+    against = sum(found[word] for word in ("inside", "outside", "disputed", "not resolved"))
+    part = f" ({100 * found['inside'] / against:.0f} %)" if against else ""
+    return f"Cells that were run against a published number: {against}; inside: {found['inside']}{part}."
+
+
+def _numbers(line: TableSoFar) -> list[str]:
+    counted = map(str, page.counts(line.judged).values())
+    return [str(len(line.judged)), f"{line.done} of {line.asked}", f"{line.hours:,.1f}", *counted]

@@ -1,0 +1,74 @@
+"""Makes the pages of the published tables again, from the results in `scripts/replays`, without any run.
+
+python scripts/replay_pages.py             writes them, and the tables in README.md and in scripts/replays/README.md
+python scripts/replay_pages.py --check     says which page is out of date, and fails if one is
+python scripts/replay_pages.py --again 10  runs the ten cheapest results once more and compares; fails if one differs
+"""
+
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from fedexp.core.files import write_atomically
+from fedexp.data.store import data_root
+from fedexp.replay import again, overview, page, table
+from fedexp.replay.results import Result
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts.options import filled  # noqa: E402
+
+KEPT = ROOT / "scripts" / "replays"
+
+
+def pages() -> dict[Path, str]:
+    """What the pages must hold."""
+    held = overview.lines(KEPT)
+    share = overview.share(held)
+    tables = {
+        "verdicts": f"\n{overview.verdicts(held).markdown()}\n{share}\n",
+        "progress": f"\n{overview.progress(held).markdown()}\n{share}\n",
+    }
+    made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
+    for line in held:
+        if line.done:
+            made[KEPT / line.name / "README.md"] = page.markdown(table.load(line.name), line.judged)
+    return made
+
+
+def cheapest(count: int) -> list[tuple[str, Result]]:
+    """The results that took least, with the names of their tables."""
+    every = [(line.name, one) for line in overview.lines(KEPT) for cell in line.judged for one in cell.found]
+    return sorted(every, key=lambda named: named[1].seconds)[:count]
+
+
+def run_again(count: int) -> int:
+    """Runs the cheapest results again; 1 where one is not as it was written."""
+    if not (data_root() / "MNIST").is_dir():
+        print("no folder of real data, so that no published cell is run again; set FEDEXP_DATA")
+        return 0
+    faults = []
+    for name, lines in groupby(sorted(cheapest(count), key=lambda named: named[0]), key=lambda named: named[0]):
+        faults += again.run_again(table.load(name), [line for _, line in lines], print)
+    print("\n".join(faults) if faults else f"{count} results came out as they were written")
+    return int(bool(faults))
+
+
+def main(words: list[str]) -> int:
+    """Writes or checks the pages, or runs results again; 1 where something is not as it should be."""
+    if words[:1] == ["--again"]:
+        return run_again(int(words[1]))
+    stale = {path: text for path, text in pages().items() if not path.exists() or path.read_text() != text}
+    for path, text in stale.items():
+        if "--check" in words:
+            print(
+                f"{path.relative_to(ROOT)} does not show what scripts/replays holds; run python scripts/replay_pages.py"
+            )
+        else:
+            write_atomically(path, text.encode())
+    return int("--check" in words and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

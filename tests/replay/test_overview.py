@@ -1,0 +1,47 @@
+from fedexp.replay import overview
+from fedexp.replay.measure import Measure
+from fedexp.replay.page import Judged
+from fedexp.replay.results import Result
+from fedexp.replay.table import Cell
+from fedexp.replay.verdict import Verdict
+
+
+def cell(name: str, seeds: int, minutes: float | None) -> Cell:
+    return Cell(name, (), Measure.parse("test_accuracy", ""), seeds, minutes=minutes)
+
+
+def run(seconds: float) -> Result:
+    return Result("a", 0, "x", 0.5, 2, "d", seconds, "here", "c")
+
+
+HELD = [
+    overview.TableSoFar("first", "numbers", [
+        Judged(cell("a", 4, 30.0), [run(120.0), run(240.0)], Verdict("inside")),
+        Judged(cell("b", 2, 90.0), [], Verdict("not run")),
+    ]),
+    overview.TableSoFar("second", "others", [Judged(cell("c", 1, None), [run(1.0), run(1.0)], Verdict("outside"))]),
+]  # fmt: skip
+
+
+def test_what_is_missing_is_counted_by_hand():
+    # a: two of four are there, which took 3 minutes each; b: two of 90 minutes
+    first, second = HELD
+    assert (first.asked, first.done) == (6, 2)
+    assert first.hours == (2 * 3 + 2 * 90) / 60
+    assert (second.asked, second.done, second.hours) == (1, 1, 0.0)
+
+
+def test_the_verdicts_of_all_tables_are_added_up():
+    rows = overview.verdicts(HELD).rows
+    assert [list(row) for row in rows] == [
+        ["first", "2", "1", "0", "0", "0", "0", "1"],
+        ["second", "1", "0", "1", "0", "0", "0", "0"],
+        ["all", "3", "1", "1", "0", "0", "0", "1"],
+    ]
+    assert overview.share(HELD) == "Cells that were run against a published number: 2; inside: 1 (50 %)."
+    assert overview.share([]) == "Cells that were run against a published number: 0; inside: 0."
+
+
+def test_the_list_shows_runs_and_hours():
+    row = dict(zip(overview.progress(HELD).headings, overview.progress(HELD).rows[0], strict=True))
+    assert (row["table"], row["about"], row["runs"], row["hours left"]) == ("first", "numbers", "2 of 6", "3.1")
