@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pretend_device as pretend
 import pytest
@@ -24,8 +23,8 @@ from fedexp.cli import main
 from fedexp.core.errors import ConfigError
 from fedexp.run.run import complete, run
 from fedexp.simulation import compatibility
-from fedexp.training import captures, stacked
-from fedexp.training.captures import padded, rounded_down, rounded_up
+from fedexp.training import stacked
+from fedexp.training.captures import KEPT
 from fedexp.training.workers import packed, unpacked
 
 BUNDLES = ("algorithm", "partition", "setting", "experiment")  # they choose options of other groups
@@ -214,21 +213,6 @@ def test_two_ranks_train_as_one(tmp_path: Path):
     )
 
 
-def test_shapes_are_rounded_up():
-    assert [rounded_up(size) for size in range(1, 14)] == [1, 2, 3, 4, 6, 6, 8, 8, 12, 12, 12, 12, 16]
-    assert [rounded_down(size) for size in range(1, 14)] == [1, 2, 3, 4, 4, 6, 6, 8, 8, 8, 8, 12, 12]
-    rows, steps, index, mask = padded(
-        np.array([7, 3, 4, 2, 1]),
-        np.array([2, 2, 1, 1, 1]),
-        torch.ones((2, 5, 5)),
-        torch.ones((2, 5, 5), dtype=torch.bool),
-    )
-    assert rows.tolist() == [7, 3, 4, 2, 1, 1]
-    assert steps.tolist() == [2, 2, 1, 1, 1, 0]
-    assert index.shape == mask.shape == (2, 6, 6)
-    assert int(mask.sum()) == 2 * 5 * 5
-
-
 def test_few_steps_are_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Poisson-sampled batches of clients of all sizes have another shape in almost every round."""
     made: list[stacked.Captures] = []
@@ -239,11 +223,18 @@ def test_few_steps_are_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         return capture(self, bucket)
 
     monkeypatch.setattr(stacked.Captures, "_capture", noted)
-    monkeypatch.setattr(captures, "KEPT", 2)
     words = ("federation=dirichlet", "privacy=dp_sgd", *NEEDS["privacy=dp_sgd"], "engine=stacked", "rounds=30")
     the_same(tiny(*words, "local.batch_size=4", "scenario.participants=4"), tmp_path)
-    assert 2 < len(made) < 12
-    assert all(len(each.held) <= 2 for each in made)
+    assert 2 < len(made) <= KEPT
+
+
+def test_the_shapes_used_last_are_kept():
+    made: list[int] = []
+    captures = stacked.Captures(lambda _: None)
+    for size in (*range(1, KEPT + 1), 1, KEPT + 1):  # the second is the one that was not asked for the longest
+        captures.get((size, 1, True), lambda size=size: made.append(size))
+    assert made == [*range(1, KEPT + 2)]
+    assert [size for size, *_ in captures.held] == [*range(3, KEPT + 1), 1, KEPT + 1]
 
 
 def test_verify_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
