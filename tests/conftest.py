@@ -47,6 +47,13 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Commands are forked from a copy of this process in which no test has run."""
+    if "processes" in sys.modules:
+        sys.modules["processes"].begin()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Measurements and parsed files of the tests stay out of the user's cache."""
