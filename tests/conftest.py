@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from composed_once import remember
 from composing import tiny as composed_tiny
 from hypothesis import settings
 from networks import narrow_resnet18
@@ -19,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from fedexp.training.examples import Examples
 
 pytest.register_assert_rewrite("preparation")
+remember()
 threadpool_limits(limits=1)  # as the command does: threads of several test processes would wait for each other
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")  # and what they start
@@ -43,6 +45,13 @@ def pytest_collection_finish() -> None:
     """What lives as long as the tests is not looked through for garbage, and what is new less often."""
     gc.freeze()
     gc.set_threshold(50_000)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Commands are forked from a copy of this process in which no test has run."""
+    if "processes" in sys.modules:
+        sys.modules["processes"].begin()
 
 
 @pytest.fixture(autouse=True, scope="session")
