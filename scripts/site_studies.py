@@ -10,9 +10,8 @@ SCRIPTS = Path(__file__).parent
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds every page, picture and table of the studies and replays, but for folders of runs."""
-    replays = SCRIPTS / "replays"
-    for path in sorted([*(SCRIPTS / "studies").rglob("*"), *replays.glob("*"), *replays.glob("*/*")]):
-        if path.suffix in (".md", ".png", ".csv", ".tex"):
+    for path in sorted(path for room in ("studies", "replays") for path in (SCRIPTS / room).rglob("*")):
+        if path.suffix in (".md", ".png", ".csv", ".tex") and "runs" not in path.parts:
             name = path.relative_to(SCRIPTS).as_posix()
             files.append(File(name, str(SCRIPTS), config.site_dir, config.use_directory_urls))
     return files

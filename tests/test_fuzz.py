@@ -1,6 +1,7 @@
 """A few inputs of every kind of `scripts/fuzz/all.py`: each ends well, or with one line and the exit code 1 or 2."""
 
 import time
+from argparse import ArgumentTypeError
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,19 @@ def test_none_of_a_few_falls_short(kind: str):
     count, short = fuzz.tried(kind, FEW[kind] / len(fuzz.inputs(kind)), seed=14)
     assert count == FEW[kind]
     assert short == {}
+
+
+def test_parts_make_up_all_of_them():
+    parts = [fuzz.drawn("pairs", 1.0, 0, "codec=", fuzz.part_of(f"{number}/3")) for number in (1, 2, 3)]
+    names = [each.name for part in parts for each in part]
+    assert sorted(names) == sorted(each.name for each in fuzz.drawn("pairs", 1.0, 0, "codec="))
+    assert len(names) == len(set(names)) > 100
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "3", "a/b"])
+def test_what_is_no_part(text: str):
+    with pytest.raises(ArgumentTypeError, match="must be K/N"):
+        fuzz.part_of(text)
 
 
 def test_there_are_thousands():

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 NAME = "compare.md"
 UNEQUAL = ("epochs", "steps", "megabytes")  # as `fedexp.compare.equality` knows them, which needs NumPy
 MEASURES = (
-    "test_accuracy, accuracy_auc, loss_auc, roa@X, toa@X, with commas between; default: the first three, and roa (with "
-    "a simulated clock toa too) at the highest accuracy that half of the runs reach. Fewer need fewer seeds"
+    "test_accuracy, accuracy_auc (or of another metric: test_rmse), loss_auc, roa@X, toa@X, with commas between; "
+    "default: the first three of the main metric, and roa (with a simulated clock toa too) at the best value of "
+    "evaluation.roa that half of the runs reach. Fewer need fewer seeds"
 )
 OUT = (
     "the page (.md) or the table in full precision (.csv). With more than two methods a figure of critical differences "

@@ -139,5 +139,5 @@ def _explanations(made: Comparison) -> Iterator[str]:
         yield (
             f"Too few pairs: with {min(pairs)} the smallest p there is is {2.0 ** (1 - min(pairs)):.3g}, corrected "
             f"{smallest:.3g}; {needed} pairs are needed for {family} row(s), {pairs_needed(1)} for one "
-            "(--measures test_accuracy)."
+            f"(--measures {made.ranked_by})."
         )

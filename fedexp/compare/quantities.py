@@ -66,7 +66,7 @@ def default(runs: Sequence[Run], clock: str | None) -> list[Quantity]:
     """
     metric = shared_metric(runs)
     chosen = [plain(name) for name in (f"test_{metric}", f"{metric}_auc", "loss_auc")]
-    listed = {x for run in runs for x in run.config.get("evaluation.roa") or () if isinstance(x, int | float)}
+    listed = {x for run in runs for x in run.thresholds("roa")}
     ends = [best(run.column(f"test_{metric}"), HIGHER_IS_BETTER[metric]) for run in runs]
     sign = 1 if HIGHER_IS_BETTER[metric] else -1
     reached = {x: sum(end is not None and sign * end >= sign * x for end in ends) for x in listed}

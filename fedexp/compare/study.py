@@ -26,7 +26,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The result of a comparison; `ranks` are those of more than two methods, by the first quantity."""
+    """The result of a comparison; `ranks` are those of more than two methods, by the first quantity (`ranked_by`)."""
 
     rows: tuple[Row, ...]
     notes: tuple[str, ...]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.values import Memory
+from fedexp.core.values import Memory, Trained
 
 
 @dataclass(frozen=True)
@@ -50,3 +50,10 @@ class ClientRows:
         order = torch.from_numpy(np.argsort(merged, kind="stable"))
         together = torch.cat([self.rows[torch.from_numpy(stay).to(rows.device)], rows])
         return ClientRows(torch.from_numpy(merged)[order], together[order.to(rows.device)])
+
+
+def remembered(memory: Memory, trained: Trained, rows: torch.Tensor) -> Memory:
+    """The memory after a round: of `rows [C, W]`, one for each participant, those whose training may be remembered."""
+    kept = np.flatnonzero(trained.kept())
+    held = ClientRows.load(memory, rows.shape[1], rows)
+    return held.put(trained.owner[kept], rows[torch.from_numpy(kept).to(rows.device)]).save()

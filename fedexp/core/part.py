@@ -49,7 +49,14 @@ Positive = Range(0, low_open=True)
 PositiveOrInfinite = Range(0, low_open=True, infinite=True)
 Fraction = Range(0, 1)
 
-_NAMES = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
+_NAMES = {
+    int: "an integer",
+    float: "a number",
+    str: "a text",
+    bool: "true or false",
+    Path: "a path",
+    type(None): "null",
+}
 
 
 def describe(kind: Any) -> str:
@@ -60,13 +67,10 @@ def describe(kind: Any) -> str:
     if origin is Literal:
         return "one of " + ", ".join(map(str, args))
     if origin in (Union, types.UnionType):
-        return " or ".join(describe(arg) for arg in args)
+        *most, last = map(describe, args)
+        return ", ".join(most) + f" or {last}"
     if origin is tuple:
-        return "a list, each " + describe(args[0])
-    if kind is type(None):
-        return "null"
-    if kind is Path:
-        return "a path"
+        return f"a list (each {describe(args[0])})"
     name = getattr(kind, "__name__", str(kind))
     return _NAMES.get(kind, f"{'an' if name[:1] in 'AEIOU' else 'a'} {name}")
 

@@ -13,12 +13,20 @@ HIGHER_IS_BETTER = {
     **dict.fromkeys(("perplexity", "mae", "rmse"), False),
 }  # the metrics that are one number
 SHARES = ("accuracy", "top5", "macro_f1", "balanced_accuracy")  # those from 0 to 1
+USUAL = (0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)  # values of a share that are told where none are asked for
 
 
 def main_metric(columns: Iterable[str], kind: str = "test") -> str:
     """The main metric of a run with such columns, which is the first of them on `kind` data; accuracy if none is."""
     names = (str(column).removeprefix(f"{kind}_") for column in columns if str(column).startswith(f"{kind}_"))
     return next((name for name in names if name in HIGHER_IS_BETTER), "accuracy")
+
+
+def thresholds(asked: Iterable[float] | None, metric: str) -> tuple[float, ...]:
+    """The values that RoA and ToA are told for: those asked for, or the usual ones of a metric from 0 to 1."""
+    if asked is not None:
+        return tuple(asked)
+    return USUAL if metric in SHARES else ()
 
 
 def area_under(values: Iterable[float | None]) -> float | None:

@@ -25,6 +25,8 @@ def path_lengths(steps: np.ndarray, momentum: float, nesterov: bool, pull: float
     That is the sum of the weights that all gradients along the steps have in the update: `steps` for plain SGD. `pull`
     is the part of the way by which each step is drawn back to the start.
     """
+    if not momentum and not pull:
+        return steps.astype(float)
     length, velocity, lengths = 0.0, 0.0, [0.0]
     for _ in range(int(steps.max(initial=0))):
         grad = 1 - pull * length

@@ -1,6 +1,5 @@
 """How long clients train in a round, and in which batches."""
 
-import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 
+from fedexp.core.changed import changed
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part, Range
 
@@ -45,9 +45,8 @@ class Workload(Part):
         """The workload of a client in a round, of whose streams `rng` is: its own number of epochs if that is drawn."""
         if not isinstance(self.epochs, tuple):
             return self
-        own, (fewest, most) = copy.copy(self), self.epochs
-        object.__setattr__(own, "epochs", int(rng("epochs", owner).integers(fewest, most, endpoint=True)))
-        return own
+        fewest, most = self.epochs
+        return changed(self, epochs=int(rng("epochs", owner).integers(fewest, most, endpoint=True)))
 
     def steps_in(self, epoch: int) -> int:
         """Steps in a round of a client whose epoch has so many; the most it can be where epochs are drawn."""

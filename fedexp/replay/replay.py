@@ -1,7 +1,7 @@
 """Runs what is missing of a table, cheapest cells first, and keeps the number of each run as soon as it is there.
 
-A run's folder is NAME/runs/CELL/SEED; one that was cut off goes on where it stopped. Its line in results.csv is all
-that the page needs, so that folders of runs may be removed.
+A run's folder is NAME/runs/CELL/SEED; one that was cut off goes on where it stopped. Cells that ask for other numbers
+of the same words share it. Its lines in results.csv are all that the page needs, so folders of runs may be removed.
 """
 
 import math
@@ -97,7 +97,7 @@ class Replay:
     words: Sequence[str] = ()
     budget_s: float = math.inf
     begun: float = field(default_factory=time.monotonic)
-    flying: dict[Path, Job] = field(default_factory=dict)
+    flying: dict[Path, list[Job]] = field(default_factory=dict)
     failed: list[Failed] = field(default_factory=list)
 
     def execute(self) -> list[Failed]:
@@ -113,7 +113,7 @@ class Replay:
             launcher = launcher_of(config)
             if launcher is None:
                 raise ConfigError("a replay needs a launcher of fedexp, e.g. hydra/launcher=joblib")
-            for job in {job.cell.name: job for job in self.jobs}.values():
+            for job in {job.cell.run: job for job in self.jobs}.values():
                 self._check(composer, config, job)
             alive = partial(live, share=None if launcher.aloud else 1, trust=Trust(composed=True))
             for end in launcher.launch(self._todo(composer, config), alive):
@@ -130,14 +130,27 @@ class Replay:
 
     def _todo(self, composer: Composer, config: DictConfig) -> Iterator[Path]:
         """The folders of the runs, each made when it is asked for."""
-        for job in self.jobs:
+        for jobs in self._runs():
+            first = jobs[0]
             spent = time.monotonic() - self.begun
-            if spent + 60 * (job.cell.minutes or 0.0) > self.budget_s:
+            if spent + 60 * (first.cell.minutes or 0.0) > self.budget_s:
                 continue
-            folder = (self.folder / RUNS / f"{job.cell.folder}-{job.cell.asked}" / str(job.seed)).absolute()
-            self._prepare(folder, composed(composer, config, job.point))
-            self.flying[folder] = job
+            folder = (self.folder / RUNS / self._place(first.cell) / str(first.seed)).absolute()
+            self._prepare(folder, composed(composer, config, first.point))
+            self.flying[folder] = jobs
             yield folder
+
+    def _runs(self) -> list[list[Job]]:
+        """The jobs by the run that does them: several numbers of one run are one run."""
+        runs: dict[tuple[str, ...], list[Job]] = {}
+        for job in self.jobs:
+            runs.setdefault(tuple(job.cell.words(job.seed)), []).append(job)
+        return list(runs.values())
+
+    def _place(self, cell: Cell) -> str:
+        """The folder of a cell's runs, called like the first cell with its words."""
+        first = next(other for other in self.table.cells if other.overrides == cell.overrides)
+        return f"{first.folder}-{first.run}"
 
     def _prepare(self, folder: Path, own: DictConfig) -> None:
         """Notes the config of a run. One that is there must be of the same run, and is not used: it may be planted."""
@@ -149,7 +162,10 @@ class Replay:
         noted.note(folder, own)
 
     def _ended(self, end: PointEnd) -> None:
-        job = self.flying.pop(end.folder)
+        for job in self.flying.pop(end.folder):
+            self._told(job, end)
+
+    def _told(self, job: Job, end: PointEnd) -> None:
         if end.code:
             self.failed.append(Failed(job, end))
             told = "failed"

@@ -13,6 +13,9 @@
         others: [{by: whom, value: 90, factor: 1.5}]
         minutes: 0.5             # of one run on one core, as `fedexp plan` says
         note: ...
+      - name: skewed           # several numbers of one run: cells "skewed, accuracy" and "skewed, loss"
+        overrides: [federation=shards]
+        numbers: [{name: accuracy, published: {value: 0.9, within: 0.01}}, {name: loss, measure: test_loss}]
 
 A file's ending keeps it apart from the options of config groups, which end in .yaml.
 """
@@ -57,7 +60,12 @@ class Cell:
     @property
     def asked(self) -> str:
         """Eight letters that change when another run or another number of it is asked for."""
-        return hashlib.blake2b("\n".join([*self.overrides, self.measure.text]).encode(), digest_size=4).hexdigest()
+        return _letters(*self.overrides, self.measure.text)
+
+    @property
+    def run(self) -> str:
+        """Eight letters that change when another run is asked for."""
+        return _letters(*self.overrides)
 
     def words(self, seed: int) -> list[str]:
         """The words of its run with this seed."""
@@ -107,13 +115,24 @@ def read(path: Path) -> PublishedTable:
     }
     _demand(told, kinds, ("source", "about", "cells"), where)
     common |= {key: told[key] for key in common if key in told}
-    cells = tuple(_cell(node, common, f"{where}: cell {number}") for number, node in enumerate(told["cells"], start=1))
+    nodes = [(node, f"{where}: cell {number}") for number, node in enumerate(told["cells"], start=1)]
+    cells = tuple(_cell(one, common, name) for node, name in nodes for one in _apart(node, name))
     if not cells:
         raise ConfigError(f"{where} must have at least one cell under cells, got none")
     for number, cell in enumerate(cells):
         if cell.folder in [other.folder for other in cells[:number]]:
             raise ConfigError(f"{where}: two cells are called {cell.name}; each needs a name of its own")
     return PublishedTable(path.stem, told["source"], told["about"], cells, told.get("differs", ""))
+
+
+def _apart(node: Any, where: str) -> list[Any]:
+    """The node of a cell, or those of the numbers that it asks of one run."""
+    if not isinstance(node, Mapping) or "numbers" not in node:
+        return [node]
+    numbers, rest = node["numbers"], {key: value for key, value in node.items() if key != "numbers"}
+    if not isinstance(numbers, list) or not all(isinstance(one, Mapping) and "name" in one for one in numbers):
+        raise ConfigError(f"{where}: numbers must be a list of numbers, each with a name, got {numbers!r}")
+    return [{"published": None, **rest, **one, "name": f"{node.get('name')}, {one['name']}"} for one in numbers]
 
 
 def _cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
@@ -162,6 +181,10 @@ def number(node: Any, where: str) -> Published:
     if found.factor is not None and found.factor < 1:
         raise ConfigError(f"{where}: factor must be at least 1, got {found.factor:g}")
     return found
+
+
+def _letters(*words: str) -> str:
+    return hashlib.blake2b("\n".join(words).encode(), digest_size=4).hexdigest()
 
 
 def _demand(node: Any, kinds: Mapping[str, Any], needed: Sequence[str], where: str) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -69,14 +68,8 @@ def simulated_numbers(run: Run, metric: str, toa: Iterable[float]) -> Numbers:
 
 
 def thresholds(methods: Sequence[Method], key: str) -> list[float]:
-    """The values that `evaluation.roa` or `evaluation.toa` name in any of the runs."""
-    runs = [run for method in methods for run in method.runs]
-    return sorted({x for run in runs for x in _numbers(run.config.get(f"evaluation.{key}"))})
-
-
-def _numbers(listed: Any) -> list[float]:
-    """A list of the config; nothing where it is an interpolation that nobody can resolve any more."""
-    return [float(x) for x in listed] if isinstance(listed, list | tuple) else []
+    """The values that `evaluation.roa` or `evaluation.toa` (`key`) name in any of the runs."""
+    return sorted({x for method in methods for run in method.runs for x in run.thresholds(key)})
 
 
 def total(values: np.ndarray) -> float | None:

@@ -21,7 +21,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 from fedexp.core.nested import dotted
 from fedexp.core.own_files import refuse_strange
-from fedexp.maths.metrics import main_metric
+from fedexp.maths.metrics import main_metric, thresholds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +64,12 @@ class Run:
     def metric(self) -> str:
         """The main metric."""
         return main_metric(self.metrics)
+
+    def thresholds(self, key: str) -> list[float]:
+        """The values of `evaluation.roa` or `evaluation.toa`; none where nobody can resolve them any more."""
+        listed = self.config.get(f"evaluation.{key}", ())
+        asked = listed if listed is None or isinstance(listed, list | tuple) else ()
+        return [float(x) for x in thresholds(asked, self.metric) if isinstance(x, int | float)]
 
     def column(self, name: str) -> np.ndarray:
         """A column of numbers, float64 `[rounds]`; NaN for every cell that does not exist."""

@@ -19,15 +19,16 @@ class SweepBar:
 
 
 @look.style()
-def draw(path: Path, bars: Sequence[SweepBar], title: str) -> None:
-    """Bars from 0, with their standard deviations as lines where there are some; the best has the other colour."""
+def draw(path: Path, bars: Sequence[SweepBar], title: str, *, higher: bool = False) -> None:
+    """Bars from 0, standard deviations as lines where there are some; the first is the best, in another colour."""
     places, means = np.arange(len(bars)), np.array([bar.mean for bar in bars])
     stds = np.array([np.nan if bar.std is None else bar.std for bar in bars])
     several = np.isfinite(stds) & np.isfinite(means)
     over = " (mean ± standard deviation over seeds)" if several.any() else ""
+    better = "higher" if higher else "lower"
     size = (8, 1.3 + 0.26 * len(bars))
-    figure, axes = look.canvas(f"{title}{over}", "Area over rounds, lower is better", size=size)
-    colors = [look.COLORS[0] if mean == means.min() else look.COLORS[5] for mean in means]
+    figure, axes = look.canvas(f"{title}{over}", f"Area over rounds, {better} is better", size=size)
+    colors = [look.COLORS[0] if mean == means[0] else look.COLORS[5] for mean in means]
     axes.barh(places, np.where(np.isfinite(means), means, 0), height=0.75, color=colors)
     axes.errorbar(means[several], places[several], xerr=stds[several], fmt="none", ecolor=look.INK, capsize=2)
     axes.set_yticks(places, labels=[bar.label for bar in bars], fontsize=8)

@@ -1,4 +1,7 @@
-"""The points of a sweep ranked by the area under a loss curve, lower being better: `sweep.csv` and `sweep.png`.
+"""The points of a sweep ranked by the area under a curve: `sweep.csv` and `sweep.png`.
+
+The curve is that of the loss, or of the main metric where one is chosen (`evaluation.metrics`); of some metrics more is
+better.
 
 Only points with a finished run have a rank: the curve of an unfinished one encloses a smaller area, which would put it
 first. Points that differ in the seed only are one row, the mean over their finished seeds.
@@ -18,7 +21,7 @@ from fedexp.core import csv_table
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.terminal import width
-from fedexp.maths.metrics import area_under, final, main_metric
+from fedexp.maths.metrics import HIGHER_IS_BETTER, area_under, final, main_metric
 from fedexp.report import sweep_bars
 from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
@@ -27,9 +30,9 @@ from fedexp.report.runs import natural
 On = Literal["validation", "test"]
 SHOWN = 40  # rows on the terminal and bars in the picture
 _UNRANKED = {
-    "validation": "not ranked: no finished run has a validation_loss; set evaluation.validation=true "
+    "validation": "not ranked: no finished run has a validation_{by}; set evaluation.validation=true "
     "(or evaluation.rank_on=test)",
-    "test": "not ranked: no finished run has a test_loss",
+    "test": "not ranked: no finished run has a test_{by}",
 }
 _TOO_SHORT = "not ranked: the area under a curve needs at least two evaluated rounds"
 
@@ -47,47 +50,47 @@ class RankedRun:
         return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64).tolist()
 
 
-def conclude(folder: Path, on: On = "validation") -> str:
+def conclude(folder: Path, on: On = "validation", by: str = "loss") -> str:
     """Writes `sweep.csv` and, where there is a ranking, `sweep.png` into the folder; returns the table as text."""
     points = read_points(folder)
-    table = ranking(points, on)
+    table = ranking(points, on, by)
     write_atomically(folder / "sweep.csv", table.to_csv(index=False).encode())
     told = grid(table.head(SHOWN)).fitted(width(), f"see {shown(folder / 'sweep.csv')}", Grid.plain)
     lines = [told.rstrip("\n")]
     if len(table) > SHOWN:
         lines.append(f"... and {len(table) - SHOWN} more in {shown(folder / 'sweep.csv')}")
     if "rank" in table:
-        title = f"{on.capitalize()} loss: area under the curve"
-        sweep_bars.draw(folder / "sweep.png", bars(table, f"{on}_loss AUC"), title)
-        lines += _warnings(table, points, on)
+        title = f"{on.capitalize()} {by}: area under the curve"
+        sweep_bars.draw(folder / "sweep.png", bars(table, f"{on}_{by} AUC"), title, higher=_more(by))
+        lines += _warnings(table, points, f"{on}_{by}")
     else:
-        measured = any(not np.isnan(point.column(f"{on}_loss")).all() for point in points)
-        lines.append(_TOO_SHORT if measured else _UNRANKED[on])
+        measured = any(not np.isnan(point.column(f"{on}_{by}")).all() for point in points)
+        lines.append(_TOO_SHORT if measured else _UNRANKED[on].format(by=by))
     return "\n".join(lines) + "\n"
 
 
-def ranking(points: Sequence[RankedRun], on: On) -> pd.DataFrame:
-    """A row a combination of the swept keys, best first; without the loss to rank by, in the order of the sweep.
+def ranking(points: Sequence[RankedRun], on: On, by: str = "loss") -> pd.DataFrame:
+    """A row a combination of the swept keys, best first; without the curve to rank by, in the order of the sweep.
 
     Columns: `rank` (equal areas share it; empty without a finished run), the swept keys, `seeds` (finished ones), then
-    mean and std of `validation_loss AUC`, mean of the final main metric, and the same of the test data where they rank
-    (`on="test"`) or where nothing does.
+    mean and std of `validation_loss AUC` (or of the metric `by`), mean of the final main metric, and the same of the
+    test data where they rank (`on="test"`) or where nothing does.
     """
     keys = [key for key in swept(points) if key != "seed"]
     metric = next((main_metric(point.metrics) for point in points if len(point.metrics)), "accuracy")
     groups: dict[tuple[str, ...], list[RankedRun]] = {}
     for point in points:
         groups.setdefault(tuple(point.overrides.get(key, "") for key in keys), []).append(point)
-    rows = [dict(zip(keys, values, strict=True)) | _row(own, metric) for values, own in groups.items()]
-    table, area = pd.DataFrame(rows), f"{on}_loss AUC mean"
+    rows = [dict(zip(keys, values, strict=True)) | _row(own, metric, by) for values, own in groups.items()]
+    table, area = pd.DataFrame(rows), f"{on}_{by} AUC mean"
     ranked = any(line[area] is not None for line in rows)
     if ranked and on == "validation":
-        table = table.drop(columns=[name for name in _row([], metric) if "test" in name])
+        table = table.drop(columns=[name for name in _row([], metric, by) if "test" in name])
     missing = [name for name, none in table.isna().all().items() if none and name not in ("seeds", *keys)]
     table = table.drop(columns=missing)
     if not ranked:
         return table
-    table.insert(0, "rank", table[area].rank(method="min").astype("Int64"))
+    table.insert(0, "rank", table[area].rank(method="min", ascending=not _more(by)).astype("Int64"))
     return table.sort_values("rank", kind="stable", na_position="last", ignore_index=True)
 
 
@@ -172,24 +175,29 @@ def _values(keys: Sequence[str], point: RankedRun, place: Path) -> dict[str, str
     return known
 
 
-def _row(points: Sequence[RankedRun], metric: str) -> dict[str, float | int | None]:
+def _more(by: str) -> bool:
+    """Whether a larger area is better."""
+    return HIGHER_IS_BETTER.get(by, False)
+
+
+def _row(points: Sequence[RankedRun], metric: str, by: str) -> dict[str, float | int | None]:
     finished = [point for point in points if len(point.metrics)]
     row: dict[str, float | int | None] = {"seeds": len(finished)}
     for kind in ("validation", "test"):
-        area = statistic([area_under(point.column(f"{kind}_loss")) for point in finished])
+        area = statistic([area_under(point.column(f"{kind}_{by}")) for point in finished])
         end = statistic([final(point.column(f"{kind}_{metric}")) for point in finished])
-        row |= {f"{kind}_loss AUC mean": area.mean, f"{kind}_loss AUC std": area.std}
+        row |= {f"{kind}_{by} AUC mean": area.mean, f"{kind}_{by} AUC std": area.std}
         row |= {f"final {kind} {metric}": end.mean}
     return row
 
 
-def _warnings(table: pd.DataFrame, points: Sequence[RankedRun], on: On) -> list[str]:
+def _warnings(table: pd.DataFrame, points: Sequence[RankedRun], column: str) -> list[str]:
     """What makes the ranking doubtful."""
     lines = []
     missing = sum(not len(point.metrics) for point in points)
     if missing:
         lines.append(f"{missing} of {len(points)} points have no finished run and do not count")
-    known = [np.flatnonzero(~np.isnan(point.column(f"{on}_loss"))) for point in points]
+    known = [np.flatnonzero(~np.isnan(point.column(column))) for point in points]
     spans = {int(np.ptp(rounds)) for rounds in known if len(rounds)}
     if len(spans) > 1:
         lines.append(f"the curves span {min(spans)} to {max(spans)} rounds: a shorter one encloses a smaller area")

@@ -12,7 +12,6 @@ from fedexp.config.compose import Composer, plain
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
 from fedexp.core.part import build
-from fedexp.simulation import compatibility
 
 
 def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) -> dict[str, Any]:
@@ -28,6 +27,8 @@ def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) ->
     for key, value in walk(found):
         if value == "???":
             raise ConfigError(f"{key} must be given; set {key}=...")
+    from fedexp.simulation import compatibility  # it brings PyTorch, which no mistyped word needs to wait for
+
     compatibility.refuse(build(found))
     trust.remember(found)
     return found

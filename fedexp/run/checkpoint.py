@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 FORMAT = 1
 NAME, PREVIOUS, KEPT = "state.pt", "state.previous.pt", "states"
 FREE = ("data_dir", "checkpoint_s", "keep_states", "pictures", "hydra")  # keys that change no result
+TOLD = ("evaluation.roa", "evaluation.toa")  # as do these: what is told of a result
 
 
 def save(
@@ -195,7 +196,7 @@ def differing(saved: dict[str, Any], config: dict[str, Any]) -> str:
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
     idle = (role.name for role in roles.every() if role.is_idle(saved) and role.is_idle(config))
     free = {*FREE, *roles.names(changes_results=False), *idle}
-    binding = [key for key in changed if key.split(".")[0] not in free]
+    binding = [key for key in changed if key not in TOLD and key.split(".")[0] not in free]
     return ", ".join(f"{key} (then {old.get(key)!r}, now {new.get(key)!r})" for key in binding[:8])
 
 

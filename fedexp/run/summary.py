@@ -44,13 +44,14 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", 
     distances = label_distances(counts)
     main, seconds = exp.metrics[0], table["sim_s" if exp.fleet.simulates else "host_s"]
     values, higher = table[f"test_{main}"], metrics.HIGHER_IS_BETTER[main]
+    roa, toa = (metrics.thresholds(asked, main) for asked in (exp.evaluation.roa, exp.evaluation.toa))
     return {
         f"final_{main}": metrics.final(values),
         f"best_{main}": metrics.best(values, higher),
         "loss_auc": metrics.area_under(table["test_loss"]),
         f"{main}_auc": metrics.area_under(values),
-        "roa": {str(x): metrics.rounds_to(values, x, table["round"], higher) for x in exp.evaluation.roa},
-        "toa": {str(x): metrics.time_to(values, seconds, x, higher) for x in exp.evaluation.toa},
+        "roa": {str(x): metrics.rounds_to(values, x, table["round"], higher) for x in roa},
+        "toa": {str(x): metrics.time_to(values, seconds, x, higher) for x in toa},
         "privacy": guarantee(exp, table),
         "rounds": state.round,
         "updates": state.updates,

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part, Range
+from fedexp.maths.unseen import unseen_count
 
 Name = Literal["accuracy", "top5", "macro_f1", "balanced_accuracy", "class_recall", "perplexity", "mae", "rmse", "r2"]
 
@@ -18,8 +19,8 @@ class Evaluation(Part):
     validation: bool = False
     metrics: tuple[Name, ...] | None = None
     validation_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
-    roa: tuple[Annotated[float, Range()], ...] = (0.5, 0.8, 0.9, 0.95)
-    toa: tuple[Annotated[float, Range()], ...] = (0.5, 0.8, 0.9, 0.95)
+    roa: tuple[Annotated[float, Range()], ...] | None = None
+    toa: tuple[Annotated[float, Range()], ...] | None = None
     client_losses: Literal["running", "exact"] = "running"
     local_models: bool = False
     personal_fraction: Annotated[float, Range(0, 1, high_open=True)] = 0.0
@@ -35,7 +36,7 @@ class Evaluation(Part):
 
     def unseen_count(self, clients: int) -> int:
         """How many of so many clients never train: at least one if any are to."""
-        return max(1, int(self.unseen_fraction * clients + 1e-9)) if self.unseen_fraction else 0
+        return unseen_count(self.unseen_fraction, clients)
 
     def check(self) -> None:
         if self.own_test and self.personal_fraction:

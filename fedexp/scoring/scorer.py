@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from fedexp.core.values import Layout, Weights
 from fedexp.parts.loss.contract import Loss
 from fedexp.scoring.gauge import Gauge
+from fedexp.scoring.pooling import quickly
 from fedexp.training.binding import bind
 from fedexp.training.examples import Examples
 from fedexp.training.workers import EVALUATION, LOSSES, Work
@@ -57,6 +58,7 @@ class Scorer:
         self, network: nn.Module, layout: Layout, chunk: int, device: torch.device, loss: Loss, gauge: Gauge
     ) -> None:
         self.network = network.eval()
+        self.through = quickly(network)
         self.chunk, self.loss, self.gauge = chunk, loss, gauge
         self.layout, self.row = layout, torch.zeros(layout.size, device=device)
         bind(network, layout, self.row)
@@ -68,7 +70,7 @@ class Scorer:
             bind(self.network, self.layout, self.row)
         self.row.copy_(weights.flat)
         with torch.inference_mode():
-            return self.network(inputs)
+            return self.through(inputs)
 
     def work(self, weights: Weights, examples: Examples, gauge: Gauge) -> Work:
         """The evaluation of one model as jobs, one a chunk: (loss sum, examples, seconds, sums of the gauge)."""

@@ -22,6 +22,8 @@ from torch.nn import functional as F
 
 from fedexp.core.values import Layout
 from fedexp.parts.layers import BatchNorm, OneChannel
+from fedexp.scoring.pooling import pooled, pools_by_two
+from fedexp.training.chains import links
 
 Entries = dict[str, torch.Tensor]  # weights and buffers of one layer, each [G, *shape]
 
@@ -44,14 +46,15 @@ class SideBySide:
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         self.layout = layout
-        self.layers = list(network.eval().named_children())
+        self.layers = links(network.eval()) or []
         self.first = next(position for position, (_, layer) in enumerate(self.layers) if _has_entries(layer))
         self.linear_first = isinstance(self.layers[self.first][1], nn.Linear)
 
     @staticmethod
     def fits(network: nn.Module) -> bool:
         """Whether the network is a chain of layers that can be evaluated side by side."""
-        return isinstance(network, nn.Sequential) and all(type(layer) in LAYERS and plain(layer) for layer in network)
+        chain = links(network)
+        return chain is not None and all(type(layer) in LAYERS and plain(layer) for _, layer in chain)
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Logits `[R, B, K]` of the models `mix [R, M] @ rows [M, D]`, or of each row, on the same `x [B, *shape]`."""
@@ -175,14 +178,10 @@ def flatten(_layer: nn.Module, _entries: Entries, flow: Flow, rows: int) -> Flow
 
 
 def pooling(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
-    """Max pooling of 2 x 2 pixels as two maxima of strided views, which takes half the time of PyTorch's on a CPU."""
-    assert isinstance(layer, nn.MaxPool2d)
-    usual = (layer.kernel_size, layer.stride, layer.padding, layer.dilation, layer.ceil_mode) == (2, 2, 0, 1, False)
-    if not usual:
+    """Max pooling, of 2 x 2 pixels by `pooled`."""
+    if not pools_by_two(layer):
         return unchanged(layer, entries, flow, rows)
-    height, width = (side // 2 * 2 for side in flow.x.shape[2:])
-    tall = torch.maximum(flow.x[:, :, 0:height:2, :width], flow.x[:, :, 1:height:2, :width])
-    return Flow(torch.maximum(tall[..., 0::2], tall[..., 1::2]), flow.form)
+    return Flow(pooled(flow.x), flow.form)
 
 
 def unchanged(layer: nn.Module, _entries: Entries, flow: Flow, _rows: int) -> Flow:

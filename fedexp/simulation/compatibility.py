@@ -83,8 +83,7 @@ ROWS = tuple(Impossible(*row) for row in (
     ("privacy", "noises_mean", "noises the mean of the clipped updates", "selector", "averages_models",
      "looks at those of single clients", "selector=random"),
     ("aggregator", "normalises", "divides each update by the weights of its gradients", "local", "not adds_up",
-     "makes updates that are no sums of gradients with known weights",
-     "local=sgd local.worker_momentum=false"),
+     "{part.no_sum}", "local=sgd local.worker_momentum=false"),
     ("aggregator", "normalises", "divides the update of each client by how much it trained", "pre_aggregation",
      "averages_rows", "mixes the rows of several", "pre_aggregation=none"),
     ("pre_aggregation", "averages_rows", "mixes the rows of clients", "aggregator", "hides_rows", HIDES,
@@ -189,7 +188,7 @@ def refuse_data(exp: Experiment) -> None:
     if exp.evaluation.own_test and facts.subjects is None:
         raise ConfigError(
             "evaluation.own_test=true needs a dataset that knows whom each example comes from, but this one has no "
-            "subjects; use evaluation.personal_fraction=0.2"
+            "subjects; use evaluation.personal_fraction=0.2, or set dataset.client=COLUMN (table, huggingface)"
         )
     exp.loss.refuse(facts)
     refuse_targets(exp, facts)
@@ -225,7 +224,7 @@ def refuse_targets(exp: Experiment, facts: Facts) -> None:
 def refuse_thresholds(exp: Experiment) -> None:
     """Raises ConfigError where RoA or ToA is asked of a value that the main metric cannot have."""
     for key, asked in (("roa", exp.evaluation.roa), ("toa", exp.evaluation.toa)):
-        odd = [x for x in asked if not 0 <= x <= 1]
+        odd = [x for x in asked or () if not 0 <= x <= 1]
         if odd and exp.metrics[0] in SHARES:
             raise ConfigError(f"evaluation.{key} must be values of {exp.metrics[0]}, from 0 to 1, got {odd[0]:g}")
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from hydra.types import TaskFunction
 from omegaconf import DictConfig, OmegaConf
@@ -18,7 +18,6 @@ from fedexp.core.files import shown, write_atomically
 from fedexp.core.torchrun import under_torchrun
 from fedexp.core.yaml_file import read_yaml
 from fedexp.run import folders
-from fedexp.run.checkpoint import differing
 from fedexp.sweep import believed
 from fedexp.sweep.launchers.basic import Basic
 from fedexp.sweep.points import check, compose
@@ -44,7 +43,7 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
     write_atomically(folder / NAME, noted.as_text(config).encode())
     if launcher is None or not points:
         composer.multirun(request.config_name, job, [point.overrides for point in points])
-        _conclude(folder, config.evaluation.rank_on)
+        _conclude(folder, config.evaluation)
         return
     remember(config_dir=request.config_dir)
     _execute(Sweep(composer, config, points, launcher, trust=Trust(composed=True)))
@@ -91,6 +90,8 @@ def resume(
 
 def _composed_again(request: Request, saved: dict[str, Any], folder: Path, trust: Trust) -> tuple[Composer, DictConfig]:
     """The config of a sweep as it was begun, which names no module that is not trusted."""
+    from fedexp.run.checkpoint import differing  # it brings PyTorch
+
     composer = start(request)
     config = compose(composer, request, with_log_configuration=True)
     for told in (unresolved(config), *settings(config)):
@@ -106,7 +107,7 @@ def _execute(sweep: Sweep) -> None:
     folder = Path(sweep.config.hydra.sweep.dir)
     with resumable(folder):
         failed = sweep.execute()
-    _conclude(folder, sweep.config.evaluation.rank_on)
+    _conclude(folder, sweep.config.evaluation)
     if failed:
         raise Stopped(FAILED, verdict(failed, len(sweep.points), folder))
 
@@ -118,11 +119,12 @@ def _settle(config: DictConfig, folder: Path) -> None:
     config.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")
 
 
-def _conclude(folder: Path, rank_on: Literal["validation", "test"]) -> None:
+def _conclude(folder: Path, evaluation: DictConfig) -> None:
     """Ranks the points of a sweep that has ended, and draws accuracy against privacy."""
     from fedexp.report import privacy_curves, sweep_table
 
-    sys.stdout.write(sweep_table.conclude(folder, rank_on))
+    by = evaluation.metrics[0] if evaluation.metrics else "loss"
+    sys.stdout.write(sweep_table.conclude(folder, evaluation.rank_on, by))
     sys.stdout.write(f"sweep  {shown(folder / 'sweep.csv')}\n")
     sys.stdout.write("".join(f"figure  {shown(path)}\n" for path in privacy_curves.conclude(folder)))
 

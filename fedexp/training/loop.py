@@ -26,6 +26,7 @@ from fedexp.training.losses import Objective
 from fedexp.training.onlookers import Onlookers
 from fedexp.training.private import Clipped, Noise
 from fedexp.training.recipe import Recipe
+from fedexp.training.written_pass import WrittenPass, written
 
 CACHED_FLOATS = 2**26  # up to this size (256 MB) a client's normalised examples are kept for the round
 
@@ -103,6 +104,15 @@ class Loop:
         self.counts: torch.Tensor | None = None
         bind(network, layout, self.row)
         self.parameters = list(network.parameters())
+        self.written = self._written_out(examples)
+        if self.written is not None:
+            self.take_gradient = self._by_hand
+
+    def _written_out(self, examples: Examples) -> WrittenPass | None:
+        """The network without autograd, where the rule asks no more of it than its outputs; only tried on CPUs."""
+        if self.noise is not None or not self.objective.plain or self.row.device.type != "cpu":
+            return None
+        return written(self.network, self.layout.views(self.grad), examples.x.dim(), self.draws)
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """Every row alone, `[n]` with n = 1, the longest first."""
@@ -143,8 +153,9 @@ class Loop:
             if self.noise is not None:  # from its own stream: inside `draws` it would be drawn like dropout
                 self.noise.draw(np.ones(1, dtype=bool))
             changed = self.augmenting(inputs, self.step)
-            with self.draws.begin(self.seeds, self.step) if self.draws else nullcontext():
-                losses.append(self.take_gradient(changed, labels))
+            if self.draws is not None:
+                self.draws.begin(self.seeds, self.step)
+            losses.append(self.take_gradient(changed, labels))
             self.step += 1
             rule.update(w, rule.direction(rule.clipped(self.grad), w, anchor), self.slots, self.step, None)
             if due:
@@ -154,22 +165,34 @@ class Loop:
     def _mean(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Stores the gradient of the batch's mean loss in `grad`; returns the loss."""
         others = self.onlookers.seen(self.others, inputs) if self.onlookers and self.others is not None else ()
-        loss = self.objective.mean(self.network(inputs), labels, others, self.counts)
-        grads = torch.autograd.grad(loss, self.parameters)
+        with self.draws or nullcontext():
+            loss = self.objective.mean(self.network(inputs), labels, others, self.counts)
+            grads = torch.autograd.grad(loss, self.parameters)
         torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
         return loss.detach()
+
+    def _by_hand(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The same as `_mean`, by passes that are written out."""
+        assert self.written is not None
+        if len(inputs) < self.written.least:
+            return self._mean(inputs, labels)
+        with torch.no_grad():
+            loss, slope = self.objective.slope(self.written.forward(inputs), labels)
+            self.written.backward(slope)
+        return loss
 
     def _noised(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """Stores the private gradient in `grad`; returns the mean loss."""
         assert self.noise is not None
-        total, loss = self.clipped.batch(self.row, inputs, labels)
+        with self.draws or nullcontext():
+            total, loss = self.clipped.batch(self.row, inputs, labels)
         self.grad = self.noise.released(total[None])[0]
         return loss
 
     def _batches(self, shard: np.ndarray, batches: Batches) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yields every batch in turn. A small client's examples are normalised once, and gathered once an epoch."""
+        """Yields every batch in turn. Where there are several epochs, a small client's examples are normalised once."""
         examples, bounds = self.examples, batches.bounds.tolist()
-        if len(shard) * examples.x[0].numel() > CACHED_FLOATS:
+        if batches.steps <= batches.epoch or len(shard) * examples.x[0].numel() > CACHED_FLOATS:
             order = examples.to_device(shard[batches.order])
             for a, b in pairwise(bounds):
                 yield examples.inputs(order[a:b]), examples.y[order[a:b]]
@@ -179,7 +202,7 @@ class Loop:
         pixels = cached.movedim(-3, -1) if examples.images else cached
         for first in range(0, batches.steps, batches.epoch):
             marks = bounds[first : first + batches.epoch + 1]
-            index = order[marks[0] : marks[-1]]
+            index, sizes = order[marks[0] : marks[-1]], np.diff(marks).tolist()
             x, y = pixels[index], labels[index]
             x = x.movedim(-1, -3) if examples.images else x
-            yield from zip(x.split(np.diff(marks).tolist()), y.split(np.diff(marks).tolist()), strict=True)
+            yield from zip(x.split(sizes), y.split(sizes), strict=True)

@@ -20,6 +20,7 @@ class Objective:
     def __init__(self, loss: Loss, rule: LocalRule, network: nn.Module) -> None:
         self.loss, self.rule = loss, rule
         self.plain = type(rule).cost is LocalRule.cost
+        self.sloped = "slope" in vars(type(loss))
         self.noted = None if self.plain else LastInput(network)
 
     def each(
@@ -54,6 +55,19 @@ class Objective:
         if self.plain and type(self.loss).mean is not Loss.mean:
             return self.loss.mean(outputs, targets)
         return self.each(outputs, targets, others, counts).mean()
+
+    def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The mean cost of a batch, and its gradient at `outputs [B, ...]`, which are detached.
+
+        Only where the rule makes nothing else of the loss (`plain`).
+        """
+        found = self.loss.slope(outputs, targets) if self.sloped else None
+        if found is not None:
+            return found
+        with torch.enable_grad():
+            leaf = outputs.detach().requires_grad_()
+            loss = self.mean(leaf, targets)
+            return loss.detach(), torch.autograd.grad(loss, leaf)[0].contiguous()
 
 
 def loss_of_each(loss: Loss, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
     python scripts/fuzz/all.py                          # all of them, which takes hours
     python scripts/fuzz/all.py --share 0.2 --seed 1     # about 3,000, drawn by the seed
+    python scripts/fuzz/all.py --kinds pairs --part 3/10 # the third of ten parts that make up all of them
     python scripts/fuzz/all.py --kinds keys --only "selector.count=nan"
 
 Each is done by a copy of this process with a time limit. It ends well, or with one line and the exit code 1 or 2, and a
@@ -37,6 +38,7 @@ KINDS: dict[str, Callable[[], Iterator[Input]]] = {
     "mistakes": own.mistakes,
 }
 DAMAGES = 3000  # of run folders, by hypothesis: the kind `damages`
+ALL = slice(None)
 
 
 @cache
@@ -45,12 +47,20 @@ def inputs(kind: str) -> list[Input]:
     return [*KINDS[kind]()]
 
 
-def drawn(kind: str, share: float, seed: int, only: str = "") -> list[Input]:
-    """A share of the inputs of a kind, at least one, in their order; of those whose name holds a text."""
-    found = [each for each in inputs(kind) if only in each.name]
+def drawn(kind: str, share: float, seed: int, only: str = "", part: slice = ALL) -> list[Input]:
+    """A share of the inputs of a kind, at least one, in their order; of a part of those whose name holds a text."""
+    found = [each for each in inputs(kind) if only in each.name][part]
     count = min(len(found), max(1, round(share * len(found))))
     chosen = np.random.default_rng(seed).choice(len(found), count, replace=False) if found else []
     return [found[number] for number in sorted(chosen)]
+
+
+def part_of(text: str) -> slice:
+    """Every N-th from the K-th on, as K/N: the parts 1/N to N/N are all there are, and no two share any."""
+    number, _, parts = text.partition("/")
+    if not (number.isdecimal() and parts.isdecimal() and 1 <= int(number) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"must be K/N with K from 1 to N, such as 3/10, got {text}")
+    return slice(int(number) - 1, None, int(parts))
 
 
 def ready() -> None:
@@ -59,9 +69,9 @@ def ready() -> None:
     composing.tiny()
 
 
-def tried(kind: str, share: float, seed: int, only: str = "") -> tuple[int, dict[str, str]]:
+def tried(kind: str, share: float, seed: int, only: str = "", part: slice = ALL) -> tuple[int, dict[str, str]]:
     """How many inputs there were, and those that fell short by name: what they did."""
-    some = drawn(kind, share, seed, only)
+    some = drawn(kind, share, seed, only, part)
     found = {each.name: shortcoming(each) for each in some}
     return len(some), {name: what for name, what in found.items() if what}
 
@@ -84,6 +94,7 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="+", choices=(*KINDS, "damages"), default=[*KINDS, "damages"])
+    parser.add_argument("--part", type=part_of, default=ALL, help="K/N: every N-th input, from the K-th on")
     parser.add_argument("--only", default="", help="inputs whose name holds this text")
     asked = parser.parse_args()
     ready()
@@ -93,7 +104,7 @@ def main() -> int:
         if kind == "damages":
             count, found = damages(asked.share)
         else:
-            count, found = tried(kind, asked.share, asked.seed, asked.only)
+            count, found = tried(kind, asked.share, asked.seed, asked.only, asked.part)
         total, short = total + count, short + len(found)
         print(f"{kind}: {len(found)} of {count} fall short ({time.perf_counter() - begun:.0f} s)", flush=True)
         for name, what in found.items():

@@ -1,6 +1,7 @@
 """Composing: every way to ask for what is not there, in one exact line, and what a good config becomes."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from composing import config
@@ -161,7 +162,7 @@ def test_plain_resolves_and_drops_hydra():
     found = checked(composer, config, [])
     assert found["selector"]["count"] == 4
     assert "hydra" not in found
-    assert type(found["evaluation"]["roa"]) is list
+    assert type(found["model"]["hidden"]) is list
 
 
 def test_data_root_follows_the_environment(monkeypatch):
@@ -248,6 +249,22 @@ def test_what_99_of_100_rounds_bring_at_most(counts, expected):
         {**dict(zip(names, counts, strict=True)), "f": "${likely_malicious:${clients},${participants},${malicious}}"}
     )
     assert config.f == expected
+
+
+@pytest.mark.parametrize(
+    ("clients", "unseen", "hold", "expected"),
+    [
+        (20, 0.0, True, 1),  # both of two malicious clients are the two of 20 in one round of 190
+        (20, 0.3, True, 2),  # of 14 that train, in one of 91
+        (20, 0.3, False, 1),  # of 18 honest ones 5 never train: both of 15 are drawn in one round of 105
+        (20, "x", True, 1),  # refused where it was given
+    ],
+)
+def test_who_never_trains_is_not_drawn(clients: int, unseen: Any, hold: bool, expected: int):
+    register_resolvers()
+    scenario = {"clients": clients, "malicious_hold_data": hold, "f": f"${{likely_malicious:{clients},2,2}}"}
+    config = OmegaConf.create({"scenario": scenario, "evaluation": {"unseen_fraction": unseen}})
+    assert config.scenario.f == expected
 
 
 def test_options_of_ones_own_are_there_only_for_the_command_that_names_them(tmp_path):

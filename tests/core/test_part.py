@@ -23,6 +23,7 @@ class Outer(Part):
     widths: tuple[Annotated[int, Range(1)], ...] = ()
     place: Path = Path()
     flag: bool = False
+    passes: Annotated[int, Range(1)] | Annotated[float, Positive] | tuple[int, ...] | None = None
     inner: Inner = Inner()
 
 
@@ -39,10 +40,11 @@ class Outer(Part):
         ("size", 0, "an integer >= 1 or one of full"),
         ("size", "ful", "an integer >= 1 or one of full"),
         ("mode", "c", "one of a, b"),
-        ("widths", [1, 0], "a list, each an integer >= 1"),
-        ("widths", "12", "a list, each an integer >= 1"),
+        ("widths", [1, 0], "a list (each an integer >= 1)"),
+        ("widths", "12", "a list (each an integer >= 1)"),
         ("flag", 1, "true or false"),
         ("place", 3, "a path"),
+        ("passes", 0, "an integer >= 1, a number > 0, a list (each an integer) or null"),
     ],
 )
 def test_a_wrong_value_is_told_in_one_line(field: str, value: Any, wanted: str):

@@ -52,7 +52,14 @@ def test_a_table_is_run_and_its_page_made_again(capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     place = Path("outputs/replay/mine")
     names = [line.partition(":")[0] for line in said.splitlines()[:5]]
-    assert names == ["quick, seed 0", "quick, seed 1", "never, seed 0", "slow, seed 0", "slow, seed 1"]
+    assert names == ["quick, seed 0", "never, seed 0", "quick, seed 1", "slow, seed 0", "slow, seed 1"]
+    runs = [path.parent.relative_to(place / "runs").parts for path in place.glob("runs/*/*/metrics.csv")]
+    assert sorted((name.partition("-")[0], seed) for name, seed in runs) == [
+        ("quick", "0"),
+        ("quick", "1"),
+        ("slow", "0"),
+        ("slow", "1"),
+    ]  # never asks for another number of quick's first run
     found = rows(place)
     assert [(one["cell"], one["seed"]) for one in found] == [
         ("slow", "0"), ("slow", "1"), ("quick", "0"), ("quick", "1"), ("never", "0"),
@@ -134,7 +141,7 @@ def test_damaged_results_are_refused(capsys: pytest.CaptureFixture[str]):
 def test_a_folder_that_holds_another_run_is_not_believed(change: str, capsys: pytest.CaptureFixture[str]):
     """Nor does anything run that it names."""
     job = replay.missing(table.load("mine.yml"), Path("outputs/replay/mine"), "quick", 1)[0]
-    place = f"outputs/replay/mine/runs/quick-{job.cell.asked}/0"
+    place = f"outputs/replay/mine/runs/quick-{job.cell.run}/0"
     words = [word for word in job.cell.words(0) if word.partition("=")[0] not in change]
     assert cli.main(["run", *words, "model=mlp", f"hydra.run.dir={place}"]) == 0
     noted = Path(place) / ".hydra" / "config.yaml"
@@ -152,7 +159,7 @@ def test_a_folder_that_holds_another_run_is_not_believed(change: str, capsys: py
 def test_what_a_planted_config_adds_does_not_count(capsys: pytest.CaptureFixture[str]):
     """A tracker changes no result, so that a folder with another one may be gone on with; it is not asked."""
     job = replay.missing(table.load("mine.yml"), Path("outputs/replay/mine"), "quick", 1)[0]
-    place = f"outputs/replay/mine/runs/quick-{job.cell.asked}/0"
+    place = f"outputs/replay/mine/runs/quick-{job.cell.run}/0"
     assert cli.main(["run", *job.cell.words(0), f"hydra.run.dir={place}"]) == 0
     (Path(place) / "summary.json").unlink()
     noted = Path(place) / ".hydra" / "config.yaml"

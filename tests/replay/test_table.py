@@ -50,6 +50,29 @@ def test_a_table_is_read(tmp_path: Path):
     assert a.asked != b.asked
 
 
+def test_several_numbers_of_one_run_are_cells(tmp_path: Path):
+    more = """\
+  - name: c
+    overrides: [rounds=4]
+    seeds: 2
+    numbers:
+      - {name: accuracy, published: {value: 0.9, within: 0.1}}
+      - {name: loss, measure: test_loss, note: of the test data}
+"""
+    *_, accuracy, loss = read(tmp_path, TEXT + more).cells
+    assert (accuracy.name, loss.name, loss.note) == ("c, accuracy", "c, loss", "of the test data")
+    assert accuracy.overrides == loss.overrides
+    assert accuracy.run == loss.run
+    assert accuracy.asked != loss.asked
+    assert (accuracy.published, loss.published) == (Published(0.9, within=0.1), None)
+    assert (accuracy.seeds, loss.seeds, loss.measure.text) == (2, 2, "test_loss")
+    for wrong in ("numbers: 3", "numbers: [3]", "numbers: [{measure: test_loss}]"):
+        with pytest.raises(ConfigError, match="cell 3: numbers must be a list of numbers, each with a name, got"):
+            read(tmp_path, TEXT + f"  - {{name: c, overrides: [rounds=4], {wrong}}}\n")
+    with pytest.raises(ConfigError, match="cell 3: unknown key measured"):
+        read(tmp_path, TEXT + more.replace("measure: test_loss", "measured: test_loss"))
+
+
 def test_a_cell_that_asks_for_something_else_has_another_name_for_it(tmp_path: Path):
     before = read(tmp_path, TEXT).cells[0].asked
     assert read(tmp_path, TEXT.replace("seeds: 3", "seeds: 9")).cells[0].asked == before

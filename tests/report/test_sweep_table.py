@@ -34,6 +34,22 @@ def test_ranked_by_the_area_with_ties_in_the_order_of_the_sweep(point, tmp_path)
     assert table["validation_loss AUC mean"].tolist() == [2.0, 3.0, 3.0, 5.0]
 
 
+@pytest.mark.parametrize(
+    ("metric", "best", "areas"), [("macro_f1", "0.2", [0.9, 0.7, 0.7]), ("mae", "0.1", [0.7, 0.7, 0.9])]
+)
+def test_ranked_by_the_main_metric_in_its_direction(make_run, tmp_path, metric, best, areas):
+    """The curves 0.1, x, 0.9 have the areas (0.1 + x) / 2 + (x + 0.9) / 2 = 0.5 + x; the losses would say otherwise."""
+    for number, (lr, middle) in enumerate([("0.1", 0.2), ("0.2", 0.4), ("0.3", 0.2)]):
+        curves = {"validation_loss": [float(number)] * 3, f"validation_{metric}": [0.1, middle, 0.9]}
+        make_run(f"sweep/{number}", accuracy=(0.1, 0.2, 0.3), metrics=curves, overrides=[f"local.lr={lr}", *FIXED])
+    table = sweep_table.ranking(sweep_table.read_points(tmp_path / "sweep"), "validation", metric)
+    assert table[f"validation_{metric} AUC mean"].tolist() == pytest.approx(areas)
+    assert table.loc[0, "local.lr"] == best
+    assert table["rank"].tolist() == ([1, 2, 2] if metric == "macro_f1" else [1, 1, 3])
+    assert sweep_table.conclude(tmp_path / "sweep", "validation", metric).splitlines()[0].split()[0] == "rank"
+    assert "has a test_mae" in sweep_table.conclude(tmp_path / "sweep", "test", "mae")
+
+
 def test_seeds_are_averaged(point, tmp_path):
     number = 0
     for lr, highs in (("0.1", (2.0, 4.0)), ("0.2", (1.0, 3.0))):

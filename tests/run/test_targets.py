@@ -1,6 +1,7 @@
 """Whole runs on labels, numbers and tokens: workers, resume, report, verify and compare know their metrics."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,9 @@ def test_two_methods_from_the_run_to_the_comparison(
     summary = json.loads(Path("plain/0/summary.json").read_text())
     assert summary["roa"] == {str(SHOWN[targets]): summary["roa"][str(SHOWN[targets])]}
     assert cli.main(["compare", "plain", "--against", "prox", "--unequal", "epochs"]) == 0
-    assert f"test_{main}" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert f"test_{main}" in told
+    assert f"(--measures test_{main})" in told
     assert cli.main(["verify", "plain/0", "--all", "--trust-modules", "own_targets"]) == 0, capsys.readouterr().out
 
 
@@ -65,6 +68,17 @@ def test_the_report_is_about_the_main_metric(configs: Any, tmp_path: Path, monke
     assert cli.main(["report", "plain", "--out", "report.md"]) == 0
     assert "final rmse" in Path("report.md").read_text()
     assert list(Path().rglob("*learning_traffic.png"))
+
+
+def test_nothing_is_told_of_thresholds_that_nobody_named_for_a_metric_without_a_scale(
+    configs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    noted(configs("numbers", "evaluation.roa=null", "evaluation.toa=null"), tmp_path / "plain")
+    summary = json.loads(Path("plain/summary.json").read_text())
+    assert summary["roa"] == summary["toa"] == {}
+    assert cli.main(["report", "plain", "--out", "report.md"]) == 0
+    assert not re.search(r"[RT]oA@\d", Path("report.md").read_text())
 
 
 @pytest.mark.parametrize("targets", MAIN)

@@ -190,3 +190,14 @@ def test_losses_of_mixtures_and_of_clients_equal_plain_evaluation(tiny):
         each = nn.functional.cross_entropy(logits, world.train.y[index], reduction="none")
         assert seen[0][position] == pytest.approx(float(each.mean()), rel=1e-5)
         assert seen[1][position] == pytest.approx(float(each.square().mean()), rel=1e-5)
+
+
+def test_a_layer_that_is_called_twice_is_called_twice_side_by_side():
+    relu, x = nn.ReLU(), torch.randn(4, 3)
+    network = nn.Sequential(nn.Linear(3, 5), relu, nn.Sequential(nn.Linear(5, 5), relu), nn.Linear(5, 2))
+    layout = Layout.of(network)
+    rows = torch.randn(2, layout.size)
+    assert SideBySide.fits(network)
+    torch.testing.assert_close(
+        SideBySide(network, layout).logits(None, rows, x), OneByOne(network, layout).logits(None, rows, x)
+    )

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows
+from fedexp.core.client_rows import ClientRows, remembered
 from fedexp.core.part import Fraction, Positive, Range
 from fedexp.core.values import SERVER, Memory, Trained
 from fedexp.maths.proximal import Penalty, clipped
@@ -59,10 +59,8 @@ class FedPlus(HeavyBall):
         w.lerp_(anchor, 1 - self.stay if due is None else due * (1 - self.stay))
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
-        kept = np.flatnonzero(trained.kept())
-        rows = trained.rows[torch.from_numpy(kept).to(trained.rows.device)]
-        held = ClientRows.load(memory, rows.shape[1], rows).put(trained.owner[kept], rows)
-        return trained.delta(), held.save()
+        after = remembered(memory, trained, trained.rows)  # before delta(), which overwrites the rows
+        return trained.delta(), after
 
     def serve(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
         return ClientRows.load(memory, rows.shape[1], rows).restore(owner, rows, slice(0, rows.shape[1]))

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedexp.core.client_rows import ClientRows
+from fedexp.core.client_rows import ClientRows, remembered
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Positive, Range, option
 from fedexp.core.values import Memory, Trained
@@ -68,7 +68,5 @@ class Moon(HeavyBall):
         return loss.each(mine.outputs, targets) + self.mu * term
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
-        kept = np.flatnonzero(trained.kept())
-        rows = trained.rows[torch.from_numpy(kept).to(trained.rows.device)]
-        held = ClientRows.load(memory, rows.shape[1], rows).put(trained.owner[kept], rows)
-        return trained.delta(), held.save()
+        after = remembered(memory, trained, trained.rows)  # before delta(), which overwrites the rows
+        return trained.delta(), after

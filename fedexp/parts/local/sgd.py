@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows
+from fedexp.core.client_rows import ClientRows, remembered
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Memory, Trained
 from fedexp.parts.context import Context
@@ -23,6 +23,8 @@ from fedexp.parts.local.heavy_ball import HeavyBall
 @dataclass(frozen=True, kw_only=True)
 class SGD(HeavyBall):
     """Stochastic gradient descent, with momentum that may last."""
+
+    no_sum = "with local.worker_momentum=true goes on with the momentum of other rounds, which weighs other gradients"
 
     worker_momentum: bool = False
 
@@ -36,7 +38,7 @@ class SGD(HeavyBall):
         return self.worker_momentum
 
     @property
-    def adds_up(self) -> bool:  # momentum of other rounds has no weight among this one's gradients
+    def adds_up(self) -> bool:
         return not self.worker_momentum
 
     @property
@@ -69,7 +71,5 @@ class SGD(HeavyBall):
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         if trained.slot is None:
             return super().finish(trained, memory, ctx)
-        kept = np.flatnonzero(trained.kept())
-        velocity = trained.slot[torch.from_numpy(kept).to(trained.slot.device)]
-        held = ClientRows.load(memory, velocity.shape[1], velocity).put(trained.owner[kept], velocity)
-        return trained.delta(), held.save()
+        after = remembered(memory, trained, trained.slot)  # before delta(), which overwrites the rows
+        return trained.delta(), after

@@ -44,6 +44,13 @@ class Loss(Part):
         """The mean over a batch, a scalar; an option may know a faster way."""
         return self.each(outputs, targets).mean()
 
+    def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """The same mean and its gradient, shaped like `outputs`; None, as here, where autograd is to find them.
+
+        Asked only of the class that defines it: a subclass may cost something else.
+        """
+        return None
+
     def measured(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """What every example costs, `[B]`, where models are measured: as in training, less what only shapes that."""
         return self.each(outputs, targets)

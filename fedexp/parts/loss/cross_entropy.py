@@ -45,6 +45,16 @@ class CrossEntropy(Loss):
             return super().mean(outputs, targets)
         return F.cross_entropy(outputs, targets, label_smoothing=self.label_smoothing)
 
+    def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """By the kernels that autograd would call."""
+        if self.label_smoothing or self.class_weights is not None:
+            return None
+        aten, mean, ignored = torch.ops.aten, 1, -100
+        logs = aten._log_softmax.default(outputs, 1, False)
+        loss, weight = aten.nll_loss_forward.default(logs, targets, None, mean, ignored)
+        slope = aten.nll_loss_backward.default(torch.ones_like(loss), logs, targets, None, mean, ignored, weight)
+        return loss, aten._log_softmax_backward_data.default(slope, logs, 1, outputs.dtype)
+
     def measured(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return F.cross_entropy(outputs, targets, reduction="none")
 

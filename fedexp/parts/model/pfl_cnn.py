@@ -12,6 +12,7 @@ from torch import nn
 from fedexp.core.initialise import Law
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.drawn import Drawn, images
+from fedexp.parts.model.torch_mnist_cnn import layers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,18 +25,4 @@ class PflCNN(Drawn):
         images(facts, "pfl_cnn", 6)
 
     def network(self, facts: Facts) -> nn.Sequential:
-        channels, height, width = images(facts, "pfl_cnn", 6)
-        flat = 64 * ((height - 4) // 2) * ((width - 4) // 2)
-        return nn.Sequential(
-            nn.Conv2d(channels, 32, 3),
-            nn.ReLU(),
-            nn.Conv2d(32, 64, 3),
-            nn.MaxPool2d(2),
-            nn.ReLU(),
-            nn.Dropout(0.25),
-            nn.Flatten(),
-            nn.Linear(flat, 128),
-            nn.ReLU(),
-            nn.Dropout(0.5),
-            nn.Linear(128, facts.classes),
-        )
+        return layers(images(facts, "pfl_cnn", 6), facts.classes, nn.Dropout(0.25))

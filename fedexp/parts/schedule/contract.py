@@ -5,22 +5,16 @@ Two groups have these options: `schedule` moves `local.lr`, the clients' rate, a
 (warmup + 1) in round t (Goyal et al. 2017, arXiv 1706.02677, warm up by steps); what an option does begins after them.
 """
 
-import copy
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
+from fedexp.core.changed import P, changed
 from fedexp.core.part import Part, Range
-
-P = TypeVar("P", bound=Part)
 
 
 def with_rate(part: P, lr: Any) -> P:
     """A copy of a part whose `lr` is this number or 0-dim tensor; the part itself if it is None."""
-    if lr is None:
-        return part
-    changed = copy.copy(part)
-    object.__setattr__(changed, "lr", lr)
-    return changed
+    return part if lr is None else changed(part, lr=lr)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,22 +9,31 @@ from fedexp.core.values import Columns, Memory
 from fedexp.maths.metrics import HIGHER_IS_BETTER, SHARES, main_metric
 from fedexp.parts.stop.contract import Stop
 
+USUAL = 0.95
+
 
 @dataclass(frozen=True, kw_only=True)
 class Target(Stop):
-    """A value of the main metric to reach."""
+    """A value of the main metric to reach: of one from 0 to 1, 0.95 unless it is given."""
 
-    value: Annotated[float, Range()]
+    value: Annotated[float, Range()] | None = None
 
     needs_validation = True
 
     def refuse(self, metric: str) -> None:
-        if metric in SHARES and not 0 <= self.value <= 1:
-            raise ConfigError(f"stop.value must be a value of {metric}, from 0 to 1, got {self.value:g}")
+        if metric not in SHARES and self.value is None:
+            raise ConfigError(f"stop.value must be given where the main metric is {metric}: set the value to reach")
+        if metric in SHARES and not 0 <= self.goal <= 1:
+            raise ConfigError(f"stop.value must be a value of {metric}, from 0 to 1, got {self.goal:g}")
+
+    @property
+    def goal(self) -> float:
+        """The value to reach."""
+        return USUAL if self.value is None else self.value
 
     def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
         metric = main_metric(row, "validation")
         found = row[f"validation_{metric}"]
         assert found is not None
-        done = found >= self.value if HIGHER_IS_BETTER[metric] else found <= self.value
-        return (f"validation {metric} {found:.4f} reached {self.value:g}" if done else None), memory
+        done = found >= self.goal if HIGHER_IS_BETTER[metric] else found <= self.goal
+        return (f"validation {metric} {found:.4f} reached {self.goal:g}" if done else None), memory

@@ -16,8 +16,8 @@ from torch.nn import functional as F
 from fedexp.core.values import State, Weights
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures.clusters import answers, inhabited
-from fedexp.simulation.measures.own_models import measured_clients, own_models
-from fedexp.simulation.measures.participation import measured_unseen, scored
+from fedexp.simulation.measures.own_models import measured_clients, own_models, scored
+from fedexp.simulation.measures.participation import measured_unseen
 from fedexp.simulation.world import World
 
 COLUMNS = ("client", "cluster", "examples", "global", "inside", "personal", "vote", "max", "mean", "nearest")

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from fedexp.core.values import State, Weights
 from fedexp.parts.clustering import predictions
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.measures.own_models import measured_clients
+from fedexp.simulation.measures.own_models import measured_clients, scored
 from fedexp.simulation.world import World
 from fedexp.training.workers import Work
 
@@ -107,8 +107,6 @@ def inside(world: World, models: tuple[Weights, ...], owner: np.ndarray, number:
 
 def at_home(world: World, client: int, models: tuple[Weights, ...]) -> torch.Tensor:
     """Accuracies of models on what a client held out, and the seconds that they took, `[1, models + 1]`."""
-    index = world.home.to_device(world.held_out.shard(client))
-    accuracy = world.scorer.gauge.accuracy
-    sums = torch.stack([world.scorer.sums(weights, world.home, accuracy, index) for weights in models])
-    right = sums.new_tensor([accuracy.main_value(one) for one in sums])
-    return torch.cat([right, sums[:, 2].sum()[None]])[None].clone()
+    shard, accuracy = world.held_out.shard(client), world.scorer.gauge.accuracy
+    found = torch.stack([scored(world, weights, shard, accuracy) for weights in models])
+    return torch.cat([found[:, 0], found[:, 1].sum()[None]])[None]

@@ -19,6 +19,7 @@ from fedexp.core.random_streams import stream
 from fedexp.core.values import State, Weights
 from fedexp.maths.metrics import HIGHER_IS_BETTER
 from fedexp.maths.spread import best_tenth, deviation, jain, worst_tenth
+from fedexp.scoring.gauge import Gauge
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.kept_columns import restored
 from fedexp.simulation.world import World
@@ -63,11 +64,22 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
 
 def measured_clients(exp: Experiment, world: World) -> np.ndarray:
     """The clients `[n]` whose models are measured, ascending."""
-    able = np.setdiff1d(np.flatnonzero(world.held_out.sizes), world.malicious)
-    if len(able) <= exp.evaluation.personal_clients:
+    return sampled(exp, np.setdiff1d(np.flatnonzero(world.held_out.sizes), world.malicious), "personal_clients")
+
+
+def sampled(exp: Experiment, able: np.ndarray, name: str) -> np.ndarray:
+    """All of the clients `able [n]`, or as many as are measured at most, drawn once from the stream of this name."""
+    most = exp.evaluation.personal_clients
+    if len(able) <= most:
         return able
-    rng = stream(exp.seed, "personal_clients")
-    return np.sort(rng.choice(able, exp.evaluation.personal_clients, replace=False, shuffle=False))
+    return np.sort(stream(exp.seed, name).choice(able, most, replace=False, shuffle=False))
+
+
+def scored(world: World, weights: Weights, shard: np.ndarray, gauge: Gauge | None = None) -> torch.Tensor:
+    """A model's main metric on a client's examples `shard [n]`, and the seconds that it took, `[2]`."""
+    gauge = gauge or world.scorer.gauge
+    sums = world.scorer.sums(weights, world.home, gauge, world.home.to_device(shard))
+    return torch.stack([sums.new_tensor(gauge.main_value(sums)), sums[2]])
 
 
 def scoring(exp: Experiment, world: World, state: State, owner: np.ndarray) -> Work:
@@ -76,7 +88,7 @@ def scoring(exp: Experiment, world: World, state: State, owner: np.ndarray) -> W
     together = max(1, FLOATS // world.layout.size)
     for start in range(0, len(owner), together):
         place = np.arange(start, min(start + together, len(owner)))
-        work.jobs.append((place, lambda place=place: _sums(exp, world, state, owner[place])))
+        work.jobs.append((place, lambda place=place: _scores(exp, world, state, owner[place])))
     return work
 
 
@@ -96,10 +108,7 @@ def over_clients(values: np.ndarray, higher: bool) -> tuple[float, ...]:
     return float(values.mean()), *tenths, deviation(values), jain(values)
 
 
-def _sums(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
-    found, layout, gauge = [], state.models[0].layout, world.scorer.gauge
-    for client, row in zip(owner.tolist(), own_models(exp, world, state, owner), strict=True):
-        index = world.home.to_device(world.held_out.shard(client))
-        sums = world.scorer.sums(Weights(row, layout), world.home, gauge, index)
-        found.append(torch.stack([sums.new_tensor(gauge.main_value(sums)), sums[2]]))
-    return torch.stack(found)
+def _scores(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
+    layout, rows = state.models[0].layout, own_models(exp, world, state, owner)
+    shards = map(world.held_out.shard, owner.tolist())
+    return torch.stack([scored(world, Weights(row, layout), shard) for row, shard in zip(rows, shards, strict=True)])

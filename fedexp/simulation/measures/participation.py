@@ -2,7 +2,8 @@
 
 Source: Yuan, Morningstar, Ning & Singh, "What Do We Mean by Generalization in Federated Learning?" (ICLR 2022, arXiv
 2110.14216): the participation gap is the accuracy (here the main metric) on what participating clients held out less
-that on the examples of clients that never participate. Each client counts alike. At most
+that on the examples of clients that never participate; the other way round where less is better, so that a gap above 0
+always says that the model is better at those that train. Each client counts alike. At most
 `evaluation.personal_clients` of either are measured, drawn once; malicious ones are not. A client that never trains is
 measured on all its examples, with `evaluation.own_test` on those of the test data.
 """
@@ -13,10 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedexp.core.random_streams import stream
-from fedexp.core.values import State, Weights
+from fedexp.core.values import State
+from fedexp.maths.metrics import HIGHER_IS_BETTER
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.measures.own_models import measured_clients
+from fedexp.simulation.measures.own_models import measured_clients, sampled, scored
 from fedexp.simulation.world import World
 from fedexp.training.workers import Work
 
@@ -37,6 +38,7 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     if not exp.evaluation.unseen_fraction:
         return lambda: ({}, 0.0)
     training, unseen = measured_clients(exp, world), measured_unseen(exp, world)
+    sign = 1 if HIGHER_IS_BETTER[exp.metrics[0]] else -1
     work = Work(torch.zeros((len(training) + len(unseen), 2), dtype=torch.float64, device=world.first.flat.device))
     shards = [world.held_out.shard(client) for client in training] + [world.unseen.shard(client) for client in unseen]
     for position, shard in enumerate(shards):
@@ -48,7 +50,7 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
         values, seconds = work.out.cpu().numpy().T
         told = [values[: len(training)], values[len(training) :]]
         means = [float(each.mean()) if len(each) else None for each in told]
-        gap = None if None in means else means[0] - means[1]  # pyright: ignore[reportOperatorIssue]
+        gap = None if None in means else sign * (means[0] - means[1])  # pyright: ignore[reportOperatorIssue]
         return dict(zip(columns(exp), (*means, gap), strict=True)), float(seconds.sum())
 
     return result
@@ -56,15 +58,4 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
 
 def measured_unseen(exp: Experiment, world: World) -> np.ndarray:
     """Those `[n]` of the clients that never train which are measured, ascending, numbered among themselves."""
-    able = np.flatnonzero(world.unseen.sizes)
-    if len(able) <= exp.evaluation.personal_clients:
-        return able
-    rng = stream(exp.seed, "unseen_clients")
-    return np.sort(rng.choice(able, exp.evaluation.personal_clients, replace=False, shuffle=False))
-
-
-def scored(world: World, weights: Weights, shard: np.ndarray) -> torch.Tensor:
-    """A model's main metric on a client's examples `shard [n]`, and the seconds that it took, `[2]`."""
-    gauge = world.scorer.gauge
-    sums = world.scorer.sums(weights, world.home, gauge, world.home.to_device(shard))
-    return torch.stack([sums.new_tensor(gauge.main_value(sums)), sums[2]])
+    return sampled(exp, np.flatnonzero(world.unseen.sizes), "unseen_clients")

@@ -93,9 +93,13 @@ class TestAmounts:
 
 
 @pytest.mark.parametrize(
-    "words",
-    [("local=adam",), ("local=prox", "local.optimizer=adam"), ("local.momentum=0.9", "local.worker_momentum=true")],
+    ("words", "said"),
+    [
+        (("local=adam",), "local=adam makes updates that are no sums of gradients"),
+        (("local=prox", "local.optimizer=adam"), "local=prox with local.optimizer=adam or adamw makes updates"),
+        (("local.momentum=0.9", "local.worker_momentum=true"), "local=sgd with local.worker_momentum=true goes on"),
+    ],
 )
-def test_updates_that_are_no_sums_of_gradients_are_refused(tiny: Tiny, words: tuple[str, ...]):
-    with pytest.raises(ConfigError, match=r"aggregator=fednova divides .* no sums of gradients .* use local=sgd"):
+def test_updates_that_are_no_sums_of_gradients_are_refused(tiny: Tiny, words: tuple[str, ...], said: str):
+    with pytest.raises(ConfigError, match=rf"fednova divides .*, but {said} .*; use .*worker_momentum=false$"):
         refuse(spec.build(tiny("aggregator=fednova", *words)))

@@ -237,7 +237,7 @@ def test_selectors_may_ask_for_losses_of_the_wide_model(tiny: Tiny, option: str)
         (("aggregator=pfnm", "selector=greedyfed"), "selector=greedyfed averages the global model with the clients'"),
         (("aggregator=pfnm", "local=fedplus"), "local=fedplus keeps a row of every client .* aggregator=pfnm changes"),
         (("aggregator=spahm", "local=scaffold"), "local=scaffold keeps a row of every client .* use local=sgd"),
-        (("aggregator=pfnm", "aggregator.s=0"), r"aggregator\.s must be a number > 0 or a list, each a number > 0"),
+        (("aggregator=pfnm", "aggregator.s=0"), r"aggregator\.s must be a number > 0 or a list \(each a number > 0\)"),
         (("aggregator=pfnm", "aggregator.popularity_factor=3"), "popularity_factor must be one of 1, 2"),
     ],
 )

@@ -92,7 +92,7 @@ def test_a_million_examples_need_little_beside_themselves():
     ("options", "words"),
     [
         ({"shape": []}, "shape must have at least one entry"),
-        ({"shape": [0]}, "shape must be a list, each an integer >= 1"),
+        ({"shape": [0]}, r"shape must be a list \(each an integer >= 1\)"),
         ({"classes": 1}, "classes must be an integer >= 2"),
         ({"train_size": 5}, "train_size must be >= classes"),
         ({"subjects": 20_000}, "subjects must be <= train_size"),

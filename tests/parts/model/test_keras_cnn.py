@@ -1,7 +1,11 @@
 """The network of the Keras notebook: its size, and when it drops out."""
 
+import math
+
+import pytest
 import torch
 from networks import MNIST, parameters
+from torch.nn import functional as F
 
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.keras_cnn import KerasCNN
@@ -18,3 +22,14 @@ def test_dropout_thins_training_alone():
     thinned.load_state_dict(plain.state_dict())
     assert torch.equal(plain.eval()(x), thinned.eval()(x))
     assert not torch.allclose(plain.train()(x), thinned.train()(x))
+
+
+def test_probabilities_taken_for_logits_leave_a_loss():
+    """All on the right class: logits 1 and nine times 0, so the loss is log(e + 9) - 1 = log(1 + 9 / e)."""
+    facts = Facts(MNIST, 10, 1)
+    logits, flawed = KerasCNN().network(facts).eval(), KerasCNN(outputs="probabilities").network(facts).eval()
+    flawed.load_state_dict(logits.state_dict())
+    x = torch.ones(2, *MNIST)
+    assert torch.equal(flawed(x), logits(x).softmax(dim=1))
+    certain = torch.nn.functional.one_hot(torch.tensor([3]), 10).float()
+    assert F.cross_entropy(certain, torch.tensor([3])).item() == pytest.approx(math.log(1 + 9 / math.e), rel=1e-6)

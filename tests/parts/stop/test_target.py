@@ -28,6 +28,15 @@ def test_a_share_is_between_0_and_1_and_another_metric_is_not():
         Target(value=2.0).refuse("accuracy")
 
 
+def test_no_value_can_be_guessed_of_a_metric_that_is_no_share():
+    for metric in ("mae", "rmse", "perplexity", "r2"):
+        with pytest.raises(ConfigError, match=rf"^stop\.value must be given where the main metric is {metric}: set"):
+            Target().refuse(metric)
+    Target().refuse("macro_f1")
+    assert Target().judge({"validation_macro_f1": 0.94}, {})[0] is None
+    assert Target().judge({"validation_macro_f1": 0.95}, {})[0] == "validation macro_f1 0.9500 reached 0.95"
+
+
 def test_runs_from_before_called_it_accuracy():
     node = {"_target_": "fedexp.stops.target.Target", "accuracy": 0.8}
     assert build(renewed(node)) == Target(value=0.8)

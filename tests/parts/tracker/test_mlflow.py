@@ -34,14 +34,15 @@ def test_the_trials_of_a_search_share_a_database(tmp_path: Path):
 
 
 def test_a_run_on_a_server(server: Server):
-    folder = run("tracker=mlflow", f"tracker.uri={server.uri}", "tracker.experiment=mine", "rounds=3", "pictures=true")
+    words = ("tracker=mlflow", f"tracker.uri={server.uri}", "tracker.experiment=mine", "evaluation.roa=[0.5,0.9]")
+    folder = run(*words, "rounds=3", "pictures=true")
     own = f"run_uuid = '{run_id(folder)}'"
     steps = ask(server.database, f"select step, value from metrics where key = 'round' and {own}")
     assert steps == [(1, 1.0), (2, 2.0), (3, 3.0)]
     parameters = dict(ask(server.database, f"select key, value from params where {own}"))
     assert parameters["scenario.participants"] == "10"
     assert parameters["aggregator"] == "fedavg"
-    assert parameters["evaluation.roa"] == "[0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99]"
+    assert parameters["evaluation.roa"] == "[0.5, 0.9]"
     assert not [name for name in parameters if name.endswith("_target_")]
     tags = dict(ask(server.database, f"select key, value from tags where {own}"))
     assert tags["mlflow.runName"] == "run"

@@ -10,6 +10,7 @@ import pytest
 import torch
 from worlds import Tiny, world_of
 
+from fedexp.maths import metrics
 from fedexp.run.run import run
 from fedexp.simulation import building
 from fedexp.simulation.building import loaded
@@ -34,6 +35,16 @@ def test_both_kinds_and_their_difference(tiny: Tiny):
     assert told == pytest.approx(
         dict(zip(participation.columns(world.exp), (seen, unseen, seen - unseen), strict=True))
     )
+
+
+def test_a_gap_above_0_says_that_those_that_train_fare_better(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    """An accuracy that were an error: less would be better."""
+    world = world_of(tiny(*WORDS))
+    higher = participation.score_later(world.exp, world, world.beginning())()[0]
+    monkeypatch.setitem(metrics.HIGHER_IS_BETTER, "accuracy", False)
+    lower = participation.score_later(world.exp, world, world.beginning())()[0]
+    assert higher["participation_gap"] == higher["participating_accuracy"] - higher["unseen_accuracy"] != 0
+    assert lower == {**higher, "participation_gap": -higher["participation_gap"]}
 
 
 def test_clients_are_measured_on_their_own_test_examples(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):

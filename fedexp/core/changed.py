@@ -1,0 +1,16 @@
+"""Copies of parts with other values."""
+
+import copy
+from typing import Any, TypeVar
+
+from fedexp.core.part import Part
+
+P = TypeVar("P", bound=Part)
+
+
+def changed(part: P, **values: Any) -> P:
+    """A copy of a part with other values of some fields, which are not checked: a rate may be a tensor."""
+    copied = copy.copy(part)
+    for name, value in values.items():
+        object.__setattr__(copied, name, value)
+    return copied

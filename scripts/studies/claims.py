@@ -1,0 +1,104 @@
+"""What the cells of a table say of a source's claims: each is about one cell, two cells with the same seeds, or none.
+
+A claim about one cell has the verdict of `fedexp replay`. Of two cells A and B the seeds that both have are paired as
+`fedexp compare` pairs them. `above` claims that A is larger; `alike` that the two differ by at most `within`, which the
+95 % interval of the difference decides; `beside` claims nothing, and the pair is shown because it was asked about.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fedexp.compare import statistics
+from fedexp.compare.statistics import Paired
+from fedexp.replay import page
+from fedexp.replay.page import Judged
+
+WORDS = ("reproduced", "contradicted", "disputed", "not resolved", "no number", "not run")
+KINDS = ("above", "alike", "beside")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a source says, what bears on it, and what came out."""
+
+    says: str
+    shown: str
+    ours: str
+    seeds: str
+    word: str
+    note: str = ""
+
+
+def claimed(node: Mapping[str, Any], cells: Mapping[str, Judged]) -> Claim:
+    """The claim of a node of page.yml."""
+    says, note = node["says"], node.get("note", "")
+    if "cell" in node:
+        return _of_cell(says, cells[node["cell"]], note)
+    kinds = [kind for kind in KINDS if kind in node]
+    if not kinds:
+        return Claim(says, "-", "-", "0", node["word"], node["why"])
+    first, second = (cells[name] for name in node[kinds[0]])
+    return _of_pair(says, kinds[0], first, second, node.get("within"), note)
+
+
+def _of_cell(says: str, line: Judged, note: str) -> Claim:
+    word = {"inside": "reproduced", "outside": "contradicted"}.get(line.verdict.word, line.verdict.word)
+    missed = sum(one.value is None for one in line.found)
+    published = "" if line.cell.published is None else f"; published {page.told(line.cell.published)}"
+    ours = estimate([line]) if word == "not run" else page.ours(line.verdict, missed)
+    return Claim(says, line.cell.name + published, ours, str(len(line.found)), word, note)
+
+
+def _of_pair(says: str, kind: str, first: Judged, second: Judged, within: float | None, note: str) -> Claim:
+    between = {"above": ">", "alike": f"within {within or 0.0:g} of", "beside": "beside"}[kind]
+    shown = f"{first.cell.name} {between} {second.cell.name}"
+    found = paired(first, second)
+    if found is None:
+        return Claim(says, shown, estimate([first, second]), "0", "not run", note)
+    return Claim(says, shown, difference(found), str(found.pairs), decided(kind, found, within), note)
+
+
+def paired(first: Judged, second: Judged) -> Paired | None:
+    """The two cells over the seeds that both have; None where they have none."""
+    ours, theirs = ({one.seed: one.value for one in line.found} for line in (first, second))
+    seeds = sorted(set(ours) & set(theirs))
+    if not seeds:
+        return None
+    one = statistics.compare([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds], more=True)
+    return statistics.judged([one])[0]
+
+
+def decided(kind: str, found: Paired, within: float | None) -> str:
+    """The word on a pair of cells."""
+    if kind == "beside":
+        return "no number"
+    if kind == "above":
+        return {"A better": "reproduced", "B better": "contradicted", "identical": "contradicted"}.get(
+            found.verdict, "not resolved"
+        )
+    if found.low is None or found.high is None or within is None:
+        return "not resolved"
+    if found.low > within or found.high < -within:
+        return "contradicted"
+    return "reproduced" if -within <= found.low and found.high <= within else "not resolved"
+
+
+def difference(found: Paired) -> str:
+    """The two means, and their difference with its interval."""
+    if found.a is None or found.b is None or found.difference is None:
+        return f"only the first got there in {found.only_a}, only the second in {found.only_b}"
+    told = f"{found.a:.4g} - {found.b:.4g} = {found.difference:+.4g}"
+    return told if found.low is None or found.high is None else f"{told} ({found.low:+.3g} to {found.high:+.3g})"
+
+
+def estimate(lines: Sequence[Judged]) -> str:
+    """What it takes to run what is missing of these cells."""
+    runs: dict[str, tuple[int, float]] = {}  # cells that ask for other numbers of a run share it
+    for line in lines:
+        left = max(line.cell.seeds - len(line.found), 0)
+        runs[line.cell.run] = max(runs.get(line.cell.run, (0, 0.0)), (left, line.cell.minutes or 0.0))
+    minutes = sum(left * each for left, each in runs.values())
+    if not any(left for left, _ in runs.values()):
+        return "none"
+    return f"{sum(left for left, _ in runs.values())} runs, about {minutes:.3g} min"

@@ -1,0 +1,52 @@
+"""Which networks are chains of layers, and in which order these are called."""
+
+from collections import OrderedDict
+
+import torch
+from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
+
+from fedexp.training.chains import links
+
+
+class Own(nn.Sequential):
+    """Inherits what it does."""
+
+
+class Twice(nn.Sequential):
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        return super().forward(super().forward(input))
+
+
+def test_layers_come_in_the_order_of_their_calls():
+    relu = nn.ReLU()
+    inner = Own(OrderedDict(one=nn.Linear(2, 2), two=relu))
+    found = links(nn.Sequential(nn.Flatten(), inner, nn.Linear(2, 2), relu))
+    assert found is not None
+    assert [name for name, _ in found] == ["0", "1.one", "1.two", "2", "3"]
+    assert found[2][1] is found[4][1] is relu
+
+
+def test_a_layer_alone_is_a_chain_of_one():
+    layer = nn.Linear(2, 2)
+    assert links(layer) == [("", layer)]
+
+
+def test_what_calls_its_layers_otherwise_is_a_single_layer():
+    network = Twice(nn.Linear(2, 2))
+    assert links(nn.Sequential(network)) == [("0", network)]
+
+
+def test_a_layer_that_does_more_than_its_type_says_makes_no_chain():
+    hooked, own, tied = (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)) for _ in range(3))
+    hooked[0].register_forward_hook(lambda *_: None)
+    own[1].forward = lambda x: x
+    tied[0].weight = tied[1].weight
+    assert links(hooked) is links(own) is links(tied) is None
+    layer = nn.Linear(2, 2)
+    assert links(nn.Sequential(layer, layer)) is None
+
+
+def test_a_parametrised_layer_is_of_another_type():
+    [(_, layer)] = links(nn.Sequential(weight_norm(nn.Linear(2, 2)))) or []
+    assert type(layer) is not nn.Linear
