@@ -1,4 +1,4 @@
-"""Makes the pages of the studies from their results: no number on them was typed.
+"""Makes the pages of the studies from their results: no result on them was typed.
 
     python scripts/studies/remake.py            # writes README.md of every study, and of the studies as a whole
 
@@ -91,6 +91,8 @@ def grid(node: Mapping[str, Any], cells: Mapping[str, Judged]) -> Grid:
     for name in node["rows"]:
         own = [cells.get(f"{name}, {column}") for column in node["columns"]]
         known = [line for line in own if line is not None]
+        if not known:
+            raise KeyError(f"no cell of the table begins with {name}")
         seeds = sorted({len(line.found) for line in known})
         texts = ["-" if line is None else _value(line) for line in own]
         rows.append([name, *texts, "-".join(str(count) for count in seeds[:1] + seeds[1:][-1:]), estimate(known)])
