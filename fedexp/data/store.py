@@ -65,17 +65,25 @@ def locate(directory: Path, alternatives: Sequence[Known], cure: str) -> Known:
     raise ConfigError(f"{'; '.join(faults) or f'no {wanted} in {directory}'}; {cure}")
 
 
+def own_path(path: Path, directory: Path, fits: Callable[[Path], bool]) -> Path | None:
+    """A user's own file or folder; a relative path is looked up in the current folder, then in the data root."""
+    with suppress(RuntimeError):  # ~NAME of nobody here
+        path = path.expanduser()
+    return next((place for place in (path, directory / path) if fits(place)), None)
+
+
 def own_file(path: Path, directory: Path, key: str, ending: str) -> Path:
-    """A user's own file; a relative path is looked up in the current folder, then in the data root.
+    """A user's own file, looked up by `own_path`.
 
     Raises:
         ConfigError: there is none; names the key that says where it is, and what it must be.
     """
-    path = path.expanduser()
-    found = next((place for place in (path, directory / path) if place.is_file()), None)
-    if found is None:
-        raise ConfigError(f"{key} must be a {ending} file, but there is no {path} here or in {directory}")
-    return found
+    if (found := own_path(path, directory, os.path.isfile)) is not None:
+        return found
+    came = f"there is no {path} here or in {directory}"
+    if (other := own_path(path, directory, os.path.lexists)) is not None:
+        came = f"{other} is a folder, a pipe, or a link that leads nowhere"
+    raise ConfigError(f"{key} must be a {ending} file, but {came}")
 
 
 def stamp(*files: Path) -> tuple[tuple[str, int, int], ...]:

@@ -30,12 +30,7 @@ def read(path: Path) -> "pd.DataFrame":
             frame = pd.read_csv(path, index_col=False) if path.suffix == ".csv" else pd.read_parquet(path)
     except ImportError:
         raise ConfigError(f"{path} needs a reader of Parquet files; pip install pyarrow, or give a .csv file") from None
-    except (
-        OSError,
-        ValueError,
-        pd.errors.ParserError,
-        pd.errors.ParserWarning,
-    ) as error:  # pyarrow's errors are among them
+    except Exception as error:  # pandas', pyarrow's and the operating system's, of many kinds
         raise ConfigError(f"{path} cannot be read as a table: {first_line(error)}") from None
     if not len(frame):
         raise ConfigError(f"{path} must hold at least one row below its header, got none")

@@ -61,6 +61,16 @@ class Split:
         return self.y.numpy() if self.y.dim() == 1 else np.zeros(len(self.y), dtype=np.int64)
 
 
+def parted(test: np.ndarray, x: np.ndarray, y: np.ndarray, subject: np.ndarray | None = None) -> tuple[Split, Split]:
+    """The training and the test examples of arrays `[S, ...]`; the mask `test [S]` says which are for testing."""
+
+    def part(chosen: np.ndarray) -> Split:
+        whose = None if subject is None else torch.from_numpy(subject[chosen])
+        return Split(torch.from_numpy(x[chosen]), torch.from_numpy(y[chosen]), whose)
+
+    return part(~test), part(test)
+
+
 @dataclass(frozen=True)
 class Data:
     """A loaded dataset. A batch is `(x.float() / scale - mean) / std`, per channel (dimension 1)."""

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import torch
 
 from fedexp.data.encoding import standardised
 from fedexp.data.store import Arrays, cached
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, parted
 from fedexp.parts.dataset.digits import held_out_images
 
 TRAIN_SIZE = 353
@@ -34,10 +33,7 @@ class Diabetes(Dataset):
         test = held_out_images(np.zeros(len(arrays["y"]), np.int64))
         x, y = standardised(arrays["x"], ~test), arrays["y"][:, None]
         y = standardised(y, ~test) if self.target_scale == "standard" else y
-        train, held_out = (
-            Split(torch.from_numpy(x[chosen].astype(np.float32)), torch.from_numpy(y[chosen].astype(np.float32)))
-            for chosen in (~test, test)
-        )
+        train, held_out = parted(test, x.astype(np.float32), y.astype(np.float32))
         return Data(train, held_out, ("progression",))
 
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.data.store import Arrays, cached
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, parted
 from fedexp.parts.dataset.normalising import Normalise, Published, pixels
 
 SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
@@ -42,11 +41,7 @@ class Digits(Dataset):
     def load(self, directory: Path, seed: int) -> Data:
         arrays = cached("digits-1", _read)  # importing scikit-learn takes a second
         images, labels = arrays["x"], arrays["y"]
-        held_out = held_out_images(labels)
-        train, test = (
-            Split(torch.from_numpy(images[chosen][:, None]), torch.from_numpy(labels[chosen]))
-            for chosen in (~held_out, held_out)
-        )
+        train, test = parted(held_out_images(labels), images[:, None], labels)
         return pixels(train, test, tuple("0123456789"), self.normalise, PUBLISHED, scale=16.0)
 
 

@@ -18,7 +18,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.data import hapt
 from fedexp.data.download import fetch
 from fedexp.data.windows import LENGTH
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, parted
 
 ARCHIVE = (
     "https://archive.ics.uci.edu/static/public/341/"
@@ -79,7 +79,7 @@ class Har(Dataset):
             arrays = hapt.windows(source, hapt.published())
         self._check_sizes(arrays["subject"], source)
         held_out = np.isin(arrays["subject"], TEST_PEOPLE)
-        train, test = _split(arrays, ~held_out), _split(arrays, held_out)
+        train, test = parted(held_out, arrays["x"], arrays["y"], arrays["subject"])
         if self.representation == "features":
             return Data(train, test, CLASSES)
         mean, std = _moments(train.x)
@@ -93,11 +93,6 @@ class Har(Dataset):
         found = {"train": len(subject) - test, "test": test}
         if found != SIZES:
             raise ConfigError(f"{source} gives {found} examples, must be {SIZES}; {hapt.CURE}")
-
-
-def _split(arrays: dict[str, np.ndarray], chosen: np.ndarray) -> Split:
-    x, y, subject = (torch.from_numpy(arrays[name][chosen]) for name in ("x", "y", "subject"))
-    return Split(x, y, subject)
 
 
 def _moments(x: torch.Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:

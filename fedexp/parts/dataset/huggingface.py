@@ -21,7 +21,7 @@ import torch
 from fedexp.core.errors import ConfigError, first_line, nearest
 from fedexp.core.files import making, publish
 from fedexp.core.part import Range
-from fedexp.data.store import stamp
+from fedexp.data.store import own_path, stamp
 from fedexp.data.tokens import Unit, cut, numbered, vocabulary
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import Normalise, pixels
@@ -73,7 +73,7 @@ class HuggingFace(Dataset):
 
     def download(self, directory: Path) -> None:
         target = self._kept(directory)
-        if (target / FILE).is_file():
+        if _is_saved(target):
             return
         with making(target) as part:
             try:
@@ -94,19 +94,21 @@ class HuggingFace(Dataset):
         return directory / FOLDER / "--".join([*self.path.split("/"), *([self.configuration or ""])]).rstrip("-")
 
     def _folder(self, directory: Path) -> Path:
-        own = Path(self.path).expanduser()
-        places = (own, directory / own, self._kept(directory))
-        found = next((place for place in places if (place / FILE).is_file()), None)
-        if found is None:
+        own, kept = own_path(Path(self.path), directory, _is_saved), self._kept(directory)
+        if own is None and not _is_saved(kept):
             more = f" dataset.configuration={self.configuration}" if self.configuration else ""
             raise ConfigError(
                 f"dataset.path must be a folder with {FILE} or a fetched name, but there is no {self.path} here or in "
                 f'{directory}; run "fedexp data download huggingface dataset.path={self.path}{more}"'
             )
-        return found
+        return own or kept
 
     def _read(self, directory: Path) -> Loaded:
         return _parse(self, stamp(self._folder(directory) / FILE))
+
+
+def _is_saved(folder: Path) -> bool:
+    return (folder / FILE).is_file()
 
 
 def _library() -> Any:

@@ -8,6 +8,7 @@ FEMNIST: images of 28x28, 62 classes (digits, capitals, small letters). Shakespe
 next one; the alphabet is LEAF's 80 letters. Synthetic: rows of numbers and whatever classes there are.
 """
 
+import os
 import string
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import leaf
-from fedexp.data.store import Arrays
+from fedexp.data.store import Arrays, own_path
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 
 SIDE = 28
@@ -76,10 +77,9 @@ class Leaf(Dataset):
         return tuple(map(str, range(max(2, int(arrays["y_train"].max()) + 1))))
 
     def _folder(self, directory: Path) -> Path:
-        path = self.path.expanduser()
-        found = next((place for place in (path, directory / path) if place.is_dir()), None)
+        found = own_path(self.path, directory, os.path.isdir)
         if found is None:
-            raise ConfigError(f"dataset.path must be a folder, but there is no {path} here or in {directory}")
+            raise ConfigError(f"dataset.path must be a folder, but there is no {self.path} here or in {directory}")
         return found
 
     def _arrays(self, directory: Path) -> Arrays:

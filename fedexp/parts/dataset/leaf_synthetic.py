@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import torch
 
 from fedexp.core.part import Range
 from fedexp.core.random_streams import stream
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, parted
 
 FEATURES, CLASSES = 60, 10
 LEAST, MOST = 50, 100_000  # examples of a device; one in ten thousand would have more
@@ -66,10 +65,7 @@ class LeafSynthetic(Dataset):
         device = np.repeat(np.arange(self.devices), count)
         place = np.arange(len(y)) - np.repeat(np.cumsum(count) - count, count)
         test = place >= np.repeat(count - _held_out(count), count)
-        train, held_out = (
-            Split(*(torch.from_numpy(part[chosen]) for part in (x, y, device))) for chosen in (~test, test)
-        )
-        return Data(train, held_out, tuple(map(str, range(CLASSES))))
+        return Data(*parted(test, x, y, device), tuple(map(str, range(CLASSES))))
 
 
 def _held_out(count: np.ndarray) -> np.ndarray:

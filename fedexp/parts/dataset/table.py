@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
@@ -24,7 +23,7 @@ from fedexp.core.random_streams import stream
 from fedexp.data import table as columns
 from fedexp.data.encoding import categories, held_out, one_hot, standardised
 from fedexp.data.store import own_file, stamp
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split, Targets
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, Targets, parted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,8 +87,7 @@ class OwnTable(Dataset):
 
     def load(self, directory: Path, seed: int) -> Data:
         parsed = self._parsed(directory)
-        train, test = (_split(parsed, chosen) for chosen in (~parsed.test, parsed.test))
-        return Data(train, test, parsed.names)
+        return Data(*parted(parsed.test, parsed.x, parsed.y, parsed.client), parsed.names)
 
     @property
     def _kind(self) -> str:
@@ -199,8 +197,3 @@ def _test_rows(frame: "pd.DataFrame", asked: OwnTable, groups: np.ndarray) -> np
 
 def _whole(frame: "pd.DataFrame", name: str, key: str) -> "pd.Series":
     return columns.without_gaps(columns.column(frame, name, key), "give every row one, or leave such rows out")
-
-
-def _split(parsed: Parsed, chosen: np.ndarray) -> Split:
-    subject = None if parsed.client is None else torch.from_numpy(parsed.client[chosen])
-    return Split(torch.from_numpy(parsed.x[chosen]), torch.from_numpy(parsed.y[chosen]), subject)

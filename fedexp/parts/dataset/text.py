@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
@@ -22,7 +21,7 @@ from fedexp.core.random_streams import stream
 from fedexp.data.encoding import held_out
 from fedexp.data.store import own_file, stamp
 from fedexp.data.tokens import Unit, cut, numbered, vocabulary
-from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split
+from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, parted
 
 END = "<line>"
 LICENCE = "LICENSE.txt"
@@ -76,11 +75,7 @@ class Text(Dataset):
 
     def load(self, directory: Path, seed: int) -> Data:
         read = self._read(directory)
-        train, test = (
-            Split(*(torch.from_numpy(part[chosen]) for part in (read.x, read.y, read.author)))
-            for chosen in (~read.test, read.test)
-        )
-        return Data(train, test, read.names)
+        return Data(*parted(read.test, read.x, read.y, read.author), read.names)
 
     def _file(self, directory: Path) -> Path:
         if self.file is not None:

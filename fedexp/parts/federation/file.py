@@ -8,11 +8,13 @@ client; clients are numbered in ascending order of the owners. -1 or an empty ce
 import csv
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
 from fedexp.core.errors import ConfigError, nearest
+from fedexp.data.store import own_file, stamp
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.contract import Federation
 from fedexp.parts.federation.owners import gather
@@ -59,23 +61,23 @@ class File(Federation):
         return gather(np.where(subjects < 0, clients, subjects), clients)
 
     def _file(self) -> Path:
-        path = self.path.expanduser()
-        found = next((place for place in (path, self.directory / path) if place.is_file()), None)
-        if found is None:
-            raise ConfigError(
-                f"federation.path must be a .csv or .npy file, but there is no {path} here or in {self.directory}"
-            )
-        return found
+        return own_file(self.path, self.directory, "federation.path", ".csv or .npy")
 
     def _owners(self) -> tuple[np.ndarray, int]:
-        file = self._file()
-        owner = _vector(file) if file.suffix == ".npy" else _column(file, self.column)
-        if owner.dtype.kind == "i" and owner.min(initial=0) < -1:
-            raise ConfigError(f"{file} must hold owners from 0, or -1 for nobody, got {owner.min()}")
-        client, clients = numbered(owner)
-        if not clients:
-            raise ConfigError(f"{file} must name an owner for some example, but names none")
-        return client, clients
+        return _read(self.column, stamp(self._file()))
+
+
+@lru_cache(maxsize=1)
+def _read(column: str | None, source: tuple[tuple[str, int, int], ...]) -> tuple[np.ndarray, int]:
+    """Reads the file once for all who ask, as long as its size and time stay."""
+    file = Path(source[0][0])
+    owner = _vector(file) if file.suffix == ".npy" else _column(file, column)
+    if owner.dtype.kind == "i" and owner.min(initial=0) < -1:
+        raise ConfigError(f"{file} must hold owners from 0, or -1 for nobody, got {owner.min()}")
+    client, clients = numbered(owner)
+    if not clients:
+        raise ConfigError(f"{file} must name an owner for some example, but names none")
+    return client, clients
 
 
 def _vector(file: Path) -> np.ndarray:
