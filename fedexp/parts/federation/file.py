@@ -3,6 +3,7 @@
 A CSV file with a header and a line for each example, the owner in `column` (which may be left out where there is only
 one), or a `.npy` file with a vector of whole numbers. Owners are whole numbers or names. Each different owner is a
 client; clients are numbered in ascending order of the owners. -1 or an empty cell means nobody: the example is unused.
+Whole numbers may be written as 2.0 or 2e+00; 007 is a name.
 """
 
 import csv
@@ -13,21 +14,23 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.errors import ConfigError, first_line, nearest
 from fedexp.data.store import own_file, stamp
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.contract import Federation
 from fedexp.parts.federation.owners import gather
 from fedexp.parts.federation.partition import Partition
 
-_WHOLE = re.compile(r"-?[0-9]{1,15}")
+NOBODY = -1
+EXACT = 2**53  # from here on floats skip whole numbers
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
 
 
 def numbered(owner: np.ndarray) -> tuple[np.ndarray, int]:
     """The client of each example, int64 [S], of `owner [S]` (numbers or texts), -1 for nobody; how many there are."""
-    missing = owner == (-1 if owner.dtype.kind in "iu" else "")
+    missing = owner == (NOBODY if owner.dtype.kind in "iu" else "")
     names, client = np.unique(owner[~missing], return_inverse=True)
-    numbers = np.full(len(owner), -1, dtype=np.int64)
+    numbers = np.full(len(owner), NOBODY, dtype=np.int64)
     numbers[~missing] = client
     return numbers, len(names)
 
@@ -82,12 +85,14 @@ def _read(column: str | None, source: tuple[tuple[str, int, int], ...]) -> tuple
 
 def _vector(file: Path) -> np.ndarray:
     try:
-        array = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise ConfigError(f"{file} cannot be read as a .npy file: {error}") from None
-    if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind not in "iu":
-        came = f"{array.dtype} {list(array.shape)}" if isinstance(array, np.ndarray) else "several arrays"
-        raise ConfigError(f"{file} must hold a vector of whole numbers, the owner of each training example, got {came}")
+        array = np.array(np.load(file, mmap_mode="r"))  # a file that is shorter than its header says cannot be mapped
+    except Exception as error:  # of many kinds, where the header is damaged
+        raise ConfigError(f"{file} cannot be read as a .npy file: {first_line(error)}") from None
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ConfigError(
+            f"{file} must hold a vector of whole numbers, the owner of each training example, got {array.dtype} "
+            f"{list(array.shape)}"
+        )
     return array
 
 
@@ -101,15 +106,33 @@ def _column(file: Path, column: str | None) -> np.ndarray:
         raise ConfigError(f"federation.column must name one of the columns {', '.join(header)} of {file}, got null")
     if column is not None and column not in header:
         raise ConfigError(f"federation.column={column} is not in {file}; {nearest(column, header)}")
+    if column is not None and header.count(column) > 1:
+        raise ConfigError(f"{file} has several columns named {column}; give each a name of its own")
     place = 0 if column is None else header.index(column)
     lines = [line or [""] for line in lines]  # the reader gives nothing for a line that is one empty cell
     if odd := next((number for number, line in enumerate(lines, 2) if len(line) != len(header)), None):
         raise ConfigError(f"line {odd} of {file} must have {len(header)} cells like its header, got {lines[odd - 2]}")
-    return _typed([line[place].strip() for line in lines])
+    cells = [line[place].strip() for line in lines]
+    if odd := next((number for number, cell in enumerate(cells, 2) if "\0" in cell), None):
+        raise ConfigError(f"line {odd} of {file} holds a NUL character, which no name has; save the file as UTF-8")
+    return _typed(cells)
 
 
 def _typed(cells: list[str]) -> np.ndarray:
-    """Whole numbers where all cells are, or are empty; else texts."""
-    if all(not cell or _WHOLE.fullmatch(cell) for cell in cells):
-        return np.array([int(cell or -1) for cell in cells], dtype=np.int64)
-    return np.array(cells, dtype=np.str_)
+    """Whole numbers where all cells are, or are empty; else texts, empty where a cell says nobody."""
+    numbers = [_whole(cell) for cell in cells]
+    if all(number is not None for number in numbers):
+        return np.array(numbers, dtype=np.int64)
+    return np.array(["" if number == NOBODY else cell for cell, number in zip(cells, numbers, strict=True)])
+
+
+def _whole(cell: str) -> int | None:
+    """The whole number that a cell is, also as programs write it that know fractions only (2.0, 2e+00).
+
+    None for every other text, for 007, which is not 7, and for what floats cannot hold exactly.
+    """
+    if not cell:
+        return NOBODY
+    if not _NUMBER.fullmatch(cell) or abs(number := float(cell)) >= EXACT or not number.is_integer():
+        return None
+    return int(number)

@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -5,6 +6,7 @@ import pytest
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.federation import file
 from fedexp.parts.federation.file import File, numbered
 
 FACTS = Facts(shape=(1,), classes=2, train_size=5)
@@ -33,11 +35,30 @@ def test_owners_become_clients_in_ascending_order():
         ("client\n12\n3\n12\n3\n3\n", [[1, 3, 4], [0, 2]]),  # 3 before 12: numbers, not texts
         ("client\n12\n-1\n12\n\n3\n", [[4], [0, 2]]),
         ("client\nward\nicu\nward\n\nicu\n", [[1, 4], [0, 2]]),
+        ("client\nward\nicu\nward\n-1\nicu\n", [[1, 4], [0, 2]]),
+        ("client\nward\nicu\nward\n-1.0\nicu\n", [[1, 4], [0, 2]]),
+        ("client\n12.0\n-1.0\n12.0\n\n3.0\n", [[4], [0, 2]]),  # as pandas writes numbers with gaps
+        ("client\n1.2e+01\n-1.000e+00\n12.\n-1\n3\n", [[4], [0, 2]]),
+        ("client\n007\n7\n007\n7\n-1\n", [[0, 2], [1, 3]]),  # two names
+        ("client\n9007199254740993\n9007199254740992\n9007199254740993\n-1\n\n", [[1], [0, 2]]),
+        ("client\n1.5\n1.50\n-1\n1.5\n1.50\n", [[0, 3], [1, 4]]),
         ("\ufeffclient\r\n1\r\n0\r\n0\r\n0\r\n0\r\n", [[1, 2, 3, 4], [0]]),
     ],
 )
 def test_a_table_with_one_column(tmp_path: Path, text: str, expected: list[list[int]]):
     assert shards(made(tmp_path, text)) == expected
+
+
+def test_the_file_is_read_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    reads: list[Path] = []
+    plain = file._column
+    monkeypatch.setattr(file, "_column", lambda path, column: reads.append(path) or plain(path, column))
+    federation = made(tmp_path, "client\n1\n0\n0\n0\n0\n")
+    shards(federation)
+    assert len(reads) == 1
+    os.utime(tmp_path / "who.csv", ns=(1, 1))
+    assert federation.known_clients() == 2
+    assert len(reads) == 2
 
 
 def test_a_column_of_several(tmp_path: Path):
@@ -68,6 +89,8 @@ def test_examples_that_the_server_took_are_nobodys(tmp_path: Path):
         ("client\n-2\n1\n", None, "from 0, or -1 for nobody, got -2"),
         ("", None, "cannot be read as a CSV file with a header"),
         ('client\n"1\n', None, "cannot be read as a CSV file"),
+        ("who,who\n1,2\n", "who", "several columns named who"),
+        ("client\na\nb\0\n", None, "line 3 of .* holds a NUL character"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused_before_loading(tmp_path: Path, text: str, column: str | None, words: str):
@@ -83,6 +106,25 @@ def test_a_vector_that_does_not_fit_is_refused_and_nothing_in_it_is_executed(tmp
         File(path=tmp_path / "who.npy", directory=tmp_path).refuse(FACTS)
 
 
+def test_a_header_that_promises_more_than_the_file_holds_is_refused(tmp_path: Path):
+    np.save(tmp_path / "who.npy", np.zeros(5, int))
+    raw = (tmp_path / "who.npy").read_bytes()
+    for shape in (b"(10**12,)", b"(99999999999999,)", b"(-5,)", b"((((((((5,", b"([5],)"):
+        (tmp_path / "who.npy").write_bytes(raw.replace(b"(5,), }" + b" " * 20, (shape + b", }").ljust(27)))
+        with pytest.raises(ConfigError, match=r"who.npy cannot be read as a .npy file") as caught:
+            File(path=tmp_path / "who.npy", directory=tmp_path).refuse(FACTS)
+        assert "\n" not in str(caught.value)
+
+
 def test_an_absent_file_is_named(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"no who.csv here or in "):
+        File(path=Path("who.csv"), directory=tmp_path).refuse(FACTS)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path: Path):
+    os.mkfifo(tmp_path / "who.csv")
+    with pytest.raises(
+        ConfigError, match=r"federation.path must be a .csv or .npy file, but .*who.csv is a folder, a pipe"
+    ):
         File(path=Path("who.csv"), directory=tmp_path).refuse(FACTS)
