@@ -2,18 +2,35 @@
 
 import numpy as np
 
+SAFE_POWER = 400  # of two: from 2^-400 to 2^400 squares of numbers and of their differences are exact enough
+
 
 def standardised(values: np.ndarray, train: np.ndarray) -> np.ndarray:
     """`(values - mean) / std` of every column of `[S, F]`, by mean and deviation of the rows in the mask `train [S]`.
 
-    A column that is constant there is only moved. NaN counts for nothing and becomes 0, which is the mean.
+    A column that is constant there is only moved. NaN counts for nothing and becomes 0, which is the mean. Another row
+    may be so far off that it becomes infinite.
     """
     known = np.isfinite(values[train])
     count = np.maximum(known.sum(axis=0), 1)
+    values = _within_reach(values, np.where(known, np.abs(values[train]), 0.0).max(axis=0, initial=0.0))
     seen = np.where(known, values[train], 0.0)
     mean = seen.sum(axis=0) / count
     std = np.sqrt((np.where(known, seen - mean, 0.0) ** 2).sum(axis=0) / count)
-    return np.nan_to_num((values - mean) / np.where(std > 0, std, 1.0), nan=0.0)
+    std[(seen == seen.max(axis=0, initial=-np.inf, where=known)).all(axis=0, where=known)] = 0  # the mean was rounded
+    with np.errstate(over="ignore"):
+        found = (values - mean) / np.where(std > 0, std, 1.0)
+    return np.where(np.isnan(found), 0.0, found)
+
+
+def _within_reach(values: np.ndarray, largest: np.ndarray) -> np.ndarray:
+    """Columns of `[S, F]` times a power of two, if their `largest [F]` number has a square that floats cannot hold.
+
+    A power of two rounds nothing, and is nothing to numbers that are standardised.
+    """
+    power = np.frexp(largest)[1]
+    with np.errstate(over="ignore"):
+        return np.ldexp(values, np.where(np.abs(power) > SAFE_POWER, -power, 0))
 
 
 def categories(values: np.ndarray, train: np.ndarray) -> np.ndarray:
@@ -24,7 +41,7 @@ def categories(values: np.ndarray, train: np.ndarray) -> np.ndarray:
 
 def one_hot(values: np.ndarray, names: np.ndarray) -> np.ndarray:
     """`[S, K]` with a 1 where a text of `values [S]` is that of `names [K]`; all zeros where it is none of them."""
-    return (values[:, None] == names[None, :]).astype(np.float64)
+    return (values[:, None] == names[None, :]).astype(np.float32)
 
 
 def held_out(groups: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:

@@ -27,7 +27,10 @@ def read(path: Path) -> "pd.DataFrame":
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than the header
-            frame = pd.read_csv(path, index_col=False) if path.suffix == ".csv" else pd.read_parquet(path)
+            if path.suffix == ".csv":
+                frame = pd.read_csv(path, index_col=False, low_memory=False)  # a column has one type in all its rows
+            else:
+                frame = _with_plain_numbers(pd.read_parquet(path))
     except ImportError:
         raise ConfigError(f"{path} needs a reader of Parquet files; pip install pyarrow, or give a .csv file") from None
     except Exception as error:  # pandas', pyarrow's and the operating system's, of many kinds
@@ -35,6 +38,14 @@ def read(path: Path) -> "pd.DataFrame":
     if not len(frame):
         raise ConfigError(f"{path} must hold at least one row below its header, got none")
     return frame.rename(columns=str)
+
+
+def _with_plain_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """The same table with floats in place of decimal numbers, which pandas holds like texts."""
+    import pandas as pd
+
+    kinds = {name: pd.api.types.infer_dtype(values) for name, values in frame.items() if values.dtype == object}
+    return frame.astype({name: float for name, kind in kinds.items() if kind == "decimal"})
 
 
 def column(frame: "pd.DataFrame", name: str, key: str) -> "pd.Series":
@@ -67,8 +78,23 @@ def numbers(values: "pd.Series") -> np.ndarray:
 
 
 def texts(values: "pd.Series") -> np.ndarray:
-    """A column of texts as an array of str `[S]`, empty where one is missing."""
-    return values.astype(object).where(values.notna(), "").map(str).to_numpy(dtype=str)
+    """A column of texts as an array of str `[S]`, empty where one is missing; ConfigError if NumPy would cut one."""
+    found = values.astype(object).where(values.notna(), "").map(str)
+    if found.str.contains("\0", regex=False).any():
+        raise ConfigError(f"column {values.name} holds a NUL character, which no text has; save the file as UTF-8")
+    return found.to_numpy(dtype=str)
+
+
+def narrow(values: np.ndarray, name: str, cure: str) -> np.ndarray:
+    """Numbers (any shape) as float32; ConfigError if one of them is beyond it."""
+    with np.errstate(over="ignore"):
+        found = values.astype(np.float32)
+    if beyond := int((~np.isfinite(found)).sum()):
+        raise ConfigError(
+            f"column {name} must stay below 3e38, which is all that float32 holds, but {beyond:,} of "
+            f"{found.size:,} numbers do not; {cure}"
+        )
+    return found
 
 
 def distinct(values: "pd.Series") -> tuple[list[str], np.ndarray]:
@@ -76,5 +102,8 @@ def distinct(values: "pd.Series") -> tuple[list[str], np.ndarray]:
 
     Numbers are put in order as numbers, everything else as text.
     """
+    if values.dtype.kind in "iu":  # as they are: a float would take some large ones for the same
+        found, place = np.unique(values.to_numpy(dtype=f"{values.dtype.kind}8"), return_inverse=True)
+        return [str(value) for value in found.tolist()], place.astype(np.int64)
     found, place = np.unique(numbers(values) if is_number(values) else texts(values), return_inverse=True)
     return [f"{value:.15g}" if is_number(values) else str(value) for value in found], place.astype(np.int64)

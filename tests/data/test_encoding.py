@@ -16,6 +16,23 @@ def test_a_gap_is_the_mean_and_counts_for_nothing():
     assert standardised(np.full((2, 1), np.nan), np.array([True, False])).tolist() == [[0.0], [0.0]]
 
 
+@pytest.mark.parametrize("scale", [2.0**-1060, 1e-200, 1e200, 2.0**1022])
+def test_numbers_whose_squares_no_float_holds(scale: float):
+    values = np.array([[1.0, 5.0], [3.0, 5.0], [2.0, 7.0]]) * [scale, 1.0]
+    found = standardised(values, np.array([True, True, False]))
+    assert found.tolist() == [[-1.0, 0.0], [1.0, 0.0], [0.0, 2.0]]
+
+
+def test_a_row_may_be_infinitely_far_off():
+    values = np.array([[1.0], [2.0], [-1e308], [np.nan]])
+    assert standardised(values * 1e-9, np.array([True, True, False, False]))[2:].tolist() == [[-np.inf], [0.0]]
+
+
+def test_a_constant_is_only_moved_also_where_its_mean_is_rounded():
+    values = np.array([[0.1], [0.1], [0.1], [0.2]])  # 0.1 + 0.1 + 0.1 is more than 0.3
+    assert standardised(values, np.array([True, True, True, False]))[:, 0] == pytest.approx([0, 0, 0, 0.1])
+
+
 def test_categories_come_from_the_training_rows():
     values = np.array(["b", "", "a", "c"])
     names = categories(values, np.array([True, True, True, False]))

@@ -23,7 +23,7 @@ from fedexp.core.random_streams import stream
 from fedexp.data import table as columns
 from fedexp.data.encoding import categories, held_out, one_hot, standardised
 from fedexp.data.store import own_file, stamp
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Targets, parted
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split, parted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,13 +33,11 @@ MOST = 1000  # categories of a column, or classes: with more it is hardly one
 
 @dataclass(frozen=True)
 class Parsed:
-    """All rows as numbers: examples `x [S, F]`, targets, whose each row is, and which rows are for testing."""
+    """All rows as numbers, and the names of the classes or of what else is predicted."""
 
-    x: np.ndarray
-    y: np.ndarray
+    train: Split
+    test: Split
     names: tuple[str, ...]
-    client: np.ndarray | None
-    test: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +68,9 @@ class OwnTable(Dataset):
 
     def facts(self, directory: Path) -> Facts:
         parsed = self._parsed(directory)
-        people = None if parsed.client is None else len(np.unique(parsed.client[~parsed.test]))
-        kind: Targets = self.predicts
-        return Facts((parsed.x.shape[1],), len(parsed.names), int((~parsed.test).sum()), people, kind)
+        train = parsed.train
+        people = None if train.subject is None else len(train.subject.unique())
+        return Facts((train.x.shape[1],), len(parsed.names), len(train.x), people, self.predicts)
 
     def require(self, directory: Path) -> None:
         self._parsed(directory)
@@ -87,7 +85,7 @@ class OwnTable(Dataset):
 
     def load(self, directory: Path, seed: int) -> Data:
         parsed = self._parsed(directory)
-        return Data(*parted(parsed.test, parsed.x, parsed.y, parsed.client), parsed.names)
+        return Data(parsed.train, parsed.test, parsed.names)
 
     @property
     def _kind(self) -> str:
@@ -115,11 +113,12 @@ def _parse(asked: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Parsed:
         )
     if asked.predicts == "numbers" and asked.target_scale == "standard":
         y = standardised(y, ~test)
+    if asked.predicts != "class":
+        y = columns.narrow(y, " or ".join(asked.targets), "correct them")
     client = None
     if asked.client is not None:
         _, client = columns.distinct(_whole(frame, asked.client, "dataset.client"))
-    x = _examples(frame, asked, ~test)
-    return Parsed(x, y if asked.predicts == "class" else y.astype(np.float32), names, client, test)
+    return Parsed(*parted(test, _examples(frame, asked, ~test), y, client), names)
 
 
 def _examples(frame: "pd.DataFrame", asked: OwnTable, train: np.ndarray) -> np.ndarray:
@@ -130,15 +129,20 @@ def _examples(frame: "pd.DataFrame", asked: OwnTable, train: np.ndarray) -> np.n
     pieces = [_encoded(columns.column(frame, name, ""), asked, train) for name in frame.columns if name not in taken]
     if not sum(piece.shape[1] for piece in pieces):
         raise ConfigError(f"the table must have a column to predict {', '.join(asked.targets)} from, but has no other")
-    return np.concatenate(pieces, axis=1).astype(np.float32)
+    return np.concatenate(pieces, axis=1)
 
 
 def _encoded(values: "pd.Series", asked: OwnTable, train: np.ndarray) -> np.ndarray:
-    """One column as numbers `[S, ...]`."""
+    """One column as float32 `[S, ...]`."""
     if asked.missing == "refuse":
         columns.without_gaps(values, f"set dataset.missing=fill or dataset.ignore=[{values.name}]")
     if columns.is_number(values):
-        return standardised(columns.numbers(values)[:, None], train)
+        found = standardised(columns.numbers(values)[:, None], train)
+        name, cure = (
+            f"{values.name}, in deviations from the training mean,",
+            f"correct them or set dataset.ignore=[{values.name}]",
+        )
+        return columns.narrow(found, name, cure)
     if values.dtype.kind not in "OUTS" and str(values.dtype) != "category":
         raise ConfigError(
             f"column {values.name} must hold numbers or text, got {values.dtype}; set dataset.ignore=[{values.name}]"
@@ -158,10 +162,17 @@ def _targets(frame: "pd.DataFrame", asked: OwnTable) -> tuple[np.ndarray, tuple[
     found = [_whole(frame, name, "dataset.target") for name in asked.targets]
     if asked.predicts == "class":
         names, y = columns.distinct(found[0])
+        alone = int((np.bincount(y) == 1).sum())
+        if columns.is_number(found[0]) and 2 * alone > len(names):
+            raise ConfigError(
+                f"column {asked.targets[0]} makes {alone:,} classes of one row each; to predict its numbers set "
+                "dataset.predicts=numbers loss=mse, else choose another dataset.target"
+            )
         if not 2 <= len(names) <= MOST:
+            cure = ", or set dataset.predicts=numbers loss=mse" if columns.is_number(found[0]) else ""
             raise ConfigError(
                 f"column {asked.targets[0]} must hold 2 to {MOST:,} classes, got {len(names):,}; "
-                "choose another dataset.target, or set dataset.predicts=numbers"
+                f"choose another dataset.target{cure}"
             )
         return y, tuple(names)
     for values in found:
@@ -189,8 +200,8 @@ def _test_rows(frame: "pd.DataFrame", asked: OwnTable, groups: np.ndarray) -> np
         test = found == "test"
     if test.all() or not test.any():
         raise ConfigError(
-            f"the table must give training and test rows, got {int(test.sum())} of {len(test)} for testing; change "
-            "dataset.test_fraction or dataset.split"
+            f"the table must give training and test rows, got {int(test.sum())} of {len(test)} for testing; "
+            + ("name another dataset.split" if asked.split else "raise dataset.test_fraction, a share of each class")
         )
     return test
 

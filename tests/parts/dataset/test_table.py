@@ -151,11 +151,49 @@ def test_what_will_not_do_is_one_line(mine, tmp_path, options, words):
         ("age,sick,kept\n1,2,3,4,5\n1\n,,,,,,,\n", "cannot be read as a table"),
         ("age,sick,kept\ninf,a,train\n1,b,train\n1,a,test\n", "column age must be finite, but is infinite in 1 of 3"),
         ("age,sick,kept\n1,a,train\n2,a,test\n", "column sick must hold 2 to 1,000 classes, got 1"),
+        (
+            "age,sick,kept\n1,a,train\n2,b,train\n1e300,a,test\n",
+            r"column age, in deviations .* 3e38, .* 1 of 3 numbers do not; correct them or set dataset.ignore=\[age\]",
+        ),
+        ("age,sick,kept\n1,a,train\n2,b\0,train\n1,a,test\n", "column sick holds a NUL character"),
     ],
 )
 def test_files_that_will_not_do(mine, tmp_path, text, words):
     with pytest.raises(ConfigError, match=words):
         mine(text).require(tmp_path)
+
+
+def test_columns_of_the_largest_numbers_are_standardised_like_others(mine, tmp_path):
+    text = "age,sick,kept\n1e308,a,train\n-1e308,b,train\n1e308,a,test\n"
+    assert loaded(mine(text), tmp_path).train.x.tolist() == [[1], [-1]]
+    text = "age,sick,kept\n1e-300,a,train\n3e-300,b,train\n5e-300,a,test\n"
+    assert loaded(mine(text), tmp_path).test.x.tolist() == [[3]]
+
+
+def test_targets_beyond_float32_are_refused(mine, tmp_path):
+    text = "age,cost,kept\n1,1e300,train\n2,3,train\n1,2,test\n"
+    assert loaded(mine(text, target="cost", predicts="numbers"), tmp_path).train.y.tolist() == [[1], [-1]]
+    with pytest.raises(ConfigError, match=r"column cost must stay below 3e38, .* 1 of 3 numbers do not; correct them"):
+        mine(text, target="cost", predicts="numbers", target_scale="raw").require(tmp_path)
+
+
+def test_clients_with_large_numbers_are_kept_apart(mine, tmp_path):
+    large = ROWS.replace("north", "9007199254740993").replace("south", "9007199254740992")
+    assert loaded(mine(large, client="ward"), tmp_path).train.subject.tolist() == [1, 0]
+
+
+def test_numbers_that_make_no_classes_are_to_be_predicted(mine, tmp_path):
+    rows = "".join(f"{number},{number % 7 + 0.01 * number}\n" for number in range(40)) + "3,0\n"
+    dataset = mine("age,price\n" + rows, target="price", split=None)
+    words = (
+        "column price makes 39 classes of one row each; to predict its numbers set dataset.predicts=numbers loss=mse"
+    )
+    with pytest.raises(ConfigError, match=words):
+        dataset.require(tmp_path)
+    with pytest.raises(
+        ConfigError, match=r"got 0 of 4 for testing; raise dataset.test_fraction, a share of each class"
+    ):
+        mine("age,name\n1,a\n2,b\n3,a\n4,b\n", target="name", split=None).require(tmp_path)
 
 
 def test_a_column_of_names_is_no_category(mine, tmp_path):
