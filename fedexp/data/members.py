@@ -16,6 +16,8 @@ def present(source: Path, names: Collection[str]) -> set[str]:
     """Which of the names a source holds, without reading a file. A tar archive is trusted to hold them all."""
     if source.is_dir():
         return {name for name in names if (source / name).is_file()}
+    if not source.is_file():  # a pipe would be waited for
+        return set()
     if not zipfile.is_zipfile(source):
         return set(names) if tarfile_like(source) else set()
     try:

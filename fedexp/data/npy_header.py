@@ -1,7 +1,14 @@
-"""The arrays in a .npz file: shape and type from their headers, and large ones mapped instead of read."""
+"""The arrays in a .npz file: shape and type from their headers, and large ones mapped instead of read.
 
+A damaged file shows in errors of many kinds: of `zipfile`, of each compression, of NumPy's parser of headers. All of
+them are one here, ConfigError.
+"""
+
+import math
 import struct
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -9,10 +16,11 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, first_line
 
 LARGE = 2**28  # bytes from which an array is mapped
 _LENGTHS = 26  # where an entry of a zip archive says how long its name and its extra field are, just before these
+_PIECE = 2**20
 
 
 @dataclass(frozen=True)
@@ -24,13 +32,19 @@ class Header:
 
 
 def headers(path: Path) -> dict[str, Header]:
-    """The header of every array in the file."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if name.endswith(".npy")]
-            return {name.removesuffix(".npy"): _header(archive, name) for name in names}
-    except (OSError, zipfile.BadZipFile, ValueError, EOFError) as error:
-        raise ConfigError(f"{path} cannot be read as a .npz file: {error}") from None
+    """The header of every array in the file, each as long as its header says."""
+    with _readable(f"{path} cannot be read as a .npz file"), zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".npy")]
+        return {name.removesuffix(".npy"): _header(archive, name) for name in names}
+
+
+def read(path: Path, name: str) -> np.ndarray:
+    """An array (any shape), mapped if it is large; else its checksum in the archive is compared."""
+    with _readable(f"{name} in {path} cannot be read"):
+        if (array := mapped(path, name)) is not None:
+            return array
+        with np.load(path, allow_pickle=False) as stored:
+            return stored[name]
 
 
 def mapped(path: Path, name: str) -> np.ndarray | None:
@@ -52,9 +66,21 @@ def mapped(path: Path, name: str) -> np.ndarray | None:
         return np.memmap(path, dtype, "c", file.tell(), shape, "F" if in_columns else "C")
 
 
+def compare(path: Path) -> None:
+    """Reads all that the file holds, piece by piece; ConfigError if something is not what its checksum says."""
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            with _readable(f"{name} in {path} is damaged"), archive.open(name) as file:
+                while file.read(_PIECE):
+                    pass
+
+
 def _header(archive: zipfile.ZipFile, name: str) -> Header:
     with archive.open(name) as file:
         shape, _, dtype = _fields(file)
+        held, said = archive.getinfo(name).file_size - file.tell(), math.prod(shape) * dtype.itemsize
+    if held != said and not dtype.hasobject:
+        raise ValueError(f"{name} holds {held:,} bytes, but its header says {said:,}, for an array of shape {shape}")
     return Header(shape, dtype)
 
 
@@ -62,3 +88,13 @@ def _fields(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype]:
     version = npy.read_magic(file)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     return read(file)
+
+
+@contextmanager
+def _readable(otherwise: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise ConfigError(
+            f"{otherwise}: {first_line(error) or type(error).__name__}; write it again with np.savez"
+        ) from None

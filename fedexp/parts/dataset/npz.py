@@ -8,8 +8,6 @@ Arrays of 256 MB and more that are stored without compression (`np.savez`) stay 
 they are used: uint8 or float32 tables, signals, grey images, and colour images with their channels last.
 """
 
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,12 +16,12 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError, nearest
-from fedexp.data.npy_header import Header, headers, mapped
+from fedexp.data.npy_header import Header, compare, headers, read
 from fedexp.data.store import own_file
+from fedexp.parts.dataset.believed import finite
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import moments
 
-CHUNK = 4096  # examples looked at together
 NEEDED = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -49,10 +47,7 @@ class Npz(Dataset):
 
     def verify(self, directory: Path) -> list[str]:
         self.load(directory, 0)
-        with zipfile.ZipFile(self._file(directory)) as archive:
-            damaged = archive.testzip()  # what is mapped was not compared with its checksum
-        if damaged is not None:
-            raise ConfigError(f"{damaged} in {self._file(directory)} is damaged; write the file again")
+        compare(self._file(directory))  # what is mapped was not compared with its checksum
         return [f"{self._file(directory)} holds usable arrays (your own file: there is no checksum)"]
 
     def download(self, directory: Path) -> None:
@@ -101,14 +96,7 @@ class Npz(Dataset):
         return (one[-1], *one[:-1]) if self.layout == "channels_last" else tuple(one)
 
     def _read(self, directory: Path, name: str) -> np.ndarray:
-        file = self._file(directory)
-        try:
-            if (array := mapped(file, name)) is not None:
-                return array
-            with np.load(file, allow_pickle=False) as stored:
-                return stored[name]
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise ConfigError(f"{name} in {file} cannot be read: {error}") from None
+        return read(self._file(directory), name)
 
     def _labels(self, directory: Path) -> dict[str, np.ndarray]:
         """Both label arrays as int64, checked: 0..K-1, each of them in the training examples."""
@@ -132,7 +120,7 @@ class Npz(Dataset):
             return torch.from_numpy(array)
         with np.errstate(over="ignore"):
             x = torch.from_numpy(np.asarray(array, np.float32))
-        if not all(torch.isfinite(piece).all() for piece in x.split(CHUNK)):
+        if not finite(x):
             raise ConfigError(f"{name} in {self._file(directory)} must be finite, got NaN or infinite numbers")
         return x
 

@@ -8,6 +8,7 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import npy_header
+from fedexp.parts.dataset import believed
 from fedexp.parts.dataset.npz import Npz
 from fedexp.training.examples import Examples
 
@@ -111,17 +112,22 @@ def anonymous() -> int:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the memory of a process is told by Linux")
-@pytest.mark.parametrize(("shape", "layout"), [((64, 64), None), ((32, 32, 4), "channels_last")])
-def test_large_arrays_stay_in_the_file(tmp_path, monkeypatch, shape, layout):
+@pytest.mark.parametrize(
+    ("shape", "layout", "kind"),
+    [((64, 64), None, np.uint8), ((32, 32, 4), "channels_last", np.uint8), ((32, 32), None, np.float32)],
+)
+def test_large_arrays_stay_in_the_file(tmp_path, monkeypatch, shape, layout, kind):
     monkeypatch.setattr(npy_header, "LARGE", 2**20)
     labels = np.arange(8192) % 2
-    np.savez(tmp_path / "own.npz", x_train=np.full((8192, *shape), 7, np.uint8), y_train=labels,
-             x_test=np.ones((2, *shape), np.uint8), y_test=labels[:2])  # fmt: skip
+    np.savez(tmp_path / "own.npz", x_train=np.full((8192, *shape), 7, kind), y_train=labels,
+             x_test=np.ones((2, *shape), kind), y_test=labels[:2])  # fmt: skip
     before = anonymous()
-    data = Npz(path=tmp_path / "own.npz", layout=layout).load(tmp_path, 0)
+    dataset = Npz(path=tmp_path / "own.npz", layout=layout)
+    data = dataset.load(tmp_path, 0)
+    believed.refuse(dataset, dataset.facts(tmp_path), data)
     examples = Examples(data.train, data, torch.device("cpu"))
     assert anonymous() - before < 8 * 2**20  # 32 MB are in the file
-    assert float(examples.inputs(slice(8000, 8002)).max()) == pytest.approx(7 / 255)
+    assert float(examples.inputs(slice(8000, 8002)).max()) == pytest.approx(7 / data.scale)
     data.train.x[0] = 9  # what is written stays in this process
     assert Npz(path=tmp_path / "own.npz", layout=layout).load(tmp_path, 0).train.x.max() == 7
 
