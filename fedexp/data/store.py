@@ -16,6 +16,7 @@ import numpy as np
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import replacing
+from fedexp.data import npy_header
 
 Arrays = dict[str, np.ndarray]
 
@@ -109,12 +110,26 @@ def digest(path: Path, algorithm: str = "md5") -> str:
 def cached(name: str, make: Callable[[], Arrays]) -> Arrays:
     """The arrays stored under a name in the cache, made and stored when absent or damaged.
 
-    The name must hold everything the arrays depend on. Where the cache cannot be written they are just made.
+    The name must hold everything the arrays depend on. Where the cache cannot be written they are just made. Large ones
+    stay in the cache, and are read when they are used.
     """
     path = cache_dir() / "parsed" / f"{name}.npz"
-    with suppress(OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error), path.open("rb") as file:
-        return dict(np.load(file))  # the zip's CRC-32 of each array is compared while it is read
+    if (kept := _kept(path)) is not None:
+        return kept
     arrays = make()
     with suppress(OSError), replacing(path) as part, part.open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
-    return arrays
+    large = max(array.nbytes for array in arrays.values()) >= npy_header.LARGE
+    return (_kept(path) if large else None) or arrays
+
+
+def _kept(path: Path) -> Arrays | None:
+    """The arrays of a file of the cache, whose CRC-32 are compared; None if it is absent or damaged."""
+    try:
+        if path.stat().st_size < npy_header.LARGE:
+            with path.open("rb") as file:
+                return dict(np.load(file))
+        npy_header.compare(path)
+        return {name: npy_header.read(path, name) for name in npy_header.headers(path)}
+    except (OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error):
+        return None

@@ -17,8 +17,14 @@ def test_the_alphabet_is_leafs():
         (letter, ["ab"], "must be one letter, got 'ab'"),
         (numbers, [[1.0, float("nan")]], "finite numbers"),
         (numbers, [1.0, 2.0], "lists of equally many"),
-        (labels, [0.5], "whole numbers from 0, got 0.5"),
-        (labels, [-1], "whole numbers from 0, got -1"),
+        (labels, [3, 0.5], "whole numbers from 0 to 9,999, got 0.5"),
+        (labels, [-1], "whole numbers from 0 to 9,999, got -1"),
+        (labels, [4e9], r"got 4e\+09"),
+        (labels, [1e300], r"got 1e\+300"),
+        (labels, [float("inf")], "got inf"),
+        (labels, [[1]], r"must be numbers, got \[1\]"),
+        (numbers, [[1e300]], "finite numbers"),
+        (numbers, [[], []], "equally many"),
     ],
 )
 def test_what_will_not_do(read, values, words):

@@ -1,10 +1,12 @@
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.store import Known, cache_dir, cached, content, data_root, locate
+from fedexp.data import npy_header
+from fedexp.data.store import Known, cache_dir, cached, content, data_root, locate, own_file
 
 
 def test_folders_come_from_the_environment(monkeypatch, tmp_path):
@@ -94,3 +96,38 @@ def test_cache_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
     cached("name", make)
     cached("name", make)
     assert len(calls) == 2
+
+
+def test_large_arrays_stay_in_the_cache_and_damage_is_found(own_cache, monkeypatch):
+    monkeypatch.setattr(npy_header, "LARGE", 4096)
+    calls, make = counting()
+    for _ in range(2):
+        found = cached("name", make)["x"]
+        assert isinstance(found, np.memmap)
+        assert found.tolist() == list(range(1000))
+    assert len(calls) == 1
+    (path,) = own_cache.rglob("*.npz")
+    raw = bytearray(path.read_bytes())
+    raw[5000] ^= 255
+    path.write_bytes(raw)
+    assert cached("name", make)["x"].tolist() == list(range(1000))
+    assert len(calls) == 2
+
+
+def test_own_files_are_looked_up_here_then_in_the_data_root(tmp_path, monkeypatch):
+    (tmp_path / "root").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "root" / "a.csv").write_text("root")
+
+    def found(name):
+        return own_file(Path(name), tmp_path / "root", "dataset.file", ".csv")
+
+    assert found("a.csv").read_text() == "root"
+    (tmp_path / "a.csv").write_text("here")
+    assert found("a.csv").read_text() == "here"
+    with pytest.raises(ConfigError, match=r"dataset.file must be a .csv file, but there is no ~nobody-here/x here"):
+        found("~nobody-here/x")
+    with pytest.raises(ConfigError, match=r"there is no x{300}"):
+        found("x" * 300)
+    with pytest.raises(ConfigError, match=r"but root is a folder, a pipe, or a link that leads nowhere"):
+        found("root")

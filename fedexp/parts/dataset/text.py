@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.random_streams import stream
 from fedexp.data.encoding import held_out
+from fedexp.data.pile import Pile
 from fedexp.data.store import own_file, stamp
 from fedexp.data.tokens import Unit, cut, numbered, vocabulary
-from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, parted
+from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split
 
 END = "<line>"
 LICENCE = "LICENSE.txt"
@@ -37,12 +39,10 @@ def windows(tokens: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Read:
-    """The examples of a text: `x`, `y [W, L]`, whose they are, which are for testing, and the vocabulary."""
+    """The examples of a text, and its vocabulary."""
 
-    x: np.ndarray
-    y: np.ndarray
-    author: np.ndarray
-    test: np.ndarray
+    train: Split
+    test: Split
     names: tuple[str, ...]
 
 
@@ -59,15 +59,17 @@ class Text(Dataset):
 
     def facts(self, directory: Path) -> Facts:
         read = self._read(directory)
-        words, people = len(read.names), len(np.unique(read.author[~read.test]))
-        return Facts((self.length,), words, int((~read.test).sum()), people, "tokens", words)
+        words, authors = len(read.names), read.train.subject
+        assert authors is not None
+        return Facts((self.length,), words, len(read.train.y), len(authors.unique()), "tokens", words)
 
     def require(self, directory: Path) -> None:
         self._read(directory)
 
     def verify(self, directory: Path) -> list[str]:
         read = self._read(directory)
-        told = f"{len(read.x):,} examples of {self.length} {self.unit}, {len(read.names):,} different ones"
+        count = len(read.train.y) + len(read.test.y)
+        told = f"{count:,} examples of {self.length} {self.unit}, {len(read.names):,} different ones"
         return [f"{self._file(directory)} holds {told} (any text will do: there is no checksum)"]
 
     def download(self, directory: Path) -> None:
@@ -75,7 +77,7 @@ class Text(Dataset):
 
     def load(self, directory: Path, seed: int) -> Data:
         read = self._read(directory)
-        return Data(*parted(read.test, read.x, read.y, read.author), read.names)
+        return Data(read.train, read.test, read.names)
 
     def _file(self, directory: Path) -> Path:
         if self.file is not None:
@@ -93,27 +95,47 @@ class Text(Dataset):
 @lru_cache(maxsize=1)
 def _parse(asked: Text, source: tuple[tuple[str, int, int], ...]) -> Read:
     """Reads the file once for facts and examples, as long as its size and time stay."""
-    path = Path(source[0][0])
-    try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} must be a text in UTF-8, but is not: {error.reason} at byte {error.start}") from None
-    if len(lines) < 2 * asked.subjects:
-        raise ConfigError(
-            f"{path} must have two lines for each of {asked.subjects} subjects, got {len(lines)} that are "
-            "not empty; lower dataset.subjects"
-        )
-    author = np.arange(len(lines)) * asked.subjects // len(lines)
+    lines = _lines(Path(source[0][0]), asked)
     test = held_out(np.zeros(len(lines), np.int64), asked.test_fraction, stream(0, "text", "test"))
     if not test.any():
         raise ConfigError(
             f"dataset.test_fraction must give a line for testing, got {asked.test_fraction:g} of "
             f"{len(lines)} lines; raise it"
         )
-    tokens = [[END, *cut(line, asked.unit), END] for line in lines]
-    names = vocabulary((line for line, kept in zip(tokens, test, strict=True) if not kept), asked.vocabulary)
+    names = vocabulary((_tokens(lines[line], asked) for line in np.flatnonzero(~test)), asked.vocabulary)
     table = {name: number for number, name in enumerate(names)}
-    pieces = [windows(numbered(line, table), asked.length) for line in tokens]
-    counts = [len(x) for x, _ in pieces]
-    x, y = (np.concatenate(part) for part in zip(*pieces, strict=True))
-    return Read(x, y, np.repeat(author, counts).astype(np.int64), np.repeat(test, counts), names)
+    train, held = (_examples(lines, np.flatnonzero(chosen), table, asked) for chosen in (~test, test))
+    return Read(train, held, names)
+
+
+def _lines(path: Path, asked: Text) -> list[str]:
+    """The lines that are not empty."""
+    try:
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} must be a text in UTF-8, but is not: {error.reason} at byte {error.start}") from None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
+    if len(lines) < 2 * asked.subjects:
+        raise ConfigError(
+            f"{path} must have two lines for each of {asked.subjects} subjects, got {len(lines)} that are "
+            "not empty; lower dataset.subjects"
+        )
+    return lines
+
+
+def _tokens(line: str, asked: Text) -> list[str]:
+    return [END, *cut(line, asked.unit), END]
+
+
+def _examples(lines: list[str], chosen: np.ndarray, table: dict[str, int], asked: Text) -> Split:
+    """The examples of the lines with numbers `chosen [n]`, and the author of each."""
+    counts = np.zeros(len(chosen), np.int64)
+    with Pile() as x, Pile() as y:
+        for place, line in enumerate(chosen.tolist()):
+            given, wanted = windows(numbered(_tokens(lines[line], asked), table), asked.length)
+            x.add(given)
+            y.add(wanted)
+            counts[place] = len(given)
+        author = chosen * asked.subjects // len(lines)
+        return Split(*(torch.from_numpy(array) for array in (x.whole(), y.whole(), np.repeat(author, counts))))

@@ -1,13 +1,17 @@
 import json
+import os
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import leaf as reader
+from fedexp.data import npy_header
 from fedexp.parts.dataset import believed
 from fedexp.parts.dataset.leaf import Leaf
+from fedexp.training.examples import Examples
 
 
 def put(folder, part, users, name="a.json"):
@@ -76,16 +80,39 @@ def test_files_are_parsed_once(tmp_path, monkeypatch):
     assert len(dataset.load(tmp_path, 0).test.y) == 2
 
 
+def test_many_examples_stay_in_the_cache_and_are_copied_nowhere(tmp_path, own_cache, monkeypatch):
+    put(tmp_path, "train", {"f2": ([image(0.25)], [61]), "f1": ([image(0.5), image(0.75)], [0, 10])})
+    put(tmp_path, "test", {"f1": ([image(0.1)], [3])})
+    dataset = Leaf(path=tmp_path)
+    plain = loaded(dataset, tmp_path)
+    for file in own_cache.rglob("*.npz"):
+        file.unlink()
+    monkeypatch.setattr(npy_header, "LARGE", 1)
+    for _ in range(2):  # when the files are parsed, and from the cache
+        reader._kept.cache_clear()
+        assert isinstance(dataset._arrays(tmp_path)["x_train"], np.memmap)
+        data = loaded(dataset, tmp_path)
+        assert data.sha256() == plain.sha256()
+        held = Examples(data.train, data, torch.device("cpu")).normalised()
+        assert held.x.data_ptr() == data.train.x.data_ptr() == dataset._arrays(tmp_path)["x_train"].ctypes.data
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         ("{", "is not a file of LEAF: Expecting"),
         ("{}", "is not a file of LEAF: it lacks 'user_data'"),
-        ('{"user_data": {"u": {"x": [[1]], "y": []}}}', "user u has 1 examples and 0 labels"),
+        ('{"user_data": {"u": {"x": [[1]], "y": []}}}', "user 'u' has 1 examples and 0 labels"),
         ('{"user_data": {"u": {"x": [[1, 2]], "y": [0]}}}', "must have 784 pixels, got 2"),
         ('{"user_data": {}}', "must hold an example, but no user has one"),
         (json.dumps({"user_data": {"u": {"x": [image(1.0)], "y": [62]}}}), "must be below 62, got 62"),
         (json.dumps({"user_data": {"u": {"x": [image(1.0)], "y": ["z"]}}}), "is not a file of LEAF: could not convert"),
+        ('{"user_data": {"u": {"x": [[1]], "y": [1]}, "v": {"x": [[1, 2]], "y": [1]}}}', "1 entries .* 'v' .* of 2"),
+        ('{"user_data": {"u": {"x": [[1]], "y": [1]}, "u": {"x": [[2]], "y": [1]}}}', "'u' comes twice in one object"),
+        ('{"user_data": ' + "[" * 100_000, "is not a file of LEAF: .*recursion"),
+        ('{"user_data": {"u": {"x": [[1' + "0" * 400 + ']], "y": [1]}}}', "is not a file of LEAF: .*too large"),
+        ('{"user_data": {"u": {"x": [[1]], "y": [1' + "0" * 400 + "]}}}", "is not a file of LEAF: .*too large"),
+        ('{"user_data": {"u": {"x": [[1e39]], "y": [1]}}}', "finite numbers"),
     ],
 )
 def test_what_will_not_do_is_one_line(tmp_path, content, words):
@@ -95,6 +122,34 @@ def test_what_will_not_do_is_one_line(tmp_path, content, words):
     with pytest.raises(ConfigError, match=words) as caught:
         Leaf(path=tmp_path).facts(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_user_in_two_files_is_refused(tmp_path):
+    put(tmp_path, "train", {"f1": ([[1, 2]], [1])})
+    put(tmp_path, "train", {"f1": ([[1, 2]], [1])}, "copy of a.json")
+    put(tmp_path, "test", {"f1": ([[1, 2]], [1])})
+    with pytest.raises(ConfigError, match=r"user 'f1' is in both .*a.json and .*copy of a.json; remove one of them"):
+        Leaf(path=tmp_path, name="synthetic").facts(tmp_path)
+
+
+def test_users_that_differ_in_a_nul_are_two(tmp_path):
+    put(tmp_path, "train", {"a": ([[1, 2]], [1]), "a\0": ([[3, 4]], [0])})
+    put(tmp_path, "test", {"a\0": ([[1, 2]], [1])})
+    data: Any = loaded(Leaf(path=tmp_path, name="synthetic"), tmp_path)
+    assert (data.train.subject.tolist(), data.test.subject.tolist()) == ([0, 1], [1])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+@pytest.mark.parametrize("odd", ["pipe", "link", "folder"])
+def test_what_is_no_file_is_refused(tmp_path, odd):
+    put(tmp_path, "train", {"a": ([[1, 2]], [1])})
+    put(tmp_path, "test", {"a": ([[1, 2]], [1])})
+    path = tmp_path / "train" / "b.json"
+    {"pipe": os.mkfifo, "link": lambda path: path.symlink_to("nowhere"), "folder": os.mkdir}[odd](path)
+    with pytest.raises(
+        ConfigError, match=r"train/b.json must be a file, but is a folder, a pipe, or a link that leads"
+    ):
+        Leaf(path=tmp_path, name="synthetic").require(tmp_path)
 
 
 def test_folders_that_are_not_leafs(tmp_path):

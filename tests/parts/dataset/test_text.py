@@ -2,11 +2,15 @@ import os
 
 import numpy as np
 import pytest
+import torch
 
 from fedexp.core.errors import ConfigError
+from fedexp.data import npy_header
+from fedexp.data.pile import Pile
 from fedexp.parts.dataset import believed, text
 from fedexp.parts.dataset.contract import IGNORED
 from fedexp.parts.dataset.text import Text, windows
+from fedexp.training.examples import Examples
 
 
 def loaded(dataset, directory):
@@ -61,14 +65,29 @@ def test_pythons_licence_is_the_default(tmp_path):
 
 def test_test_lines_are_the_same_for_every_seed_and_the_file_is_read_once(mine, tmp_path, monkeypatch):
     dataset, reads = mine([f"line {number}" for number in range(40)]), []
-    plain = text.cut
-    monkeypatch.setattr(text, "cut", lambda line, unit: reads.append(line) or plain(line, unit))
+    plain = text._lines
+    monkeypatch.setattr(text, "_lines", lambda path, asked: reads.append(path) or plain(path, asked))
     assert dataset.load(tmp_path, 0).sha256() == dataset.load(tmp_path, 1).sha256()
     dataset.facts(tmp_path)
-    assert len(reads) == 40
+    assert len(reads) == 1
     os.utime(tmp_path / "mine.txt", ns=(1, 1))
     dataset.facts(tmp_path)
-    assert len(reads) == 80
+    assert len(reads) == 2
+
+
+def test_a_long_text_is_mapped_and_copied_nowhere(mine, tmp_path, monkeypatch):
+    dataset = mine([f"line {number}" for number in range(40)])
+    plain = dataset.load(tmp_path, 0)
+    monkeypatch.setattr(npy_header, "LARGE", 1)
+    text._parse.cache_clear()
+    wholes, whole = [], Pile.whole
+    monkeypatch.setattr(Pile, "whole", lambda pile: wholes.append(whole(pile)) or wholes[-1])
+    data = loaded(dataset, tmp_path)
+    assert [type(array) for array in wholes] == [np.memmap] * 4
+    assert data.train.x.data_ptr() == wholes[0].ctypes.data
+    assert data.sha256() == plain.sha256()
+    held = Examples(data.train, data, torch.device("cpu")).normalised()
+    assert held.x.data_ptr() == data.train.x.data_ptr()
 
 
 def test_what_will_not_do_is_one_line(mine, tmp_path):
