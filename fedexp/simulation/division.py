@@ -9,18 +9,22 @@ With `evaluation.unseen_fraction` some clients are set apart after that. They ar
 are numbered anew, in the same order, and those set apart follow them.
 """
 
+import logging
 from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
+from fedexp.core.part import named
 from fedexp.core.random_streams import stream
 from fedexp.parts.dataset.contract import Data
 from fedexp.parts.federation.held_out import hold_out
 from fedexp.parts.federation.own_tests import own_tests
 from fedexp.parts.federation.partition import Partition
 from fedexp.simulation.experiment import Experiment
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -38,16 +42,27 @@ def divide(exp: Experiment, data: Data) -> tuple[Division, Data]:
     """Shares out the training examples; the data as the clients see theirs."""
     rest, validation = split_validation(exp, len(data.train.y))
     rest, drawn = split_public(exp, rest, len(data.train.y))
+    tell_what_is_unused(exp, data)
     whole = federate(exp, data, rest)
     training, unseen = set_apart(exp, whole.clients)
     partition, apart = whole.of(training), whole.of(unseen)
     if exp.evaluation.own_test:
-        tests = tests_at_home(data, whole)
+        tests = tests_at_home(exp, data, whole)
         held_out, apart = tests.of(training), tests.of(unseen)
     else:
         partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, stream(exp.seed, "held_out"))
     public = np.sort(np.concatenate([drawn, whole.server]))
     return Division(partition, held_out, apart, validation, public), shifted(exp, data, whole)
+
+
+def tell_what_is_unused(exp: Experiment, data: Data) -> None:
+    """Logs a line where the user said whose each example is, and the federation does not ask."""
+    if data.train.subject is not None and exp.dataset.names_people and not exp.federation.by_subject:
+        log.warning(
+            "%s does not ask whose each example is, so %s changes nothing; federation=subject makes a client of each",
+            named("federation", exp.federation),
+            exp.dataset.names_people,
+        )
 
 
 def set_apart(exp: Experiment, clients: int) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +81,7 @@ def set_apart(exp: Experiment, clients: int) -> tuple[np.ndarray, np.ndarray]:
     return np.sort(order[count:]), np.sort(order[:count])
 
 
-def tests_at_home(data: Data, whole: Partition) -> Partition:
+def tests_at_home(exp: Experiment, data: Data, whole: Partition) -> Partition:
     """The clients' own test examples.
 
     Raises:
@@ -77,9 +92,11 @@ def tests_at_home(data: Data, whole: Partition) -> Partition:
         found = own_tests(whole, train.numpy(), test.numpy())
         if len(found.indices):
             return found
+    unknown = train is None or test is None or exp.federation.by_subject
+    cure = "evaluation.personal_fraction=0.2" if unknown else "federation=subject"
     raise ConfigError(
-        "evaluation.own_test=true needs test examples of the people (or devices) that are clients, but this dataset "
-        "with this federation gives no client any; use evaluation.personal_fraction=0.2"
+        "evaluation.own_test=true needs test examples of the people (or devices) that are clients, but "
+        f"{named('federation', exp.federation)} gives no client any; use {cure}"
     )
 
 

@@ -90,8 +90,23 @@ class TestOwnTests:
 
     def test_where_a_subject_is_divided_nobody_has_its_test_examples(self, tiny: Tiny):
         exp, data = with_own_tests(tiny("dataset.subjects=4", "evaluation.own_test=true"))
-        with pytest.raises(ConfigError, match=r"gives no client any; use evaluation.personal_fraction"):
+        with pytest.raises(ConfigError, match=r"federation=iid gives no client any; use federation=subject$"):
             divide(exp, data)
+        exp, data = with_own_tests(tiny(*self.WORDS))
+        strangers = replace(data, test=replace(data.test, subject=torch.full((60,), 9)))
+        with pytest.raises(ConfigError, match=r"gives no client any; use evaluation.personal_fraction=0.2$"):
+            divide(exp, strangers)
+
+    def test_people_whom_the_federation_does_not_ask_for_are_told(self, tiny: Tiny, caplog: pytest.LogCaptureFixture):
+        world_of(tiny("dataset.subjects=4"))
+        (line,) = [each.getMessage() for each in caplog.records if "changes nothing" in each.getMessage()]
+        assert line.startswith(
+            "federation=iid does not ask whose each example is, so dataset.subjects=4 changes nothing"
+        )
+        caplog.clear()
+        for words in ((), ("federation=subject", "dataset.subjects=4")):
+            world_of(tiny(*words))
+        assert not any("changes nothing" in each.getMessage() for each in caplog.records)
 
     def test_a_dataset_without_people_is_refused_before_loading(self, tiny: Tiny):
         with pytest.raises(ConfigError, match=r"this one has no subjects; use evaluation.personal_fraction=0.2"):

@@ -103,6 +103,11 @@ class Data:
 class Dataset(Part):
     """Where examples come from. `directory` is the data root (`data_dir`); files lie in a folder below it."""
 
+    @property
+    def names_people(self) -> str:
+        """What the user set so that it says whose each example is, as it was typed; empty where nobody asked."""
+        return ""
+
     @abstractmethod
     def facts(self, directory: Path) -> Facts:
         """Shape, classes and sizes, without reading the examples. Raises ConfigError like `require`."""

@@ -57,6 +57,10 @@ class HuggingFace(Dataset):
     length: Annotated[int, Range(1, 100_000)] = 100
     vocabulary: Annotated[int, Range(1)] = 10_000
 
+    @property
+    def names_people(self) -> str:
+        return "" if self.client is None else f"dataset.client={self.client}"
+
     def facts(self, directory: Path) -> Facts:
         read = self._read(directory)
         people = None if read.train.subject is None else int(read.train.subject.unique().numel())

@@ -33,6 +33,10 @@ class Npz(Dataset):
     layout: Literal["channels_first", "channels_last"] | None = None
     normalise: Literal["none", "train"] = "none"
 
+    @property
+    def names_people(self) -> str:
+        return "the array subject"
+
     def facts(self, directory: Path) -> Facts:
         heads = self._headers(directory)
         shape = self._channels_first(heads["x_train"].shape)

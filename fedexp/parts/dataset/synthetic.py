@@ -52,6 +52,10 @@ class Synthetic(Dataset):
         if self.subjects is not None and self.train_size < self.subjects:
             raise ConfigError(f"Synthetic.subjects must be <= train_size ({self.train_size}), got {self.subjects}")
 
+    @property
+    def names_people(self) -> str:
+        return "" if self.subjects is None else f"dataset.subjects={self.subjects}"
+
     def facts(self, directory: Path) -> Facts:
         return Facts(self.shape, self.classes, self.train_size, self.subjects)
 

@@ -66,6 +66,10 @@ class OwnTable(Dataset):
         """The columns that are to be predicted."""
         return (self.target,) if isinstance(self.target, str) else self.target
 
+    @property
+    def names_people(self) -> str:
+        return "" if self.client is None else f"dataset.client={self.client}"
+
     def facts(self, directory: Path) -> Facts:
         parsed = self._parsed(directory)
         train = parsed.train

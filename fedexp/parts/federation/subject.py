@@ -22,8 +22,8 @@ from fedexp.parts.federation.owners import gather
 from fedexp.parts.federation.partition import Partition
 
 _NO_SUBJECTS = (
-    "federation=subject needs a dataset that knows whom each example comes from, but this one has no subjects; "
-    "use dataset=har, give dataset=npz a subject array or dataset=table a column (dataset.client), or choose another "
+    "federation=subject makes clients of the people that examples come from, but this dataset does not say who they "
+    "are; set dataset.client=COLUMN (table, huggingface), give the .npz file an array subject (npz), or choose another "
     "federation"
 )
 
@@ -48,6 +48,8 @@ def deal_people(subjects: np.ndarray, clients: int, each: int, server: int, rng:
 @dataclass(frozen=True, kw_only=True)
 class Subject(Federation):
     """Each person is a client, or several are; some may be the server's."""
+
+    by_subject = True
 
     persons_per_client: Annotated[int, Range(1)] = 1
     clients: Annotated[int, Range(1)] | None = None

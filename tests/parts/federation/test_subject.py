@@ -69,7 +69,9 @@ def test_the_rest_needs_a_number_of_clients():
 
 def test_a_dataset_without_people_is_refused_before_loading():
     Subject().refuse(Facts(shape=(1,), classes=2, train_size=9, subjects=3))
-    with pytest.raises(ConfigError, match="no subjects; use dataset=har"):
+    with pytest.raises(
+        ConfigError, match=r"does not say who they are; set dataset.client=COLUMN \(table, huggingface\), give"
+    ):
         Subject().refuse(Facts(shape=(1,), classes=2, train_size=9))
-    with pytest.raises(ConfigError, match="no subjects"):
+    with pytest.raises(ConfigError, match="does not say who they are"):
         Subject().split(np.zeros(5, dtype=np.int64), None, 1, np.random.default_rng(0))
