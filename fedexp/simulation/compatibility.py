@@ -189,7 +189,7 @@ def refuse_data(exp: Experiment) -> None:
     if exp.evaluation.own_test and facts.subjects is None:
         raise ConfigError(
             "evaluation.own_test=true needs a dataset that knows whom each example comes from, but this one has no "
-            "subjects; use evaluation.personal_fraction=0.2"
+            "subjects; use evaluation.personal_fraction=0.2, or set dataset.client=COLUMN (table, huggingface)"
         )
     exp.loss.refuse(facts)
     refuse_targets(exp, facts)

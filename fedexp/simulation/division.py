@@ -59,9 +59,9 @@ def tell_what_is_unused(exp: Experiment, data: Data) -> None:
     """Logs a line where the user said whose each example is, and the federation does not ask."""
     if data.train.subject is not None and exp.dataset.names_people and not exp.federation.by_subject:
         log.warning(
-            "%s does not ask whose each example is, so %s changes nothing; federation=subject makes a client of each",
-            named("federation", exp.federation),
+            "%s says whose each example is, but %s does not ask; federation=subject makes a client of each of them",
             exp.dataset.names_people,
+            named("federation", exp.federation),
         )
 
 
