@@ -192,7 +192,7 @@ def forget() -> None:
     for kind in USUAL:
         warnings.simplefilter("ignore", kind)
     atexit._clear()
-    atexit.register(util._exit_function)
+    atexit.register(util._exit_function)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _fork() -> int:
