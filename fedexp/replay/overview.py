@@ -46,10 +46,13 @@ def progress(held: Sequence[TableSoFar]) -> Grid:
 
 
 def verdicts(held: Sequence[TableSoFar]) -> Grid:
-    """A row for each table and one for all: the verdicts alone."""
-    rows = [[one.name, str(len(one.judged)), *map(str, page.counts(one.judged).values())] for one in held]
-    every = [cell for one in held for cell in one.judged]
-    rows.append(["all", str(len(every)), *map(str, page.counts(every).values())])
+    """A row for each table that was begun, one for the others and one for all: the verdicts alone."""
+    others = [one for one in held if not one.done]
+    named = [(one.name, [one]) for one in held if one.done] + [(f"{len(others)} not begun", others)] * bool(others)
+    rows = []
+    for name, tables in [*named, ("all", held)]:
+        cells = [cell for one in tables for cell in one.judged]
+        rows.append([name, str(len(cells)), *map(str, page.counts(cells).values())])
     return Grid(["table", "cells", *page.WORDS], rows)
 
 

@@ -38,6 +38,11 @@ def test_the_verdicts_of_all_tables_are_added_up():
         ["second", "1", "0", "1", "0", "0", "0", "0"],
         ["all", "3", "1", "1", "0", "0", "0", "1"],
     ]
+    new = overview.TableSoFar("third", "new", [Judged(cell("d", 3, 1.0), [], Verdict("not run"))])
+    assert [list(row)[:2] for row in overview.verdicts([*HELD, new, new]).rows][2:] == [
+        ["2 not begun", "2"],
+        ["all", "5"],
+    ]
     assert overview.share(HELD) == "Cells that were run against a published number: 2; inside: 1 (50 %)."
     assert overview.share([]) == "Cells that were run against a published number: 0; inside: 0."
 
