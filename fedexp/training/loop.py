@@ -180,7 +180,9 @@ class Loop:
         if len(inputs) < self.written.least:
             return self._mean(inputs, labels)
         with torch.no_grad():
-            loss, slope = self.objective.slope(self.written.forward(inputs), labels)
+            outputs = self.written.forward(inputs)
+            with self.draws or nullcontext():  # a loss may draw, too
+                loss, slope = self.objective.slope(outputs, labels)
             self.written.backward(slope)
         return loss
 
