@@ -14,7 +14,7 @@ class Key(ISeedSequence):
         self.words = np.frombuffer(digest, "<u8").astype(np.uint64)
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> np.ndarray:
-        """The two words of the key, whatever is asked: Philox asks for them as they are."""
+        """The two words of the key, `[2]`, whatever is asked: Philox asks for them as they are."""
         return self.words
 
 
