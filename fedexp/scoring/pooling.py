@@ -23,7 +23,7 @@ def pooled(x: torch.Tensor) -> torch.Tensor:
 
 
 def quickly(network: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
-    """What evaluates a network: the network, with such pools in a chain of layers taken by `pooled`."""
+    """The network as a function of `[B, *shape]`, with such pools in a chain of layers taken by `pooled`."""
     chain = links(network)
     if chain is None:
         return network

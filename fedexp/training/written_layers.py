@@ -49,7 +49,7 @@ class Written(ABC):
 
     @abstractmethod
     def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        """The gradient at its input, given that at its output; anything if nobody asks."""
+        """The gradient at its input `[B, ...]`, given that at its output, `[B, ...]`; anything if nobody asks."""
 
 
 class Affine(Written):

@@ -45,7 +45,7 @@ class Loss(Part):
         return self.each(outputs, targets).mean()
 
     def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """The same mean and its gradient, shaped like `outputs`; None, as here, where autograd is to find them.
+        """The same mean and its gradient `[B, *facts.outputs]`; None, as here, where autograd is to find them.
 
         Asked only of the class that defines it: a subclass may cost something else.
         """
