@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from composed_once import remember
 from composing import tiny as composed_tiny
 from hypothesis import settings
 from networks import narrow_resnet18
@@ -19,18 +20,22 @@ from threadpoolctl import threadpool_limits
 from fedexp.training.examples import Examples
 
 pytest.register_assert_rewrite("preparation")
+remember()
 threadpool_limits(limits=1)  # as the command does: threads of several test processes would wait for each other
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")  # and what they start
-settings.register_profile("busy", deadline=None)  # a first call imports, and the machine may be shared
+# A first call imports, and the machine may be shared; every run of the suite draws other examples.
+settings.register_profile("busy", deadline=None, max_examples=100 if os.environ.get("FEDEXP_FULL") == "1" else 40)
 settings.load_profile("busy")
+sys.dont_write_bytecode = False  # rewriting the asserts of all tests takes ten seconds, which whoever reads it saves
 
 with redirect_stderr(sys.__stderr__):  # dp-accounting's logging closes what was sys.stderr at its import
     import absl.logging  # noqa: F401
 
 LONGEST = (
-    *("test_killed_sweeps.py", "test_sweeps.py", "test_engine.py", "test_resume.py", "test_dp_sgd.py"),
-    *("test_mlflow.py", "test_search.py", "test_readme.py", "test_strange_folders.py"),
+    *("test_killed_sweeps.py", "test_readme.py", "test_mlflow.py", "test_two_hosts.py", "test_engine.py"),
+    *("test_search.py", "test_every_option.py", "test_browser.py", "test_accounting.py", "test_promises.py"),
+    *("test_dp_sgd.py", "test_resume.py", "test_whole_runs.py", "test_compare.py", "test_sweeps.py", "test_api.py"),
 )
 
 
@@ -40,9 +45,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What lives as long as the tests is not looked through for garbage, and what is new less often."""
+    """What lives as long as the tests is not looked through for garbage, and compiled; what is new is neither."""
     gc.freeze()
     gc.set_threshold(50_000)
+    sys.dont_write_bytecode = True  # two modules that a test writes in one second would be taken for each other
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Commands are forked from a copy of this process in which no test has run."""
+    if "processes" in sys.modules:
+        sys.modules["processes"].begin()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hydra.types import RunMode
 from pages import GUIDE, HOUSE, PAGES, STUDIES, commands, files, name, write
+from processes import typed
 
 from fedexp import __version__, cli
 from fedexp.commands.run import read
@@ -23,6 +24,7 @@ from fedexp.run.checked import checked
 from fedexp.run.isolation import isolated
 from fedexp.simulation import compatibility
 from fedexp.sweep import points as sweep
+from scripts import options
 
 LINK = re.compile(r"\]\(([^)#\s:]+)(#[\w-]*)?\)")
 
@@ -105,7 +107,7 @@ def test_every_link_leads_somewhere(page: Path):
 
 
 def test_the_tables_show_what_there_is():
-    python(HOUSE, "scripts/options.py", "--check", path=str(HOUSE))
+    assert options.main(["--check"]) == 0
 
 
 def test_version_and_citation_agree():
@@ -122,10 +124,10 @@ def test_parts_of_a_users_own_repository(own: Path):
     assert sorted(path.stem for path in (own / "mine").glob("*.py")) == parts
     path = f"{own}{os.pathsep}{HOUSE}"
     assert "3 passed" in python(own, "-m", "pytest", "-q", "-p", "no:cacheprovider", path=path)
-    told = python(own, "-m", "fedexp.cli", "run", "--config-dir", "conf", "dataset=tumours", "rounds=3",
-                  "selector=waiting", "aggregator=middle_mean", "model=residual", "loss=focal", "local=distilled",
-                  "engine=loop", "pictures=false", path=path)  # fmt: skip
-    assert "final accuracy" in told
+    told = typed(own, "run", "--config-dir", "conf", "dataset=tumours", "rounds=3", "selector=waiting",
+                 "aggregator=middle_mean", "model=residual", "loss=focal", "local=distilled",
+                 "engine=loop", "pictures=false", PYTHONPATH=path)  # fmt: skip
+    assert "final accuracy" in told.stdout, told.stderr
 
 
 def test_a_module_that_cannot_be_found_or_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -161,6 +163,7 @@ def test_a_selector_of_the_project_is_one_python_file_one_yaml_file_and_one_test
     passed = [line.split("::")[0] for line in told.splitlines() if line.partition(" PASSED")[1]]
     assert passed.count(tests[0]) == 1
     assert passed.count(tests[1]) >= 5
-    assert "waiting" in python(house, "-m", "fedexp.cli", "list", "selector", path=str(house))
-    told = python(house, "-m", "fedexp.cli", "run", "selector=waiting", "rounds=2", path=str(house))
+    both = "main(['list', 'selector']) or main(['run', 'selector=waiting', 'rounds=2', 'pictures=false'])"
+    told = python(house, "-c", f"import sys; from fedexp.cli import main; sys.exit({both})", path=str(house))
+    assert "waiting" in told
     assert "final accuracy" in told

@@ -98,6 +98,13 @@ def test_cells_of_one_run_are_run_once(scripts: Scripts):
     assert scripts[0].estimate([line("a", 0.5), line("bb", *[0.5] * 8)]) == "7 runs, about 14 min"
 
 
+def test_a_row_without_cells_is_told(scripts: Scripts):
+    node = {"of": "n", "rows": ["b"], "columns": ["x", "y"]}
+    assert scripts[1].grid(node, {"b, y": line("b, y", 0.5)}).rows == [["b", "-", "0.5", "1", "7 runs, about 14 min"]]
+    with pytest.raises(KeyError, match="no cell of the table begins with b"):
+        scripts[1].grid(node, {"a, y": line("a, y", 0.5)})
+
+
 def test_a_bad_draw_by_hand(scripts: Scripts):
     """One of 4 is malicious, 2 are asked: told f = 1, so never more; half of all rounds have one."""
     ((*_, told, often, ever),) = scripts[1].draws([{"clients": 4, "malicious": 1, "asked": 2, "rounds": 3}]).rows

@@ -47,6 +47,7 @@ class Role:
     a_model: bool = False  # it has a memory for each model
     about_data: bool = False  # it decides about the data, which must be the same where methods are compared
     changes_results: bool = True  # whether a run goes on with another option of it
+    binding: tuple[str, ...] = ()  # its keys that change results although the others do not
     purpose: str = ""
 
     @property
@@ -105,7 +106,7 @@ ROLES = (
     Role("server_schedule", CONTRACT.format("schedule", "Schedule"), "constant"),
     _ours("stop", "Stop", "rounds", on_host=True),
     _ours("tracker", "Tracker", "none", changes_results=False),
-    Role("engine", "fedexp.training.engine.Engine", changes_results=False),
+    Role("engine", "fedexp.training.engine.Engine", changes_results=False, binding=("precision",)),
 )
 
 
@@ -186,6 +187,12 @@ def every() -> tuple[Role, ...]:
 def at(when: When) -> Iterator[Role]:
     """The roles whose parts change uploads at this point of a round, in order."""
     return (role for role in every() if role.when == when)
+
+
+def is_free(key: str) -> bool:
+    """Whether a dotted key of a config belongs to a role that changes no result, and changes none itself."""
+    group, _, rest = key.partition(".")
+    return any(role.name == group and not role.changes_results and rest not in role.binding for role in every())
 
 
 def names(**wanted: bool | str) -> tuple[str, ...]:

@@ -81,6 +81,7 @@ ADDED = {
     "fedexp.simulation.experiment.Scenario": {"local_epochs": 1, "local_lr": 0.1, "malicious_hold_data": True},
     "fedexp.scoring.evaluation.Evaluation": {"metrics": None, "own_test": False, "unseen_fraction": 0.0},
     "fedexp.parts.stop.patience.Patience": {"of": "loss"},
+    **{f"fedexp.training.engine.{name}Engine": {"precision": "float32"} for name in ("Auto", "Loop", "Stacked")},
     SHAPLEY: {"coalitions": None, "examples": None, "part": 0.25, "stop": "values", "confidence": 0.95},
 }
 

@@ -49,14 +49,8 @@ Positive = Range(0, low_open=True)
 PositiveOrInfinite = Range(0, low_open=True, infinite=True)
 Fraction = Range(0, 1)
 
-_NAMES = {
-    int: "an integer",
-    float: "a number",
-    str: "a text",
-    bool: "true or false",
-    Path: "a path",
-    type(None): "null",
-}
+_NAMES = {int: "an integer", float: "a number", str: "a text", bool: "true or false"}
+_NAMES |= {Path: "a path", type(None): "null"}
 
 
 def describe(kind: Any) -> str:

@@ -8,6 +8,7 @@ from typing import IO, Self
 
 import numpy as np
 
+from fedexp.core.errors import ConfigError
 from fedexp.data import npy_header
 from fedexp.data.store import cache_dir
 
@@ -28,7 +29,7 @@ class Pile:
             self.file.close()
 
     def add(self, piece: np.ndarray) -> None:
-        """Lays one array on the others."""
+        """Lays one array `[s, ...]` on the others; ConfigError if the disk is full."""
         self.held.append(piece)
         self.rows += len(piece)
         self.held_bytes += piece.nbytes
@@ -40,14 +41,21 @@ class Pile:
         if self.file is None:
             return np.concatenate(self.held)
         self._put_down()
-        self.file.flush()
         one = self.held[0]
         return np.memmap(self.file, one.dtype, "c", 0, (self.rows, *one.shape[1:]))
 
     def _put_down(self) -> None:
-        self.file = self.file or tempfile.TemporaryFile(dir=_folder())  # noqa: SIM115
-        for piece in self.held:
-            self.file.write(np.ascontiguousarray(piece).data)
+        try:
+            self.file = self.file or tempfile.TemporaryFile(dir=_folder())  # noqa: SIM115
+            for piece in self.held:
+                self.file.write(np.ascontiguousarray(piece).data)
+            self.file.flush()
+        except OSError as error:
+            where = _folder() or tempfile.gettempdir()
+            raise ConfigError(
+                f"{where} must have room for the parsed examples, but: {error.strerror}; set FEDEXP_CACHE to a folder "
+                "that has"
+            ) from None
         self.held, self.held_bytes = [self.held[0][:0]], 0  # what is left tells the type and the shape of a row
 
 

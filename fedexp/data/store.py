@@ -119,7 +119,7 @@ def cached(name: str, make: Callable[[], Arrays]) -> Arrays:
     arrays = make()
     with suppress(OSError), replacing(path) as part, part.open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
-    large = max(array.nbytes for array in arrays.values()) >= npy_header.LARGE
+    large = max((array.nbytes for array in arrays.values()), default=0) >= npy_header.LARGE
     return (_kept(path) if large else None) or arrays
 
 

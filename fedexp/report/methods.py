@@ -74,12 +74,11 @@ def options(run: Run) -> Options:
 
 def settings(run: Run) -> dict[str, Any]:
     """The config keys that make a method; a key that is null is as good as absent, and so is what does nothing."""
-    mute = tuple(f"{name}." for name in roles.names(changes_results=False))
     idle = tuple(f"{role.name}." for role in roles.every() if role.is_idle(_of_group(run, role.name)))
     return {
         key: value
         for key, value in run.config.items()
-        if value is not None and key not in _INDIFFERENT and not key.startswith((*mute, *idle))
+        if value is not None and key not in _INDIFFERENT and not key.startswith(idle) and not roles.is_free(key)
     }
 
 

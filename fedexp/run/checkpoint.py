@@ -195,8 +195,8 @@ def differing(saved: dict[str, Any], config: dict[str, Any]) -> str:
     old, new = dotted(saved), dotted(config)
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
     idle = (role.name for role in roles.every() if role.is_idle(saved) and role.is_idle(config))
-    free = {*FREE, *roles.names(changes_results=False), *idle}
-    binding = [key for key in changed if key not in TOLD and key.split(".")[0] not in free]
+    free = {*FREE, *idle}
+    binding = [key for key in changed if key not in TOLD and key.split(".")[0] not in free and not roles.is_free(key)]
     return ", ".join(f"{key} (then {old.get(key)!r}, now {new.get(key)!r})" for key in binding[:8])
 
 

@@ -91,7 +91,7 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
     """
     exp: Experiment = build(config)
     compatibility.refuse(exp)
-    device = exp.engine.place()
+    device = exp.engine.enter()
     crew = join_torchrun(device) if under_torchrun() else Crew()
     saved = crew.agree(_standing(folder, config, exp) if folder else None)
     state, made_by = saved or (None, None)

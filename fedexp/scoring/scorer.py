@@ -3,7 +3,6 @@
 Legend: n models, B examples of a batch, S examples, K classes.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from fedexp.core.device_clock import now
 from fedexp.core.values import Layout, Weights
 from fedexp.parts.loss.contract import Loss
 from fedexp.scoring.gauge import Gauge
@@ -124,13 +124,13 @@ class Scorer:
             return self.loss.measured(logits, examples.y[index])[:, None].clone()
 
     def _sums(self, weights: Weights, examples: Examples, gauge: Gauge, index: torch.Tensor | slice) -> torch.Tensor:
-        begin = time.perf_counter()
+        begin = now(weights.flat.device)
         labels = examples.y[index]
         logits = self.logits(weights, examples.inputs(index))
         with torch.inference_mode():
             loss = self.loss.total(logits, labels)
             sums = gauge.sums(logits, labels)
-        return torch.cat([loss[None], loss.new_tensor([len(labels), time.perf_counter() - begin]), sums]).clone()
+        return torch.cat([loss[None], loss.new_tensor([len(labels), now(weights.flat.device) - begin]), sums]).clone()
 
 
 def chunk_sizes(examples: int, chunk: int) -> np.ndarray:

@@ -65,7 +65,7 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     torch.set_num_threads(1)
     data, told = loaded(exp)
     seen = exp.features.facts(told)
-    network = partial(networks.built, exp.model, seen, exp.seed, exp.engine.place())
+    network = partial(networks.built, exp.model, seen, exp.seed, exp.engine.enter(), exp.engine.precision)
     shared = shared_out(exp, data)
     rate = exp.selector.rate(shared.partition.clients)
     exp = replace(exp, privacy=exp.privacy.settle(shared.partition.sizes, exp.local, rate))

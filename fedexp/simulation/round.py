@@ -1,13 +1,13 @@
 """One round: who, from what, trained, delivered, combined. No algorithm has a name here."""
 
 import logging
-import time
 from typing import Any
 
 import numpy as np
 import torch
 
 from fedexp.config import roles
+from fedexp.core.device_clock import now
 from fedexp.core.values import Layout, Memory, Plan, State, Trained, Uploads, Weights, finite
 from fedexp.parts.context import Context
 from fedexp.simulation import context
@@ -26,7 +26,7 @@ Row = dict[str, Any]  # a round's line of metrics.csv by column
 
 def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
     """Maps a state to the next; beside it the round's row of the metrics and what the participants sent."""
-    ctx, clock = context.at(world, state.round + 1, state.models), Stopwatch()
+    ctx, clock = context.at(world, state.round + 1, state.models), Stopwatch(world.first.flat.device)
     mem: dict[str, Memory] = {role: without_columns(memory) for role, memory in state.memory.items()}
 
     plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
@@ -208,14 +208,14 @@ def without_columns(memory: Memory) -> Memory:
 
 
 class Stopwatch:
-    """Seconds of each stage of a round."""
+    """Seconds of each stage of a round on a device."""
 
-    def __init__(self) -> None:
-        self.last = time.perf_counter()
+    def __init__(self, device: torch.device) -> None:
+        self.device, self.last = device, now(device)
         self.laps: dict[str, float] = {}
 
     def lap(self, stage: str) -> None:
         """Adds the time since the last lap to a stage."""
-        now = time.perf_counter()
-        self.laps[stage] = self.laps.get(stage, 0.0) + now - self.last
-        self.last = now
+        time = now(self.device)
+        self.laps[stage] = self.laps.get(stage, 0.0) + time - self.last
+        self.last = time

@@ -77,4 +77,5 @@ def running_losses(losses: np.ndarray, batches: Batches) -> tuple[float, float]:
 
 
 def _average(losses: np.ndarray, counts: np.ndarray) -> float:
-    return float(np.average(losses, weights=counts)) if counts.any() else math.nan
+    total = int(counts.sum())
+    return float((losses.astype(float) * counts).sum() / total) if total else math.nan

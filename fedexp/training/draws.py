@@ -48,10 +48,10 @@ class Draws(TorchDispatchMode):
         given = {key: value for key, value in (kwargs or {}).items() if key != "generator"}
         return serve(self.uniform, *args, **given)
 
-    def coins(self, shape: torch.Size, like: torch.Tensor, p: float) -> torch.Tensor:
-        """The next draw of the step: 1 with probability `p` and else 0, of this `shape` and of the type of `like`."""
+    def coins(self, x: torch.Tensor, p: float) -> torch.Tensor:
+        """Fills `x` (any shape) with the next draw of the step: 1 with probability `p`, else 0."""
         self.count += 1
-        return (self.uniform(shape, like.device) < p).to(like.dtype)
+        return _coins_in_place(self.uniform, x, p)
 
     def uniform(self, shape: torch.Size, device: torch.device) -> torch.Tensor:
         """Numbers in [0, 1) of this `shape`, `[R, ...]`, each a hash of its coordinates; without R for a single row."""
@@ -136,7 +136,7 @@ def _coins_of(draw: Uniform, p: torch.Tensor) -> torch.Tensor:
 
 
 def _dropout(draw: Uniform, x: torch.Tensor, p: float, train: bool | None) -> tuple[torch.Tensor, torch.Tensor]:
-    kept = draw(x.shape, x.device) >= (p if train is not False else 0.0)
+    kept = draw(x.shape, x.device) < (1 - p if train is not False else 1.0)  # as a CPU's dropout asks for coins
     factor = 0.0 if p == 1 else 1 / (1 - p)
     return (x * kept * factor if train is not False else x.clone()), kept
 

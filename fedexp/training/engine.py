@@ -19,6 +19,7 @@ from fedexp.training.batches import Batches
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Loop, Task, Trainer
 from fedexp.training.networks import Network
+from fedexp.training.precision import repeatable
 from fedexp.training.recipe import Recipe
 from fedexp.training.stackable import unstackable
 from fedexp.training.stacked import Stacked
@@ -34,6 +35,7 @@ class Engine(Part):
 
     workers: Annotated[int, Range(1, 256)] | Literal["auto"] = "auto"
     device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["float32", "tf32", "bf16"] = "float32"
     memory_mb: Annotated[float, Positive] = 2048.0
     evaluation_chunk: Annotated[int, Range(1)] | Literal["auto"] = "auto"
 
@@ -41,6 +43,13 @@ class Engine(Part):
         """Raises ConfigError if this machine cannot do what is asked."""
         if self.device == "cuda" and not torch.cuda.is_available():
             raise ConfigError("engine.device=cuda needs a CUDA device, but PyTorch sees none; use engine.device=auto")
+        if self.precision == "tf32" and self.place().type != "cuda":
+            raise ConfigError("engine.precision=tf32 needs a GPU, but this run has none; use engine.precision=float32")
+        if self.place().type == "cuda" and (self.place().index or 0) >= torch.cuda.device_count():
+            raise ConfigError(
+                f"LOCAL_RANK must be the number of a GPU, below {torch.cuda.device_count()}, got {self.place().index}; "
+                "start torchrun with --nproc-per-node at most the number of GPUs, or set engine.device=cpu"
+            )
         if self.workers not in ("auto", 1) and not hasattr(os, "fork"):
             raise ConfigError(
                 f"engine.workers must be 1 or auto where processes cannot fork, got {self.workers}; start the run with "
@@ -57,6 +66,14 @@ class Engine(Part):
         if self.device == "cpu" or (self.device == "auto" and not torch.cuda.is_available()):
             return torch.device("cpu")
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+
+    def enter(self) -> torch.device:
+        """The device of the run, which this process works on from now on."""
+        place = self.place()
+        if place.type == "cuda":
+            torch.cuda.set_device(place)
+            repeatable(tf32=self.precision == "tf32")
+        return place
 
     def crew_size(self, participants: int) -> int:
         """Number of processes: as asked, else one for each usable core and at most one for each participant."""

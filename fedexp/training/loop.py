@@ -107,6 +107,7 @@ class Loop:
         self.written = self._written_out(examples)
         if self.written is not None:
             self.take_gradient = self._by_hand
+        network.train()
 
     def _written_out(self, examples: Examples) -> WrittenPass | None:
         """The network without autograd, where the rule asks no more of it than its outputs; only tried on CPUs."""
@@ -129,7 +130,8 @@ class Loop:
         self.rule.fill(self.slots, task.anchor[row])
         self.step.zero_()
         seed = task.dropout_seed(row)
-        self.seeds.copy_(halves([seed])[:, 0])
+        if self.draws is not None:
+            self.seeds.copy_(halves([seed])[:, 0])
         self.augmenting.begin([row], task.augment_seed)
         if self.noise is not None:
             self.noise.begin([task.noise_seed(row)], [batches.size])
@@ -145,7 +147,8 @@ class Loop:
         self.counts = None if task.counts is None else task.counts[row]
         if batches.steps == 0:
             return np.zeros(0)
-        self.network.train()
+        if self.written is None:  # else no layer can have left the mode, and telling all of them takes its time
+            self.network.train()
         w, losses, rule = self.row[: self.layout.parameters], [], self.rule.at(task.lr)
         pulled = rule.pulls(batches.steps, batches.epoch).tolist()
         for (inputs, labels), due in zip(self._batches(shard, batches), pulled, strict=True):
@@ -177,7 +180,9 @@ class Loop:
         if len(inputs) < self.written.least:
             return self._mean(inputs, labels)
         with torch.no_grad():
-            loss, slope = self.objective.slope(self.written.forward(inputs), labels)
+            outputs = self.written.forward(inputs)
+            with self.draws or nullcontext():  # a loss may draw, too
+                loss, slope = self.objective.slope(outputs, labels)
             self.written.backward(slope)
         return loss
 

@@ -67,7 +67,7 @@ class Objective:
         with torch.enable_grad():
             leaf = outputs.detach().requires_grad_()
             loss = self.mean(leaf, targets)
-            return loss.detach(), torch.autograd.grad(loss, leaf)[0].contiguous()
+            return loss.detach(), torch.autograd.grad(loss, leaf)[0]
 
 
 def loss_of_each(loss: Loss, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -23,12 +23,15 @@ from fedexp.parts.model.contract import Model
 from fedexp.training.binding import training_on
 from fedexp.training.examples import Examples
 from fedexp.training.losses import loss_of_each
+from fedexp.training.precision import in_bf16
 
 Network = Callable[[], nn.Module]  # builds it anew each time, always with the same first values
 
 
-def built(model: Model, facts: Facts, seed: int, device: torch.device) -> nn.Module:
+def built(model: Model, facts: Facts, seed: int, device: torch.device, precision: str = "float32") -> nn.Module:
     """The network with its first values: a user's own sets them itself, seeded by the run; ours draw theirs.
+
+    With `precision` bf16 its layers compute in that.
 
     Raises:
         ConfigError: it is not a network, or it draws from a generator that no run can seed.
@@ -40,7 +43,8 @@ def built(model: Model, facts: Facts, seed: int, device: torch.device) -> nn.Mod
             f"{named('model', model)}: network must return a torch.nn.Module, got {type(network).__name__}"
         )
     model.initialise(network, stream(seed, "model"))
-    return network.to(device)
+    network = network.to(device)
+    return in_bf16(network) if precision == "bf16" else network
 
 
 def refuse(model: Model, network: nn.Module, examples: Examples, outputs: tuple[int, ...], loss: Loss) -> None:

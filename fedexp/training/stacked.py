@@ -20,6 +20,7 @@ from fedexp.parts.local.contract import Seen
 from fedexp.training.activations import activation_floats
 from fedexp.training.batches import running_losses
 from fedexp.training.bucket import Bucket
+from fedexp.training.captures import Captures, padded, rounded_down, rounded_up
 from fedexp.training.draws import drawing, halves
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Task
@@ -52,23 +53,26 @@ class Stacked:
             self.activations += self.clipped.formed
         gradient = grad(self._loss, has_aux=True) if self.clipped is None else self.clipped.summed
         self.gradients = vmap(gradient, randomness="different")
-        self.captured: dict[tuple[int, int, bool], tuple[Bucket, torch.cuda.CUDAGraph]] = {}
+        self.captured = Captures(self._step)
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """Buckets of rows `[n]` with similar numbers of steps: at least one a worker, each within the memory bound."""
         steps = np.array([batches.steps for batches in task.batches])
         batch = max((int(batches.counts.max(initial=1)) for batches in task.batches), default=1)
+        captures = self.examples.x.device.type == "cuda"
         rows = 6 + self.rule.slots + len(self.rule.compares) + (self.clipped is not None)
-        floats = self.layout.size * rows + batch * self.activations
+        floats = self.layout.size * rows + (rounded_up(batch) if captures else batch) * self.activations
         fits = max(1, int(self.memory_mb * 1e6 / (4 * floats)))
-        size = max(1, min(fits, math.ceil(len(steps) / workers)))
+        size = max(1, min(rounded_down(fits) if captures else fits, math.ceil(len(steps) / workers)))
         order = np.argsort(-steps, kind="stable")
         return [group for cut in range(0, len(order), size) for group in _even(order[cut : cut + size], steps)]
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         """Trains the rows `[R]` together; returns `[R, D + 2]` in their order."""
+        asked, steps = len(rows), np.array([task.batches[row].steps for row in rows])
         index, mask = self._schedule(task, rows)
-        steps = np.array([task.batches[row].steps for row in rows])
+        if self.examples.x.device.type == "cuda":
+            rows, steps, index, mask = padded(rows, steps, index, mask)
         taking = np.arange(len(index))[:, None] < steps
         active = self.examples.to_device(taking[:, :, None].astype(np.float32))
         due = self._pulls(task, rows, len(index))
@@ -83,10 +87,10 @@ class Stacked:
             losses = self._descend(task, bucket, take_step, (index, mask, active, due), taking)
         measured = [
             running_losses(column[: task.batches[row].steps], task.batches[row])
-            for row, column in zip(rows, losses.T.cpu().numpy(), strict=True)
+            for row, column in zip(rows[:asked], losses.T.cpu().numpy(), strict=False)
         ]
-        told = [bucket.slots[-1]] if self.rule.tells_slot else []
-        return torch.cat([bucket.w, *told, bucket.w.new_tensor(measured)], dim=1)
+        told = [bucket.slots[-1, :asked]] if self.rule.tells_slot else []
+        return torch.cat([bucket.w[:asked], *told, bucket.w.new_tensor(measured)], dim=1)
 
     def _descend(
         self, task: Task, bucket: Bucket, take_step: Callable[[], None], steps: Tensors, taking: np.ndarray
@@ -175,37 +179,23 @@ class Stacked:
 
     def _bucket(self, task: Task, rows: np.ndarray, batch: int):
         """A loaded bucket and the function that takes its steps: a replayed graph on a GPU, else `_step`."""
-        place, shape = self.examples.to_device(rows), (len(rows), batch, task.lr is None)
+        place = self.examples.to_device(rows)
         if place.device.type != "cuda":
             bucket = self._made(task, place, batch)
             return bucket, lambda: self._step(bucket)
-        if shape not in self.captured:
-            self.captured[shape] = self._capture(task, place, batch)
-        bucket, graph = self.captured[shape]
+        shape = len(rows), batch, task.lr is None
+        bucket, replay = self.captured.get(shape, lambda: self._made(task, place, batch))
         bucket.load(task, place)
-        return bucket, graph.replay
+        return bucket, replay
 
     def _made(self, task: Task, rows: torch.Tensor, batch: int) -> Bucket:
         bucket = Bucket(task, rows, batch, self.rule.at(task.lr), self.examples)
         bucket.load(task, rows)
         if self.clipped is not None:
             bucket.noise = Noise(len(rows), self.layout.parameters, self.privacy.example_noise, rows.device)
-        return bucket
-
-    def _capture(self, task: Task, rows: torch.Tensor, batch: int) -> tuple[Bucket, torch.cuda.CUDAGraph]:
-        bucket = self._made(task, rows, batch)
-        if task.lr is not None:
+        if task.lr is not None and rows.device.type == "cuda":
             bucket.rule = self.rule.at(bucket.lr)  # a number would stay in the graph for good
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                self._step(bucket)
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self._step(bucket)
-        return bucket, graph
+        return bucket
 
 
 def _even(rows: np.ndarray, steps: np.ndarray) -> list[np.ndarray]:

@@ -5,10 +5,12 @@ divided. An idle process claims the next job from a counter in the group's store
 of zeros. A sum over the processes (gloo on CPU cores, NCCL on GPUs) gives all of them the whole matrix.
 """
 
+import io
+import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -116,9 +118,9 @@ class SharedCrew(Crew):
         self.calls = 0
 
     def agree(self, value: T) -> T:
-        holder = [value]
+        holder = [packed(value) if self.rank == 0 else b""]
         dist.broadcast_object_list(holder, src=0, device=self.device)
-        return holder[0]
+        return value if self.rank == 0 else unpacked(holder[0], self.device)
 
     def defer(self, work: Work) -> None:
         """Keeps work for processes that are idle in the next `execute`."""
@@ -144,6 +146,36 @@ class SharedCrew(Crew):
                 if not pending.is_completed():  # it is only the timeout
                     self.attend()
         pending.wait()
+
+
+class Packer(pickle.Pickler):
+    """Writes tensors of a GPU as those of the host, marked."""
+
+    def persistent_id(self, obj: Any) -> torch.Tensor | None:
+        return obj.cpu() if isinstance(obj, torch.Tensor) and obj.device.type != "cpu" else None
+
+
+class Unpacker(pickle.Unpickler):
+    """Reads them onto a GPU of this process."""
+
+    device = torch.device("cpu")
+
+    def persistent_load(self, pid: torch.Tensor) -> torch.Tensor:
+        return pid.to(self.device)
+
+
+def packed(value: Any) -> bytes:
+    """A value with all its tensors, as bytes."""
+    buffer = io.BytesIO()
+    Packer(buffer).dump(value)
+    return buffer.getvalue()
+
+
+def unpacked(content: bytes, device: torch.device) -> Any:
+    """The value of another process of this group; what was on its GPU comes to `device`, this process's own."""
+    unpacker = Unpacker(io.BytesIO(content))
+    unpacker.device = device
+    return unpacker.load()
 
 
 def join(

@@ -49,7 +49,7 @@ class Written(ABC):
 
     @abstractmethod
     def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        """The gradient at its input, given that at its output, which it may overwrite; anything if nobody asks."""
+        """The gradient at its input, given that at its output; anything if nobody asks."""
 
 
 class Affine(Written):
@@ -110,7 +110,7 @@ class ReLU(Written):
         return self.y
 
     def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        return aten.threshold_backward.grad_input(slope, self.y, 0, grad_input=slope)
+        return aten.threshold_backward.default(slope, self.y, 0)  # in place it would lie otherwise in memory
 
 
 class Tanh(Written):
@@ -154,12 +154,12 @@ class Dropout(Written):
         self.keep, self.draws, self.channels = 1 - layer.p, draws, isinstance(layer, nn.Dropout2d)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        shape = torch.Size((*x.shape[:2], 1, 1)) if self.channels else x.shape
-        self.factor = self.draws.coins(shape, x, self.keep).div_(self.keep)
+        noise = x.new_empty((*x.shape[:2], 1, 1)) if self.channels else torch.empty_like(x)
+        self.factor = self.draws.coins(noise, self.keep).div_(self.keep)
         return x * self.factor
 
     def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        return slope.mul_(self.factor)
+        return slope * self.factor
 
 
 class Same(Written):

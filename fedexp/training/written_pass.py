@@ -46,10 +46,7 @@ class WrittenPass:
         return x
 
     def backward(self, slope: torch.Tensor) -> None:
-        """Writes the gradient of a number into the flat row, given that at the outputs, `[B, *outputs]`.
-
-        May overwrite what it is given.
-        """
+        """Writes the gradient of a number into the flat row, given that at the outputs, `[B, *outputs]`."""
         for step in self.back:
             slope = step(slope)
 

@@ -1,4 +1,4 @@
-"""Makes the pages of the studies from their results: no number on them was typed.
+"""Makes the pages of the studies from their results: no result on them was typed.
 
     python scripts/studies/remake.py            # writes README.md of every study, and of the studies as a whole
 
@@ -41,7 +41,8 @@ INDEX = """\
 Each source's claims, figures and tables, run again: the published number beside ours, with seeds, interval and verdict.
 Every page is made by `python scripts/studies/remake.py` from results that `fedexp replay` keeps, one line a run. A
 claim is *reproduced* or *contradicted* where the 95 % interval says so, else *not resolved*; *no number* means that the
-source gives none to compare with. What has not been run says what it would take, in minutes of an idle core.
+source gives none to compare with. What has not been run says what it would take: minutes of one idle core, estimated
+from a few runs and older logs.
 """
 
 
@@ -91,6 +92,8 @@ def grid(node: Mapping[str, Any], cells: Mapping[str, Judged]) -> Grid:
     for name in node["rows"]:
         own = [cells.get(f"{name}, {column}") for column in node["columns"]]
         known = [line for line in own if line is not None]
+        if not known:
+            raise KeyError(f"no cell of the table begins with {name}")
         seeds = sorted({len(line.found) for line in known})
         texts = ["-" if line is None else _value(line) for line in own]
         rows.append([name, *texts, "-".join(str(count) for count in seeds[:1] + seeds[1:][-1:]), estimate(known)])

@@ -1,13 +1,12 @@
 """Whole runs from the command line: the folder, the sweep, the failures, torchrun."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from processes import Command
+from processes import Command, typed
 
 from fedexp.cli import main
 
@@ -27,15 +26,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def shell(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "fedexp.cli", *words]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment}
-    )
-
-
 def test_a_run_from_anywhere(tmp_path: Path):
-    told = shell("run", *FAST, "pictures=true")
+    told = typed(tmp_path, "run", *FAST, "pictures=true")
     assert told.returncode == 0, told.stderr
     assert told.stderr == ""
     latest = tmp_path / "outputs" / "latest"

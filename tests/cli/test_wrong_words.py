@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from command_line import complaint
+from command_line import complaint, python
 
 from fedexp import cli
 
@@ -71,3 +71,10 @@ def test_full_error_shows_where_it_came_from(monkeypatch, capsys):
     text = capsys.readouterr().err
     assert "MissingConfigException" in text
     assert text.endswith("fedexp: unknown option model=mpl; did you mean mlp?\n")
+
+
+def test_a_mistyped_word_does_not_wait_for_pytorch():
+    """Neither in a group, nor in an option, nor in a key, nor in a sweep."""
+    words = [["modle=mlp"], ["model=mlpp"], ["local.lrr=1"], ["-m", "seed=0,1", "modle=mlp"]]
+    asked = f"import sys; from fedexp.cli import main; [print(main(['run', *words])) for words in {words}]"
+    assert python("-c", f"{asked}; print('torch' in sys.modules)").stdout.split() == ["2", "2", "2", "2", "False"]

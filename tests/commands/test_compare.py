@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from command_line import complaint, python
+from command_line import complaint
+from processes import typed
 
 from fedexp import cli
 from fedexp.commands.tab_completion import complete
@@ -190,7 +191,7 @@ def test_real_runs_from_the_command_line(tmp_path, capsys):
     assert "set evaluation.validation=true for all" in told
     assert cli.main([*sweep, "selector=random", "evaluation.validation=true", "hydra.sweep.dir=base"]) == 0
     compared = ["compare", "odd", "--against", "base", "--fail-if", "test_accuracy < -1"]
-    done = python("-m", "fedexp.cli", *compared, cwd=tmp_path)
+    done = typed(tmp_path, *compared)
     assert (done.returncode, done.stderr) == (0, "")
     assert "## greedyfed (A) against random (B)\n\n* 2 pair(s): seed 0, seed 1\n" in done.stdout
     assert "older runs" not in done.stdout

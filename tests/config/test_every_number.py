@@ -1,6 +1,7 @@
 """Every number of every option, found from conf/, at the ends of what can be written: one line at once, or a part."""
 
 import math
+import pickle
 import re
 from collections.abc import Iterator
 from copy import deepcopy
@@ -33,7 +34,7 @@ PARTS = [group for group in GROUPS if group not in ("algorithm", "partition", "s
 def alone(group: str, path: Path) -> dict[str, Any]:
     """An option among the defaults; Hydra would take a hundred times as long to put it there."""
     config()  # registers what interpolations ask for
-    root, option = deepcopy(chosen()), OmegaConf.load(path)
+    root, option = pickle.loads(chosen()), OmegaConf.load(path)
     assert isinstance(option, DictConfig)
     own = option if "_target_" in option else option[group]
     root[group] = {key: value for key, value in own.items_ex(resolve=False) if key != "defaults"}

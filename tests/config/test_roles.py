@@ -1,6 +1,5 @@
 """The table of roles: it agrees with `conf/`, and an installed package adds to it."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 from composing import CONF, experiment
 from pages import GUIDE, files, write
+from processes import typed
 
 from fedexp.config import catalog, roles
 from fedexp.config.roles import ROLES, Role
@@ -60,10 +60,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fedexp(outside: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    paths = os.pathsep.join([str(outside), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "PYTHONPATH": paths, "XDG_CACHE_HOME": str(outside / "cache")}
-    command = [sys.executable, "-m", "fedexp.cli", *words]
-    return subprocess.run(command, cwd=outside, env=environment, capture_output=True, text=True, check=False)
+    return typed(outside, *words, PYTHONPATH=str(outside), XDG_CACHE_HOME=str(outside / "cache"))
 
 
 def test_an_installed_package_adds_a_group(outside: Path):

@@ -1,6 +1,10 @@
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from fedexp.core.errors import ConfigError
 from fedexp.data import npy_header
 from fedexp.data.pile import Pile
 
@@ -28,3 +32,14 @@ def test_where_the_cache_cannot_be_made_the_file_is_elsewhere(monkeypatch, tmp_p
     monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "file"))
     monkeypatch.setattr(npy_header, "LARGE", 1)
     assert piled([[1]], [[2]]).tolist() == [[1], [2]]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk is full here")
+@pytest.mark.usefixtures("own_cache")
+def test_a_full_disk_is_one_line(monkeypatch):
+    monkeypatch.setattr(npy_header, "LARGE", 1)
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda dir: Path("/dev/full").open("wb", 0))  # noqa: SIM115
+    with pytest.raises(
+        ConfigError, match=r"own-cache/parsed must have room for the parsed examples, but: No space left"
+    ):
+        piled([[1]])

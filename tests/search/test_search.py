@@ -1,6 +1,7 @@
 """Whole searches: the budget, no look at test data, kills, several processes at once."""
 
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +11,7 @@ from processes import Command
 
 from fedexp import cli
 
-pytest.importorskip("optuna")
+pytestmark = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
 WORDS = (
     *("dataset=synthetic", "dataset.train_size=300", "dataset.test_size=60", "scenario.clients=6"),
     *("scenario.participants=3", "rounds=6", "engine=loop", "engine.workers=1"),

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError, first_line, nearest
+from fedexp.core.fields import told
 from fedexp.core.files import making, publish
 from fedexp.core.part import Range
 from fedexp.data.store import own_path, stamp
@@ -28,6 +29,7 @@ from fedexp.parts.dataset.normalising import Normalise, pixels
 
 FOLDER = "huggingface"
 FILE = "dataset_dict.json"  # what save_to_disk writes beside the splits
+MOST = 10_000  # classes: with more, a label is hardly one
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def _parse(asked: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> Load
     except (OSError, ValueError) as error:
         raise ConfigError(f"{folder} cannot be read: {first_line(error)}") from None
     parts = [_named(found, name, key, folder) for key, name in (("train", asked.train), ("test", asked.test))]
-    labels = [np.asarray(_column(part, asked.target, "target"), np.int64) for part in parts]
+    labels = [_labels(asked, part) for part in parts]
     classes = _classes(parts[0], asked.target, labels[0])
     inputs = [_column(part, asked.input, "input") for part in parts]
     words = 0
@@ -161,6 +163,18 @@ def _column(part: Any, name: str, key: str) -> Sequence[Any]:
     return list(part[name])
 
 
+def _labels(asked: HuggingFace, part: Any) -> np.ndarray:
+    """The classes, int64 `[S]`."""
+    values = _column(part, asked.target, "target")
+    odd = [value for value in values if not (isinstance(value, int | np.integer) and 0 <= value < MOST)]
+    if odd:
+        raise ConfigError(
+            f"dataset.target={asked.target} must hold classes, whole numbers from 0 to {MOST - 1:,}, but "
+            f"{len(odd):,} of {len(values):,} are none, such as {told(odd[0])}; choose another column or split"
+        )
+    return np.array(values, np.int64)
+
+
 def _classes(part: Any, target: str, labels: np.ndarray) -> tuple[str, ...]:
     """The names that the dataset gives to its classes, else their numbers."""
     names = getattr(part.features[target], "names", None)
@@ -169,7 +183,9 @@ def _classes(part: Any, target: str, labels: np.ndarray) -> tuple[str, ...]:
 
 def _images(images: Sequence[Any], folder: Path) -> np.ndarray:
     """Decoded images as uint8 `[S, C, H, W]`."""
-    arrays = [np.asarray(image, np.uint8) for image in images]
+    arrays = [np.asarray(image.convert("RGB") if getattr(image, "mode", "") == "P" else image) for image in images]
+    if odd := {str(array.dtype) for array in arrays} - {"uint8"}:
+        raise ConfigError(f"images in {folder} must have 8 bits a channel, got {min(odd)}; convert them before")
     shapes = sorted({array.shape for array in arrays})
     if len(shapes) != 1 or len(shapes[0]) not in (2, 3):
         raise ConfigError(f"images in {folder} must have one size and as many channels, got {shapes[:3]}")
@@ -179,6 +195,9 @@ def _images(images: Sequence[Any], folder: Path) -> np.ndarray:
 
 def _tokens(asked: HuggingFace, train: Sequence[str], test: Sequence[str]) -> tuple[list[np.ndarray], int]:
     """Training and test texts as int64 `[S, L]`, and the size of the vocabulary."""
+    odd = [text for text in (*train, *test) if not isinstance(text, str)]
+    if odd:
+        raise ConfigError(f"dataset.input={asked.input} must hold texts, got {told(odd[0])}; choose another column")
     pieces = [[cut(text, asked.unit) for text in texts] for texts in (train, test)]
     names = vocabulary(pieces[0], asked.vocabulary)
     table = {name: number for number, name in enumerate(names)}
@@ -193,6 +212,12 @@ def _owners(asked: HuggingFace, parts: list[Any]) -> list[np.ndarray | None]:
     """Whose each example is, with the same numbers in both splits."""
     if asked.client is None:
         return [None, None]
-    names = [np.asarray(_column(part, asked.client, "client")) for part in parts]
-    people = np.unique(np.concatenate(names))
-    return [np.searchsorted(people, each).astype(np.int64) for each in names]
+    names = [_column(part, asked.client, "client") for part in parts]
+    kinds = {type(name).__name__ for each in names for name in each}
+    if kinds not in ({"str"}, {"int"}):
+        raise ConfigError(
+            f"dataset.client={asked.client} must hold texts alone or whole numbers alone, got "
+            f"{' and '.join(sorted(kinds))}; give every example one"
+        )
+    people = {name: place for place, name in enumerate(sorted({*names[0], *names[1]}))}
+    return [np.array([people[name] for name in each], np.int64) for each in names]

@@ -142,11 +142,8 @@ def _encoded(values: "pd.Series", asked: OwnTable, train: np.ndarray) -> np.ndar
         columns.without_gaps(values, f"set dataset.missing=fill or dataset.ignore=[{values.name}]")
     if columns.is_number(values):
         found = standardised(columns.numbers(values)[:, None], train)
-        name, cure = (
-            f"{values.name}, in deviations from the training mean,",
-            f"correct them or set dataset.ignore=[{values.name}]",
-        )
-        return columns.narrow(found, name, cure)
+        said = f"{values.name}, in deviations from the training mean,"
+        return columns.narrow(found, said, f"correct them or set dataset.ignore=[{values.name}]")
     if values.dtype.kind not in "OUTS" and str(values.dtype) != "category":
         raise ConfigError(
             f"column {values.name} must hold numbers or text, got {values.dtype}; set dataset.ignore=[{values.name}]"

@@ -111,7 +111,7 @@ def _parse(asked: Text, source: tuple[tuple[str, int, int], ...]) -> Read:
 def _lines(path: Path, asked: Text) -> list[str]:
     """The lines that are not empty."""
     try:
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} must be a text in UTF-8, but is not: {error.reason} at byte {error.start}") from None
     except OSError as error:

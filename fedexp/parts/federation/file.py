@@ -2,8 +2,8 @@
 
 A CSV file with a header and a line for each example, the owner in `column` (which may be left out where there is only
 one), or a `.npy` file with a vector of whole numbers. Owners are whole numbers or names. Each different owner is a
-client; clients are numbered in ascending order of the owners. -1 or an empty cell means nobody: the example is unused.
-Whole numbers may be written as 2.0 or 2e+00; 007 is a name.
+client; clients are numbered in ascending order of the owners. -1 or an empty cell means nobody (in a vector, also NaN):
+the example is unused. Whole numbers may be written as 2.0 or 2e+00; 007 is a name.
 """
 
 import csv
@@ -88,6 +88,10 @@ def _vector(file: Path) -> np.ndarray:
         array = np.array(np.load(file, mmap_mode="r"))  # a file that is shorter than its header says cannot be mapped
     except Exception as error:  # of many kinds, where the header is damaged
         raise ConfigError(f"{file} cannot be read as a .npy file: {first_line(error)}") from None
+    if array.dtype.kind == "f":  # as programs hold whole numbers with gaps
+        whole = np.where(np.isnan(array), NOBODY, array)
+        if (np.floor(whole) == whole).all() and (np.abs(whole) < EXACT).all():
+            array = whole.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ConfigError(
             f"{file} must hold a vector of whole numbers, the owner of each training example, got {array.dtype} "

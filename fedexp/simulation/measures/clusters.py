@@ -6,7 +6,6 @@ round. With `evaluation.personal_fraction`, `clusters.inside` is the mean accura
 what the members held out, `clusters.global_inside` that of the global model; `personal_accuracy` is their own models'.
 """
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from fedexp.core.device_clock import now
 from fedexp.core.values import State, Weights
 from fedexp.parts.clustering import predictions
 from fedexp.simulation.experiment import Experiment
@@ -79,11 +79,11 @@ def together(world: World, models: list[Weights]) -> Work:
 
 
 def _answers(world: World, models: list[Weights], part: slice) -> torch.Tensor:
-    begin = time.perf_counter()
+    begin = now(world.first.flat.device)
     inputs, labels = world.test.inputs(part), world.test.y[part]
     server, *logp = (F.log_softmax(world.scorer.logits(each, inputs), dim=1) for each in (world.first, *models))
     right = torch.stack([(answer == labels).sum().double() for answer in answers(torch.stack(logp), server)])
-    return torch.cat([right, right.new_tensor([time.perf_counter() - begin])])[None].clone()
+    return torch.cat([right, right.new_tensor([now(world.first.flat.device) - begin])])[None].clone()
 
 
 def answers(clusters: torch.Tensor, server: torch.Tensor) -> tuple[torch.Tensor, ...]:

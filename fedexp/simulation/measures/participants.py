@@ -6,7 +6,6 @@ Legend: C participants, D entries of a row.
 """
 
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from fedexp.core.device_clock import now
 from fedexp.core.values import SERVER, State, Uploads, Weights, finite
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.kept_columns import restored
@@ -77,11 +77,11 @@ def scoring(world: World, rows: torch.Tensor) -> Work:
 
 
 def _sums(world: World, rows: torch.Tensor, part: slice) -> torch.Tensor:
-    begin = time.perf_counter()
+    begin = now(rows.device)
     inputs, labels = world.test.inputs(part), world.test.y[part]
     logits = torch.stack([world.scorer.logits(Weights(row, world.layout), inputs) for row in rows])
     together = F.log_softmax(logits, dim=2).logsumexp(dim=0) - math.log(len(rows))
     right = (logits.argmax(dim=2) == labels).sum().double()
     joint = (together.argmax(dim=1) == labels).sum().double()
     loss = F.nll_loss(together, labels, reduction="sum").double()
-    return torch.stack([right, joint, loss, torch.full_like(loss, time.perf_counter() - begin)])[None].clone()
+    return torch.stack([right, joint, loss, torch.full_like(loss, now(rows.device) - begin)])[None].clone()

@@ -3,13 +3,14 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from composing import experiment, options
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset import believed
-from fedexp.parts.dataset.contract import Data, Split
+from fedexp.parts.dataset.contract import Data, Split, parted
 
 GIVEN = {
     "huggingface": ("dataset.path={}/pets",),
@@ -25,6 +26,16 @@ def data(size: int = 4000) -> Data:
     x = torch.arange(size * 2, dtype=torch.float32).reshape(size, 2)
     split = Split(x, torch.arange(size) % 3)
     return Data(split, split, ("a", "b", "c"))
+
+
+def test_arrays_are_parted_by_a_mask():
+    test = np.array([False, True, False])
+    train, held = parted(test, np.array([[1], [2], [3]]), np.array([7, 8, 9]), np.array([0, 0, 1]))
+    assert (train.x.tolist(), held.x.tolist()) == ([[1], [3]], [[2]])
+    assert (train.y.tolist(), held.y.tolist()) == ([7, 9], [8])
+    assert train.subject is not None
+    assert train.subject.tolist() == [0, 1]
+    assert parted(test, np.zeros((3, 1)), np.zeros(3))[1].subject is None
 
 
 def test_equal_data_has_one_digest():

@@ -134,6 +134,57 @@ def test_images_of_several_sizes(library, tmp_path):
         HuggingFace(path="pets").facts(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"label": [0, -1, 1]},
+            r"dataset.target=label must hold classes, .* but 1 of 3 are none, such as int -1; choose",
+        ),
+        ({"label": [0, 0.5, 1]}, "float 0.5"),
+        ({"label": [0, None, 1]}, "None"),
+        ({"label": ["cat", "dog", "cat"]}, "3 of 3 are none, such as str cat"),
+        ({"label": [0, 4_000_000_000, 1]}, "int 4000000000"),
+        (
+            {"who": ["a", None, "b"]},
+            "dataset.client=who must hold texts alone or whole numbers alone, got NoneType and str",
+        ),
+        ({"who": ["1", 1, "b"]}, "got int and str"),
+        ({"image": [Image.new("I;16", (6, 4))] * 3}, "must have 8 bits a channel, got uint16"),
+        ({"image": [Image.new("1", (6, 4))] * 3}, "must have 8 bits a channel, got bool"),
+        ({"image": [None] * 3}, "got object"),
+    ],
+)
+def test_cells_that_will_not_do_are_one_line(library, tmp_path, changes, words):
+    library.found["train"].update(changes)
+    library.found.save_to_disk(str(tmp_path / "pets"))
+    with pytest.raises(ConfigError, match=words):
+        HuggingFace(path="pets", client="who").facts(tmp_path)
+
+
+def test_names_that_differ_in_a_nul_are_two_clients(library, tmp_path):
+    library.found["train"]["who"] = ["a", "a\0", "a"]
+    library.found.save_to_disk(str(tmp_path / "pets"))
+    people: Any = loaded(HuggingFace(path="pets", client="who"), tmp_path).train.subject
+    assert people.tolist() == [0, 1, 0]
+
+
+def test_pictures_with_a_palette_have_its_colours(library, tmp_path):
+    red = Image.new("P", (6, 4))
+    red.putpalette([255, 0, 0])
+    library.found["train"]["image"] = [red] * 3
+    library.found.save_to_disk(str(tmp_path / "pets"))
+    assert loaded(HuggingFace(path="pets"), tmp_path).train.x[0, :, 0, 0].tolist() == [255, 0, 0]
+
+
+def test_texts_that_are_none(library, tmp_path):
+    library.found = texts()
+    library.found["train"]["text"][0] = None
+    library.found.save_to_disk(str(tmp_path / "said"))
+    with pytest.raises(ConfigError, match=r"dataset.input=text must hold texts, got None"):
+        HuggingFace(path="said", holds="texts", input="text", target="mark", test="held").facts(tmp_path)
+
+
 def test_without_the_library(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     images().save_to_disk(str(tmp_path / "pets"))

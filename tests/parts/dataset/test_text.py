@@ -98,6 +98,8 @@ def test_what_will_not_do_is_one_line(mine, tmp_path):
     (tmp_path / "mine.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="must be a text in UTF-8"):
         Text(file=tmp_path / "mine.txt").require(tmp_path)
+    (tmp_path / "mine.txt").write_bytes(b"\xef\xbb\xbf" + b"ab\n" * 40)
+    assert Text(file=tmp_path / "mine.txt").load(tmp_path, 0).class_names == ("<unk>", "<line>", "a", "b")
     with pytest.raises(ConfigError, match=r"dataset.file must be a text file, but there is no"):
         Text(file=tmp_path / "other.txt").require(tmp_path)
     with pytest.raises(ConfigError, match="no source"):

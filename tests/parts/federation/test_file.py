@@ -69,6 +69,8 @@ def test_a_column_of_several(tmp_path: Path):
 def test_a_vector(tmp_path: Path):
     np.save(tmp_path / "who.npy", np.array([2, 0, -1, 2, 0]))
     assert shards(File(path=tmp_path / "who.npy", directory=tmp_path)) == [[1, 4], [0, 3]]
+    np.save(tmp_path / "who.npy", np.array([2, 0, np.nan, 2, 0]))
+    assert shards(File(path=tmp_path / "who.npy", directory=tmp_path)) == [[1, 4], [0, 3]]
 
 
 def test_examples_that_the_server_took_are_nobodys(tmp_path: Path):
@@ -99,7 +101,7 @@ def test_a_table_that_does_not_fit_is_refused_before_loading(tmp_path: Path, tex
         File(path=Path("who.csv"), directory=tmp_path, column=column).refuse(FACTS)
 
 
-@pytest.mark.parametrize("array", [np.zeros((5, 1), int), np.zeros(5), np.array([{}] * 5)])
+@pytest.mark.parametrize("array", [np.zeros((5, 1), int), np.full(5, 0.5), np.full(5, np.inf), np.array([{}] * 5)])
 def test_a_vector_that_does_not_fit_is_refused_and_nothing_in_it_is_executed(tmp_path: Path, array: np.ndarray):
     np.save(tmp_path / "who.npy", array, allow_pickle=True)
     with pytest.raises(ConfigError, match=r"who.npy (must hold a vector of whole numbers|cannot be read)"):

@@ -117,7 +117,7 @@ def test_limits():
         epsilons(np.array([1.5]), 1.0, np.array([1]), 1e-5)
 
 
-@settings(max_examples=25)
+@settings(max_examples=settings().max_examples // 4)
 @given(rate=RATES, sigma=NOISES, steps=SMALL_COUNTS, delta=st.floats(1e-8, 1e-3), more=st.floats(1.0, 3.0))
 def test_more_steps_more_sampling_less_noise_or_less_delta_cost_more_by_rdp(rate, sigma, steps, delta, more):
     least = rdp_epsilon(rate, sigma, steps, delta) * (1 - 1e-9)
@@ -128,7 +128,7 @@ def test_more_steps_more_sampling_less_noise_or_less_delta_cost_more_by_rdp(rate
     assert least * 0.99 <= rdp_epsilon(rate, sigma / more, steps, delta) or least > 10
 
 
-@settings(max_examples=8)
+@settings(max_examples=settings().max_examples // 10)
 @given(rate=RATES, sigma=NOISES, steps=SMALL_COUNTS, delta=st.floats(1e-8, 1e-3), more=st.floats(1.0, 3.0))
 def test_more_steps_more_sampling_less_noise_or_less_delta_cost_more_by_pld(rate, sigma, steps, delta, more):
     epsilon = pld_epsilon(rate, sigma, steps, delta)

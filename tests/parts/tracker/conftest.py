@@ -1,14 +1,18 @@
 """Every test has a folder of its own to run in, and a database that is made already."""
 
+import os
 import shutil
-import subprocess
-import sys
+import warnings
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tracking import Server
+from processes import ended, forget
+from tracking import Copy, Server
+
+from fedexp.parts.tracker import courier, mlflow
 
 
 @pytest.fixture(autouse=True)
@@ -18,14 +22,37 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packages() -> None:
+    """What the senders of these tests import, imported here once; those of `test_every_option` do it themselves."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+        for name in ("mlflow.tracking", "torch.utils.tensorboard", "tensorboard.plugins.hparams.summary_v2"):
+            if find_spec(name.partition(".")[0]) is not None:
+                import_module(name)
+
+
+@pytest.fixture(autouse=True)
+def _copies(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Senders are copies of this process, but for those of runs that are processes of their own."""
+    if request.path.stem != "test_courier":
+        request.getfixturevalue("packages")
+        monkeypatch.setattr(courier, "_start", Copy)
+
+
+@pytest.fixture(scope="session")
+def empty(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An MLflow database without runs, made once because it takes seconds."""
     if find_spec("mlflow") is None:
         pytest.skip("mlflow is not installed")
+    request.getfixturevalue("packages")
     path = tmp_path_factory.mktemp("empty") / "mlflow.db"
-    words = "from pathlib import Path; from fedexp.parts.tracker import mlflow; mlflow._calm(10); "
-    code = f"{words} mlflow.provide(Path({str(path)!r}), 10)"
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=120)
+    pid = os.fork()
+    if not pid:
+        forget()
+        mlflow._calm(10)
+        ended(lambda: mlflow.provide(path, 10) or 0)
+    assert os.waitpid(pid, 0)[1] == 0
     return path
 
 

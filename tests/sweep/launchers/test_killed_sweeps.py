@@ -22,13 +22,12 @@ MADE = (
 )
 LEARNING_RATES = ("0.05", "0.1", "0.2")
 FULL = os.environ.get("FEDEXP_FULL") == "1"  # the whole 24 points with every launcher: two minutes
-SEEDS = {"joblib": 8 if FULL else 2, "submitit_local": 8 if FULL else 1, "ray": 8 if FULL else 1}
-KILLS = {"joblib": 3 if FULL else 2, "submitit_local": 3 if FULL else 1, "ray": 3 if FULL else 1}
+SEEDS, KILLS = (8, 3) if FULL else (1, 1)
 PACKAGES = {"joblib": "joblib", "submitit_local": "submitit", "ray": "ray"}
 
 
-def points(seeds: int) -> list[tuple[str, int]]:
-    return [(rate, seed) for rate in LEARNING_RATES for seed in range(seeds)]
+def points() -> list[tuple[str, int]]:
+    return [(rate, seed) for rate in LEARNING_RATES for seed in range(SEEDS)]
 
 
 @pytest.fixture(scope="module")
@@ -85,13 +84,13 @@ def kept_text(run: Path) -> str:
     return table.drop(columns=list(TIMINGS), errors="ignore").to_csv(index=False)
 
 
-@pytest.mark.parametrize("launcher", SEEDS)
+@pytest.mark.parametrize("launcher", PACKAGES)
 def test_killed_and_resumed_until_done(alone: Callable[[str, int], Path], here: Path, launcher: str):
     pytest.importorskip(PACKAGES[launcher])
-    seeds, draw = SEEDS[launcher], chance.Random(3)
-    grid = (f"local.lr={','.join(LEARNING_RATES)}", f"seed={','.join(map(str, range(seeds)))}")
+    draw = chance.Random(3)
+    grid = (f"local.lr={','.join(LEARNING_RATES)}", f"seed={','.join(map(str, range(SEEDS)))}")
     process = Command(here, "run", "-m", *MADE, *grid, f"hydra/launcher={launcher}", "hydra.sweep.dir=many")
-    for kill in range(KILLS[launcher]):
+    for kill in range(KILLS):
         wait_for_points(here, 1 + 2 * kill, process)
         time.sleep(0.3 * draw.random())
         if not process.over():
@@ -103,7 +102,7 @@ def test_killed_and_resumed_until_done(alone: Callable[[str, int], Path], here: 
             break
         process = Command(here, "resume", "many")
     assert process.wait() == 0, process.said.read_text()
-    for number, (rate, seed) in enumerate(points(seeds)):
+    for number, (rate, seed) in enumerate(points()):
         run, twin = here / "many" / str(number), alone(rate, seed)
         assert kept_text(run) == kept_text(twin)
         assert (run / "clients.csv").read_bytes() == (twin / "clients.csv").read_bytes()

@@ -1,0 +1,80 @@
+"""Steps captured as CUDA graphs: one for each shape, few shapes, and one pool of memory for all.
+
+A captured step has one shape for good. Batches of another size, and rounds of another number of participants, would
+each be captured anew. So shapes are rounded up to few sizes; padded rows are frozen, padded examples masked. Of the
+graphs only those used last are kept. What a captured step leaves behind lies in its bucket, outside the pool, so that
+the graphs may share it. Legend: R rows, B batch.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from fedexp.training.bucket import Bucket
+
+Shape = tuple[int, int, bool]  # rows, batch, whether the rate is fixed
+KEPT = 8
+WARM_UP = 3  # steps before a capture, in which libraries choose their kernels
+
+
+def rounded_up(size: int) -> int:
+    """The next of 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, ...: at most half as much again."""
+    power = 1 << max(0, size - 1).bit_length()
+    return power * 3 // 4 if size <= power * 3 // 4 else power
+
+
+def rounded_down(size: int) -> int:
+    """The largest of 1, 2, 3, 4, 6, 8, 12, ... that is at most `size`, from 1."""
+    power = 1 << (size.bit_length() - 1)
+    return power * 3 // 2 if size >= power * 3 // 2 else power
+
+
+def padded(
+    rows: np.ndarray, steps: np.ndarray, index: torch.Tensor, mask: torch.Tensor
+) -> tuple[np.ndarray, np.ndarray, torch.Tensor, torch.Tensor]:
+    """Positions `[R]`, steps `[R]`, examples and masks `[steps, R, B]` with R and B rounded up.
+
+    An added row is the last one again, which takes no step; an added example is example 0 with mask 0.
+    """
+    more, wider = rounded_up(len(rows)) - len(rows), rounded_up(index.shape[2]) - index.shape[2]
+    rows = np.concatenate([rows, np.repeat(rows[-1:], more)])
+    steps = np.concatenate([steps, np.zeros(more, dtype=steps.dtype)])
+    index, mask = (torch.nn.functional.pad(each, (0, wider, 0, more)) for each in (index, mask))
+    return rows, steps, index, mask
+
+
+class Captures:
+    """The buckets and captured steps of the shapes that were used last."""
+
+    def __init__(self, step: Callable[[Bucket], None]) -> None:
+        """`step` takes one step of a bucket, in place."""
+        self.step = step
+        self.pool: tuple | None = None
+        self.held: OrderedDict[Shape, tuple[Bucket, torch.cuda.CUDAGraph]] = OrderedDict()
+
+    def get(self, shape: Shape, make: Callable[[], Bucket]) -> tuple[Bucket, Callable[[], None]]:
+        """The bucket of a shape, made where there is none, and the function that takes its steps."""
+        if shape not in self.held:
+            while len(self.held) >= KEPT:
+                self.held.popitem(last=False)
+            bucket = make()
+            self.held[shape] = bucket, self._capture(bucket)
+        self.held.move_to_end(shape)
+        bucket, graph = self.held[shape]
+        return bucket, graph.replay
+
+    def _capture(self, bucket: Bucket) -> torch.cuda.CUDAGraph:
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                self.step(bucket)
+        torch.cuda.current_stream().wait_stream(side)
+        if self.pool is None:
+            self.pool = torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self.pool):
+            self.step(bucket)
+        return graph

@@ -1,0 +1,37 @@
+"""How exactly networks compute: `engine.precision`.
+
+`float32` is the default. On a GPU its kernels are then those that give the same bytes every time, and nothing is
+rounded to TF32. `tf32` lets matrix products and convolutions on a GPU round what they multiply to 10 bits. With `bf16`
+the layers of a network compute as PyTorch's autocast says: products in bfloat16, the rest in float32; weights,
+gradients' sums, losses and everything outside the network stay as they are. Both change results, so a run cannot go on
+with another one.
+"""
+
+import os
+from functools import partial, wraps
+from typing import Any
+
+import torch
+from torch import nn
+
+
+def repeatable(*, tf32: bool) -> None:
+    """Makes this process choose the same kernels every time, and products exact unless `tf32`."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS begins
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = False
+    torch.use_deterministic_algorithms(True, warn_only=True)  # who has no such kernel is named
+    torch.utils.deterministic.fill_uninitialized_memory = False  # which costs time, and is read by nobody
+
+
+def in_bf16(network: nn.Module) -> nn.Module:
+    """The network, whose forward pass from now on computes in bfloat16 and answers in float32."""
+    network.forward = wraps(network.forward)(partial(_lowered, network.forward))
+    return network
+
+
+def _lowered(forward: Any, *inputs: torch.Tensor) -> torch.Tensor:
+    with torch.autocast(inputs[0].device.type, dtype=torch.bfloat16):
+        answers = forward(*inputs)
+    return answers.float() if isinstance(answers, torch.Tensor) else answers

@@ -1,0 +1,255 @@
+"""Runs on the pretend device, each beside the same run on the CPU. Started by test_pretend.py with its plugin."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pretend_device as pretend
+import pytest
+import torch
+from composing import experiment, options, tiny
+from hydra.errors import HydraException
+from own_targets import told
+from pandas.testing import assert_frame_equal
+from test_every_option import NEEDS, OPTIONS, REAL, TARGETS
+
+from fedexp.cli import main
+from fedexp.core.errors import ConfigError
+from fedexp.run.run import complete, run
+from fedexp.simulation import compatibility
+from fedexp.training import stacked
+from fedexp.training.captures import KEPT
+from fedexp.training.workers import packed, unpacked
+
+BUNDLES = ("algorithm", "partition", "setting", "experiment")  # they choose options of other groups
+APART = ("dataset", "tracker", "hydra", "engine", "loss", "model")  # with cases of their own, or no matter of a device
+ROUGHLY = {"atol": 2e-4, "rtol": 1e-3}
+SEEN = re.compile("train_loss|test_|personal_|mb_|epsilon|participants|examples|lr$")
+IMAGES = "dataset.shape=[1,8,8]"
+
+
+def groups() -> list[str]:
+    """The groups whose options are mixed."""
+    return sorted({option.partition("=")[0] for option in OPTIONS} - {*BUNDLES, *APART})
+
+
+def stands(words: tuple[str, ...]) -> bool:
+    """Whether the parts can work together."""
+    try:
+        compatibility.refuse(experiment(*composed(words)))
+    except (ConfigError, HydraException):
+        return False
+    return True
+
+
+def composed(words: tuple[str, ...]) -> tuple[str, ...]:
+    return ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", IMAGES, "scenario.clients=6", *words)
+
+
+@cache
+def mixtures() -> list[tuple[str, ...]]:
+    """Few lists of words in which every option of every group stands at least once, each a run that is possible."""
+    left = {group: [f"{group}={name}" for name in options(group)] for group in groups()}
+    left = {group: [option for option in names if option not in REAL] for group, names in left.items()}
+    found = []
+    while any(left.values()):
+        words: tuple[str, ...] = ()
+        for names in left.values():
+            words += next((more for option in names if (more := fitting(words, option)) is not None), ())
+        taken = {option for names in left.values() for option in names if option in words}
+        if not taken:
+            break
+        found.append(words)
+        left = {group: [option for option in names if option not in taken] for group, names in left.items()}
+    return found
+
+
+def fitting(words: tuple[str, ...], option: str) -> tuple[str, ...] | None:
+    """The option with what it needs, where it can stand beside these words."""
+    if option in words:
+        return ()
+    new = (option, *(word for word in NEEDS.get(option, ()) if word not in (*words, IMAGES)))
+    keys = {word.partition("=")[0] for word in words}
+    clash = any(word.partition("=")[0] in keys for word in new)
+    return new if not clash and stands((*words, *new)) else None
+
+
+def measured(config: dict[str, Any], folder: Path, device: str) -> pd.DataFrame:
+    """What a run on a device says in every round."""
+    run({**config, "engine": {**config["engine"], "device": device}}, folder)
+    table = pd.read_csv(folder / "metrics.csv")
+    return table[[name for name in table.columns if SEEN.search(name)]]
+
+
+def the_same(config: dict[str, Any], folder: Path) -> None:
+    here, there = (measured(config, folder / place, place) for place in ("cpu", "pretend"))
+    assert_frame_equal(here, there, **ROUGHLY)
+
+
+def test_the_device_is_as_strict_as_a_gpu():
+    x = torch.ones(3, device="pretend")
+    with pytest.raises(TypeError, match="can't convert pretend"):
+        x.numpy()
+    with pytest.raises(RuntimeError, match="two devices"):
+        x + torch.ones(3)
+    with pytest.raises(RuntimeError, match="two devices"):
+        x.to("pretend:1") + x
+    with pytest.raises(RuntimeError, match="device type for generator"):
+        x.uniform_(generator=torch.Generator())
+    with pytest.raises(RuntimeError, match="capturing"), pretend.graph(pretend.CUDAGraph()):
+        x.sum().item()
+
+
+def test_every_option_is_in_some_mixture():
+    mixed = {word for words in mixtures() for word in words}
+    assert not [option for option in OPTIONS if option.partition("=")[0] in groups() and option not in mixed | REAL]
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("number", range(len(mixtures())))
+def test_mixtures_of_options(tmp_path: Path, number: int, engine: str):
+    words = mixtures()[number]
+    if engine == "stacked":  # which changes all images of a batch at once
+        words = tuple(word for word in words if word != "augment=transforms")
+    print(*words)  # noqa: T201 - which they were, where it fails
+    the_same(tiny(*composed(words), f"engine={engine}"), tmp_path)
+
+
+@pytest.mark.usefixtures("_narrow")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("option", [f"model={name}" for name in options("model")])
+def test_models(tmp_path: Path, option: str, engine: str):
+    the_same(tiny(option, *NEEDS.get(option, ()), f"engine={engine}"), tmp_path)
+
+
+@pytest.mark.parametrize("name", options("loss"))
+def test_losses(tmp_path: Path, name: str):
+    config = tiny(f"loss={name}", *NEEDS.get(f"loss={name}", ()), "engine=stacked")
+    the_same(told(config, TARGETS[name], name) if name in TARGETS else config, tmp_path)
+
+
+@pytest.mark.parametrize("option", [f"dataset={name}" for name in ("digits", "diabetes", "leaf_synthetic")])
+def test_datasets(tmp_path: Path, option: str):
+    the_same(tiny(option, "engine=stacked"), tmp_path)
+
+
+DROPOUT = ("model=two_conv_dropout", "dataset.shape=[1,16,16]", "engine=stacked", "rounds=4", "engine.device=pretend")
+
+
+def interrupted(config: dict[str, Any], folder: Path, after: int) -> None:
+    """A run that somebody ends after so many rounds."""
+
+    def watch(row: dict[str, Any]) -> None:
+        if row["round"] == after:
+            raise KeyboardInterrupt
+
+    folder.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        complete(config, folder, watch)
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_resume_with_dropout(tmp_path: Path, engine: str):
+    """The capture's warm-up draws nothing of what training draws."""
+    config = tiny(*DROPOUT, f"engine={engine}", "engine.device=pretend", "checkpoint_s=0")
+    run(config, tmp_path / "whole")
+    interrupted(config, tmp_path / "halves", 2)
+    complete(config, tmp_path / "halves")
+    whole, halves = (pd.read_csv(tmp_path / name / "metrics.csv") for name in ("whole", "halves"))
+    measures = ["train_loss", "test_loss", "test_accuracy"]
+    assert_frame_equal(whole[measures], halves[measures], check_exact=True)
+
+
+def test_the_second_gpu_trains_as_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    config = tiny("engine=stacked")
+    first = measured(config, tmp_path / "first", "pretend")
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    second = measured(config, tmp_path / "second", "pretend")
+    assert pretend.current_device() == 1
+    assert_frame_equal(first, second)
+
+
+def test_a_rank_without_a_gpu_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(ConfigError, match="LOCAL_RANK must be the number of a GPU, below 2, got 2; start torchrun"):
+        measured(tiny(), tmp_path, "pretend")
+
+
+def test_what_another_rank_tells_comes_to_ones_own_device():
+    value = {"row": torch.ones(2, device="pretend:0"), "host": torch.zeros(2), "name": "x"}
+    found = unpacked(packed(value), torch.device("pretend", 1))
+    assert found["row"].device == torch.device("pretend", 1)
+    assert found["host"].device == torch.device("cpu")
+    assert found["row"].cpu().tolist() == [1, 1]
+    assert found["name"] == "x"
+
+
+def test_two_ranks_train_as_one(tmp_path: Path):
+    """Both train: what one of them leaves out would be missing in the sum."""
+    config = ("dataset=synthetic", "dataset.train_size=240", "dataset.test_size=60", "scenario.clients=8")
+    words = [
+        *config,
+        "scenario.participants=8",
+        "rounds=3",
+        "pictures=false",
+        "engine=stacked",
+        "engine.memory_mb=0.05",
+    ]
+    start = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    alone = [sys.executable]
+    for name, command in {"two": start, "one": alone}.items():
+        asked = [*command, "-m", "pretend_device", "run", *words, f"hydra.run.dir={tmp_path / name}"]
+        done = subprocess.run(asked, env=os.environ.copy(), capture_output=True, text=True, cwd=tmp_path, timeout=300)
+        assert done.returncode == 0, done.stderr[-5000:]
+    two, one = (pd.read_csv(tmp_path / name / "metrics.csv") for name in ("two", "one"))
+    assert_frame_equal(
+        one[["train_loss", "test_loss", "test_accuracy"]], two[["train_loss", "test_loss", "test_accuracy"]]
+    )
+
+
+def test_few_steps_are_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Poisson-sampled batches of clients of all sizes have another shape in almost every round."""
+    made: list[stacked.Captures] = []
+    capture = stacked.Captures._capture
+
+    def noted(self: stacked.Captures, bucket: Any) -> Any:
+        made.append(self)
+        return capture(self, bucket)
+
+    monkeypatch.setattr(stacked.Captures, "_capture", noted)
+    words = ("federation=dirichlet", "privacy=dp_sgd", *NEEDS["privacy=dp_sgd"], "engine=stacked", "rounds=30")
+    the_same(tiny(*words, "local.batch_size=4", "scenario.participants=4"), tmp_path)
+    assert 2 < len(made) <= KEPT
+
+
+def test_the_shapes_used_last_are_kept():
+    made: list[int] = []
+    captures = stacked.Captures(lambda _: None)
+    for size in (*range(1, KEPT + 1), 1, KEPT + 1):  # the second is the one that was not asked for the longest
+        captures.get((size, 1, True), lambda size=size: made.append(size))
+    assert made == [*range(1, KEPT + 2)]
+    assert [size for size, *_ in captures.held] == [*range(3, KEPT + 1), 1, KEPT + 1]
+
+
+def test_verify_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
+    monkeypatch.chdir(tmp_path)
+    words = ["dataset=synthetic", "dataset.train_size=120", "engine=stacked", "engine.device=pretend", "rounds=2"]
+    assert main(["run", *words, "hydra.run.dir=run"]) == 0
+    assert main(["verify", "run", "--rounds", "2"]) == 0
+    assert main(["plan", *words]) == 0
+    assert "round" in capsys.readouterr().out
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["device"] == "pretend accelerator"
+
+
+def test_a_stage_lasts_until_the_device_is_done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    waited: list[Any] = []
+    monkeypatch.setattr(pretend, "synchronize", waited.append)
+    measured(tiny("rounds=1"), tmp_path, "pretend")
+    assert len(waited) >= 5  # at the beginning of the round, and at the end of each stage

@@ -1,0 +1,45 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+from torch import nn
+
+from fedexp.core.errors import ConfigError
+from fedexp.run.checkpoint import differing
+from fedexp.run.run import run
+from fedexp.training.precision import in_bf16
+
+Tiny = Callable[..., dict[str, Any]]
+
+
+def test_layers_compute_in_bfloat16_and_the_answer_is_float32():
+    network, x = nn.Linear(64, 3), torch.rand(5, 64)
+    exact = network(x)
+    lowered = in_bf16(network)(x)
+    assert lowered.dtype == torch.float32
+    assert torch.equal(lowered, lowered.bfloat16().float())
+    assert not torch.equal(lowered, exact)
+    assert torch.allclose(lowered, exact, atol=0.02)
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_a_run_in_bfloat16_is_near_one_in_float32(tiny: Tiny, engine: str, tmp_path: Path):
+    losses = {}
+    for precision in ("float32", "bf16"):
+        run(tiny(f"engine={engine}", f"engine.precision={precision}"), tmp_path / precision)
+        losses[precision] = pd.read_csv(tmp_path / precision / "metrics.csv")["test_loss"]
+    assert not losses["bf16"].equals(losses["float32"])
+    assert (losses["bf16"] - losses["float32"]).abs().max() < 0.05
+
+
+def test_tf32_needs_a_gpu(tiny: Tiny, tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"engine.precision=tf32 needs a GPU, .*; use engine.precision=float32"):
+        run(tiny("engine.precision=tf32", "engine.device=cpu"), tmp_path)
+
+
+def test_a_run_does_not_go_on_with_another_precision(tiny: Tiny):
+    assert differing(tiny(), tiny("engine=stacked", "engine.workers=2")) == ""
+    assert "engine.precision" in differing(tiny(), tiny("engine.precision=bf16"))
