@@ -3,6 +3,11 @@ from pathlib import Path
 import pytest
 
 from fedexp.replay import overview, shelf
+from fedexp.replay.measure import Measure
+from fedexp.replay.page import Judged
+from fedexp.replay.results import Result
+from fedexp.replay.table import Cell
+from fedexp.replay.verdict import Verdict
 from scripts import replay_pages
 
 
@@ -23,10 +28,17 @@ def test_a_cell_that_is_outside_says_what_was_tried():
     assert silent == []
 
 
-def test_the_cheapest_results_are_taken():
-    chosen = replay_pages.cheapest(3)
-    every = [one.seconds for line in overview.lines(replay_pages.KEPT) for cell in line.judged for one in cell.found]
-    assert [result.seconds for _, result in chosen] == sorted(every)[:3]
+def test_the_cheapest_results_of_several_tables_are_taken(monkeypatch: pytest.MonkeyPatch):
+    def some(name: str, *seconds: float) -> overview.TableSoFar:
+        cell = Cell("a", (), Measure.parse("test_accuracy", ""), 9)
+        found = [Result("a", seed, "x", 0.5, 2, "d", took, "here", "c") for seed, took in enumerate(seconds)]
+        return overview.TableSoFar(name, "", [Judged(cell, found, Verdict("inside"))])
+
+    held = [some("long", 9.0), some("short", 3.0, 1.0, 2.0), some("none")]
+    monkeypatch.setattr(overview, "lines", lambda _: held)
+    assert [(name, one.seconds) for name, one in replay_pages.cheapest(3)] == [
+        ("short", 1.0), ("short", 2.0), ("long", 9.0),
+    ]  # fmt: skip
 
 
 def test_results_run_again_are_compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
