@@ -100,7 +100,7 @@ class Server:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        wait_until(self.answers)
+        wait_until(self.answers, 120)
 
     def answers(self) -> bool:
         try:

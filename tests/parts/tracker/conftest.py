@@ -67,6 +67,8 @@ def database(empty: Path, tmp_path: Path) -> Path:
 def server(empty: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = Server(tmp_path_factory.mktemp("server"))
     shutil.copy(empty, server.database)
-    server.start()
-    yield server
-    server.kill()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
