@@ -114,7 +114,7 @@ def begin() -> socket.socket:
         import_module(name)
     config()  # Hydra looks for its plugins once a process
     ours, theirs = socket.socketpair()
-    if not _fork():
+    if not fork():
         keep_only(theirs.fileno())
         forget()
         ended(lambda: serve(theirs))
@@ -132,7 +132,7 @@ def serve(line: socket.socket) -> int:
             return 0
         while not request.endswith(b"\n"):
             request += line.recv(1 << 16)
-        if not _fork():
+        if not fork():
             line.close()
             ended(partial(keeper, request, handles[0]))
         os.close(handles[0])
@@ -140,7 +140,7 @@ def serve(line: socket.socket) -> int:
 
 def keeper(request: bytes, told: int) -> int:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    pid = _fork()
+    pid = fork()
     if not pid:
         os.close(told)
         folder, words, environment, places = json.loads(request)
@@ -195,7 +195,7 @@ def forget() -> None:
     atexit.register(util._exit_function)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _fork() -> int:
+def fork() -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads; none is ours
         return os.fork()

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from processes import Command, ended, forget
+from processes import Command, ended, forget, fork
 
 from fedexp.cli import main
 from fedexp.parts.tracker import memo, sender
@@ -100,7 +100,7 @@ class Server:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        wait_until(self.answers)
+        wait_until(self.answers, 120)
 
     def answers(self) -> bool:
         try:
@@ -122,7 +122,7 @@ class Copy:
     def __init__(self, order: str) -> None:
         (theirs, write), (read, ours) = os.pipe(), os.pipe()
         self.code: int | None = None
-        self.pid = os.fork()
+        self.pid = fork()
         if not self.pid:
             os.setpgid(0, 0)
             for number, handle in enumerate((theirs, ours, os.open(os.devnull, os.O_WRONLY))):

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from processes import ended, forget
+from processes import ended, forget, fork
 from tracking import Copy, Server
 
 from fedexp.parts.tracker import courier, mlflow
@@ -35,7 +35,7 @@ def packages() -> None:
 @pytest.fixture(autouse=True)
 def _copies(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Senders are copies of this process, but for those of runs that are processes of their own."""
-    if request.path.stem != "test_courier":
+    if request.path.stem in ("test_mlflow", "test_tensorboard"):
         request.getfixturevalue("packages")
         monkeypatch.setattr(courier, "_start", Copy)
 
@@ -47,7 +47,7 @@ def empty(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         pytest.skip("mlflow is not installed")
     request.getfixturevalue("packages")
     path = tmp_path_factory.mktemp("empty") / "mlflow.db"
-    pid = os.fork()
+    pid = fork()
     if not pid:
         forget()
         mlflow._calm(10)
@@ -67,6 +67,8 @@ def database(empty: Path, tmp_path: Path) -> Path:
 def server(empty: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = Server(tmp_path_factory.mktemp("server"))
     shutil.copy(empty, server.database)
-    server.start()
-    yield server
-    server.kill()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
