@@ -33,9 +33,10 @@ with redirect_stderr(sys.__stderr__):  # dp-accounting's logging closes what was
     import absl.logging  # noqa: F401
 
 LONGEST = (
-    *("test_killed_sweeps.py", "test_readme.py", "test_mlflow.py", "test_two_hosts.py", "test_engine.py"),
-    *("test_search.py", "test_every_option.py", "test_browser.py", "test_accounting.py", "test_promises.py"),
-    *("test_dp_sgd.py", "test_resume.py", "test_whole_runs.py", "test_compare.py", "test_sweeps.py", "test_api.py"),
+    *("test_pretend.py", "test_killed_sweeps.py", "test_readme.py", "test_mlflow.py", "test_two_hosts.py"),
+    *("test_engine.py", "test_search.py", "test_every_option.py", "test_browser.py", "test_accounting.py"),
+    *("test_promises.py", "test_dp_sgd.py", "test_resume.py", "test_whole_runs.py", "test_compare.py"),
+    *("test_sweeps.py", "test_api.py"),
 )
 
 

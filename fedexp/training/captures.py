@@ -8,6 +8,7 @@ the graphs may share it. Legend: R rows, B batch.
 
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -51,7 +52,7 @@ class Captures:
     def __init__(self, step: Callable[[Bucket], None]) -> None:
         """`step` takes one step of a bucket, in place."""
         self.step = step
-        self.pool: tuple | None = None
+        self.pool: Any = None
         self.held: OrderedDict[Shape, tuple[Bucket, torch.cuda.CUDAGraph]] = OrderedDict()
 
     def get(self, shape: Shape, make: Callable[[], Bucket]) -> tuple[Bucket, Callable[[], None]]:

@@ -22,7 +22,8 @@ def repeatable(*, tf32: bool) -> None:
     torch.backends.cudnn.allow_tf32 = tf32
     torch.backends.cudnn.benchmark = False
     torch.use_deterministic_algorithms(True, warn_only=True)  # who has no such kernel is named
-    torch.utils.deterministic.fill_uninitialized_memory = False  # which costs time, and is read by nobody
+    # Filling new memory takes time, and nobody reads it before it is written.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def in_bf16(network: nn.Module) -> nn.Module:

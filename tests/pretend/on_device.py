@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from fedexp.training.workers import packed, unpacked
 
 BUNDLES = ("algorithm", "partition", "setting", "experiment")  # they choose options of other groups
 APART = ("dataset", "tracker", "hydra", "engine", "loss", "model")  # with cases of their own, or no matter of a device
-ROUGHLY = {"atol": 2e-4, "rtol": 1e-3}
 SEEN = re.compile("train_loss|test_|personal_|mb_|epsilon|participants|examples|lr$")
 IMAGES = "dataset.shape=[1,8,8]"
 
@@ -84,12 +83,17 @@ def measured(config: dict[str, Any], folder: Path, device: str) -> pd.DataFrame:
     """What a run on a device says in every round."""
     run({**config, "engine": {**config["engine"], "device": device}}, folder)
     table = pd.read_csv(folder / "metrics.csv")
-    return table[[name for name in table.columns if SEEN.search(name)]]
+    return table.loc[:, [name for name in table.columns if SEEN.search(name)]]
+
+
+def measures(folder: Path) -> pd.DataFrame:
+    """The losses and accuracies of a run."""
+    return pd.read_csv(folder / "metrics.csv").loc[:, ["train_loss", "test_loss", "test_accuracy"]]
 
 
 def the_same(config: dict[str, Any], folder: Path) -> None:
     here, there = (measured(config, folder / place, place) for place in ("cpu", "pretend"))
-    assert_frame_equal(here, there, **ROUGHLY)
+    assert_frame_equal(here, there, atol=2e-4, rtol=1e-3)
 
 
 def test_the_device_is_as_strict_as_a_gpu():
@@ -97,9 +101,9 @@ def test_the_device_is_as_strict_as_a_gpu():
     with pytest.raises(TypeError, match="can't convert pretend"):
         x.numpy()
     with pytest.raises(RuntimeError, match="two devices"):
-        x + torch.ones(3)
+        _ = x + torch.ones(3)
     with pytest.raises(RuntimeError, match="two devices"):
-        x.to("pretend:1") + x
+        _ = x.to("pretend:1") + x
     with pytest.raises(RuntimeError, match="device type for generator"):
         x.uniform_(generator=torch.Generator())
     with pytest.raises(RuntimeError, match="capturing"), pretend.graph(pretend.CUDAGraph()):
@@ -161,9 +165,7 @@ def test_resume_with_dropout(tmp_path: Path, engine: str):
     run(config, tmp_path / "whole")
     interrupted(config, tmp_path / "halves", 2)
     complete(config, tmp_path / "halves")
-    whole, halves = (pd.read_csv(tmp_path / name / "metrics.csv") for name in ("whole", "halves"))
-    measures = ["train_loss", "test_loss", "test_accuracy"]
-    assert_frame_equal(whole[measures], halves[measures], check_exact=True)
+    assert_frame_equal(measures(tmp_path / "whole"), measures(tmp_path / "halves"), check_exact=True)
 
 
 def test_the_second_gpu_trains_as_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -207,10 +209,7 @@ def test_two_ranks_train_as_one(tmp_path: Path):
         asked = [*command, "-m", "pretend_device", "run", *words, f"hydra.run.dir={tmp_path / name}"]
         done = subprocess.run(asked, env=os.environ.copy(), capture_output=True, text=True, cwd=tmp_path, timeout=300)
         assert done.returncode == 0, done.stderr[-5000:]
-    two, one = (pd.read_csv(tmp_path / name / "metrics.csv") for name in ("two", "one"))
-    assert_frame_equal(
-        one[["train_loss", "test_loss", "test_accuracy"]], two[["train_loss", "test_loss", "test_accuracy"]]
-    )
+    assert_frame_equal(measures(tmp_path / "one"), measures(tmp_path / "two"))
 
 
 def test_few_steps_are_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -230,9 +229,13 @@ def test_few_steps_are_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_the_shapes_used_last_are_kept():
     made: list[int] = []
+
+    def bucket(size: int) -> Any:
+        made.append(size)
+
     captures = stacked.Captures(lambda _: None)
     for size in (*range(1, KEPT + 1), 1, KEPT + 1):  # the second is the one that was not asked for the longest
-        captures.get((size, 1, True), lambda size=size: made.append(size))
+        captures.get((size, 1, True), partial(bucket, size))
     assert made == [*range(1, KEPT + 2)]
     assert [size for size, *_ in captures.held] == [*range(3, KEPT + 1), 1, KEPT + 1]
 

@@ -10,6 +10,7 @@ import importlib.machinery
 import re
 import sys
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ import torch.distributed as dist
 from pretend_device.build import build
 
 build()
-from pretend_device import _pretend  # noqa: E402
+_pretend: Any = import_module("pretend_device._pretend")
 from pretend_device.graphs import CUDAGraph, Stream, graph  # noqa: E402, F401
 
 torch.utils.rename_privateuse1_backend("pretend")
@@ -105,8 +106,8 @@ class _Substituted(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname: str):
         return self.source_to_code(self.get_data(self.path), self.path)  # never the cached bytecode
 
-    def source_to_code(self, data, path, *, _optimize=-1):
-        text = data.decode() if isinstance(data, bytes) else data
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> Any:
+        text = data.decode()
         text = text.replace("torch.cuda.", "__import__('pretend_device').").replace('"cuda"', '"pretend"')
         text = re.sub(r"(\w+)\.is_cuda", r"(\1.device.type == 'pretend')", text.replace('"nccl"', '"gloo"'))
         return super().source_to_code(text.encode(), path, _optimize=_optimize)
