@@ -69,7 +69,7 @@ class Role:
     def is_idle(self, config: Mapping[str, Any]) -> bool:
         """Whether a config has the default of this role, which does nothing, or does not have the role at all."""
         node = config.get(self.name, {"_target_": self.contract})
-        if not self.default or node.get("_target_") != self.contract:
+        if not self.default or not isinstance(node, Mapping) or node.get("_target_") != self.contract:
             return False
         values = {"_target_": self.contract, **(vars(self.kind()) if len(node) > 1 else {})}
         return {**values, **node} == values

@@ -19,18 +19,29 @@ class TableSoFar:
 
     @property
     def asked(self) -> int:
-        """The runs that the table asks for."""
-        return sum(one.cell.seeds for one in self.judged)
+        """The runs that the table asks for: several numbers of one run are one."""
+        return len(self._runs())
 
     @property
     def done(self) -> int:
         """Those of them that are there."""
-        return sum(min(one.cell.seeds, len(one.found)) for one in self.judged)
+        return sum(is_there for is_there, _ in self._runs())
 
     @property
     def hours(self) -> float:
         """What the others would take on one core: as long as the cell's runs took, else as the table says."""
-        return sum((page.minutes(one) or 0.0) * max(0, one.cell.seeds - len(one.found)) for one in self.judged) / 60
+        return sum(minutes for is_there, minutes in self._runs() if not is_there) / 60
+
+    def _runs(self) -> list[tuple[bool, float]]:
+        """Whether all numbers of a run are there, and its minutes."""
+        found: dict[tuple[str, ...], tuple[bool, float]] = {}
+        for one in self.judged:
+            seeds = {result.seed for result in one.found}
+            for seed in range(one.cell.seeds):
+                run = tuple(one.cell.words(seed))
+                all_there, minutes = found.get(run, (True, 0.0))
+                found[run] = all_there and seed in seeds, max(minutes, page.minutes(one) or 0.0)
+        return list(found.values())
 
 
 def lines(into: Path) -> list[TableSoFar]:

@@ -17,6 +17,8 @@ def pools_by_two(layer: nn.Module) -> bool:
 
 def pooled(x: torch.Tensor) -> torch.Tensor:
     """The largest of every 2 x 2 pixels of `x [B, C, H, W]`, as maxima of strided views: twice as fast as PyTorch's."""
+    if x.dim() != 4:  # [C, H, W] of one example, or signals that PyTorch takes for it
+        return nn.functional.max_pool2d(x, 2)
     height, width = (side // 2 * 2 for side in x.shape[2:])
     tall = torch.maximum(x[:, :, 0:height:2, :width], x[:, :, 1:height:2, :width])
     return torch.maximum(tall[..., 0::2], tall[..., 1::2])

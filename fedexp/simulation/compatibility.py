@@ -169,6 +169,11 @@ def refuse_numbers(exp: Experiment, clients: int | None) -> None:
             f"local.clip_norm={exp.local.clip_norm:g} would shorten the noised gradient of a batch, but privacy="
             f"{option(exp.privacy)} clips that of every example before; use local.clip_norm=null"
         )
+    if exp.engine.precision == "bf16" and exp.privacy.example_clip is not None:
+        raise ConfigError(
+            f"engine.precision=bf16 would round the gradients of single examples, which privacy={option(exp.privacy)} "
+            "clips; use engine.precision=float32"
+        )
     validation = exp.evaluation.validation_fraction if exp.needs_validation else 0.0
     if exp.scenario.public_fraction + validation >= 1:
         raise ConfigError(

@@ -6,22 +6,29 @@ from torch import nn
 
 Link = tuple[str, nn.Module]
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+OWN = ("forward", "train", "__call__", "__iter__")  # who defines one of them anew may do anything
 
 
 def links(network: nn.Module) -> list[Link] | None:
     """The layers of a network by name, in the order in which they are called; None if it is no chain.
 
-    Layers inside a `Sequential` stand in its place; what is not one is a single layer. Where a layer has hooks or a
-    `forward` of its own, or an entry serves two layers, the layers do not say what the network does: None.
+    Layers inside a `Sequential` stand in its place; what is not one is a single layer. Where a layer or an entry has
+    hooks, a layer has a `forward` or `train` of its own, or an entry serves two layers, the layers do not say what the
+    network does: None.
     """
-    if any(vars(layer).get(name) for layer in network.modules() for name in (*HOOKS, "forward")):
+    if any(vars(layer).get(name) for layer in network.modules() for name in (*HOOKS, "forward", "train")):
         return None
-    entries = [id(entry) for _, entry in network.named_parameters(remove_duplicate=False)]
-    return list(_inside("", network)) if len(set(entries)) == len(entries) else None
+    if any(type(layer).train is not nn.Module.train for layer in network.modules()):
+        return None
+    entries = [entry for _, entry in network.named_parameters(remove_duplicate=False)]
+    if len(set(map(id, entries))) < len(entries) or any(entry._backward_hooks for entry in entries):
+        return None
+    return list(_inside("", network))
 
 
 def _inside(name: str, layer: nn.Module) -> Iterator[Link]:
-    if not isinstance(layer, nn.Sequential) or type(layer).forward is not nn.Sequential.forward:
+    plain = all(getattr(type(layer), name, None) is getattr(nn.Sequential, name) for name in OWN)
+    if not isinstance(layer, nn.Sequential) or not plain:
         yield name, layer
         return
     for own, inner in layer._modules.items():  # named_children would leave out the second turn of a layer

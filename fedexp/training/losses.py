@@ -66,7 +66,7 @@ class Objective:
             return found
         with torch.enable_grad():
             leaf = outputs.detach().requires_grad_()
-            loss = self.mean(leaf, targets)
+            loss = self.mean(leaf.clone(), targets)  # a loss may change what it is given
             return loss.detach(), torch.autograd.grad(loss, leaf)[0]
 
 

@@ -152,6 +152,7 @@ class Packer(pickle.Pickler):
     """Writes tensors of a GPU as those of the host, marked."""
 
     def persistent_id(self, obj: Any) -> torch.Tensor | None:
+        """The same numbers on the host for a tensor (any shape) of a GPU; None for everything else."""
         return obj.cpu() if isinstance(obj, torch.Tensor) and obj.device.type != "cpu" else None
 
 
@@ -161,6 +162,7 @@ class Unpacker(pickle.Unpickler):
     device = torch.device("cpu")
 
     def persistent_load(self, pid: torch.Tensor) -> torch.Tensor:
+        """A marked tensor (any shape) on this process's device."""
         return pid.to(self.device)
 
 

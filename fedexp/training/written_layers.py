@@ -205,5 +205,5 @@ class Channel(Written):
         return slope.squeeze(1)
 
 
-def _each(size: int | tuple[int, ...]) -> tuple[int, ...]:
-    return size if isinstance(size, tuple) else (size,)
+def _each(size: int | tuple[int, ...] | list[int]) -> tuple[int, ...]:
+    return tuple(size) if isinstance(size, tuple | list) else (size,)

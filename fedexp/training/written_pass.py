@@ -92,7 +92,11 @@ def _pool(layer: nn.MaxPool1d | nn.MaxPool2d, place: Place) -> Written | None:
 
 
 def _norm(layer: BatchNorm, place: Place) -> Written | None:
-    return Norm(layer, place) if layer.affine and layer.track_running_stats and place.dims == 4 else None
+    return (
+        Norm(layer, place)
+        if layer.affine and layer.track_running_stats and layer.momentum == layer.step and place.dims == 4
+        else None
+    )
 
 
 def _group_norm(layer: nn.GroupNorm, place: Place) -> Written | None:

@@ -7,19 +7,19 @@ from fedexp.replay.verdict import Verdict
 
 
 def cell(name: str, seeds: int, minutes: float | None) -> Cell:
-    return Cell(name, (), Measure.parse("test_accuracy", ""), seeds, minutes=minutes)
+    return Cell(name, (f"x={name[0]}",), Measure.parse("test_accuracy", ""), seeds, minutes=minutes)
 
 
-def run(seconds: float) -> Result:
-    return Result("a", 0, "x", 0.5, 2, "d", seconds, "here", "c")
+def run(seconds: float, seed: int = 0) -> Result:
+    return Result("a", seed, "x", 0.5, 2, "d", seconds, "here", "c")
 
 
 HELD = [
     overview.TableSoFar("first", "numbers", [
-        Judged(cell("a", 4, 30.0), [run(120.0), run(240.0)], Verdict("inside")),
+        Judged(cell("a", 4, 30.0), [run(120.0), run(240.0, 1)], Verdict("inside")),
         Judged(cell("b", 2, 90.0), [], Verdict("not run")),
     ]),
-    overview.TableSoFar("second", "others", [Judged(cell("c", 1, None), [run(1.0), run(1.0)], Verdict("outside"))]),
+    overview.TableSoFar("second", "others", [Judged(cell("c", 1, None), [run(1.0), run(1.0, 1)], Verdict("outside"))]),
 ]  # fmt: skip
 
 
@@ -29,6 +29,13 @@ def test_what_is_missing_is_counted_by_hand():
     assert (first.asked, first.done) == (6, 2)
     assert first.hours == (2 * 3 + 2 * 90) / 60
     assert (second.asked, second.done, second.hours) == (1, 1, 0.0)
+
+
+def test_several_numbers_of_a_run_are_one_run():
+    one, other = cell("a, accuracy", 3, 10.0), cell("a, epsilon", 3, 10.0)
+    held = [Judged(one, [run(60.0), run(60.0, 1)], Verdict("inside")), Judged(other, [run(60.0)], Verdict("inside"))]
+    table = overview.TableSoFar("t", "both", held)
+    assert (table.asked, table.done, table.hours) == (3, 1, 2 / 60)  # the second lacks a number, the third both
 
 
 def test_the_verdicts_of_all_tables_are_added_up():

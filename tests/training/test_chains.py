@@ -37,6 +37,17 @@ def test_what_calls_its_layers_otherwise_is_a_single_layer():
     assert links(nn.Sequential(network)) == [("0", network)]
 
 
+class Frozen(nn.Sequential):
+    def train(self, mode: bool = True) -> "Frozen":
+        return super().train(False)
+
+
+def test_who_decides_about_its_mode_or_has_hooks_on_entries_makes_no_chain():
+    masked = nn.Sequential(nn.Linear(2, 2))
+    masked[0].weight.register_hook(torch.zeros_like)
+    assert links(masked) is links(Frozen(nn.Linear(2, 2))) is links(nn.Sequential(Frozen(nn.Linear(2, 2)))) is None
+
+
 def test_a_layer_that_does_more_than_its_type_says_makes_no_chain():
     hooked, own, tied = (nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)) for _ in range(3))
     hooked[0].register_forward_hook(lambda *_: None)

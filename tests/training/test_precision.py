@@ -40,6 +40,12 @@ def test_tf32_needs_a_gpu(tiny: Tiny, tmp_path: Path):
         run(tiny("engine.precision=tf32", "engine.device=cpu"), tmp_path)
 
 
+def test_gradients_of_single_examples_are_not_rounded(tiny: Tiny, tmp_path: Path):
+    words = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
+    with pytest.raises(ConfigError, match=r"bf16 would round .* privacy=dp_sgd clips; use engine.precision=float32"):
+        run(tiny(*words, "engine.precision=bf16"), tmp_path)
+
+
 def test_a_run_does_not_go_on_with_another_precision(tiny: Tiny):
     assert differing(tiny(), tiny("engine=stacked", "engine.workers=2")) == ""
     assert "engine.precision" in differing(tiny(), tiny("engine.precision=bf16"))

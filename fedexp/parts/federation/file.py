@@ -67,14 +67,15 @@ class File(Federation):
         return own_file(self.path, self.directory, "federation.path", ".csv or .npy")
 
     def _owners(self) -> tuple[np.ndarray, int]:
-        return _read(self.column, stamp(self._file()))
+        file = self._file()
+        return _read(self.column, file.suffix, stamp(file))
 
 
 @lru_cache(maxsize=1)
-def _read(column: str | None, source: tuple[tuple[str, int, int], ...]) -> tuple[np.ndarray, int]:
-    """Reads the file once for all who ask, as long as its size and time stay."""
+def _read(column: str | None, suffix: str, source: tuple[tuple[str, int, int], ...]) -> tuple[np.ndarray, int]:
+    """Reads the file once for all who ask, as long as its size and time stay. A link's own name has the `suffix`."""
     file = Path(source[0][0])
-    owner = _vector(file) if file.suffix == ".npy" else _column(file, column)
+    owner = _vector(file) if suffix == ".npy" else _column(file, column)
     if owner.dtype.kind == "i" and owner.min(initial=0) < -1:
         raise ConfigError(f"{file} must hold owners from 0, or -1 for nobody, got {owner.min()}")
     client, clients = numbered(owner)

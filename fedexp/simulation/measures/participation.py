@@ -48,7 +48,7 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     def result() -> tuple[dict[str, Any], float]:
         world.crew.settle(work)
         values, seconds = work.out.cpu().numpy().T
-        told = [values[: len(training)], values[len(training) :]]
+        told = [each[~np.isnan(each)] for each in (values[: len(training)], values[len(training) :])]
         means = [float(each.mean()) if len(each) else None for each in told]
         gap = None if None in means else sign * (means[0] - means[1])  # pyright: ignore[reportOperatorIssue]
         return dict(zip(columns(exp), (*means, gap), strict=True)), float(seconds.sum())
