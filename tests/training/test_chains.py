@@ -43,8 +43,9 @@ class Frozen(nn.Sequential):
 
 
 def test_who_decides_about_its_mode_or_has_hooks_on_entries_makes_no_chain():
-    masked = nn.Sequential(nn.Linear(2, 2))
-    masked[0].weight.register_hook(torch.zeros_like)
+    layer = nn.Linear(2, 2)
+    masked = nn.Sequential(layer)
+    layer.weight.register_hook(torch.zeros_like)
     assert links(masked) is links(Frozen(nn.Linear(2, 2))) is links(nn.Sequential(Frozen(nn.Linear(2, 2)))) is None
 
 
