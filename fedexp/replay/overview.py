@@ -38,10 +38,10 @@ class TableSoFar:
         return runs(self.judged)
 
 
-def runs(judged: Iterable[Judged], minutes: Callable[[Judged], float | None] = page.minutes) -> list[tuple[bool, float]]:
+def runs(cells: Iterable[Judged], minutes: Callable[[Judged], float | None] = page.minutes) -> list[tuple[bool, float]]:
     """Of every run that these cells ask for, whether all its numbers are there, and its minutes."""
     found: dict[tuple[str, ...], tuple[bool, float]] = {}
-    for one in judged:
+    for one in cells:
         seeds = {result.seed for result in one.found}
         for seed in range(one.cell.seeds):
             run = tuple(one.cell.words(seed))
