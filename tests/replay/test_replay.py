@@ -96,7 +96,7 @@ def test_only_what_is_missing_is_run(mine: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["mine.yml", "--cells", "x*"], "--cells must match a cell of mine, got x*; there: slow, quick, never"),
+        (["mine.yml", "--cells", "x*"], "--cells must match a cell of mine, got x*; there: slow; quick; never"),
         (
             ["mine.yml", "selector=ucb"],
             "a replay runs its tables as they are, but for hydra/launcher; got selector=ucb",
