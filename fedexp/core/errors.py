@@ -16,7 +16,7 @@ class RunError(RuntimeError):
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """A hint for a mistyped name: the closest known ones, or all of them when nothing is close and they are not many."""
+    """A hint for a mistyped name: the closest known ones; where nothing is close all of them, of many the first few."""
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         best = difflib.SequenceMatcher(None, close[0], name).ratio()

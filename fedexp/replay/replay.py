@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
 
@@ -178,8 +177,8 @@ class Replay:
 
 
 def made_by(summary: Mapping[str, Any]) -> str:
-    """The versions, the device and its instructions, on which bits depend."""
-    versions, instructions = summary.get("versions") or {}, torch.backends.cpu.get_cpu_capability()
+    """The versions, the device and its instructions, on which bits depend, as the run noted them where it ran."""
+    versions, instructions = summary.get("versions") or {}, summary.get("instructions") or "unknown"
     return f"fedexp {versions.get('fedexp')}, torch {versions.get('torch')}, {summary.get('device')} {instructions}"
 
 

@@ -75,7 +75,7 @@ def send(config: dict[str, Any], folder: Path) -> None:
     tracker: Tracker = build(config["tracker"], "tracker")
     tracker.refuse()
     told = summary_json.read(folder) or {}
-    facts = {name: told[name] for name in ("versions", "git", "device", "engine") if name in told}
+    facts = {name: told[name] for name in ("versions", "git", "device", "instructions", "engine") if name in told}
     tracker.follow(folder, config, lambda: facts).close(None)
 
 

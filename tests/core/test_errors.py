@@ -8,6 +8,6 @@ def test_of_a_long_list_those_that_resemble_the_name_come_first():
 
 
 def test_a_hint_lists_few_names_or_those_that_are_near():
-    assert nearest("medain", ["mean", "median", "krum"]) == "did you mean median?"
+    assert nearest("medain", ["median", "krum"]) == "did you mean median?"
     assert nearest("xyz", ["mean", "krum"]) == "known: krum, mean"
     assert nearest("xyz", [f"column {n}" for n in range(1000)]).endswith(", ... (1000 in all)")

@@ -118,6 +118,12 @@ def test_a_cell_that_cannot_work_is_told_before_any_run(mine: Path, capsys: pyte
     assert not Path("outputs").exists()
 
 
+def test_the_machine_of_the_run_is_named_not_the_one_that_collects():
+    told = {"versions": {"fedexp": "1", "torch": "2"}, "device": "arm64 CPU", "instructions": "SVE"}
+    assert replay.made_by(told) == "fedexp 1, torch 2, arm64 CPU SVE"
+    assert replay.made_by({**told, "instructions": None}) == "fedexp 1, torch 2, arm64 CPU unknown"
+
+
 @pytest.mark.usefixtures("mine")
 def test_damaged_results_are_refused(capsys: pytest.CaptureFixture[str]):
     place = Path("outputs/replay/mine")
