@@ -9,11 +9,10 @@ from fedexp.core.exits import interruptible
 from fedexp.core.files import shown
 from fedexp.core.random_streams import stream
 from fedexp.replay import results, shelf, table
+from fedexp.replay.measure import Measure
 from fedexp.replay.replay import Job, Replay
 from fedexp.replay.results import Result
 from fedexp.replay.table import PublishedTable
-
-ELSEWHERE = 0.002  # how far the rounding of another machine may move an accuracy
 
 
 def verify(path: Path, count: int | None, seed: int, tell: Callable[[str], None], own: str | None = None) -> list[str]:
@@ -64,23 +63,22 @@ def _again(chosen: PublishedTable, line: Result, place: Path, tell: Callable[[st
     if why:
         return f"{_who(line)} cannot be run again: {why.replace(str(place), 'its folder')}"
     now = next(one for one in results.read(place) if (one.cell, one.seed) == (line.cell, line.seed))
-    fault = difference(line, now)
+    fault = difference(line, now, cell.measure)
     if fault is None and now.made_by != line.made_by:
         tell(f"{_who(line)}: then by {line.made_by}, now by {now.made_by}; bits may differ")
     return fault
 
 
-def difference(before: Result, now: Result) -> str | None:
+def difference(before: Result, now: Result, measure: Measure) -> str | None:
     """What is not as it was, in words. What was made elsewhere may differ by rounding, in its bits and its value."""
     if (before.digest, before.value) == (now.digest, now.value):
         return None
     values = f"{words(before.value)} then, {words(now.value)} now"
     if before.made_by == now.made_by:
         return f"{_who(before)}: the models differ; {values}"
-    alike = before.value == now.value or (
-        before.value is not None and now.value is not None and abs(before.value - now.value) <= ELSEWHERE
-    )
-    return None if alike else f"{_who(before)}: {values}; then by {before.made_by}, now by {now.made_by}"
+    if measure.alike(*(one.rounds + 1.0 if one.value is None else one.value for one in (before, now))):
+        return None
+    return f"{_who(before)}: {values}; then by {before.made_by}, now by {now.made_by}"
 
 
 def words(value: float | None) -> str:

@@ -9,6 +9,7 @@ from fedexp import cli
 from fedexp.core.errors import RunError
 from fedexp.replay import results, shelf
 from fedexp.replay.again import difference
+from fedexp.replay.measure import Measure
 from fedexp.replay.results import Result
 
 BEFORE = Result("a", 1, "x", 0.5, 2, "d1", 1.0, "here", "c")
@@ -31,7 +32,27 @@ BEFORE = Result("a", 1, "x", 0.5, 2, "d1", 1.0, "here", "c")
     ],
 )
 def test_what_counts_as_a_difference(changes, told):
-    assert difference(BEFORE, Result(**{**vars(BEFORE), **changes})) == told
+    assert difference(BEFORE, Result(**{**vars(BEFORE), **changes}), Measure.parse("test_accuracy", "")) == told
+
+
+@pytest.mark.parametrize(
+    ("measure", "then", "now", "alike"),
+    [
+        ("roa@0.9", 5.0, 6.0, True),  # by one round
+        ("roa@0.9", 5.0, 7.0, False),
+        ("roa@0.9", 400.0, 419.0, True),  # by 5 in 100
+        ("roa@0.9", 400.0, 422.0, False),
+        ("roa@0.9", 100.0, None, True),  # in the last round, or in the one after it
+        ("roa@0.9", 90.0, None, False),
+        ("test_loss", 2.0, 2.003, True),  # by 2 in 1000
+        ("test_loss", 2.0, 2.005, False),
+        ("clustering.clusters", 3.0, 4.0, False),
+    ],
+)
+def test_how_far_another_machine_may_be_off(measure: str, then: float, now: float | None, alike: bool):
+    before = Result(**{**vars(BEFORE), "value": then, "rounds": 100})
+    after = Result(**{**vars(before), "value": now, "digest": "d2", "made_by": "there"})
+    assert (difference(before, after, Measure.parse(measure, "")) is None) == alike
 
 
 @pytest.fixture
