@@ -29,12 +29,23 @@ def verify(path: Path, count: int | None, seed: int, tell: Callable[[str], None]
     chosen = table.load(own) if own is not None else _shelved(path, folder.name)
     held = results.read(folder)
     lines = [one for cell in chosen.cells for one in results.of_cell(held, cell)]
+    _tell_stale(chosen, [one for one in held if one not in lines], tell)
     if not lines:
         raise ConfigError(f"{shown(path)} has no line of a cell of {chosen.name} as it is asked for today")
     order = sorted(stream(seed, "verify").permutation(len(lines))[: count or len(lines)])
     complaints = run_again(chosen, [lines[place] for place in order], tell)
     tell(f"{len(order)} of {len(lines)} lines run again, {len(order) - len(complaints)} as they were written")
     return complaints
+
+
+def _tell_stale(chosen: PublishedTable, lines: Sequence[Result], tell: Callable[[str], None]) -> None:
+    known = {cell.name for cell in chosen.cells}
+    changed = sum(line.cell in known for line in lines)
+    if lines:
+        gone = len(lines) - changed
+        tell(
+            f"lines not run again: {changed} whose cell was changed since, {gone} whose cell {chosen.name} has no more"
+        )
 
 
 def run_again(chosen: PublishedTable, lines: Sequence[Result], tell: Callable[[str], None]) -> list[str]:

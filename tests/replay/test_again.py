@@ -85,6 +85,18 @@ def test_a_line_that_was_changed_is_told(held: Path, capsys: pytest.CaptureFixtu
     assert "2 of 2 lines run again, 1 as they were written" in said.out
 
 
+def test_lines_of_other_cells_are_counted_and_not_run_again(held: Path, capsys: pytest.CaptureFixture[str]):
+    """Of one cell that was changed since, and of two that the table no longer has."""
+    head, first, second = held.read_text().splitlines()
+    kept = [first.replace("n1,0,", "gone,0,"), first.replace("n1,0,", "gone,1,")]
+    cells = second.split(",")
+    held.write_text("\n".join([head, first, ",".join([*cells[:2], "00000000", *cells[3:]]), *kept]) + "\n")
+    assert cli.main(["verify", str(held), "--all"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "lines not run again: 1 whose cell was changed since, 2 whose cell small has no more"
+    assert said[-1] == "1 of 1 lines run again, 1 as they were written"
+
+
 def test_a_table_in_the_folder_is_not_asked(tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]):
     """A folder that came from elsewhere may be called like a file that lies in it."""
     folder = tmp_path / "evil.yml"
