@@ -14,7 +14,7 @@ from fedexp.report.runs import Run
 ELSEWHERE = 0.002
 ELSEWHERE_ROUNDS = 0.05
 
-_FORM = re.compile(r"roa@(?P<threshold>[\d.]+)|(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d*))?")
+_FORM = re.compile(r"roa@(?P<threshold>\d+\.?\d*|\.\d+)|(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d{0,5}))?")
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Measure:
         found = _FORM.fullmatch(text)
         if found is None or (found["threshold"] and not 0 < float(found["threshold"]) <= 1):
             raise ConfigError(
-                f"{where} must be roa@X, or a column of metrics.csv such as test_accuracy or test_accuracy last 5, got "
-                f"{text or 'none'}"
+                f"{where} must be roa@X with an accuracy X above 0 and up to 1, or a column of metrics.csv such as "
+                f"test_accuracy or test_accuracy last 5, got {text or 'none'}"
             )
         if found["threshold"]:
             return Measure(text, "test_accuracy", threshold=float(found["threshold"]))
