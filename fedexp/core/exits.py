@@ -13,6 +13,7 @@ from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import shown
 from fedexp.core.passwords import without_password
 from fedexp.core.signals import exit_code
+from fedexp.core.terminal import harmless
 from fedexp.core.torchrun import rank
 
 ASKED_WRONGLY, FAILED = 2, 1
@@ -81,7 +82,7 @@ def complain(message: str) -> None:
     """Writes one line on stderr; under torchrun it says which process speaks."""
     speaker = f"fedexp (rank {rank()})" if rank() else "fedexp"
     with suppress(OSError):  # the terminal may be closed
-        sys.stderr.write(f"{speaker}: {' '.join(without_password(message).split())}\n")
+        sys.stderr.write(f"{speaker}: {harmless(' '.join(without_password(message).split()))}\n")
         sys.stderr.flush()
 
 

@@ -9,7 +9,7 @@ from fedexp.replay import results, shelf
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell, PublishedTable
 from fedexp.replay.verdict import Published, Verdict, judge
-from fedexp.report.markup import Grid
+from fedexp.report.markup import Grid, escaped
 
 WORDS = ("inside", "outside", "disputed", "not resolved", "no number", "not run")
 
@@ -66,7 +66,7 @@ def markdown(table: PublishedTable, lines: Sequence[Judged]) -> str:
         "## Commands",
         "\n".join(f"* {line.cell.name}: `{command(line.cell)}`" for line in lines),
         f"Results: `{results.NAME}` beside this page, one line a run with the digest of its last models"
-        f"{'; made by ' + '; '.join(makers) if makers else ''}.",
+        f"{'; made by ' + escaped('; '.join(makers)) if makers else ''}.",
         _again(table),
     ]
     return "\n\n".join(parts) + "\n"

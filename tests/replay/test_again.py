@@ -97,6 +97,26 @@ def test_lines_of_other_cells_are_counted_and_not_run_again(held: Path, capsys: 
     assert said[-1] == "1 of 1 lines run again, 1 as they were written"
 
 
+@pytest.mark.parametrize(("value", "code"), [("0.123", 1), (None, 0)])
+def test_what_a_stranger_wrote_cannot_steer_the_terminal(
+    held: Path, value: str | None, code: int, capsys: pytest.CaptureFixture[str]
+):
+    """Neither in a complaint nor in what is said besides; the page shows it as text."""
+    head, *lines = held.read_text().splitlines()
+    cells = lines[0].split(",")
+    cells[3] = value or cells[3]
+    maker = "\x1b[2J<b>elsewhere</b>\x9b"
+    rest = lines[0].rpartition('"')[2]
+    held.write_text("\n".join([head, ",".join([*cells[:7], f'"{maker}"']) + rest]) + "\n")
+    assert cli.main(["verify", str(held), "--all"]) == code
+    said = "".join(capsys.readouterr())
+    assert "\\x1b[2J<b>elsewhere</b>\\x9b" in said
+    assert cli.main(["replay", "small", "--seeds", "0"]) == 0
+    page = held.with_name("README.md").read_text()
+    assert "made by \\x1b\\[2J\\<b>elsewhere\\</b>\\x9b" in page
+    assert not {"\x1b", "\x9b"} & set(said + page)
+
+
 def test_a_table_in_the_folder_is_not_asked(tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]):
     """A folder that came from elsewhere may be called like a file that lies in it."""
     folder = tmp_path / "evil.yml"
