@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fedexp.core.blame import one_line
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.files import shown
+from fedexp.core.files import typed
 from fedexp.core.passwords import without_password
 from fedexp.core.signals import exit_code
 from fedexp.core.terminal import harmless
@@ -75,7 +75,7 @@ def interruptible(cure: str) -> Iterator[None]:
 
 def resumable(folder: Path) -> AbstractContextManager[None]:
     """When a sweep or search is interrupted, says how to resume the whole of it, not only the run that was cut off."""
-    return interruptible(f"continue with: fedexp resume {shown(folder)}")
+    return interruptible(f"continue with: fedexp resume {typed(folder)}")
 
 
 def complain(message: str) -> None:
@@ -96,7 +96,7 @@ def _no_room(folder: Path | None, error: OSError) -> str:
     what = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
     if folder is None or not _saved(folder):
         return f"{what}; start again once that is fixed"
-    return f"{what}; the last saved state is whole, continue with: fedexp resume {shown(folder)}"
+    return f"{what}; the last saved state is whole, continue with: fedexp resume {typed(folder)}"
 
 
 def _saved(folder: Path) -> bool:
@@ -107,7 +107,7 @@ def _interrupted(folder: Path | None) -> str:
     if folder is None:
         return "interrupted"
     if _saved(folder):
-        return f"interrupted; continue with: fedexp resume {shown(folder)}"
+        return f"interrupted; continue with: fedexp resume {typed(folder)}"
     return "interrupted before the first state was saved; start again"
 
 
