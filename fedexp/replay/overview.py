@@ -83,4 +83,9 @@ def share(held: Sequence[TableSoFar]) -> str:
 
 def _numbers(line: TableSoFar) -> list[str]:
     counted = map(str, page.counts(line.judged).values())
-    return [str(len(line.judged)), f"{line.done} of {line.asked}", f"{line.hours:,.1f}", *counted]
+    return [str(len(line.judged)), f"{line.done} of {line.asked}", _hours(line.hours), *counted]
+
+
+def _hours(hours: float) -> str:
+    """Hours with a digit behind the point; what is left is never called 0."""
+    return "< 0.1" if 0 < hours < 0.05 else f"{hours:,.1f}"

@@ -95,4 +95,4 @@ def difference(found: Paired) -> str:
 def estimate(lines: Sequence[Judged]) -> str:
     """What it takes to run what is missing of these cells."""
     left = [minutes for there, minutes in overview.runs(lines, lambda one: one.cell.minutes) if not there]
-    return f"{len(left)} runs, about {sum(left):.3g} min" if left else "none"
+    return f"{len(left)} run{'s' * (len(left) != 1)}, about {sum(left):.3g} min" if left else "none"

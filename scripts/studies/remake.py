@@ -157,7 +157,7 @@ def earlier(file: str, folder: Path) -> Grid:
 
 def _cells(name: str, lines: Sequence[Judged]) -> list[str]:
     told = (
-        f"{len(lines)} cells: {page.summary(lines)}. Each with its command, published number, minutes "
+        f"{page.summary(lines)}. Each with its command, published number, minutes "
         f"and seeds: [cells](../../replays/{name}/README.md). Still to run for all seeds that the table asks for: "
         f"{estimate(lines)} of an idle core."
     )

@@ -1,4 +1,6 @@
 import csv
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,22 @@ def test_a_table_is_run_and_its_page_made_again(capsys: pytest.CaptureFixture[st
     assert cli.main(["replay", "mine.yml", "--seeds", "0"]) == 0
     assert (place / "README.md").read_text() == page
     assert capsys.readouterr().out.startswith("cell")
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize("into", [["--into", "kept in $HOME"], []])
+def test_the_commands_of_a_page_can_be_typed(into: list[str], capsys: pytest.CaptureFixture[str]):
+    """In a shell, in the folder that the page names."""
+    assert cli.main(["replay", "mine.yml", "--cells", "quick", "--seeds", "1", *into]) == 0
+    page = Path(*into[1:] or ["outputs/replay"]) / "mine" / "README.md"
+    footer = page.read_text().splitlines()[-1]
+    assert f"In the folder from which `{page.parent}` is this one and `mine.yml` is the table, " in footer
+    commands = [shlex.split(words) for words in re.findall(r"`(fedexp [^`]*)`", footer)]
+    assert [words[:2] for words in commands] == [["fedexp", "replay"], ["fedexp", "verify"]]
+    written = page.read_text()
+    page.unlink()
+    assert [cli.main(words[1:]) for words in commands] == [0, 0], capsys.readouterr().err
+    assert page.read_text() == written
 
 
 def test_only_what_is_missing_is_run(mine: Path, capsys: pytest.CaptureFixture[str]):
