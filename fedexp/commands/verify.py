@@ -23,6 +23,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped
 from fedexp.core.files import shown
 from fedexp.core.own_files import refuse_strange
+from fedexp.core.terminal import harmless
 from fedexp.core.torchrun import under_torchrun
 from fedexp.run import folders
 
@@ -68,7 +69,7 @@ def act(words: list[str]) -> int:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{harmless(text)}\n")
     sys.stdout.flush()
 
 
