@@ -90,6 +90,7 @@ class TestLoss:
                 compatibility.refuse(exp)
             else:
                 with pytest.raises(
-                    ConfigError, match=rf"^loss={option} is of targets .* are {targets}; use loss={use}$"
+                    ConfigError,
+                    match=rf"^loss={option} needs .* this one are {targets.replace('class', 'classes')}; use loss={use}$",
                 ):
                     compatibility.refuse(exp)
