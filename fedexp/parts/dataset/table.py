@@ -211,7 +211,7 @@ def _test_rows(frame: "pd.DataFrame", asked: OwnTable, groups: np.ndarray) -> np
 
 def _or_numbers(frame: "pd.DataFrame", asked: OwnTable, cure: str) -> str:
     """A cure for bad classes; those that are numbers may be none."""
-    if asked.predicts != "class" or not columns.is_number(frame[asked.targets[0]]):
+    if asked.predicts != "class" or not columns.is_number(columns.column(frame, asked.targets[0], "dataset.target")):
         return cure
     return f"to predict its numbers set dataset.predicts=numbers loss=mse, else {cure}"
 

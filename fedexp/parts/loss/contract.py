@@ -30,8 +30,9 @@ class Loss(Part):
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError where the targets of such data are none of its own."""
         if facts.targets not in self.takes:
+            wanted = " or ".join(IN_WORDS[one] for one in self.takes)
             raise ConfigError(
-                f"{named('loss', self)} needs a dataset whose targets are {' or '.join(IN_WORDS[one] for one in self.takes)}, "
+                f"{named('loss', self)} needs a dataset whose targets are {wanted}, "
                 f"but those of this one are {IN_WORDS[facts.targets]}; use loss={SUITS[facts.targets]}"
             )
 

@@ -89,8 +89,8 @@ class TestLoss:
             if targets == TARGETS.get(option, "class"):
                 compatibility.refuse(exp)
             else:
+                words = targets.replace("class", "classes")
                 with pytest.raises(
-                    ConfigError,
-                    match=rf"^loss={option} needs .* this one are {targets.replace('class', 'classes')}; use loss={use}$",
+                    ConfigError, match=rf"^loss={option} needs .* this one are {words}; use loss={use}$"
                 ):
                     compatibility.refuse(exp)
