@@ -98,8 +98,7 @@ def test_the_pages_show_commands_at_all():
 @pytest.mark.parametrize("page", [*PAGES, *STUDIES, HOUSE / "CHANGELOG.md"], ids=name)
 def test_every_link_leads_somewhere(page: Path):
     for path, anchor in LINK.findall(page.read_text()):
-        inside = page.parent.name == "docs" and path.startswith(("studies/", "replays/"))  # where the site puts them
-        target = HOUSE / "scripts" / path if inside else page.parent / path
+        target = page.parent / path
         assert target.exists(), f"{page}: {path}"
         if anchor:
             titles = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
