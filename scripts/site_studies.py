@@ -1,4 +1,7 @@
-"""Puts the pages of `scripts/studies` and `scripts/replays` into the documentation; `mkdocs.yml` names this hook."""
+"""Puts the pages of `scripts/studies` and `scripts/replays` into the documentation; `mkdocs.yml` names this hook.
+
+In the repository a page of `docs` links to them by `../scripts/studies/...`; the site has no folder `scripts`.
+"""
 
 from pathlib import Path
 
@@ -15,3 +18,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             name = path.relative_to(SCRIPTS).as_posix()
             files.append(File(name, str(SCRIPTS), config.site_dir, config.use_directory_urls))
     return files
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    """Leads the links of a page to where the site has the studies and replays."""
+    return markdown.replace("](../scripts/", "](")

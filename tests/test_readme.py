@@ -95,11 +95,16 @@ def test_the_pages_show_commands_at_all():
     assert len(commands(GUIDE)) >= 5
 
 
+@pytest.mark.parametrize("page", [*PAGES, *STUDIES, *sorted(HOUSE.glob("scripts/replays/*/README.md"))], ids=name)
+def test_no_shell_expands_a_word_of_a_command(page: Path):
+    bare = [re.sub(r"'[^']*'|\"[^\"]*\"", "", command) for command in commands(page)]
+    assert [command for command in bare if re.search(r"[\[\](){}*?$;&|<>~]", command)] == []
+
+
 @pytest.mark.parametrize("page", [*PAGES, *STUDIES, HOUSE / "CHANGELOG.md"], ids=name)
 def test_every_link_leads_somewhere(page: Path):
     for path, anchor in LINK.findall(page.read_text()):
-        inside = page.parent.name == "docs" and path.startswith(("studies/", "replays/"))  # where the site puts them
-        target = HOUSE / "scripts" / path if inside else page.parent / path
+        target = page.parent / path
         assert target.exists(), f"{page}: {path}"
         if anchor:
             titles = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)

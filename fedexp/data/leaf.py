@@ -108,7 +108,7 @@ def _users(path: Path, x: Examples, y: Examples) -> Iterator[tuple[str, np.ndarr
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, none of whose names may come twice: of the first the rest would be lost."""
+    """An object of JSON; a name that comes twice is refused, as the reader would keep its last value alone."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from fedexp.core.csv_lines import separated_by
 from fedexp.core.errors import ConfigError, first_line, nearest
 
 if TYPE_CHECKING:
@@ -28,9 +29,12 @@ def read(path: Path) -> "pd.DataFrame":
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than the header
             if path.suffix == ".csv":
+                _demand_commas(path)
                 frame = pd.read_csv(path, index_col=False, low_memory=False)  # a column has one type in all its rows
             else:
                 frame = _with_plain_numbers(pd.read_parquet(path))
+    except ConfigError:
+        raise
     except ImportError:
         raise ConfigError(f"{path} needs a reader of Parquet files; pip install pyarrow, or give a .csv file") from None
     except Exception as error:  # pandas', pyarrow's and the operating system's, of many kinds
@@ -38,6 +42,13 @@ def read(path: Path) -> "pd.DataFrame":
     if not len(frame):
         raise ConfigError(f"{path} must hold at least one row below its header, got none")
     return frame.rename(columns=str)
+
+
+def _demand_commas(path: Path) -> None:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        between = separated_by(file.readline(1_000_000))
+    if between:
+        raise ConfigError(f"{path} must have commas between its cells, got {between}; save it with commas")
 
 
 def _with_plain_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from fedexp.core.csv_lines import rows_with_lines
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.locks import locked
@@ -51,10 +52,10 @@ def read(folder: Path) -> list[Result]:
     if not path.exists():
         return []
     try:
-        lines = list(csv.reader(io.StringIO(read_own(path, LARGEST).decode()), strict=True))
-        if not lines or tuple(lines[0]) != COLUMNS:
+        lines = list(rows_with_lines(io.StringIO(read_own(path, LARGEST).decode())))
+        if not lines or tuple(lines[0][1]) != COLUMNS:
             raise ValueError(f"its first line must be {','.join(COLUMNS)}")
-        found = [_result(number, line) for number, line in enumerate(lines[1:], start=2)]
+        found = [_result(number, line) for number, line in lines[1:]]
         if len({(one.cell, one.seed) for one in found}) < len(found):
             raise ValueError("a cell and seed may have one line")
         return found

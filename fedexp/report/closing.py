@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-_SHOWN = 4  # the highest thresholds reached
+from fedexp.maths.metrics import HIGHER_IS_BETTER
+
+_SHOWN = 4  # the best thresholds that were reached
 
 
 def summary_table(summary: Mapping[str, Any]) -> str:
@@ -15,7 +17,7 @@ def summary_table(summary: Mapping[str, Any]) -> str:
         ("loss AUC", _number(summary, "loss_auc", ".4g")),
         (f"{main} AUC", _number(summary, f"{main}_auc", ".4g")),
         ("epsilon", _epsilon(summary.get("privacy") or {})),
-        *_thresholds(summary.get("roa") or {}, summary.get("toa") or {}),
+        *_thresholds(summary.get("roa") or {}, summary.get("toa") or {}, HIGHER_IS_BETTER.get(main, True)),
         ("rounds", _number(summary, "rounds", ",d")),
         ("updates", _number(summary, "updates", ",d")),
         ("host time", _seconds(summary.get("host_s"))),
@@ -27,12 +29,12 @@ def summary_table(summary: Mapping[str, Any]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in shown)
 
 
-def _thresholds(roa: Mapping[Any, int | None], toa: Mapping[Any, float | None]) -> list[tuple[str, str]]:
+def _thresholds(roa: Mapping[Any, int | None], toa: Mapping[Any, float | None], higher: bool) -> list[tuple[str, str]]:
     rounds = {float(x): value for x, value in roa.items() if value is not None}
     times = {float(x): value for x, value in toa.items() if value is not None}
-    highest = sorted(rounds.keys() | times.keys())[-_SHOWN:]
-    rows = [(f"RoA@{x:g}", f"round {rounds[x]}") for x in highest if x in rounds]
-    return rows + [(f"ToA@{x:g}", f"{times[x]:,.2f} s") for x in highest if x in times]
+    best = sorted(rounds.keys() | times.keys(), reverse=not higher)[-_SHOWN:]
+    rows = [(f"RoA@{x:g}", f"round {rounds[x]}") for x in best if x in rounds]
+    return rows + [(f"ToA@{x:g}", f"{times[x]:,.2f} s") for x in best if x in times]
 
 
 def _epsilon(privacy: Mapping[str, Any]) -> str | None:

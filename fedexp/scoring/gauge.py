@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional as F
 
 from fedexp.core.errors import ConfigError
-from fedexp.parts.dataset.contract import IGNORED, Facts, Targets
+from fedexp.parts.dataset.contract import IGNORED, IN_WORDS, Facts, Targets
 
 Sums = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -145,7 +145,7 @@ def refuse(names: tuple[str, ...], facts: Facts) -> None:
         if facts.targets not in METRICS[name].takes:
             fitting = [other for other, metric in METRICS.items() if facts.targets in metric.takes]
             raise ConfigError(
-                f"evaluation.metrics must suit targets that are {facts.targets}, got {name}; use some of "
+                f"evaluation.metrics must suit targets that are {IN_WORDS[facts.targets]}, got {name}; use some of "
                 f"{', '.join(fitting)}"
             )
 

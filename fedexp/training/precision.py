@@ -21,7 +21,7 @@ def repeatable(*, tf32: bool) -> None:
     torch.backends.cuda.matmul.allow_tf32 = tf32
     torch.backends.cudnn.allow_tf32 = tf32
     torch.backends.cudnn.benchmark = False
-    torch.use_deterministic_algorithms(True, warn_only=True)  # who has no such kernel is named
+    torch.use_deterministic_algorithms(True, warn_only=True)  # warns of operations without such a kernel
     # Filling new memory takes time, and nobody reads it before it is written.
     torch.utils.deterministic.fill_uninitialized_memory = False  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -1,8 +1,9 @@
+import re
 from pathlib import Path
 
 import pytest
 
-from fedexp.replay import overview, shelf
+from fedexp.replay import overview, shelf, table
 from fedexp.replay.measure import Measure
 from fedexp.replay.page import Judged
 from fedexp.replay.results import Result
@@ -27,6 +28,22 @@ def test_every_folder_has_a_page_that_is_made_again():
     made = {path.parent for path in replay_pages.pages()}
     assert {path.parent for path in replay_pages.KEPT.glob("*/README.md")} <= made
     assert replay_pages.KEPT / "selection_thesis" in made
+
+
+def test_the_cells_that_are_told_of_are_those_that_there_are():
+    root = replay_pages.ROOT
+    pages = [path.read_text() for path in (root / "scripts" / "studies").glob("*/page.yml")]
+    texts = {found[1] for page in pages if (found := re.search(r"^table: (\w+)$", page, re.MULTILINE))}
+    cells = {name: len(table.load(name).cells) for name in shelf.names()}
+    own = sum(count for name, count in cells.items() if name in texts)
+    assert (len(texts), len(cells) - len(texts)) == (5, 11)
+    told = {name: " ".join((root / name).read_text().split()) for name in ("README.md", "CHANGELOG.md")}
+    assert (
+        f"Tables of eleven papers and libraries have {sum(cells.values()) - own} cells; the others are of five texts"
+        in (told["README.md"])
+    )
+    assert f"{sum(cells.values()) - own} cells of eleven tables by papers and libraries" in told["CHANGELOG.md"]
+    assert f"five tables ({own} cells) for the claims of five texts" in told["CHANGELOG.md"]
 
 
 def test_a_cell_that_is_outside_says_what_was_tried():

@@ -37,6 +37,16 @@ def test_the_table_by_hand():
     )
 
 
+def test_the_best_that_were_reached_are_the_least_where_less_is_better():
+    told = summary_table({"final_rmse": 0.5, "roa": {0.5: 9, 0.6: 7, 0.7: 5, 0.8: 3, 0.9: 1}})
+    assert told.splitlines()[1:] == [
+        "RoA@0.8     round 3",
+        "RoA@0.7     round 5",
+        "RoA@0.6     round 7",
+        "RoA@0.5     round 9",
+    ]
+
+
 def test_simulated_time_is_shown_where_it_exists():
     assert "simulated time  5,069.00 s" in summary_table({**SUMMARY, "sim_s": 5069.0})
 

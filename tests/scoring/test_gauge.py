@@ -133,7 +133,8 @@ def test_a_run_has_their_columns_on_any_number_of_chunks(tiny: Tiny):
 )
 def test_a_metric_of_other_targets_is_refused(tiny: Tiny, targets: str, metric: str, use: str):
     exp = spec.build(told(tiny(f"evaluation.metrics=[{metric}]"), targets))
-    said = rf"^evaluation\.metrics must suit targets that are {targets}, got {metric}; use some of {use}$"
+    words = targets.replace("class", "classes")
+    said = rf"^evaluation\.metrics must suit targets that are {words}, got {metric}; use some of {use}$"
     with pytest.raises(ConfigError, match=said):
         compatibility.refuse(exp)
 

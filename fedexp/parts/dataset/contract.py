@@ -15,6 +15,7 @@ import torch
 from fedexp.core.part import Part
 
 Targets = Literal["class", "labels", "numbers", "tokens"]
+IN_WORDS: dict[Targets, str] = {"class": "classes", "labels": "labels", "numbers": "numbers", "tokens": "tokens"}
 
 IGNORED = -100  # in place of a token that is not to be predicted, such as padding; PyTorch's number for it
 _SAMPLED = 512  # examples of a split that its digest reads

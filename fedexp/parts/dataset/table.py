@@ -111,9 +111,10 @@ def _parse(asked: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Parsed:
     groups = y if asked.predicts == "class" else np.zeros(len(frame), np.int64)
     test = _test_rows(frame, asked, groups)
     if asked.predicts == "class" and (unseen := sorted(set(range(len(names))) - set(y[~test].tolist()))):
+        cure = _or_numbers(frame, asked, "call some of them train, or leave them out")
         raise ConfigError(
             f"column {asked.targets[0]} must hold every class in the training rows, but {names[unseen[0]]} "
-            "is in test rows alone"
+            f"is in test rows alone; {cure}"
         )
     if asked.predicts == "numbers" and asked.target_scale == "standard":
         y = standardised(y, ~test)
@@ -165,27 +166,26 @@ def _targets(frame: "pd.DataFrame", asked: OwnTable) -> tuple[np.ndarray, tuple[
         names, y = columns.distinct(found[0])
         alone = int((np.bincount(y) == 1).sum())
         if columns.is_number(found[0]) and 2 * alone > len(names):
-            raise ConfigError(
-                f"column {asked.targets[0]} makes {alone:,} classes of one row each; to predict its numbers set "
-                "dataset.predicts=numbers loss=mse, else choose another dataset.target"
-            )
+            cure = _or_numbers(frame, asked, "choose another dataset.target")
+            raise ConfigError(f"column {asked.targets[0]} makes {alone:,} classes of one row each; {cure}")
         if not 2 <= len(names) <= MOST:
-            cure = ", or set dataset.predicts=numbers loss=mse" if columns.is_number(found[0]) else ""
-            raise ConfigError(
-                f"column {asked.targets[0]} must hold 2 to {MOST:,} classes, got {len(names):,}; "
-                f"choose another dataset.target{cure}"
-            )
+            cure = _or_numbers(frame, asked, "choose another dataset.target")
+            raise ConfigError(f"column {asked.targets[0]} must hold 2 to {MOST:,} classes, got {len(names):,}; {cure}")
         return y, tuple(names)
     for values in found:
         if not columns.is_number(values):
             raise ConfigError(
-                f"column {values.name} must hold numbers to be predicted as {asked.predicts}, got text; "
+                f"column {values.name} must hold numbers, since dataset.predicts={asked.predicts}, got "
+                f"{'dates' if values.dtype.kind == 'M' else 'text'}; "
                 "set dataset.predicts=class"
             )
     y = np.stack([columns.numbers(values) for values in found], axis=1)
     if asked.predicts == "labels" and not np.isin(y, (0, 1)).all():
         odd = asked.targets[int((~np.isin(y, (0, 1))).any(axis=0).argmax())]
-        raise ConfigError(f"column {odd} must hold 0 and 1 alone, as dataset.predicts=labels asks, but holds others")
+        raise ConfigError(
+            f"column {odd} must hold nothing but 0 and 1, since dataset.predicts=labels, but holds other numbers; set "
+            "dataset.predicts=numbers loss=mse, or dataset.predicts=class for one column of classes"
+        )
     return y, asked.targets
 
 
@@ -200,11 +200,20 @@ def _test_rows(frame: "pd.DataFrame", asked: OwnTable, groups: np.ndarray) -> np
             raise ConfigError(f"column {asked.split} must hold train or test in every row, got {odd[0]!r}")
         test = found == "test"
     if test.all() or not test.any():
+        change = "lower" if test.any() else "raise"
+        cure = "name another dataset.split" if asked.split else f"{change} dataset.test_fraction, a share of each class"
         raise ConfigError(
             f"the table must give training and test rows, got {int(test.sum())} of {len(test)} for testing; "
-            + ("name another dataset.split" if asked.split else "raise dataset.test_fraction, a share of each class")
+            f"{_or_numbers(frame, asked, cure)}"
         )
     return test
+
+
+def _or_numbers(frame: "pd.DataFrame", asked: OwnTable, cure: str) -> str:
+    """A cure for bad classes; those that are numbers may be none."""
+    if asked.predicts != "class" or not columns.is_number(columns.column(frame, asked.targets[0], "dataset.target")):
+        return cure
+    return f"to predict its numbers set dataset.predicts=numbers loss=mse, else {cure}"
 
 
 def _whole(frame: "pd.DataFrame", name: str, key: str) -> "pd.Series":

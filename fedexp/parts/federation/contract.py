@@ -18,7 +18,7 @@ class Federation(Part):
 
     needs_classes = False  # whether it divides by class, so that targets must be classes
     shifts_features = False  # whether clients see their examples changed, see `seen`
-    by_subject = False  # whether `split` looks at `subjects`; where not, naming them is told to be in vain
+    by_subject = False  # whether `split` looks at `subjects`; where not, a run warns that naming them has no effect
 
     @property
     def feeds_server(self) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedexp.core.csv_lines import rows_with_lines, separated_by
 from fedexp.core.errors import ConfigError, first_line, nearest
 from fedexp.data.store import own_file, stamp
 from fedexp.parts.dataset.contract import Facts
@@ -104,23 +105,30 @@ def _vector(file: Path) -> np.ndarray:
 def _column(file: Path, column: str | None) -> np.ndarray:
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            header, *lines = csv.reader(stream, strict=True)
+            (_, header), *rows = rows_with_lines(stream)
     except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:
         raise ConfigError(f"{file} cannot be read as a CSV file with a header: {error}") from None
+    place, cells = _place(file, header, column), []
+    for line, row in rows:
+        row = row or [""]  # the reader gives nothing for a line that is one empty cell
+        if len(row) != len(header):
+            raise ConfigError(f"line {line} of {file} must have {len(header)} cells like its header, got {row}")
+        if "\0" in row[place]:
+            raise ConfigError(f"line {line} of {file} holds a NUL character, which no name has; save the file as UTF-8")
+        cells.append(row[place].strip())
+    return _typed(cells)
+
+
+def _place(file: Path, header: list[str], column: str | None) -> int:
     if column is None and len(header) > 1:
         raise ConfigError(f"federation.column must name one of the columns {', '.join(header)} of {file}, got null")
+    if len(header) == 1 and column != header[0] and (between := separated_by(header[0])):
+        raise ConfigError(f"{file} must have commas between its cells, got {between}; save it with commas")
     if column is not None and column not in header:
         raise ConfigError(f"federation.column={column} is not in {file}; {nearest(column, header)}")
     if column is not None and header.count(column) > 1:
         raise ConfigError(f"{file} has several columns named {column}; give each a name of its own")
-    place = 0 if column is None else header.index(column)
-    lines = [line or [""] for line in lines]  # the reader gives nothing for a line that is one empty cell
-    if odd := next((number for number, line in enumerate(lines, 2) if len(line) != len(header)), None):
-        raise ConfigError(f"line {odd} of {file} must have {len(header)} cells like its header, got {lines[odd - 2]}")
-    cells = [line[place].strip() for line in lines]
-    if odd := next((number for number, cell in enumerate(cells, 2) if "\0" in cell), None):
-        raise ConfigError(f"line {odd} of {file} holds a NUL character, which no name has; save the file as UTF-8")
-    return _typed(cells)
+    return 0 if column is None else header.index(column)
 
 
 def _typed(cells: list[str]) -> np.ndarray:

@@ -47,7 +47,7 @@ class LocalRule(Workload):
     counts_classes: ClassVar[bool] = False  # whether `cost` asks how many examples of each class the client holds
 
     adds_up = True  # whether an update is a sum of gradients, whose weights `amounts_to` knows
-    no_sum = "makes updates that are no sums of gradients with known weights"  # said where it is none
+    no_sum = "makes updates that are no sums of gradients with known weights"  # the message where `adds_up` is False
 
     lr: Annotated[float, Positive] = 0.1
 

@@ -11,7 +11,7 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part, named
-from fedexp.parts.dataset.contract import Facts, Targets
+from fedexp.parts.dataset.contract import IN_WORDS, Facts, Targets
 
 SUITS: dict[Targets, str] = {"class": "cross_entropy", "labels": "bce", "numbers": "mse", "tokens": "next_token"}
 
@@ -30,9 +30,10 @@ class Loss(Part):
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError where the targets of such data are none of its own."""
         if facts.targets not in self.takes:
+            wanted = " or ".join(IN_WORDS[one] for one in self.takes)
             raise ConfigError(
-                f"{named('loss', self)} is of targets that are {' or '.join(self.takes)}, but those of this dataset "
-                f"are {facts.targets}; use loss={SUITS[facts.targets]}"
+                f"{named('loss', self)} needs a dataset whose targets are {wanted}, "
+                f"but those of this one are {IN_WORDS[facts.targets]}; use loss={SUITS[facts.targets]}"
             )
 
     @abstractmethod

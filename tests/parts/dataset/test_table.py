@@ -63,7 +63,7 @@ def test_several_numbers_to_predict_by_deviations_or_raw(mine, tmp_path):
 def test_labels_are_columns_of_0_and_1(mine, tmp_path):
     data = loaded(mine(target=["fever"], predicts="labels"), tmp_path)
     assert data.train.y.tolist() == [[0], [1]]
-    with pytest.raises(ConfigError, match="column days must hold 0 and 1 alone"):
+    with pytest.raises(ConfigError, match=r"column days must hold nothing but 0 and 1, since dataset.predicts=labels"):
         mine(target=["fever", "days"], predicts="labels").require(tmp_path)
 
 
@@ -131,9 +131,13 @@ def test_the_file_is_read_once_until_it_changes(mine, tmp_path, monkeypatch):
         ({"client": "wrd"}, "dataset.client must name a column"),
         ({"ignore": ["agee"]}, "dataset.ignore must name a column"),
         ({"split": "sex"}, "column sex must hold train or test in every row, got 'd'"),
-        ({"predicts": "numbers"}, "column sick must hold numbers to be predicted as numbers"),
+        ({"predicts": "numbers"}, "column sick must hold numbers, since dataset.predicts=numbers, got text; set "),
         ({"target": "kept", "split": None}, "test rows, got 0 of 3"),
-        ({"target": "sex"}, "hold every class in the training rows, but d is in test rows alone"),
+        (
+            {"target": "sex"},
+            "hold every class in the training rows, but d is in test rows alone; call some of them train, or leave "
+            "them out",
+        ),
         ({"ignore": ["age", "sex", "ward", "days", "fever"]}, "must have a column to predict sick from"),
     ],
 )
@@ -147,6 +151,10 @@ def test_what_will_not_do_is_one_line(mine, tmp_path, options, words):
     ("text", "words"),
     [
         ("age,sick,kept\n", "at least one row"),
+        (
+            "age;sick;kept\n1,5;a;train\n2,5;b;test\n",
+            "must have commas between its cells, got semicolons; save it with",
+        ),
         ("", "cannot be read as a table"),
         ("age,sick,kept\n1,2,3,4,5\n1\n,,,,,,,\n", "cannot be read as a table"),
         ("age,sick,kept\ninf,a,train\n1,b,train\n1,a,test\n", "column age must be finite, but is infinite in 1 of 3"),
@@ -154,6 +162,10 @@ def test_what_will_not_do_is_one_line(mine, tmp_path, options, words):
         (
             "age,sick,kept\n1,a,train\n2,b,train\n1e300,a,test\n",
             r"column age, in deviations .* 3e38, .* 1 of 3 numbers do not; correct them or set dataset.ignore=\[age\]",
+        ),
+        (
+            "age,sick,kept\n1,5,train\n2,6,train\n3,7,test\n4,5,test\n5,6,test\n6,7,test\n",
+            "but 7 is in test rows alone; to predict its numbers set dataset.predicts=numbers loss=mse, else call ",
         ),
         ("age,sick,kept\n1,a,train\n2,b\0,train\n1,a,test\n", "column sick holds a NUL character"),
     ],
@@ -194,6 +206,14 @@ def test_numbers_that_make_no_classes_are_to_be_predicted(mine, tmp_path):
         ConfigError, match=r"got 0 of 4 for testing; raise dataset.test_fraction, a share of each class"
     ):
         mine("age,name\n1,a\n2,b\n3,a\n4,b\n", target="name", split=None).require(tmp_path)
+
+
+def test_numbers_that_are_hardly_classes_may_be_predicted_as_numbers(mine, tmp_path):
+    text = "age,price\n1,2\n2,2\n3,5\n4,5\n5,7\n6,7\n"  # two rows a class, of which a fifth is none
+    with pytest.raises(
+        ConfigError, match=r"to predict its numbers set dataset\.predicts=numbers loss=mse, else raise "
+    ):
+        mine(text, target="price", split=None).require(tmp_path)
 
 
 def test_a_column_of_names_is_no_category(mine, tmp_path):

@@ -93,6 +93,10 @@ def test_examples_that_the_server_took_are_nobodys(tmp_path: Path):
         ('client\n"1\n', None, "cannot be read as a CSV file"),
         ("who,who\n1,2\n", "who", "several columns named who"),
         ("client\na\nb\0\n", None, "line 3 of .* holds a NUL character"),
+        ('a,b\n"x\ny\nz",1\n3\n', "a", r"line 5 of .* must have 2 cells like its header, got \['3'\]"),
+        ('"a\nb",c\n"x\r\ny",1\n"\n\0",2\n', "a\nb", "line 5 of .* holds a NUL character"),  # it begins there
+        ("id;client\n1;2\n", None, "who.csv must have commas between its cells, got semicolons; save it with commas"),
+        ("id\tclient\n1\t2\n", "client", "commas between its cells, got tabs"),
     ],
 )
 def test_a_table_that_does_not_fit_is_refused_before_loading(tmp_path: Path, text: str, column: str | None, words: str):

@@ -89,7 +89,8 @@ class TestLoss:
             if targets == TARGETS.get(option, "class"):
                 compatibility.refuse(exp)
             else:
+                words = targets.replace("class", "classes")
                 with pytest.raises(
-                    ConfigError, match=rf"^loss={option} is of targets .* are {targets}; use loss={use}$"
+                    ConfigError, match=rf"^loss={option} needs .* this one are {words}; use loss={use}$"
                 ):
                     compatibility.refuse(exp)
