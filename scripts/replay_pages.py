@@ -32,8 +32,8 @@ def pages() -> dict[Path, str]:
     }
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
     for line in held:
-        if line.done:
-            made[KEPT / line.name / "README.md"] = page.markdown(table.load(line.name), line.judged)
+        if (KEPT / line.name).is_dir():  # a page without any run can go stale as well
+            made[KEPT / line.name / "README.md"] = page.markdown(table.load(line.name), line.judged, "scripts/replays")
     return made
 
 

@@ -94,6 +94,7 @@ SUMMARY = {
     "versions",
     "git",
     "device",
+    "instructions",
     "engine",
 }
 

@@ -2,36 +2,33 @@
 
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pytest
+from script_modules import imported
 
 from fedexp.maths.shapley.utilities import all_coalitions
 
-Study = tuple[ModuleType, ModuleType]
 FOLDER = Path(__file__).parents[1] / "scripts" / "studies" / "shapley"
 
 
 @pytest.fixture
-def study(monkeypatch: pytest.MonkeyPatch) -> Iterator[Study]:
+def study() -> Iterator[list[ModuleType]]:
     """Its two scripts."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    yield import_module("compare"), import_module("page")
-    for name in ("compare", "page"):
-        sys.modules.pop(name)
+    with imported(FOLDER, "compare", "page") as found:
+        yield found
 
 
-def test_the_page_is_made_again(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_page_is_made_again(study: list[ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "argv", ["page.py", str(tmp_path)])
     study[1].main()
     assert (tmp_path / "README.md").read_text() == (FOLDER / "README.md").read_text()
     assert (tmp_path / "estimators.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_an_additive_round_by_hand(study: Study):
+def test_an_additive_round_by_hand(study: list[ModuleType]):
     """Utilities 1, 2, 3, 4 that add up: whoever samples finds them without error, at the cost of what it asks for."""
     compare, _ = study
     utilities = all_coalitions(4) @ np.array([1.0, 2.0, 3.0, 4.0])
@@ -42,7 +39,7 @@ def test_an_additive_round_by_hand(study: Study):
     assert found["cost"] == found["coalitions"] <= 14
 
 
-def test_the_cost_counts_examples(study: Study):
+def test_the_cost_counts_examples(study: list[ModuleType]):
     compare, _ = study
     table = compare.Table(np.arange(8.0), 2 * np.arange(8.0), np.array([250, 750]))
     members = np.array([[1, 0, 0], [1, 1, 0]], dtype=bool)

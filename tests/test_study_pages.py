@@ -1,13 +1,12 @@
 """The pages of the studies: made again from their results, and what they say of a claim, by hand."""
 
 import re
-import sys
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from script_modules import imported
 
 from fedexp.replay import results
 from fedexp.replay.measure import Measure
@@ -19,16 +18,12 @@ from fedexp.replay.verdict import Published, judge
 STUDIES = Path(__file__).parents[1] / "scripts" / "studies"
 OTHERS = {"shapley", "benchmarks", "report"}  # made and tested elsewhere; the last has no result
 
-Scripts = tuple[ModuleType, ModuleType]
-
 
 @pytest.fixture
-def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripts]:
+def scripts() -> Iterator[list[ModuleType]]:
     """What judges claims, and what makes the pages."""
-    monkeypatch.syspath_prepend(str(STUDIES))
-    yield import_module("claims"), import_module("remake")
-    for name in ("claims", "remake"):
-        sys.modules.pop(name)
+    with imported(STUDIES, "claims", "remake") as found:
+        yield found
 
 
 def line(name: str, *values: float | None, published: Published | None = None, minutes: float = 2.0) -> Judged:
@@ -38,7 +33,7 @@ def line(name: str, *values: float | None, published: Published | None = None, m
     return Judged(cell, found, judge(published, results.ours(found)))
 
 
-def test_every_page_is_made_again(scripts: Scripts):
+def test_every_page_is_made_again(scripts: list[ModuleType]):
     made = scripts[1].made()
     for path, text in made.items():
         assert path.read_text() == text, f"{path} is not what python scripts/studies/remake.py makes"
@@ -50,7 +45,7 @@ def test_a_page_that_is_not_made_has_no_result():
     assert not re.search(r"\d\.\d", (STUDIES / "report" / "README.md").read_text())
 
 
-def test_a_pair_by_hand(scripts: Scripts):
+def test_a_pair_by_hand(scripts: list[ModuleType]):
     """Differences 0.1, 0.2, 0.3: 0.2 -+ 4.303 * 0.1 / sqrt(3), which three pairs cannot tell from 0."""
     cells = {"a": line("a", 0.5, 0.7, 0.9), "b": line("b", 0.4, 0.5, 0.6)}
     found = scripts[0].claimed({"says": "more", "above": ["a", "b"]}, cells)
@@ -58,7 +53,7 @@ def test_a_pair_by_hand(scripts: Scripts):
     assert (found.shown, found.seeds, found.word) == ("a > b", "3", "not resolved")
 
 
-def test_only_seeds_that_both_have_count(scripts: Scripts):
+def test_only_seeds_that_both_have_count(scripts: list[ModuleType]):
     cells = {"a": line("a", *[0.9 + 0.001 * seed for seed in range(8)]), "b": line("b", *[0.8] * 6)}
     found = scripts[0].claimed({"says": "more", "above": ["a", "b"]}, cells)
     assert (found.seeds, found.word) == ("6", "reproduced")
@@ -75,12 +70,12 @@ def test_only_seeds_that_both_have_count(scripts: Scripts):
         ((0.9, 0.9), "not resolved"),  # no interval of two
     ],
 )
-def test_alike_is_decided_by_the_interval(scripts: Scripts, values: tuple[float, ...], word: str):
+def test_alike_is_decided_by_the_interval(scripts: list[ModuleType], values: tuple[float, ...], word: str):
     cells = {"a": line("a", *values), "b": line("b", 0.9, 0.9, 0.9)}
     assert scripts[0].claimed({"says": "alike", "alike": ["a", "b"], "within": 0.01}, cells).word == word
 
 
-def test_one_cell_has_the_verdict_of_the_replay(scripts: Scripts):
+def test_one_cell_has_the_verdict_of_the_replay(scripts: list[ModuleType]):
     cells = {
         "a": line("a", 5, 5, 5, published=Published(5, within=1)),
         "b": line("b", 3, 3, 3, published=Published(5, within=1)),
@@ -92,26 +87,26 @@ def test_one_cell_has_the_verdict_of_the_replay(scripts: Scripts):
     assert scripts[0].claimed({"says": "n", "cell": "d"}, cells).ours == "8 runs, about 16 min"
 
 
-def test_cells_of_one_run_are_run_once(scripts: Scripts):
+def test_cells_of_one_run_are_run_once(scripts: list[ModuleType]):
     """The names have equally many letters, so the words are the same: 8 runs of 2 minutes, one of them done."""
     assert scripts[0].estimate([line("a"), line("b", 0.5)]) == "8 runs, about 16 min"
     assert scripts[0].estimate([line("a", 0.5), line("bb", *[0.5] * 8)]) == "7 runs, about 14 min"
 
 
-def test_a_row_without_cells_is_told(scripts: Scripts):
+def test_a_row_without_cells_is_told(scripts: list[ModuleType]):
     node = {"of": "n", "rows": ["b"], "columns": ["x", "y"]}
     assert scripts[1].grid(node, {"b, y": line("b, y", 0.5)}).rows == [["b", "-", "0.5", "1", "7 runs, about 14 min"]]
     with pytest.raises(KeyError, match="no cell of the table begins with b"):
         scripts[1].grid(node, {"a, y": line("a, y", 0.5)})
 
 
-def test_a_bad_draw_by_hand(scripts: Scripts):
+def test_a_bad_draw_by_hand(scripts: list[ModuleType]):
     """One of 4 is malicious, 2 are asked: told f = 1, so never more; half of all rounds have one."""
     ((*_, told, often, ever),) = scripts[1].draws([{"clients": 4, "malicious": 1, "asked": 2, "rounds": 3}]).rows
     assert (told, often, ever) == ("1", "0", "0")
 
 
-def test_means_of_earlier_runs_have_their_interval(scripts: Scripts):
+def test_means_of_earlier_runs_have_their_interval(scripts: list[ModuleType]):
     """4.303 * 0.1 / sqrt(3) = 0.2484 either way."""
     assert scripts[1].interval(0.7, 0.1, 3) == "0.7 (0.4516 to 0.9484)"
     assert scripts[1].mean([0.6, 0.7, 0.8]) == "0.7 (0.4516 to 0.9484)"

@@ -23,6 +23,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped
 from fedexp.core.files import shown
 from fedexp.core.own_files import refuse_strange
+from fedexp.core.terminal import harmless
 from fedexp.core.torchrun import under_torchrun
 from fedexp.run import folders
 
@@ -68,11 +69,13 @@ def act(words: list[str]) -> int:
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{harmless(text)}\n")
     sys.stdout.flush()
 
 
 def _folder(folder: Path) -> Path:
+    if folder.suffix == ".csv" and not folder.exists():
+        raise ConfigError(f"there is no file {folder}; fedexp verify needs the results.csv of a replay, or a run folder")
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; fedexp verify needs a run folder, e.g. outputs/latest")
     if folders.is_sweep(folder):

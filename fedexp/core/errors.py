@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Mapping, Sequence
 
+MANY = 40  # names that are still listed one by one
+FEW = 8  # of more than those
+
 
 class ConfigError(ValueError):
     """What was asked cannot be done; the message is one readable line and the exit code is 2."""
@@ -13,13 +16,26 @@ class RunError(RuntimeError):
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """A hint for a mistyped name: the closest known ones, or all of them when nothing is close."""
+    """A hint for a mistyped name: the closest known ones; where nothing is close all of them, of many the first few."""
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         best = difflib.SequenceMatcher(None, close[0], name).ratio()
         close = difflib.get_close_matches(name, close, n=3, cutoff=0.7 * best)  # only those nearly as close
         return "did you mean " + " or ".join(close) + "?"
-    return "known: " + ", ".join(sorted(known))
+    return "known: " + (", ".join(sorted(known)) if len(known) <= MANY else some(name, known))
+
+
+def some(name: str, known: Sequence[str], comma: str = ", ") -> str:
+    """The few names of a long list that resemble a mistyped one most, and how many there are; all of a short list."""
+    if len(known) <= FEW:
+        return comma.join(known)
+    alike = difflib.SequenceMatcher(b=name.lower())  # it remembers what it knows of b
+
+    def unlike(other: str) -> float:
+        alike.set_seq1(other.lower())
+        return -alike.ratio()
+
+    return comma.join(sorted(known, key=unlike)[:FEW]) + f"{comma}... ({len(known)} in all)"
 
 
 def first_line(error: BaseException) -> str:

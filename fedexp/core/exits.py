@@ -10,9 +10,10 @@ from pathlib import Path
 
 from fedexp.core.blame import one_line
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.files import shown
+from fedexp.core.files import typed
 from fedexp.core.passwords import without_password
 from fedexp.core.signals import exit_code
+from fedexp.core.terminal import harmless
 from fedexp.core.torchrun import rank
 
 ASKED_WRONGLY, FAILED = 2, 1
@@ -74,14 +75,14 @@ def interruptible(cure: str) -> Iterator[None]:
 
 def resumable(folder: Path) -> AbstractContextManager[None]:
     """When a sweep or search is interrupted, says how to resume the whole of it, not only the run that was cut off."""
-    return interruptible(f"continue with: fedexp resume {shown(folder)}")
+    return interruptible(f"continue with: fedexp resume {typed(folder)}")
 
 
 def complain(message: str) -> None:
     """Writes one line on stderr; under torchrun it says which process speaks."""
     speaker = f"fedexp (rank {rank()})" if rank() else "fedexp"
     with suppress(OSError):  # the terminal may be closed
-        sys.stderr.write(f"{speaker}: {' '.join(without_password(message).split())}\n")
+        sys.stderr.write(f"{speaker}: {harmless(' '.join(without_password(message).split()))}\n")
         sys.stderr.flush()
 
 
@@ -95,7 +96,7 @@ def _no_room(folder: Path | None, error: OSError) -> str:
     what = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
     if folder is None or not _saved(folder):
         return f"{what}; start again once that is fixed"
-    return f"{what}; the last saved state is whole, continue with: fedexp resume {shown(folder)}"
+    return f"{what}; the last saved state is whole, continue with: fedexp resume {typed(folder)}"
 
 
 def _saved(folder: Path) -> bool:
@@ -106,7 +107,7 @@ def _interrupted(folder: Path | None) -> str:
     if folder is None:
         return "interrupted"
     if _saved(folder):
-        return f"interrupted; continue with: fedexp resume {shown(folder)}"
+        return f"interrupted; continue with: fedexp resume {typed(folder)}"
     return "interrupted before the first state was saved; start again"
 
 

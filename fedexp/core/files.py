@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -76,3 +77,8 @@ def _sync(path: Path) -> None:
 def shown(path: Path) -> str:
     """A path as the user would type it here."""
     return os.path.relpath(path) if path.absolute().is_relative_to(Path.cwd()) else str(path)
+
+
+def typed(path: Path) -> str:
+    """A path as a word of a command that is to be copied: in quotes where a shell would split or expand it."""
+    return shlex.quote(shown(path))

@@ -13,7 +13,7 @@ NAME = "summary.json"
 
 _NUMBERS = ("final_accuracy", "best_accuracy", "loss_auc", "accuracy_auc", "host_s", "sim_s", "label_skew", "size_gini")
 _COUNTS = ("rounds", "updates", "clients", "parameters", "public_examples")
-_TEXTS = ("stopped", "data_sha256", "split_sha256", "device")
+_TEXTS = ("stopped", "data_sha256", "split_sha256", "device", "instructions")
 _NODES = ("roa", "toa", "privacy", "audit", "versions", "git", "engine", "label_distances", "size_spread")
 _KINDS = {
     **dict.fromkeys(_NUMBERS, "a number"),

@@ -1,9 +1,17 @@
-"""The width of a terminal for tables, and whether a bar can be drawn on it."""
+"""What a terminal is told: how wide tables are, whether a bar can be drawn, no control characters of strangers."""
 
 import os
 import shutil
 import sys
 from typing import TextIO
+
+# Of texts that came in a file: an escape sequence could rewrite what stands on the screen. Line breaks and tabs stay.
+CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+
+
+def harmless(text: str) -> str:
+    """A text with its control characters written out."""
+    return text.translate(CONTROLS)
 
 
 def width(wide: bool = False) -> int | None:

@@ -9,11 +9,10 @@ from fedexp.core.exits import interruptible
 from fedexp.core.files import shown
 from fedexp.core.random_streams import stream
 from fedexp.replay import results, shelf, table
+from fedexp.replay.measure import Measure
 from fedexp.replay.replay import Job, Replay
 from fedexp.replay.results import Result
 from fedexp.replay.table import PublishedTable
-
-ELSEWHERE = 0.002  # how far the rounding of another machine may move an accuracy
 
 
 def verify(path: Path, count: int | None, seed: int, tell: Callable[[str], None], own: str | None = None) -> list[str]:
@@ -30,12 +29,23 @@ def verify(path: Path, count: int | None, seed: int, tell: Callable[[str], None]
     chosen = table.load(own) if own is not None else _shelved(path, folder.name)
     held = results.read(folder)
     lines = [one for cell in chosen.cells for one in results.of_cell(held, cell)]
+    _tell_stale(chosen, [one for one in held if one not in lines], tell)
     if not lines:
         raise ConfigError(f"{shown(path)} has no line of a cell of {chosen.name} as it is asked for today")
     order = sorted(stream(seed, "verify").permutation(len(lines))[: count or len(lines)])
     complaints = run_again(chosen, [lines[place] for place in order], tell)
     tell(f"{len(order)} of {len(lines)} lines run again, {len(order) - len(complaints)} as they were written")
     return complaints
+
+
+def _tell_stale(chosen: PublishedTable, lines: Sequence[Result], tell: Callable[[str], None]) -> None:
+    known = {cell.name for cell in chosen.cells}
+    changed = sum(line.cell in known for line in lines)
+    if lines:
+        gone = len(lines) - changed
+        tell(
+            f"lines not run again: {changed} whose cell was changed since, {gone} whose cell {chosen.name} has no more"
+        )
 
 
 def run_again(chosen: PublishedTable, lines: Sequence[Result], tell: Callable[[str], None]) -> list[str]:
@@ -64,23 +74,22 @@ def _again(chosen: PublishedTable, line: Result, place: Path, tell: Callable[[st
     if why:
         return f"{_who(line)} cannot be run again: {why.replace(str(place), 'its folder')}"
     now = next(one for one in results.read(place) if (one.cell, one.seed) == (line.cell, line.seed))
-    fault = difference(line, now)
+    fault = difference(line, now, cell.measure)
     if fault is None and now.made_by != line.made_by:
         tell(f"{_who(line)}: then by {line.made_by}, now by {now.made_by}; bits may differ")
     return fault
 
 
-def difference(before: Result, now: Result) -> str | None:
+def difference(before: Result, now: Result, measure: Measure) -> str | None:
     """What is not as it was, in words. What was made elsewhere may differ by rounding, in its bits and its value."""
     if (before.digest, before.value) == (now.digest, now.value):
         return None
     values = f"{words(before.value)} then, {words(now.value)} now"
     if before.made_by == now.made_by:
         return f"{_who(before)}: the models differ; {values}"
-    alike = before.value == now.value or (
-        before.value is not None and now.value is not None and abs(before.value - now.value) <= ELSEWHERE
-    )
-    return None if alike else f"{_who(before)}: {values}; then by {before.made_by}, now by {now.made_by}"
+    if measure.alike(*(one.rounds + 1.0 if one.value is None else one.value for one in (before, now))):
+        return None
+    return f"{_who(before)}: {values}; then by {before.made_by}, now by {now.made_by}"
 
 
 def words(value: float | None) -> str:

@@ -9,7 +9,12 @@ from fedexp.core.errors import ConfigError
 from fedexp.maths.metrics import rounds_to
 from fedexp.report.runs import Run
 
-_FORM = re.compile(r"roa@(?P<threshold>[\d.]+)|(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d*))?")
+# How far the rounding of another machine may move a number: this much, or this share of one above 1; a count of rounds
+# by one, or by this share of it, since a curve is often flat where it meets the threshold.
+ELSEWHERE = 0.002
+ELSEWHERE_ROUNDS = 0.05
+
+_FORM = re.compile(r"roa@(?P<threshold>\d+\.?\d*|\.\d+)|(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d{0,5}))?")
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,18 @@ class Measure:
         found = _FORM.fullmatch(text)
         if found is None or (found["threshold"] and not 0 < float(found["threshold"]) <= 1):
             raise ConfigError(
-                f"{where} must be roa@X, or a column of metrics.csv such as test_accuracy or test_accuracy last 5, got "
-                f"{text or 'none'}"
+                f"{where} must be roa@X with an accuracy X above 0 and up to 1, or a column of metrics.csv such as "
+                f"test_accuracy or test_accuracy last 5, got {text or 'none'}"
             )
         if found["threshold"]:
             return Measure(text, "test_accuracy", threshold=float(found["threshold"]))
         return Measure(text, found["column"], int(found["last"] or 1))
+
+    def alike(self, one: float, other: float) -> bool:
+        """Whether the same run, computed on two machines, may have had these two numbers."""
+        larger = max(1.0, abs(one), abs(other))
+        most = ELSEWHERE * larger if self.threshold is None else max(1.0, ELSEWHERE_ROUNDS * larger)
+        return abs(one - other) <= most
 
     def of(self, run: Run) -> float | None:
         """The number of a run; None where it did not reach the threshold.

@@ -1,7 +1,8 @@
 """The tables at one glance: how many runs each asks for, how many are there, what the rest would take, the verdicts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from fedexp.replay import page, results, shelf, table
@@ -20,28 +21,33 @@ class TableSoFar:
     @property
     def asked(self) -> int:
         """The runs that the table asks for: several numbers of one run are one."""
-        return len(self._runs())
+        return len(self._runs)
 
     @property
     def done(self) -> int:
         """Those of them that are there."""
-        return sum(is_there for is_there, _ in self._runs())
+        return sum(is_there for is_there, _ in self._runs)
 
     @property
     def hours(self) -> float:
         """What the others would take on one core: as long as the cell's runs took, else as the table says."""
-        return sum(minutes for is_there, minutes in self._runs() if not is_there) / 60
+        return sum(minutes for is_there, minutes in self._runs if not is_there) / 60
 
+    @cached_property
     def _runs(self) -> list[tuple[bool, float]]:
-        """Whether all numbers of a run are there, and its minutes."""
-        found: dict[tuple[str, ...], tuple[bool, float]] = {}
-        for one in self.judged:
-            seeds = {result.seed for result in one.found}
-            for seed in range(one.cell.seeds):
-                run = tuple(one.cell.words(seed))
-                all_there, minutes = found.get(run, (True, 0.0))
-                found[run] = all_there and seed in seeds, max(minutes, page.minutes(one) or 0.0)
-        return list(found.values())
+        return runs(self.judged)
+
+
+def runs(cells: Iterable[Judged], minutes: Callable[[Judged], float | None] = page.minutes) -> list[tuple[bool, float]]:
+    """Of every run that these cells ask for, whether all its numbers are there, and its minutes."""
+    found: dict[tuple[str, ...], tuple[bool, float]] = {}
+    for one in cells:
+        seeds = {result.seed for result in one.found}
+        for seed in range(one.cell.seeds):
+            run = tuple(one.cell.words(seed))
+            all_there, most = found.get(run, (True, 0.0))
+            found[run] = all_there and seed in seeds, max(most, minutes(one) or 0.0)
+    return list(found.values())
 
 
 def lines(into: Path) -> list[TableSoFar]:
@@ -77,4 +83,9 @@ def share(held: Sequence[TableSoFar]) -> str:
 
 def _numbers(line: TableSoFar) -> list[str]:
     counted = map(str, page.counts(line.judged).values())
-    return [str(len(line.judged)), f"{line.done} of {line.asked}", f"{line.hours:,.1f}", *counted]
+    return [str(len(line.judged)), f"{line.done} of {line.asked}", _hours(line.hours), *counted]
+
+
+def _hours(hours: float) -> str:
+    """Hours with a digit behind the point; what is left is never called 0."""
+    return "< 0.1" if 0 < hours < 0.05 else f"{hours:,.1f}"

@@ -9,7 +9,7 @@ from fedexp.replay import results, shelf
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell, PublishedTable
 from fedexp.replay.verdict import Published, Verdict, judge
-from fedexp.report.markup import Grid
+from fedexp.report.markup import Grid, escaped
 
 WORDS = ("inside", "outside", "disputed", "not resolved", "no number", "not run")
 
@@ -39,8 +39,9 @@ def counts(lines: Sequence[Judged]) -> dict[str, int]:
 
 
 def summary(lines: Sequence[Judged]) -> str:
-    """The counts in words."""
-    return ", ".join(f"{count} {word}" for word, count in counts(lines).items() if count)
+    """How many cells there are, and how many have each word, in words."""
+    told = ", ".join(f"{count} {word}" for word, count in counts(lines).items() if count)
+    return f"{len(lines)} cell{'s' * (len(lines) != 1)}: {told}"
 
 
 def grid(lines: Sequence[Judged]) -> Grid:
@@ -49,15 +50,15 @@ def grid(lines: Sequence[Judged]) -> Grid:
     return Grid(head, [_row(line) for line in lines])
 
 
-def markdown(table: PublishedTable, lines: Sequence[Judged]) -> str:
-    """The whole page."""
+def markdown(table: PublishedTable, lines: Sequence[Judged], into: str) -> str:
+    """The whole page, which lies in `into`/NAME."""
     makers = sorted(
         {f"{one.made_by} ({one.commit})" if one.commit else one.made_by for own in lines for one in own.found}
     )
     parts = [
         f"# {table.about}",
         f"Source: {table.source}",
-        f"{len(lines)} cells: {summary(lines)}.",
+        f"{summary(lines)}.",
         grid(lines).markdown().rstrip(),
         *([f"What differs from the source: {table.differs}"] if table.differs else []),
         *_notes(lines),
@@ -66,17 +67,20 @@ def markdown(table: PublishedTable, lines: Sequence[Judged]) -> str:
         "## Commands",
         "\n".join(f"* {line.cell.name}: `{command(line.cell)}`" for line in lines),
         f"Results: `{results.NAME}` beside this page, one line a run with the digest of its last models"
-        f"{'; made by ' + '; '.join(makers) if makers else ''}.",
-        _again(table),
+        f"{'; made by ' + escaped('; '.join(makers)) if makers else ''}.",
+        _again(table, into),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _again(table: PublishedTable) -> str:
+def _again(table: PublishedTable, into: str) -> str:
     """How to make the page and its lines again; a table of one's own is named by its file."""
     own = table.name not in shelf.names()
-    file, option = (f"{table.name}{shelf.ENDING}", f" --table {table.name}{shelf.ENDING}") if own else (table.name, "")
-    return f"This page again: `fedexp replay {file} --seeds 0`. Lines again: `fedexp verify {results.NAME}{option}`."
+    name = f"{table.name}{shelf.ENDING}" if own else table.name
+    page = shlex.join(["fedexp", "replay", name, "--seeds", "0", "--into", into])
+    lines = shlex.join(["fedexp", "verify", f"{into}/{table.name}/{results.NAME}", *(["--table", name] if own else [])])
+    here = f"In the folder from which `{into}/{table.name}` is this one{f' and `{name}` is the table' * own}, "
+    return f"{here}`{page}` makes this page again, and `{lines}` runs lines of it again."
 
 
 def command(cell: Cell) -> str:

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
 
@@ -24,7 +23,7 @@ from fedexp.config.compose import Composer, Request, settings, start
 from fedexp.config.location import conf_dir
 from fedexp.config.trust import Trust
 from fedexp.core import csv_table, summary_json
-from fedexp.core.errors import ConfigError
+from fedexp.core.errors import ConfigError, some
 from fedexp.core.files import shown
 from fedexp.core.own_files import refuse_strange
 from fedexp.replay import results
@@ -77,7 +76,7 @@ def missing(table: PublishedTable, folder: Path, pattern: str, seeds: int | None
     """
     cells = [cell for cell in table.cells if fnmatchcase(cell.name, pattern)]
     if not cells:
-        names = ", ".join(cell.name for cell in table.cells)
+        names = some(pattern, [cell.name for cell in table.cells], "; ")
         raise ConfigError(f"--cells must match a cell of {table.name}, got {pattern}; there: {names}")
     held = results.read(folder)
     done = {(one.cell, one.seed) for cell in cells for one in results.of_cell(held, cell)}
@@ -178,8 +177,8 @@ class Replay:
 
 
 def made_by(summary: Mapping[str, Any]) -> str:
-    """The versions, the device and its instructions, on which bits depend."""
-    versions, instructions = summary.get("versions") or {}, torch.backends.cpu.get_cpu_capability()
+    """The versions, the device and its instructions, on which bits depend, as the run noted them where it ran."""
+    versions, instructions = summary.get("versions") or {}, summary.get("instructions") or "unknown"
     return f"fedexp {versions.get('fedexp')}, torch {versions.get('torch')}, {summary.get('device')} {instructions}"
 
 

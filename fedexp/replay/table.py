@@ -132,7 +132,12 @@ def _apart(node: Any, where: str) -> list[Any]:
     numbers, rest = node["numbers"], {key: value for key, value in node.items() if key != "numbers"}
     if not isinstance(numbers, list) or not all(isinstance(one, Mapping) and "name" in one for one in numbers):
         raise ConfigError(f"{where}: numbers must be a list of numbers, each with a name, got {numbers!r}")
-    return [{"published": None, **rest, **one, "name": f"{node.get('name')}, {one['name']}"} for one in numbers]
+    if "name" not in rest:
+        raise ConfigError(f"{where}: name must be given; those of its numbers come after it")
+    for key in ("published", "others"):
+        if key in rest:
+            raise ConfigError(f"{where}: {key} must stand with the number that it is about, got it beside numbers")
+    return [{"published": None, **rest, **one, "name": f"{rest['name']}, {one['name']}"} for one in numbers]
 
 
 def _cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-_MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\|*`<["} | {"\n": " "})
+from fedexp.core.terminal import CONTROLS, harmless
+
+_MARKDOWN = CONTROLS | str.maketrans({sign: f"\\{sign}" for sign in "\\|*`<["} | {"\n": " "})
 _LATEX = str.maketrans(
     {sign: f"\\{sign}" for sign in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "]": "{]}"}
@@ -21,7 +23,7 @@ class Grid:
 
     def markdown(self) -> str:
         """A table that also reads well where nobody renders it."""
-        texts = [[text.translate(_MARKDOWN) for text in row] for row in (self.headings, *self.rows)]
+        texts = [[escaped(text) for text in row] for row in (self.headings, *self.rows)]
         widths = [max(3, *map(len, column)) for column in zip(*texts, strict=True)]
         rule = ["-" * width if n < self.texts else "-" * (width - 1) + ":" for n, width in enumerate(widths)]
         head, *body = [self._aligned(row, widths) for row in texts]
@@ -51,7 +53,7 @@ class Grid:
 
     def plain(self) -> str:
         """Aligned columns for a terminal."""
-        texts = [self.headings, *self.rows]
+        texts = [[harmless(text) for text in row] for row in (self.headings, *self.rows)]
         widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
         return "".join("  ".join(self._aligned(row, widths)).rstrip() + "\n" for row in texts)
 
@@ -60,6 +62,11 @@ class Grid:
             f"{text:<{width}}" if column < self.texts else f"{text:>{width}}"
             for column, (text, width) in enumerate(zip(row, widths, strict=True))
         ]
+
+
+def escaped(text: str) -> str:
+    """A text that Markdown shows as it is."""
+    return text.translate(_MARKDOWN)
 
 
 def _breadth(text: str) -> int:

@@ -17,12 +17,17 @@ def device_name(exp: Experiment) -> str:
     return torch.cuda.get_device_name(place) if place.type == "cuda" else f"{platform.machine()} CPU"
 
 
+def instructions() -> str:
+    """The widest instructions of the CPU that PyTorch uses, which decide the order of sums."""
+    return torch.backends.cpu.get_cpu_capability()
+
+
 def surroundings(exp: Experiment, choice: Choice, workers: int) -> dict[str, str]:
     """The environment by name; if all of it is equal, a round gives the same bits."""
     return {
         "engine": choice.name,
         "device": device_name(exp),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "instructions": instructions(),
         "torch": version("torch"),
         **({"workers": str(workers)} if choice.name == MANY_ROWS else {}),
     }

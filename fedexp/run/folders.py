@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import ASKED_WRONGLY, Stopped
-from fedexp.core.files import remove_leftovers, shown
+from fedexp.core.files import remove_leftovers, shown, typed
 from fedexp.core.locks import locked
 from fedexp.core.own_files import refuse_taken
 
@@ -79,11 +79,11 @@ def clear(folder: Path) -> None:
 def refuse_used(folder: Path) -> None:
     """Refuses a folder that already holds a run or a sweep."""
     if is_run(folder):
-        raise ConfigError(f"{shown(folder)} already holds a run; use fedexp resume {shown(folder)} or another folder")
+        raise ConfigError(f"{shown(folder)} already holds a run; use fedexp resume {typed(folder)} or another folder")
     if is_sweep(folder) or is_search(folder):
         kind = "sweep" if is_sweep(folder) else "search"
         raise ConfigError(
-            f"{shown(folder)} already holds a {kind}; use fedexp resume {shown(folder)} or another folder"
+            f"{shown(folder)} already holds a {kind}; use fedexp resume {typed(folder)} or another folder"
         )
     if folder.exists() and not folder.is_dir():
         raise ConfigError(f"{shown(folder)} must be a folder, but it is a file")

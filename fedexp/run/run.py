@@ -8,7 +8,7 @@ from typing import Any
 from fedexp.config.trust import NOBODY, Trust
 from fedexp.core import summary_json
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.files import shown
+from fedexp.core.files import shown, typed
 from fedexp.core.part import build
 from fedexp.core.torchrun import under_torchrun
 from fedexp.core.values import State, Uploads
@@ -38,7 +38,7 @@ def run(config: dict[str, Any], folder: Path) -> None:
         RunError: the run had to end; the last good state is kept.
     """
     if folders.is_run(folder):
-        raise ConfigError(f"{folder} already holds a run; use fedexp resume {folder} or another folder")
+        raise ConfigError(f"{shown(folder)} already holds a run; use fedexp resume {typed(folder)} or another folder")
     folder.mkdir(parents=True, exist_ok=True)
     with folders.held(folder):
         conduct(config, folder)
@@ -75,7 +75,7 @@ def send(config: dict[str, Any], folder: Path) -> None:
     tracker: Tracker = build(config["tracker"], "tracker")
     tracker.refuse()
     told = summary_json.read(folder) or {}
-    facts = {name: told[name] for name in ("versions", "git", "device", "engine") if name in told}
+    facts = {name: told[name] for name in ("versions", "git", "device", "instructions", "engine") if name in told}
     tracker.follow(folder, config, lambda: facts).close(None)
 
 

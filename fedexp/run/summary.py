@@ -16,7 +16,7 @@ from fedexp.core.values import State
 from fedexp.core.version import __version__
 from fedexp.maths import metrics
 from fedexp.parts.federation.statistics import label_distances, size_gini, size_spread
-from fedexp.run.environment import device_name
+from fedexp.run.environment import device_name, instructions
 from fedexp.run.tables import METRICS
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
@@ -82,6 +82,7 @@ def made_with(exp: Experiment, world: World) -> dict[str, Any]:
         },
         "git": git_commit(),
         "device": device_name(exp),
+        "instructions": instructions(),
         "engine": {"name": world.choice.name, "reason": world.choice.reason, "workers": world.crew.size},
     }
 

@@ -17,7 +17,7 @@ from fedexp.config.trust import NOBODY, Trust
 from fedexp.core.durations import spoken
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import ASKED_WRONGLY
-from fedexp.core.files import shown
+from fedexp.core.files import shown, typed
 from fedexp.core.part import build
 from fedexp.run import addresses, folders
 from fedexp.run.retrack import put
@@ -203,5 +203,5 @@ def verdict(failed: list[PointEnd], points: int, folder: Path) -> str:
     told = f"{len(failed)} of {points} points failed: {named}; the reasons are above and in their {TRACEBACK}"
     over = sum(folders.is_finished(one.folder) for one in failed)
     if over < len(failed):
-        told += f"; to try {'them' if not over else 'those that did not end'} again: fedexp resume {shown(folder)}"
+        told += f"; to try {'them' if not over else 'those that did not end'} again: fedexp resume {typed(folder)}"
     return told

@@ -11,7 +11,7 @@ from typing import Any
 
 from fedexp.compare import statistics
 from fedexp.compare.statistics import Paired
-from fedexp.replay import page
+from fedexp.replay import overview, page
 from fedexp.replay.page import Judged
 
 WORDS = ("reproduced", "contradicted", "disputed", "not resolved", "no number", "not run")
@@ -94,11 +94,5 @@ def difference(found: Paired) -> str:
 
 def estimate(lines: Sequence[Judged]) -> str:
     """What it takes to run what is missing of these cells."""
-    runs: dict[str, tuple[int, float]] = {}  # cells that ask for other numbers of a run share it
-    for line in lines:
-        left = max(line.cell.seeds - len(line.found), 0)
-        runs[line.cell.run] = max(runs.get(line.cell.run, (0, 0.0)), (left, line.cell.minutes or 0.0))
-    minutes = sum(left * each for left, each in runs.values())
-    if not any(left for left, _ in runs.values()):
-        return "none"
-    return f"{sum(left for left, _ in runs.values())} runs, about {minutes:.3g} min"
+    left = [minutes for there, minutes in overview.runs(lines, lambda one: one.cell.minutes) if not there]
+    return f"{len(left)} run{'s' * (len(left) != 1)}, about {sum(left):.3g} min" if left else "none"

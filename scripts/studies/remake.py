@@ -3,8 +3,9 @@
     python scripts/studies/remake.py            # writes README.md of every study, and of the studies as a whole
 
 `NAME/page.yml` says what a page is about and which cells of `conf/replay/TABLE.yml` bear on which claim of the source.
-The results are those that `fedexp replay TABLE --into scripts/replays` keeps. `NAME/earlier.csv` has means of runs that
-were made before there were replays, with their command, seeds and deviation.
+The results are those that `fedexp replay TABLE --into scripts/replays` keeps; `python scripts/replay_pages.py` makes
+the pages of their cells. `NAME/earlier.csv` has means of runs that were made before there were replays, with their
+command, seeds and deviation.
 """
 
 import csv
@@ -156,7 +157,7 @@ def earlier(file: str, folder: Path) -> Grid:
 
 def _cells(name: str, lines: Sequence[Judged]) -> list[str]:
     told = (
-        f"{len(lines)} cells: {page.summary(lines)}. Each with its command, published number, minutes "
+        f"{page.summary(lines)}. Each with its command, published number, minutes "
         f"and seeds: [cells](../../replays/{name}/README.md). Still to run for all seeds that the table asks for: "
         f"{estimate(lines)} of an idle core."
     )
@@ -195,17 +196,12 @@ def folders(*, all_of_them: bool = False) -> list[Path]:
 
 
 def made() -> dict[Path, str]:
-    """Every page that is made here, by its file: the studies', their tables' and that of all studies."""
+    """Every page that is made here, by its file: the studies' and that of all studies."""
     pages = {folder / "README.md": markdown(folder) for folder in folders(all_of_them=True)}
-    for folder in folders():
-        told, cells = study(folder)
-        found = table.load(told["table"])
-        pages[REPLAYS / found.name / "README.md"] = page.markdown(found, list(cells.values()))
     return pages | {HERE / "README.md": index()}
 
 
 if __name__ == "__main__":
     for path, text in made().items():
-        path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         sys.stdout.write(f"{path}\n")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.core.files import making, publish, replacing, write_atomically
+from fedexp.core.files import making, publish, replacing, typed, write_atomically
 
 Tree = Callable[[Path], list[str]]
 
@@ -80,3 +80,9 @@ def test_a_small_file_makes_its_folder(tmp_path: Path, tree: Tree):
     write_atomically(tmp_path / "new" / "file", b"content")
     assert (tmp_path / "new" / "file").read_bytes() == b"content"
     assert tree(tmp_path) == ["new", "new/file"]
+
+
+def test_a_path_in_a_command_is_one_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    assert typed(tmp_path / "a b" / "$x") == "'a b/$x'"
+    assert typed(Path("outputs/latest")) == "outputs/latest"

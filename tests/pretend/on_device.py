@@ -1,4 +1,7 @@
-"""Runs on the pretend device, each beside the same run on the CPU. Started by test_pretend.py with its plugin."""
+"""Runs on a device, each beside the same run on the CPU: the pretend one (see test_pretend.py), or a GPU at hand.
+
+On a GPU: `pytest tests/pretend/on_device.py`.
+"""
 
 import json
 import os
@@ -10,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pretend_device as pretend
 import pytest
 import torch
 from composing import experiment, options, tiny
@@ -27,6 +29,9 @@ from fedexp.training import stacked
 from fedexp.training.captures import KEPT
 from fedexp.training.workers import packed, unpacked
 
+pretend: Any = sys.modules.get("pretend_device")  # its plugin imports it first of all
+DEVICE = "cuda" if pretend is None else "pretend"
+pretended = pytest.mark.skipif(pretend is None, reason="needs the pretend device")
 BUNDLES = ("algorithm", "partition", "setting", "experiment")  # they choose options of other groups
 APART = ("dataset", "tracker", "hydra", "engine", "loss", "model")  # with cases of their own, or no matter of a device
 SEEN = re.compile("train_loss|test_|personal_|mb_|epsilon|participants|examples|lr$")
@@ -92,10 +97,11 @@ def measures(folder: Path) -> pd.DataFrame:
 
 
 def the_same(config: dict[str, Any], folder: Path) -> None:
-    here, there = (measured(config, folder / place, place) for place in ("cpu", "pretend"))
+    here, there = (measured(config, folder / place, place) for place in ("cpu", DEVICE))
     assert_frame_equal(here, there, atol=2e-4, rtol=1e-3)
 
 
+@pretended
 def test_the_device_is_as_strict_as_a_gpu():
     x = torch.ones(3, device="pretend")
     with pytest.raises(TypeError, match="can't convert pretend"):
@@ -141,7 +147,7 @@ def test_datasets(tmp_path: Path, option: str):
     the_same(tiny(option, "engine=stacked"), tmp_path)
 
 
-DROPOUT = ("model=two_conv_dropout", "dataset.shape=[1,16,16]", "engine=stacked", "rounds=4", "engine.device=pretend")
+DROPOUT = ("model=two_conv_dropout", "dataset.shape=[1,16,16]", "engine=stacked", "rounds=4", f"engine.device={DEVICE}")
 
 
 def interrupted(config: dict[str, Any], folder: Path, after: int) -> None:
@@ -159,13 +165,14 @@ def interrupted(config: dict[str, Any], folder: Path, after: int) -> None:
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 def test_resume_with_dropout(tmp_path: Path, engine: str):
     """The capture's warm-up draws nothing of what training draws."""
-    config = tiny(*DROPOUT, f"engine={engine}", "engine.device=pretend", "checkpoint_s=0")
+    config = tiny(*DROPOUT, f"engine={engine}", "checkpoint_s=0")
     run(config, tmp_path / "whole")
     interrupted(config, tmp_path / "halves", 2)
     complete(config, tmp_path / "halves")
     assert_frame_equal(measures(tmp_path / "whole"), measures(tmp_path / "halves"), check_exact=True)
 
 
+@pretended
 def test_the_second_gpu_trains_as_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     config = tiny("engine=stacked")
     first = measured(config, tmp_path / "first", "pretend")
@@ -175,12 +182,14 @@ def test_the_second_gpu_trains_as_the_first(tmp_path: Path, monkeypatch: pytest.
     assert_frame_equal(first, second)
 
 
+@pretended
 def test_a_rank_without_a_gpu_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LOCAL_RANK", "2")
     with pytest.raises(ConfigError, match="LOCAL_RANK must be the number of a GPU, below 2, got 2; start torchrun"):
         measured(tiny(), tmp_path, "pretend")
 
 
+@pretended
 def test_what_another_rank_tells_comes_to_ones_own_device():
     value = {"row": torch.ones(2, device="pretend:0"), "host": torch.zeros(2), "name": "x"}
     found = unpacked(packed(value), torch.device("pretend", 1))
@@ -190,6 +199,7 @@ def test_what_another_rank_tells_comes_to_ones_own_device():
     assert found["name"] == "x"
 
 
+@pretended
 def test_two_ranks_train_as_one(tmp_path: Path):
     """Both train: what one of them leaves out would be missing in the sum."""
     config = ("dataset=synthetic", "dataset.train_size=240", "dataset.test_size=60", "scenario.clients=8")
@@ -240,15 +250,16 @@ def test_the_shapes_used_last_are_kept():
 
 def test_verify_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):
     monkeypatch.chdir(tmp_path)
-    words = ["dataset=synthetic", "dataset.train_size=120", "engine=stacked", "engine.device=pretend", "rounds=2"]
+    words = ["dataset=synthetic", "dataset.train_size=120", "engine=stacked", f"engine.device={DEVICE}", "rounds=2"]
     assert main(["run", *words, "hydra.run.dir=run"]) == 0
     assert main(["verify", "run", "--rounds", "2"]) == 0
     assert main(["plan", *words]) == 0
     assert "round" in capsys.readouterr().out
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    assert summary["device"] == "pretend accelerator"
+    assert summary["device"] == ("pretend accelerator" if pretend else torch.cuda.get_device_name())
 
 
+@pretended
 def test_a_stage_lasts_until_the_device_is_done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     waited: list[Any] = []
     monkeypatch.setattr(pretend, "synchronize", waited.append)

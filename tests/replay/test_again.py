@@ -9,6 +9,7 @@ from fedexp import cli
 from fedexp.core.errors import RunError
 from fedexp.replay import results, shelf
 from fedexp.replay.again import difference
+from fedexp.replay.measure import Measure
 from fedexp.replay.results import Result
 
 BEFORE = Result("a", 1, "x", 0.5, 2, "d1", 1.0, "here", "c")
@@ -31,7 +32,27 @@ BEFORE = Result("a", 1, "x", 0.5, 2, "d1", 1.0, "here", "c")
     ],
 )
 def test_what_counts_as_a_difference(changes, told):
-    assert difference(BEFORE, Result(**{**vars(BEFORE), **changes})) == told
+    assert difference(BEFORE, Result(**{**vars(BEFORE), **changes}), Measure.parse("test_accuracy", "")) == told
+
+
+@pytest.mark.parametrize(
+    ("measure", "then", "now", "alike"),
+    [
+        ("roa@0.9", 5.0, 6.0, True),  # by one round
+        ("roa@0.9", 5.0, 7.0, False),
+        ("roa@0.9", 400.0, 419.0, True),  # by 5 in 100
+        ("roa@0.9", 400.0, 422.0, False),
+        ("roa@0.9", 100.0, None, True),  # in the last round, or in the one after it
+        ("roa@0.9", 90.0, None, False),
+        ("test_loss", 2.0, 2.003, True),  # by 2 in 1000
+        ("test_loss", 2.0, 2.005, False),
+        ("clustering.clusters", 3.0, 4.0, False),
+    ],
+)
+def test_how_far_another_machine_may_be_off(measure: str, then: float, now: float | None, alike: bool):
+    before = Result(**{**vars(BEFORE), "value": then, "rounds": 100})
+    after = Result(**{**vars(before), "value": now, "digest": "d2", "made_by": "there"})
+    assert (difference(before, after, Measure.parse(measure, "")) is None) == alike
 
 
 @pytest.fixture
@@ -62,6 +83,38 @@ def test_a_line_that_was_changed_is_told(held: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr()
     assert "n2, seed 0: the models differ; 0.123 then, " in said.err
     assert "2 of 2 lines run again, 1 as they were written" in said.out
+
+
+def test_lines_of_other_cells_are_counted_and_not_run_again(held: Path, capsys: pytest.CaptureFixture[str]):
+    """Of one cell that was changed since, and of two that the table no longer has."""
+    head, first, second = held.read_text().splitlines()
+    kept = [first.replace("n1,0,", "gone,0,"), first.replace("n1,0,", "gone,1,")]
+    cells = second.split(",")
+    held.write_text("\n".join([head, first, ",".join([*cells[:2], "00000000", *cells[3:]]), *kept]) + "\n")
+    assert cli.main(["verify", str(held), "--all"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "lines not run again: 1 whose cell was changed since, 2 whose cell small has no more"
+    assert said[-1] == "1 of 1 lines run again, 1 as they were written"
+
+
+@pytest.mark.parametrize(("value", "code"), [("0.123", 1), (None, 0)])
+def test_what_a_stranger_wrote_cannot_steer_the_terminal(
+    held: Path, value: str | None, code: int, capsys: pytest.CaptureFixture[str]
+):
+    """Neither in a complaint nor in what is said besides; the page shows it as text."""
+    head, *lines = held.read_text().splitlines()
+    cells = lines[0].split(",")
+    cells[3] = value or cells[3]
+    maker = "\x1b[2J<b>elsewhere</b>\x9b"
+    rest = lines[0].rpartition('"')[2]
+    held.write_text("\n".join([head, ",".join([*cells[:7], f'"{maker}"']) + rest]) + "\n")
+    assert cli.main(["verify", str(held), "--all"]) == code
+    said = "".join(capsys.readouterr())
+    assert "\\x1b[2J<b>elsewhere</b>\\x9b" in said
+    assert cli.main(["replay", "small", "--seeds", "0"]) == 0
+    page = held.with_name("README.md").read_text()
+    assert "made by \\x1b\\[2J\\<b>elsewhere\\</b>\\x9b" in page
+    assert not {"\x1b", "\x9b"} & set(said + page)
 
 
 def test_a_table_in_the_folder_is_not_asked(tmp_path: Path, monkeypatch, capsys: pytest.CaptureFixture[str]):

@@ -22,6 +22,13 @@ def test_every_folder_of_results_is_that_of_a_table_and_has_a_page():
     assert folders
 
 
+def test_every_folder_has_a_page_that_is_made_again():
+    """Also that of a table of which nothing was run."""
+    made = {path.parent for path in replay_pages.pages()}
+    assert {path.parent for path in replay_pages.KEPT.glob("*/README.md")} <= made
+    assert replay_pages.KEPT / "selection_thesis" in made
+
+
 def test_a_cell_that_is_outside_says_what_was_tried():
     judged = [cell for line in overview.lines(replay_pages.KEPT) for cell in line.judged]
     silent = [cell.cell.name for cell in judged if cell.verdict.word == "outside" and not cell.cell.note]

@@ -1,4 +1,4 @@
-from fedexp.replay import overview
+from fedexp.replay import overview, page
 from fedexp.replay.measure import Measure
 from fedexp.replay.page import Judged
 from fedexp.replay.results import Result
@@ -57,3 +57,14 @@ def test_the_verdicts_of_all_tables_are_added_up():
 def test_the_list_shows_runs_and_hours():
     row = dict(zip(overview.progress(HELD).headings, overview.progress(HELD).rows[0], strict=True))
     assert (row["table"], row["about"], row["runs"], row["hours left"]) == ("first", "numbers", "2 of 6", "3.1")
+
+
+def test_a_few_minutes_are_not_called_none():
+    short = overview.TableSoFar("short", "", [Judged(cell("a", 2, 1.0), [], Verdict("not run"))])
+    place = overview.progress([]).headings.index("hours left")
+    assert [row[place] for row in overview.progress([short, HELD[1]]).rows] == ["< 0.1", "0.0"]
+
+
+def test_one_cell_is_no_plural():
+    assert page.summary(HELD[1].judged) == "1 cell: 1 outside"
+    assert page.summary(HELD[0].judged) == "2 cells: 1 inside, 1 not run"

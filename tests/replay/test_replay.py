@@ -1,4 +1,6 @@
 import csv
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,22 @@ def test_a_table_is_run_and_its_page_made_again(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.startswith("cell")
 
 
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize("into", [["--into", "kept in $HOME"], []])
+def test_the_commands_of_a_page_can_be_typed(into: list[str], capsys: pytest.CaptureFixture[str]):
+    """In a shell, in the folder that the page names."""
+    assert cli.main(["replay", "mine.yml", "--cells", "quick", "--seeds", "1", *into]) == 0
+    page = Path(*into[1:] or ["outputs/replay"]) / "mine" / "README.md"
+    footer = page.read_text().splitlines()[-1]
+    assert f"In the folder from which `{page.parent}` is this one and `mine.yml` is the table, " in footer
+    commands = [shlex.split(words) for words in re.findall(r"`(fedexp [^`]*)`", footer)]
+    assert [words[:2] for words in commands] == [["fedexp", "replay"], ["fedexp", "verify"]]
+    written = page.read_text()
+    page.unlink()
+    assert [cli.main(words[1:]) for words in commands] == [0, 0], capsys.readouterr().err
+    assert page.read_text() == written
+
+
 def test_only_what_is_missing_is_run(mine: Path, capsys: pytest.CaptureFixture[str]):
     assert cli.main(["replay", "mine.yml", "--cells", "q*", "--seeds", "1"]) == 0
     assert [(one["cell"], one["seed"]) for one in rows(Path("outputs/replay/mine"))] == [("quick", "0")]
@@ -96,7 +114,7 @@ def test_only_what_is_missing_is_run(mine: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["mine.yml", "--cells", "x*"], "--cells must match a cell of mine, got x*; there: slow, quick, never"),
+        (["mine.yml", "--cells", "x*"], "--cells must match a cell of mine, got x*; there: slow; quick; never"),
         (
             ["mine.yml", "selector=ucb"],
             "a replay runs its tables as they are, but for hydra/launcher; got selector=ucb",
@@ -116,6 +134,12 @@ def test_a_cell_that_cannot_work_is_told_before_any_run(mine: Path, capsys: pyte
     assert cli.main(["replay", "mine.yml"]) == 2
     assert "selector=ucbb; did you mean ucb?" in complaint(capsys)
     assert not Path("outputs").exists()
+
+
+def test_the_machine_of_the_run_is_named_not_the_one_that_collects():
+    told = {"versions": {"fedexp": "1", "torch": "2"}, "device": "arm64 CPU", "instructions": "SVE"}
+    assert replay.made_by(told) == "fedexp 1, torch 2, arm64 CPU SVE"
+    assert replay.made_by({**told, "instructions": None}) == "fedexp 1, torch 2, arm64 CPU unknown"
 
 
 @pytest.mark.usefixtures("mine")

@@ -69,6 +69,11 @@ def test_several_numbers_of_one_run_are_cells(tmp_path: Path):
     for wrong in ("numbers: 3", "numbers: [3]", "numbers: [{measure: test_loss}]"):
         with pytest.raises(ConfigError, match="cell 3: numbers must be a list of numbers, each with a name, got"):
             read(tmp_path, TEXT + f"  - {{name: c, overrides: [rounds=4], {wrong}}}\n")
+    with pytest.raises(ConfigError, match="cell 3: name must be given; those of its numbers come after it"):
+        read(tmp_path, TEXT + more.replace("name: c\n    overrides", "overrides"))
+    for key, value in (("published", "{value: 1, within: 1}"), ("others", "[]")):
+        with pytest.raises(ConfigError, match=f"cell 3: {key} must stand with the number that it is about"):
+            read(tmp_path, TEXT + more.replace("    numbers", f"    {key}: {value}\n    numbers"))
     with pytest.raises(ConfigError, match="cell 3: unknown key measured"):
         read(tmp_path, TEXT + more.replace("measure: test_loss", "measured: test_loss"))
 
@@ -94,7 +99,24 @@ def test_a_cell_that_asks_for_something_else_has_another_name_for_it(tmp_path: P
         ("by: another, ", "", "must say by whom they are"),
         ("b, later", "a", "two cells are called a"),
         ("name: a", "name: ../a", "name must be up to 80 letters"),
-        ("roa@0.5", "roa@5", "must be roa@X, or a column"),
+        *(
+            (
+                "roa@0.5",
+                wrong,
+                f"must be roa@X with an accuracy X above 0 and up to 1, or a column of metrics.csv such as "
+                f"test_accuracy or test_accuracy last 5, got {wrong}",
+            )
+            for wrong in (
+                "roa@5",
+                "roa@0",
+                "roa@0.9.7",
+                "roa@.",
+                "roa@",
+                "roa@nan",
+                "test_loss last 0",
+                "test_loss last 5 runs",
+            )
+        ),
         ("seeds: 3", "seeds: 0", "seeds must be at least 1, got 0"),
         ("seeds: 3", "seeds: many", "seeds must be"),
         ("about:", "abut:", "about must be given"),

@@ -29,6 +29,12 @@ def test_plain():
     assert GRID.plain() == "method       a_b\nx|y, n=5%  1 ± 2\n[z]            -\n"
 
 
+def test_control_characters_of_a_stranger_are_written_out():
+    grid = Grid(("method", "a"), [("x\x1b[2J", "\r\x9b1")])
+    assert grid.plain().splitlines()[1] == "x\\x1b[2J  \\x0d\\x9b1"
+    assert grid.markdown().splitlines()[2] == "| x\\x1b\\[2J | \\x0d\\x9b1 |"
+
+
 def test_what_does_not_fit_is_named():
     wide = Grid(("method", "a", "b", "c"), [("random", "1.0", "2.0", "3.0"), ("x", "1", "2", "3")])
     assert wide.fitted(None, "ask") == wide.markdown()

@@ -350,6 +350,10 @@ def test_everything_is_found_by_playing_everything(folder: Path, verified: Calla
     [
         ((), "verify needs one run folder, got 0; e.g. fedexp verify outputs/latest"),
         (("nowhere",), "there is no folder nowhere; fedexp verify needs a run folder, e.g. outputs/latest"),
+        (
+            ("results.csv",),
+            "there is no file results.csv; fedexp verify needs the results.csv of a replay, or a run folder",
+        ),
         (("run", "--rounds", "0"), "--rounds must be an integer >= 1, got 0"),
         (("run", "--seed"), "--seed must be an integer >= 0, got none"),
         (("run", "--round=2"), "unknown flag --round; did you mean --rounds?"),

@@ -9,6 +9,7 @@ The library is not among those that the tests install: they put a stand-in in it
 used here (`load_from_disk`, `load_dataset`, `save_to_disk`, columns by name, `features`). Legend: S examples, L length.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -102,10 +103,11 @@ class HuggingFace(Dataset):
     def _folder(self, directory: Path) -> Path:
         own, kept = own_path(Path(self.path), directory, _is_saved), self._kept(directory)
         if own is None and not _is_saved(kept):
-            more = f" dataset.configuration={self.configuration}" if self.configuration else ""
+            words = [f"dataset.path={self.path}"]
+            words += [f"dataset.configuration={self.configuration}"] if self.configuration else []
             raise ConfigError(
                 f"dataset.path must be a folder with {FILE} or a fetched name, but there is no {self.path} here or in "
-                f'{directory}; run "fedexp data download huggingface dataset.path={self.path}{more}"'
+                f'{directory}; run "fedexp data download huggingface {shlex.join(words)}"'
             )
         return own or kept
 

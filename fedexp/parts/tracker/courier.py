@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.core.exits import full_error
-from fedexp.core.files import shown
+from fedexp.core.files import typed
 from fedexp.parts.tracker import lines, memo
 
 log = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class Messenger(Courier):
                 "%s: %s did not arrive; fedexp resume %s sends what is missing",
                 self.name,
                 " and ".join(missing),
-                shown(self.folder),
+                typed(self.folder),
             )
 
 
