@@ -8,7 +8,7 @@ import torch
 from fedexp.simulation.experiment import Experiment
 from fedexp.training.engine import Choice
 
-MANY_ROWS = "stacked"  # the number of workers decides how this engine groups rows, and so the order of its sums
+MANY_ROWS = "stacked"  # this engine groups rows by workers, and with other runs' rows: so sums change their order
 
 
 def device_name(exp: Experiment) -> str:
@@ -17,7 +17,7 @@ def device_name(exp: Experiment) -> str:
     return torch.cuda.get_device_name(place) if place.type == "cuda" else f"{platform.machine()} CPU"
 
 
-def surroundings(exp: Experiment, choice: Choice, workers: int) -> dict[str, str]:
+def surroundings(exp: Experiment, choice: Choice, workers: int, stacks_runs: bool = False) -> dict[str, str]:
     """The environment by name; if all of it is equal, a round gives the same bits."""
     return {
         "engine": choice.name,
@@ -25,4 +25,5 @@ def surroundings(exp: Experiment, choice: Choice, workers: int) -> dict[str, str
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "torch": version("torch"),
         **({"workers": str(workers)} if choice.name == MANY_ROWS else {}),
+        **({"stack": "of several runs"} if choice.name == MANY_ROWS and stacks_runs else {}),
     }
