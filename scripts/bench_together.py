@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 TOGETHER = "hydra/launcher=together"
 
@@ -91,8 +90,8 @@ def rounds_together(words: Sequence[str], runs: int) -> float:
 def built(words: Sequence[str], seed: int, company):
     """The world of one run."""
     from hydra import compose, initialize_config_dir
-    from omegaconf import OmegaConf
 
+    from fedexp.config.compose import plain
     from fedexp.config.location import conf_dir
     from fedexp.config.resolvers import register_resolvers
     from fedexp.core.part import build
@@ -102,7 +101,7 @@ def built(words: Sequence[str], seed: int, company):
     register_resolvers()
     with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
         config = compose("config", overrides=[*words, f"seed={seed}", "engine.workers=1"])
-    exp = build(OmegaConf.to_container(config, resolve=True))
+    exp = build(plain(config))
     return build_world(exp, None, Crew(), company)
 
 

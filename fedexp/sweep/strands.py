@@ -95,6 +95,7 @@ class Strand:
         mine.restore()
         self.asked = None
         if isinstance(self._answer, BaseException):
+            self._heard |= self._answer is self.interrupt
             raise self._answer
         return self._answer
 

@@ -15,7 +15,7 @@ from fedexp.training.rate_columns import takes_columns
 from fedexp.training.twins import twins
 
 
-def network(width: int = 4, slope: float = 0.1, dropout: float = 0.5) -> nn.Module:
+def network(width: int = 4, slope: float = 0.1, dropout: float = 0.5) -> nn.Sequential:
     layers = nn.Linear(3, width), nn.LeakyReLU(slope), nn.BatchNorm1d(width), nn.Dropout(dropout), nn.Linear(width, 2)
     return nn.Sequential(*layers)
 
@@ -41,7 +41,7 @@ def test_what_lies_in_no_row_counts():
     other.fixed = one.fixed.clone()
     assert twins(one, other)
     counted = network()
-    counted[2].num_batches_tracked += 1
+    counted.get_buffer("2.num_batches_tracked").add_(1)
     assert not twins(network(), counted)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ from typing import Any
 import pytest
 import torch
 from composing import tiny
+from processes import Command
 from sweep.lockstep import alone, close, metrics, same_bytes, together
 
 from fedexp import cli
+from fedexp.core.errors import ConfigError
 from fedexp.run import run as execution
 from fedexp.simulation import rounds
+from fedexp.sweep.launchers.together import Together
 from fedexp.training.meeting import Meeting
 from fedexp.training.stacked import Stacked
 
@@ -104,6 +108,32 @@ def test_few_at_once_are_as_many_in_the_end(tmp_path: Path, stacks: list[int]):
     assert max(stacks) == 6
 
 
+def test_forks_share_the_points(tmp_path: Path):
+    configs = [stacked(tiny(f"seed={seed}")) for seed in range(5)]
+    alike = [*configs, *(tiny(f"seed={seed}") for seed in range(5))]
+    for folder in ("one", "other"):
+        assert [end.code for end in together(tmp_path / folder, alike, jobs=2)] == [0] * 10
+    alone(tmp_path / "alone", alike)
+    for number in range(10):
+        same_bytes(tmp_path / "one" / str(number), tmp_path / "other" / str(number))
+        (close if number < 5 else same_bytes)(tmp_path / "one" / str(number), tmp_path / "alone" / str(number))
+
+
+def test_a_fork_that_dies_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    died, judge = tmp_path / "died", rounds.judge
+
+    def dying(exp: Any, world: Any, state: Any, row: Any) -> Any:
+        if exp.seed == 4 or (exp.seed == 1 and not died.exists()):
+            died.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return judge(exp, world, state, row)
+
+    monkeypatch.setattr(rounds, "judge", dying)
+    ends = together(tmp_path, [tiny(f"seed={seed}") for seed in range(6)], jobs=2)
+    assert [end.code for end in ends] == [0, 0, 0, 0, 1, 0]
+    assert "was killed" in ends[4].message
+
+
 def test_who_stops_or_fails_leaves_the_others(tmp_path: Path):
     early = ("stop=target", "stop.value=0.05", "evaluation.validation=true")
     words = [
@@ -150,19 +180,20 @@ def test_each_log_has_the_lines_of_its_own_run(tmp_path: Path, capsys: pytest.Ca
 class TestInterrupted:
     """Ctrl-C and a scheduler's SIGTERM end all points, each with its state saved."""
 
-    WORDS = ("checkpoint_s=1000", "rounds=4", "pictures=false", "hydra/launcher=together", "hydra.sweep.dir=many")
+    WORDS = ("checkpoint_s=1000", "rounds=8", "pictures=false", "hydra/launcher=together", "hydra.sweep.dir=many")
 
     @pytest.fixture(autouse=True)
     def _here(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
+        self.place = tmp_path
 
     def swept(self, *words: str) -> int:
         made = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", "scenario.clients=6")
-        return cli.main(["run", "-m", *made, "scenario.participants=3", "seed=0,1,2", *self.WORDS, *words])
+        return cli.main(["run", "-m", *made, "scenario.participants=3", *self.WORDS, *words])
 
-    def finished(self, engine: str) -> None:
+    def finished(self, engine: str, seeds: int = 3) -> None:
         assert cli.main(["resume", "many"]) == 0
-        configs = [tiny(f"engine={engine}", "rounds=4", f"seed={seed}") for seed in range(3)]
+        configs = [tiny(f"engine={engine}", "rounds=8", f"seed={seed}") for seed in range(seeds)]
         for number, config in enumerate(configs):
             config["engine"]["workers"] = "auto"
             execution.run(config | {"pictures": False}, Path(f"alone/{number}"))
@@ -179,7 +210,7 @@ class TestInterrupted:
 
         original = Meeting.train
         monkeypatch.setattr(Meeting, "train", train)
-        assert self.swept("engine=stacked") == 143
+        assert self.swept("engine=stacked", "seed=0,1,2") == 143
         assert "continue with: fedexp resume many" in capsys.readouterr().err
         for number in range(3):
             assert len(metrics(Path(f"many/{number}"))) == 1
@@ -187,19 +218,68 @@ class TestInterrupted:
             assert "interrupted; continue with" in Path(f"many/{number}/fedexp.log").read_text()
         self.finished("stacked")
 
+    def test_in_forks(self, monkeypatch: pytest.MonkeyPatch):
+        parent, judged = os.getpid(), []
+
+        def judge(*given: Any) -> Any:
+            judged.append(given)
+            if len(judged) == 5:
+                os.kill(parent, signal.SIGTERM)
+                time.sleep(0.2)
+            return original(*given)
+
+        original = rounds.judge
+        monkeypatch.setattr(rounds, "judge", judge)
+        assert self.swept("engine=stacked", "hydra.launcher.jobs=2", "seed=0,1") == 143
+        assert Path("many/0/state.pt").exists()
+        assert not Path("many/0/summary.json").exists()
+        monkeypatch.undo()
+        monkeypatch.chdir(self.place)
+        self.finished("stacked", seeds=2)
+
     def test_while_one_runs(self, monkeypatch: pytest.MonkeyPatch):
         judged = []
 
         def judge(*given: Any) -> Any:
             judged.append(given)
-            if len(judged) == 6:
+            if len(judged) == 10:
                 os.kill(os.getpid(), signal.SIGINT)
             return original(*given)
 
         original = rounds.judge
         monkeypatch.setattr(rounds, "judge", judge)
-        assert self.swept("engine=loop") == 130
+        assert self.swept("engine=loop", "seed=0,1,2") == 130
         assert Path("many/0/summary.json").exists()
         assert 1 <= len(metrics(Path("many/1"))) <= 3
         assert not Path("many/2").exists()
         self.finished("loop")
+
+
+def test_killed_in_step_and_resumed(tmp_path: Path):
+    made = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", "scenario.clients=6", "seed=0,1,2")
+    told = ("scenario.participants=3", "rounds=40", "pictures=false", "checkpoint_s=0", "engine=stacked")
+    process = Command(tmp_path, "run", "-m", *made, *told, "hydra/launcher=together", "hydra.sweep.dir=many")
+    states, deadline = [tmp_path / "many" / name / "state.pt" for name in "012"], time.monotonic() + 120
+    while not process.over() and not all(state.exists() for state in states):
+        assert time.monotonic() < deadline, process.said.read_text()
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not any((tmp_path / "many" / name / "summary.json").exists() for name in "012")
+    again = Command(tmp_path, "resume", "many")
+    assert again.wait(200) == 0, again.said.read_text()
+    alone(tmp_path / "alone", [tiny("rounds=40", "engine=stacked", f"seed={seed}") for seed in range(3)])
+    for name in "012":
+        close(tmp_path / "many" / name, tmp_path / "alone" / name)
+
+
+def test_forks_cannot_use_a_gpu(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    Together().refuse()
+    with pytest.raises(
+        ConfigError, match="jobs must be 1 with hydra/launcher=together, got 2: forks cannot use the GPU"
+    ):
+        Together(jobs=2).refuse()
+    monkeypatch.delattr(os, "fork")
+    with pytest.raises(ConfigError, match="processes cannot fork here; use hydra/launcher=joblib"):
+        Together(jobs=2).refuse()
