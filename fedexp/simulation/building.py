@@ -134,8 +134,8 @@ def staffed(  # noqa: PLR0913
 ) -> World:
     """The world with the engine that trains in it and the scorers that judge its models."""
     layout, device, some = ready.first.layout, exp.engine.place(), exp.scenario.participants
-    recipe = Recipe(exp.loss, exp.local, exp.privacy, len(shared.data.class_names))
-    chosen = crew.agree(exp.engine.choose(network, layout, ready.train, recipe, min(some, shared.partition.clients)))
+    made = Made(network, layout, ready.train, recipe(exp, shared.data), exp.engine.memory_mb)
+    chosen = crew.agree(company.choose(exp.engine, made, min(some, shared.partition.clients)))
     choice, floats = chosen.after(choice), activation_floats(network(), ready.test)
     return World(
         exp=exp,
@@ -157,11 +157,16 @@ def staffed(  # noqa: PLR0913
         class_names=shared.data.class_names,
         prepared=ready.figures,
         choice=choice,
-        trainer=company.trainer(choice, Made(network, layout, ready.train, recipe, exp.engine.memory_mb)),
+        trainer=company.trainer(choice, made),
         scorer=Scorer(network(), layout, exp.engine.chunk(floats), device, exp.loss, ready.gauge),
         mixtures=MixtureScorer(network(), layout, floats, device, exp.loss),
         crew=crew,
     )
+
+
+def recipe(exp: Experiment, data: Data) -> Recipe:
+    """What the training of a client is made of."""
+    return Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
 
 
 def known_groups(data: Data, partition: Partition) -> np.ndarray | None:

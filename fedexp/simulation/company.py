@@ -6,7 +6,7 @@ from fedexp.core.torchrun import under_torchrun
 from fedexp.parts.augment.contract import Augment
 from fedexp.parts.dataset.contract import Data, Split
 from fedexp.simulation.experiment import Experiment
-from fedexp.training.engine import Choice
+from fedexp.training.engine import Choice, Engine
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Trainer
 from fedexp.training.meeting import Made
@@ -30,6 +30,10 @@ class Company:
     def examples(self, split: Split, data: Data, device: torch.device, augment: Augment | None = None) -> Examples:
         """A split of the data on the device."""
         return Examples(split, data, device, augment)
+
+    def choose(self, engine: Engine, made: Made, rows: int) -> Choice:
+        """Which engine trains so many clients a round."""
+        return engine.choose(made.network, made.layout, made.examples, made.recipe, rows)
 
     def trainer(self, choice: Choice, made: Made) -> Trainer:
         """The trainer that was chosen."""

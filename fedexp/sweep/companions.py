@@ -14,7 +14,7 @@ from fedexp.parts.dataset.contract import Data, Split
 from fedexp.simulation.company import Company
 from fedexp.simulation.experiment import Experiment
 from fedexp.sweep.strands import Strand
-from fedexp.training.engine import Choice
+from fedexp.training.engine import Choice, Engine
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Trainer
 from fedexp.training.meeting import Made, Meeting
@@ -108,6 +108,10 @@ class Companion(Company):
 
     def examples(self, split: Split, data: Data, device: torch.device, augment: Augment | None = None) -> Examples:
         return self.shared.examples(split, data, device, augment)
+
+    def choose(self, engine: Engine, made: Made, rows: int) -> Choice:
+        known = self.shared.meeting.knows(made)
+        return engine.choose(made.network, made.layout, made.examples, made.recipe, rows, stackable=known)
 
     def trainer(self, choice: Choice, made: Made) -> Trainer:
         return self.shared.meeting.trainer(choice, made, self.strand.ask)

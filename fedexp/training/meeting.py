@@ -158,6 +158,10 @@ class Meeting:
     def __init__(self) -> None:
         self.stacks: list[Stack] = []
 
+    def knows(self, made: Made) -> bool:
+        """Whether clients like those of this run have been trained in a stack."""
+        return any(stack.made.fits(made) for stack in self.stacks)
+
     def trainer(self, choice: Choice, made: Made, post: Post) -> Trainer:
         """The trainer of a run; `post` hands over what it is to train, and waits for it."""
         if choice.name == "loop":  # one row after another: nothing is won by waiting for others

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 from composing import tiny
 from sweep.lockstep import close, together
@@ -17,6 +18,7 @@ from fedexp.run import run as execution
 from fedexp.simulation.building import build_world
 from fedexp.simulation.company import Company
 from fedexp.sweep.companions import Shared
+from fedexp.training import engine
 from fedexp.training.batches import Batches
 from fedexp.training.engine import Choice
 from fedexp.training.loop import Task, Trainer
@@ -76,6 +78,13 @@ def test_a_loop_waits_for_nobody():
     trainer = company.meeting.trainer(Choice("loop", "as asked"), company.made[0], company.post)
     assert not isinstance(trainer, Guest)
     assert world.trainer in company.meeting.stacks[0].guests
+
+
+def test_who_joins_a_stack_is_not_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    tried, warm_up = [], engine.warm_up
+    monkeypatch.setattr(engine, "warm_up", lambda *given: tried.append(given) or warm_up(*given))
+    together(tmp_path, [tiny("engine=stacked", f"seed={seed}") for seed in range(3)])
+    assert len(tried) == 2, "whether the first can be stacked, and its trainer"
 
 
 def test_pools_have_a_bound():
