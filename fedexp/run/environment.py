@@ -1,6 +1,7 @@
 """The environment that the bits of a result depend on besides the config: another order of sums rounds differently."""
 
 import platform
+from functools import cache
 from importlib.metadata import version
 
 import torch
@@ -9,6 +10,12 @@ from fedexp.simulation.experiment import Experiment
 from fedexp.training.engine import Choice
 
 MANY_ROWS = "stacked"  # this engine groups rows by workers, and with other runs' rows: so sums change their order
+
+
+@cache
+def installed(package: str) -> str:
+    """The version of an installed package, which takes its time to look up."""
+    return version(package)
 
 
 def device_name(exp: Experiment) -> str:
@@ -23,7 +30,7 @@ def surroundings(exp: Experiment, choice: Choice, workers: int, stacks_runs: boo
         "engine": choice.name,
         "device": device_name(exp),
         "instructions": torch.backends.cpu.get_cpu_capability(),
-        "torch": version("torch"),
+        "torch": installed("torch"),
         **({"workers": str(workers)} if choice.name == MANY_ROWS else {}),
         **({"stack": "of several runs"} if choice.name == MANY_ROWS and stacks_runs else {}),
     }

@@ -41,8 +41,9 @@ class Standing:
 
         root = logging.getLogger()
         root.handlers[:] = self.handlers
-        root.setLevel(self.level)
-        logging.disable(self.disabled)
+        if (root.level, root.manager.disable) != (self.level, self.disabled):  # every logger would forget what it knows
+            root.setLevel(self.level)
+            logging.disable(self.disabled)
         sys.stdout, sys.stderr = self.streams
         os.environ.pop(SHARE, None)
         os.environ.update({} if self.share is None else {SHARE: self.share})
