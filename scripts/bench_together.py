@@ -21,14 +21,16 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("words", nargs="*", help="overrides of every run besides experiment=smoke")
     asked.add_argument("--runs", type=int, default=16)
+    asked.add_argument("--jobs", type=int, default=1, help="processes that the runs together are shared out to")
     asked.add_argument("--no-commands", action="store_true", help="leave out what takes longest")
     given = asked.parse_args()
     words, runs = ["experiment=smoke", *given.words], given.runs
     alone, together = rounds_alone(words, runs), rounds_together(words, runs)
-    print(f"{runs} runs  {' '.join(words)}")
+    print(f"{runs} runs  {' '.join(words)}  jobs={given.jobs} (rounds alone: 1)")
     print(f"{'':28}{'alone':>10}{'together':>10}{'times':>8}")
     told("rounds alone", alone, together)
-    sweep = command("run", "-m", *words, f"seed=range({runs})", TOGETHER, f"hydra.launcher.runs={runs}")
+    how = (TOGETHER, f"hydra.launcher.runs={runs}", f"hydra.launcher.jobs={given.jobs}")
+    sweep = command("run", "-m", *words, f"seed=range({runs})", *how)
     told("points of fedexp run -m", command("run", "-m", *words, f"seed=range({runs})"), sweep)
     if not given.no_commands:
         told("commands", sum(command("run", *words, f"seed={seed}") for seed in range(runs)), sweep)
