@@ -27,8 +27,9 @@ Work = Callable[[Iterator[Path]], Ends]
 class Fork:
     """One process, and the points that are its."""
 
-    def __init__(self, work: Work) -> None:
-        self.work = work
+    def __init__(self, work: Work, lines: list[Any]) -> None:
+        """`lines` are the parent's ends of those to all its forks, which hold them open as long as they hold them."""
+        self.work, self.lines = work, lines
         self.waiting: deque[Path] = deque()
         self.flying: list[Path] = []
         self.start()
@@ -36,7 +37,8 @@ class Fork:
     def start(self) -> None:
         """Forks."""
         self.line, theirs = connection.Pipe()
-        self.process = get_context("fork").Process(target=_live, args=(theirs, self.work, os.getpid()))
+        self.lines.append(self.line)
+        self.process = get_context("fork").Process(target=_live, args=(theirs, self.lines, self.work, os.getpid()))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads; we have none
             self.process.start()
@@ -47,13 +49,15 @@ class Fork:
         self.process.terminate()
         self.process.join()
         self.line.close()
+        self.lines.remove(self.line)
 
 
 class Forks:
     """As many processes as `jobs`; each does `work` with the points that it is given."""
 
     def __init__(self, jobs: int, todo: Iterator[Path], work: Work) -> None:
-        self.forks = [Fork(work) for _ in range(jobs)]
+        lines: list[Any] = []
+        self.forks = [Fork(work, lines) for _ in range(jobs)]
         self.todo = zip(todo, cycle(self.forks), strict=False)
         self.deaths: Counter[Path] = Counter()
 
@@ -103,11 +107,13 @@ class Forks:
         return [PointEnd(folder, FAILED, "its process was killed (out of memory?)") for folder in killed]
 
 
-def _live(line: Any, work: Work, parent: int) -> None:
+def _live(line: Any, inherited: list[Any], work: Work, parent: int) -> None:
     """The whole life of a process. Ctrl-C is for the parent alone, which asks this one to end."""
     from fedexp.training.fork import die_with
 
     die_with(parent)
+    for each in inherited:
+        each.close()  # or no process would notice that the parent has ended
     signals.ignored()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(Stopped, KeyboardInterrupt, EOFError), signals.heeded(), closing(work(_asked_for(line))) as ends:

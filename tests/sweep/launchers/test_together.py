@@ -177,6 +177,22 @@ def test_each_log_has_the_lines_of_its_own_run(tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr().out == ""
 
 
+def test_a_sweep_logs_every_round_and_can_be_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    made = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", "scenario.clients=6")
+    more = ("scenario.participants=3", "engine=stacked", "pictures=false", "hydra.sweep.dir=many")
+    assert cli.main(["run", "-m", *made, *more, "rounds=2,3,4", "hydra/launcher=together"]) == 0
+    said = capsys.readouterr().out
+    assert said.count(" of 3: ") == 3
+    assert "INFO" not in said
+    for number, count in enumerate((2, 3, 4)):  # the sweep sets its own log up each time that a point has ended
+        assert (tmp_path / "many" / str(number) / "fedexp.log").read_text().count(f"/{count}  accuracy") == count
+    assert cli.main(["verify", "many/2", "--all"]) == 0
+    assert "stack of several runs then, none now" in capsys.readouterr().out
+
+
 class TestInterrupted:
     """Ctrl-C and a scheduler's SIGTERM end all points, each with its state saved."""
 
