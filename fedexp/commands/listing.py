@@ -16,7 +16,7 @@ Groups; choose with group=option (* marks the default):
 {groups}
 Keys of the run; change with key=value (`fedexp list GROUP OPTION` shows those of an option, --cfg job all of a run):
 {keys}
-Sweeps: hydra/launcher=joblib, submitit_local, submitit_slurm or ray runs several points at once;
+Sweeps: hydra/launcher=joblib, together, submitit_local, submitit_slurm or ray runs several points at once;
   hydra/sweeper=one_at_a_time varies one key at a time around the config.
 E.g. fedexp run -m seed=0,1 model=mlp,keras_cnn
 

@@ -21,6 +21,7 @@ from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import launchers, log_settings, noted, one_at_a_time, roles
+from fedexp.config.compositions import Compositions
 from fedexp.config.hydra_errors import COMPOSING, explain, searched
 from fedexp.config.resolvers import register_resolvers
 from fedexp.config.trust import NOBODY, Trust
@@ -50,6 +51,7 @@ class Composer:
         self.hydra: Any = GlobalHydra.instance().hydra  # its show_cfg and show_info compose by themselves
         self.config_loader = GlobalHydra.instance().config_loader()
         self.composed: DictConfig | None = None
+        self.points = Compositions(self.config_loader)
 
     def compose_config(
         self, config_name: str, overrides: list[str], run_mode: RunMode, with_log_configuration: bool = False

@@ -1,6 +1,7 @@
 """Checks that the fields of a dataclass hold what their annotations say, for values that a user's part has made."""
 
 import types
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -37,20 +38,27 @@ def _kinds(kind: type) -> dict[str, Any]:
 
 def fits(kind: Any, value: Any) -> bool:
     """Whether a value is of an annotated kind. NaN is no number; NumPy's numbers are."""
+    return _test(kind)(value)
+
+
+@cache
+def _test(kind: Any) -> Callable[[Any], bool]:
+    """What `fits` asks of a value, read from the annotation once."""
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return any(fits(one, value) for one in args)
+        tests = [_test(one) for one in args]
+        return lambda value: any(test(value) for test in tests)
     if origin is tuple:
-        return isinstance(value, tuple | list) and all(fits(args[0], one) for one in value)
+        each = _test(args[0])
+        return lambda value: isinstance(value, tuple | list) and all(map(each, value))
     if origin is Literal:
-        return isinstance(value, str) and value in args
+        return lambda value: isinstance(value, str) and value in args
     if kind in (int, float):
-        whole = isinstance(value, int | np.integer)
-        number = whole or (kind is float and isinstance(value, float | np.floating))
-        return number and not isinstance(value, bool) and value == value
-    if not isinstance(value, kind):
-        return False
-    return not isinstance(value, np.ndarray | torch.Tensor) or plain(value)
+        numbers = (int, np.integer) if kind is int else (int, np.integer, float, np.floating)
+        return lambda value: isinstance(value, numbers) and not isinstance(value, bool) and value == value
+    if issubclass(kind, np.ndarray | torch.Tensor):
+        return lambda value: isinstance(value, kind) and plain(value)
+    return lambda value: isinstance(value, kind)
 
 
 def plain(value: np.ndarray | torch.Tensor) -> bool:

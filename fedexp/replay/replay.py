@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import partial
@@ -115,8 +116,9 @@ class Replay:
             for job in {job.cell.run: job for job in self.jobs}.values():
                 self._check(composer, config, job)
             alive = partial(live, share=None if launcher.aloud else 1, trust=Trust(composed=True))
-            for end in launcher.launch(self._todo(composer, config), alive):
-                self._ended(end)
+            with closing(launcher.launch(self._todo(composer, config), alive)) as ends:
+                for end in ends:
+                    self._ended(end)
         finally:
             GlobalHydra.instance().clear()
         return self.failed

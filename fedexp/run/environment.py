@@ -1,6 +1,7 @@
 """The environment that the bits of a result depend on besides the config: another order of sums rounds differently."""
 
 import platform
+from functools import cache
 from importlib.metadata import version
 
 import torch
@@ -8,7 +9,13 @@ import torch
 from fedexp.simulation.experiment import Experiment
 from fedexp.training.engine import Choice
 
-MANY_ROWS = "stacked"  # the number of workers decides how this engine groups rows, and so the order of its sums
+MANY_ROWS = "stacked"  # this engine groups rows by workers, and with other runs' rows: so sums change their order
+
+
+@cache
+def installed(package: str) -> str:
+    """The version of an installed package, which takes its time to look up."""
+    return version(package)
 
 
 def device_name(exp: Experiment) -> str:
@@ -22,12 +29,13 @@ def instructions() -> str:
     return torch.backends.cpu.get_cpu_capability()
 
 
-def surroundings(exp: Experiment, choice: Choice, workers: int) -> dict[str, str]:
+def surroundings(exp: Experiment, choice: Choice, workers: int, stacks_runs: bool = False) -> dict[str, str]:
     """The environment by name; if all of it is equal, a round gives the same bits."""
     return {
         "engine": choice.name,
         "device": device_name(exp),
         "instructions": instructions(),
-        "torch": version("torch"),
+        "torch": installed("torch"),
         **({"workers": str(workers)} if choice.name == MANY_ROWS else {}),
+        **({"stack": "of several runs"} if choice.name == MANY_ROWS and stacks_runs else {}),
     }

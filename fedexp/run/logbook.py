@@ -151,5 +151,5 @@ class Logbook:
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()
 
     def _made_by(self) -> tuple[dict[str, str], dict[str, str]]:
-        choice = self.world.choice
-        return asdict(choice), surroundings(self.exp, choice, self.world.crew.size)
+        choice, crew = self.world.choice, self.world.crew
+        return asdict(choice), surroundings(self.exp, choice, crew.size, crew.stacks_runs)

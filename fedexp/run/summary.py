@@ -4,7 +4,6 @@ import json
 import math
 import platform
 import subprocess
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from fedexp.core.values import State
 from fedexp.core.version import __version__
 from fedexp.maths import metrics
 from fedexp.parts.federation.statistics import label_distances, size_gini, size_spread
-from fedexp.run.environment import device_name, instructions
+from fedexp.run.environment import device_name, installed, instructions
 from fedexp.run.tables import METRICS
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
@@ -78,7 +77,7 @@ def made_with(exp: Experiment, world: World) -> dict[str, Any]:
         "versions": {
             "fedexp": __version__,
             "python": platform.python_version(),
-            **{name: version(name) for name in ("torch", "numpy", "hydra-core")},
+            **{name: installed(name) for name in ("torch", "numpy", "hydra-core")},
         },
         "git": git_commit(),
         "device": device_name(exp),

@@ -15,6 +15,7 @@ from fedexp.parts.federation.partition import Partition
 from fedexp.scoring.gauge import Gauge
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Scorer
+from fedexp.simulation.company import ALONE, Company
 from fedexp.simulation.division import Division, divide
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.planting import draw_malicious, drawn_canaries, planted, poisoned, with_copies
@@ -24,6 +25,7 @@ from fedexp.training import networks
 from fedexp.training.activations import activation_floats
 from fedexp.training.engine import Choice
 from fedexp.training.examples import Examples
+from fedexp.training.meeting import Made
 from fedexp.training.recipe import Recipe
 from fedexp.training.workers import Crew
 
@@ -55,7 +57,7 @@ class Prepared:
     figures: dict[str, Figures]
 
 
-def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
+def build_world(exp: Experiment, choice: Choice | None, crew: Crew, company: Company = ALONE) -> World:
     """The unchanging surroundings of a run; `choice` is that of the rounds so far.
 
     Raises:
@@ -63,19 +65,19 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         RunError: the first model is not finite.
     """
     torch.set_num_threads(1)
-    data, told = loaded(exp)
+    data, told = loaded(exp, company)
     seen = exp.features.facts(told)
     network = partial(networks.built, exp.model, seen, exp.seed, exp.engine.enter(), exp.engine.precision)
     shared = shared_out(exp, data)
     rate = exp.selector.rate(shared.partition.clients)
     exp = replace(exp, privacy=exp.privacy.settle(shared.partition.sizes, exp.local, rate))
-    ready = prepared(exp, shared, network, seen, crew)
-    return staffed(exp, data.sha256(), shared, ready, network, choice, crew)
+    ready = prepared(exp, shared, network, seen, crew, company)
+    return staffed(exp, data.sha256(), shared, ready, network, choice, crew, company)
 
 
-def loaded(exp: Experiment) -> tuple[Data, Facts]:
+def loaded(exp: Experiment, company: Company = ALONE) -> tuple[Data, Facts]:
     """The dataset, and what it had said of itself before."""
-    data, told = exp.dataset.load(exp.data_dir, exp.seed), believed.told(exp.dataset, exp.data_dir)
+    data, told = company.data(exp), believed.told(exp.dataset, exp.data_dir)
     believed.refuse(exp.dataset, told, data)
     return data, told
 
@@ -93,15 +95,17 @@ def shared_out(exp: Experiment, data: Data) -> SharedOut:
     return SharedOut(data, division, partition, malicious, canaries)
 
 
-def prepared(exp: Experiment, shared: SharedOut, network: Network, seen: Facts, crew: Crew) -> Prepared:
+def prepared(
+    exp: Experiment, shared: SharedOut, network: Network, seen: Facts, crew: Crew, company: Company
+) -> Prepared:
     """Features learnt, examples on the device, and the model that the first round begins with."""
     device, untrained = exp.engine.place(), network()
     data, probes, learnt = encode(exp, shared.data, shared.division.public, crew)
 
     def held(split: Split) -> Examples:
-        return Examples(split, data, device)
+        return company.examples(split, data, device)
 
-    train = Examples(data.train, data, device, exp.augment)
+    train = company.examples(data.train, data, device, exp.augment)
     networks.refuse(exp.model, untrained, train, seen.outputs, exp.loss)
     validation, public = (_some(train, own) for own in (shared.division.validation, shared.division.public))
     layout, gauge = Layout.of(untrained), Gauge(exp.metrics, data.class_names)
@@ -126,12 +130,12 @@ def staffed(  # noqa: PLR0913
     network: Network,
     choice: Choice | None,
     crew: Crew,
+    company: Company,
 ) -> World:
     """The world with the engine that trains in it and the scorers that judge its models."""
-    layout, device = ready.first.layout, exp.engine.place()
-    rows = min(exp.scenario.participants, shared.partition.clients)
-    recipe = Recipe(exp.loss, exp.local, exp.privacy, len(shared.data.class_names))
-    chosen: Choice = crew.agree(exp.engine.choose(network, layout, ready.train, recipe, rows))
+    layout, device, some = ready.first.layout, exp.engine.place(), exp.scenario.participants
+    made = Made(network, layout, ready.train, recipe(exp, shared.data), exp.engine.memory_mb)
+    chosen = crew.agree(company.choose(exp.engine, made, min(some, shared.partition.clients)))
     choice, floats = chosen.after(choice), activation_floats(network(), ready.test)
     return World(
         exp=exp,
@@ -153,11 +157,16 @@ def staffed(  # noqa: PLR0913
         class_names=shared.data.class_names,
         prepared=ready.figures,
         choice=choice,
-        trainer=choice.trainer(network, layout, ready.train, recipe, exp.engine.memory_mb),
+        trainer=company.trainer(choice, made),
         scorer=Scorer(network(), layout, exp.engine.chunk(floats), device, exp.loss, ready.gauge),
         mixtures=MixtureScorer(network(), layout, floats, device, exp.loss),
         crew=crew,
     )
+
+
+def recipe(exp: Experiment, data: Data) -> Recipe:
+    """What the training of a client is made of."""
+    return Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
 
 
 def known_groups(data: Data, partition: Partition) -> np.ndarray | None:

@@ -16,7 +16,7 @@ from fedexp.config.launchers import LAUNCHERS
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.files import shown
 
-NUMBERS = ("jobs", "parallel", "timeout_min", "cpus_per_task", "gpus_per_node", "cpus", "gpus")
+NUMBERS = ("jobs", "runs", "parallel", "timeout_min", "cpus_per_task", "gpus_per_node", "cpus", "gpus")
 CHOICES = {"hydra/sweeper": ("basic", "one_at_a_time"), "hydra/launcher": ("basic", *LAUNCHERS)}
 _OPTION = re.compile(r"[\w-]+(/[\w-]+)*")
 

@@ -119,7 +119,7 @@ def composed(composer: Composer, config: DictConfig, point: Point) -> DictConfig
     own = point.config
     if own is None:
         with composer.readable(config.hydra.job.config_name, point.overrides):
-            own = composer.config_loader.load_sweep_config(config, point.overrides)
+            own = composer.points.of(config, point.overrides)
     else:
         _settle(own, config)
     with open_dict(own):

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -57,12 +58,13 @@ class Sweep:
         live_one = partial(live, share=share, aloud=self.launcher.aloud, trust=self.trust)
         self.ahead = self._over_ahead()
         self.over = len(self.ahead)
-        for outcome in self.launcher.launch(self._todo(failed), live_one):
-            self.over, self.flying = self.over + 1, self.flying - 1
-            self.lasted.append(outcome.seconds)
-            self._tell(outcome)
-            if outcome.code:
-                failed.append(outcome)
+        with closing(self.launcher.launch(self._todo(failed), live_one)) as outcomes:
+            for outcome in outcomes:
+                self.over, self.flying = self.over + 1, self.flying - 1
+                self.lasted.append(outcome.seconds)
+                self._tell(outcome)
+                if outcome.code:
+                    failed.append(outcome)
         return failed
 
     def demand_addresses(self) -> None:

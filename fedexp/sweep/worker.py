@@ -10,7 +10,9 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedexp.config.compose import read_config
 from fedexp.config.trust import NOBODY, Trust
@@ -22,13 +24,23 @@ from fedexp.core.passwords import without_password
 from fedexp.run import addresses, folders
 from fedexp.sweep.launchers.contract import PointEnd
 
+if TYPE_CHECKING:
+    from fedexp.simulation.company import Company
+
 TRACEBACK = "traceback.txt"
 
 
-def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Trust = NOBODY) -> PointEnd:
+def live(
+    folder: Path,
+    share: int | None = None,
+    aloud: bool = False,
+    trust: Trust = NOBODY,
+    company: "Company | None" = None,
+) -> PointEnd:
     """Runs or resumes the point; a finished one is left alone.
 
-    With `share` the point has that many cores; without `aloud` it writes only to its log file.
+    With `share` the point has that many cores; without `aloud` it writes only to its log file. `company` is what it
+    shares with other points of this process.
 
     Raises:
         Stopped: it was interrupted, and the sweep with it.
@@ -44,7 +56,7 @@ def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Tru
 
             config = read_config(place, trust)
             addresses.demand(config, place, trust)
-            complete(config, place)
+            (complete if company is None else partial(complete, company=company))(config, place)
     except Stopped as stop:
         if stop.interrupted:
             raise

@@ -23,7 +23,9 @@ class Bucket:
     def __init__(self, task: Task, place: torch.Tensor, batch: int, rule: LocalRule, examples: Examples) -> None:
         """A bucket for the rows at the positions `place [R]` of a task."""
         rows, device, parameters = len(place), examples.x.device, task.anchor.shape[1]
-        self.rule, self.lr = rule, torch.zeros((), dtype=torch.float64, device=device)
+        each = isinstance(task.lr, torch.Tensor)
+        self.rule = rule
+        self.lr = torch.zeros((rows, 1) if each else (), dtype=torch.float32 if each else torch.float64, device=device)
         self.augmenting = Augmenting(examples, rows)
         self.w = torch.zeros((rows, task.start.shape[1]), device=device)
         self.anchor = torch.zeros((rows, parameters), device=device)
@@ -43,7 +45,9 @@ class Bucket:
         """Begins a round with the rows at the positions `[R]` of a task."""
         torch.index_select(task.start, 0, rows, out=self.w)
         torch.index_select(task.anchor, 0, rows, out=self.anchor)
-        if task.lr is not None:
+        if isinstance(task.lr, torch.Tensor):
+            torch.index_select(task.lr, 0, rows, out=self.lr)
+        elif task.lr is not None:
             self.lr.fill_(task.lr)
         if self.others is not None and task.others is not None:
             torch.index_select(task.others, 1, rows, out=self.others)

@@ -15,7 +15,7 @@ import torch
 
 from fedexp.training.bucket import Bucket
 
-Shape = tuple[int, int, bool]  # rows, batch, whether the rate is fixed
+Shape = tuple[int, int, type]  # rows, batch, of which type the rate is: of none where it is fixed
 KEPT = 8
 WARM_UP = 3  # steps before a capture, in which libraries choose their kernels
 

@@ -91,8 +91,16 @@ class Engine(Part):
         return int(np.clip(budget // floats, 50, 10_000))
 
     @abstractmethod
-    def choose(self, network: Network, layout: Layout, examples: Examples, recipe: Recipe, rows: int) -> "Choice":
-        """The trainer's name and why."""
+    def choose(
+        self,
+        network: Network,
+        layout: Layout,
+        examples: Examples,
+        recipe: Recipe,
+        rows: int,
+        stackable: bool = False,
+    ) -> "Choice":
+        """The trainer's name and why; `stackable` says that the same clients have been trained in a stack before."""
         raise NotImplementedError
 
 
@@ -150,7 +158,15 @@ class Choice:
 class LoopEngine(Engine):
     """One client after another."""
 
-    def choose(self, network: Network, layout: Layout, examples: Examples, recipe: Recipe, rows: int) -> Choice:
+    def choose(
+        self,
+        network: Network,
+        layout: Layout,
+        examples: Examples,
+        recipe: Recipe,
+        rows: int,
+        stackable: bool = False,
+    ) -> Choice:
         return Choice("loop", "as asked")
 
 
@@ -158,8 +174,16 @@ class LoopEngine(Engine):
 class StackedEngine(Engine):
     """All clients of the round at once."""
 
-    def choose(self, network: Network, layout: Layout, examples: Examples, recipe: Recipe, rows: int) -> Choice:
-        if (why := obstacle(network, layout, examples, recipe)) is not None:
+    def choose(
+        self,
+        network: Network,
+        layout: Layout,
+        examples: Examples,
+        recipe: Recipe,
+        rows: int,
+        stackable: bool = False,
+    ) -> Choice:
+        if not stackable and (why := obstacle(network, layout, examples, recipe)) is not None:
             raise ConfigError(f"engine=stacked cannot train this model: {why}; use engine=loop")
         return Choice("stacked", "as asked")
 
@@ -168,7 +192,15 @@ class StackedEngine(Engine):
 class AutoEngine(Engine):
     """Chooses by the config and the kind of device alone: measured times would let equal runs choose differently."""
 
-    def choose(self, network: Network, layout: Layout, examples: Examples, recipe: Recipe, rows: int) -> Choice:
+    def choose(
+        self,
+        network: Network,
+        layout: Layout,
+        examples: Examples,
+        recipe: Recipe,
+        rows: int,
+        stackable: bool = False,
+    ) -> Choice:
         if examples.x.device.type == "cuda":
             reason = "a GPU runs all rows with the kernels of one"
         elif rows < MANY:
@@ -179,7 +211,7 @@ class AutoEngine(Engine):
             return Choice("loop", "a CPU runs stacked convolutions slower than one client after another")
         else:
             reason = f"on a CPU, at least {MANY} participants and at most {SMALL:,} parameters"
-        if (why := obstacle(network, layout, examples, recipe)) is not None:
+        if not stackable and (why := obstacle(network, layout, examples, recipe)) is not None:
             return Choice("loop", f"clients cannot be stacked: {why}")
         return Choice("stacked", reason)
 

@@ -152,7 +152,7 @@ def _live(first: int, write: int, work: Callable[[], None]) -> NoReturn:
     """The whole life of a worker: never returns into the code that forked it."""
     status = 1
     try:
-        _die_with(first)
+        die_with(first)
         logs.silence()
         signals.ignored()  # the first process gets them, too, and ends this one
         work()
@@ -163,7 +163,7 @@ def _live(first: int, write: int, work: Callable[[], None]) -> NoReturn:
         os._exit(status)
 
 
-def _die_with(first: int) -> None:
+def die_with(first: int) -> None:
     """On Linux the kernel ends the worker when the first process ends; elsewhere the worker's next message fails."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)

@@ -183,17 +183,18 @@ class Stacked:
         if place.device.type != "cuda":
             bucket = self._made(task, place, batch)
             return bucket, lambda: self._step(bucket)
-        shape = len(rows), batch, task.lr is None
+        shape = len(rows), batch, type(task.lr)
         bucket, replay = self.captured.get(shape, lambda: self._made(task, place, batch))
         bucket.load(task, place)
         return bucket, replay
 
     def _made(self, task: Task, rows: torch.Tensor, batch: int) -> Bucket:
-        bucket = Bucket(task, rows, batch, self.rule.at(task.lr), self.examples)
+        each = isinstance(task.lr, torch.Tensor)
+        bucket = Bucket(task, rows, batch, self.rule if each else self.rule.at(task.lr), self.examples)
         bucket.load(task, rows)
         if self.clipped is not None:
             bucket.noise = Noise(len(rows), self.layout.parameters, self.privacy.example_noise, rows.device)
-        if task.lr is not None and rows.device.type == "cuda":
+        if each or (task.lr is not None and rows.device.type == "cuda"):
             bucket.rule = self.rule.at(bucket.lr)  # a number would stay in the graph for good
         return bucket
 

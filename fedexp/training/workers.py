@@ -56,6 +56,7 @@ class Crew:
 
     rank = 0
     size = 1
+    stacks_runs = False  # whether its clients train in one stack with those of other runs
 
     def __init__(self) -> None:
         self.background: list[Work] = []

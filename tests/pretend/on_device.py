@@ -19,6 +19,7 @@ from composing import experiment, options, tiny
 from hydra.errors import HydraException
 from own_targets import told
 from pandas.testing import assert_frame_equal
+from sweep.lockstep import alone, together
 from test_every_option import NEEDS, OPTIONS, REAL, TARGETS
 
 from fedexp.cli import main
@@ -243,9 +244,29 @@ def test_the_shapes_used_last_are_kept():
 
     captures = stacked.Captures(lambda _: None)
     for size in (*range(1, KEPT + 1), 1, KEPT + 1):  # the second is the one that was not asked for the longest
-        captures.get((size, 1, True), partial(bucket, size))
+        captures.get((size, 1, float), partial(bucket, size))
     assert made == [*range(1, KEPT + 2)]
     assert [size for size, *_ in captures.held] == [*range(3, KEPT + 1), 1, KEPT + 1]
+
+
+TOGETHER = {
+    "rates of their own": ((), ("local.lr=0.1",), ("local.lr=0.3",)),
+    "moving rates": (("schedule=cosine",), (), ("seed=1",)),
+    "DP-SGD": (("privacy=dp_sgd", *NEEDS["privacy=dp_sgd"]), (), ("local.lr=0.3",)),
+    "dropout": (("model.dropout=0.3", "local=adam"), ("seed=1",), ("local.lr=0.003",)),
+}
+
+
+@pytest.mark.parametrize("words", TOGETHER.values(), ids=list(TOGETHER))
+def test_runs_of_one_stack(tmp_path: Path, words: tuple[tuple[str, ...], ...]):
+    every, *each = words
+    configs = [tiny("engine=stacked", "rounds=3", f"engine.device={DEVICE}", *every, *own) for own in each]
+    configs.append(tiny("engine=stacked", "rounds=5", f"engine.device={DEVICE}", "aggregator=median", *every))
+    assert [end.code for end in together(tmp_path / "together", configs)] == [0, 0, 0]
+    alone(tmp_path / "alone", configs)
+    for number in range(3):
+        here, there = (measures(tmp_path / place / str(number)) for place in ("together", "alone"))
+        assert_frame_equal(here, there, atol=2e-4, rtol=1e-3)
 
 
 def test_verify_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):

@@ -96,6 +96,16 @@ def test_the_commands_of_a_page_can_be_typed(into: list[str], capsys: pytest.Cap
     assert page.read_text() == written
 
 
+def test_runs_together_have_the_same_results():
+    told = []
+    for words in ([], ["hydra/launcher=together"]):
+        assert cli.main(["replay", "mine.yml", "--into", f"made{len(told)}", *words]) == 0
+        lines = rows(Path(f"made{len(told)}/mine"))
+        told.append(sorted((line["cell"], line["seed"], line["value"], line["digest"]) for line in lines))
+    assert told[0] == told[1]
+    assert len(told[0]) == 5
+
+
 def test_only_what_is_missing_is_run(mine: Path, capsys: pytest.CaptureFixture[str]):
     assert cli.main(["replay", "mine.yml", "--cells", "q*", "--seeds", "1"]) == 0
     assert [(one["cell"], one["seed"]) for one in rows(Path("outputs/replay/mine"))] == [("quick", "0")]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from fedexp.sweep.launchers.contract import Launcher, Live, PointEnd
+from fedexp.sweep.launchers.contract import Ends, Launcher, Live
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,5 +14,6 @@ class Basic(Launcher):
 
     aloud: ClassVar[bool] = True
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[PointEnd]:
-        return map(live, todo)
+    def launch(self, todo: Iterator[Path], live: Live) -> Ends:
+        for folder in todo:
+            yield live(folder)

@@ -1,13 +1,16 @@
 """What every launcher does: hand out the folders of points, and tell how each point ended."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part
+
+if TYPE_CHECKING:
+    from fedexp.simulation.company import Company
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,15 @@ class PointEnd:
     seconds: float = 0.0
 
 
-Live = Callable[[Path], PointEnd]
+class Live(Protocol):
+    """Takes the point of a folder to its end."""
+
+    def __call__(self, folder: Path, *, company: "Company | None" = None) -> PointEnd:
+        """`company` is what the point shares with others of its process."""
+        ...
+
+
+Ends = Generator[PointEnd, None, None]
 
 
 class Launcher(Part):
@@ -31,7 +42,7 @@ class Launcher(Part):
     def refuse(self) -> None:
         """Raises ConfigError where this launcher cannot work."""
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[PointEnd]:
+    def launch(self, todo: Iterator[Path], live: Live) -> Ends:
         """Yields the outcome of every point of `todo`, in any order; one that fails does not keep the others.
 
         `todo` prepares a point's folder when it is asked for the next one. `live` can be sent to another process.

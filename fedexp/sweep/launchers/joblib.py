@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fedexp.core.exits import FAILED
 from fedexp.core.part import Range
-from fedexp.sweep.launchers.contract import Launcher, Live, PointEnd
+from fedexp.sweep.launchers.contract import Ends, Launcher, Live, PointEnd
 
 _ATTEMPTS = 2
 
@@ -20,7 +20,7 @@ class Joblib(Launcher):
 
     jobs: Annotated[int, Range(1)]
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[PointEnd]:
+    def launch(self, todo: Iterator[Path], live: Live) -> Ends:
         """Joblib ends all its processes when one of them dies: their points are taken up again, twice at most."""
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 

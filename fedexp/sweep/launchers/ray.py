@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from fedexp.core.exits import FAILED
 from fedexp.core.part import Range
-from fedexp.sweep.launchers.contract import Launcher, Live, PointEnd, needed
+from fedexp.sweep.launchers.contract import Ends, Launcher, Live, PointEnd, needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Ray(Launcher):
     def refuse(self) -> None:
         needed("ray", "ray", "hydra/launcher=ray")
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[PointEnd]:
+    def launch(self, todo: Iterator[Path], live: Live) -> Ends:
         """A point whose process dies is taken up once more by Ray itself."""
         ray = self._started()
         remote = ray.remote(num_cpus=self.cpus, num_gpus=self.gpus, max_retries=1)(live_alone)

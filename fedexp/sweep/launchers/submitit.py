@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED
 from fedexp.core.part import Range
-from fedexp.sweep.launchers.contract import Launcher, Live, PointEnd, needed
+from fedexp.sweep.launchers.contract import Ends, Launcher, Live, PointEnd, needed
 
 _LOOK_S = {"local": 0.1, "slurm": 5.0}
 
@@ -37,7 +37,7 @@ class Submitit(Launcher):
                 "hydra/launcher=submitit_slurm needs Slurm, but there is no srun here; try submitit_local"
             )
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Iterator[PointEnd]:
+    def launch(self, todo: Iterator[Path], live: Live) -> Ends:
         """Jobs are cancelled when this process is interrupted; when it is killed they go on by themselves."""
         flying: dict[Path, Any] = {}
         executor = None

@@ -50,7 +50,7 @@ def test_a_gap_above_0_says_that_those_that_train_fare_better(tiny: Tiny, monkey
 def test_clients_are_measured_on_their_own_test_examples(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
     """Six people train; the test data are of people 0 to 3."""
 
-    def with_people(exp: Any) -> tuple[Any, Any]:
+    def with_people(exp: Any, *_: Any) -> tuple[Any, Any]:
         data, told = loaded(exp)
         subject = torch.arange(len(data.test.y)) % 4
         return replace(data, test=replace(data.test, subject=subject)), told

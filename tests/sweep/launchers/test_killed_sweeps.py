@@ -23,7 +23,7 @@ MADE = (
 LEARNING_RATES = ("0.05", "0.1", "0.2")
 FULL = os.environ.get("FEDEXP_FULL") == "1"  # the whole 24 points with every launcher: two minutes
 SEEDS, KILLS = (8, 3) if FULL else (1, 1)
-PACKAGES = {"joblib": "joblib", "submitit_local": "submitit", "ray": "ray"}
+PACKAGES = {"joblib": "joblib", "together": "torch", "submitit_local": "submitit", "ray": "ray"}
 
 
 def points() -> list[tuple[str, int]]:
