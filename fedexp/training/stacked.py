@@ -53,13 +53,13 @@ class Stacked:
             self.activations += self.clipped.formed
         gradient = grad(self._loss, has_aux=True) if self.clipped is None else self.clipped.summed
         self.gradients = vmap(gradient, randomness="different")
-        self.captured = Captures(self._step)
+        self.captured = Captures(self._step) if examples.x.device.type == "cuda" else None
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """Buckets of rows `[n]` with similar numbers of steps: at least one a worker, each within the memory bound."""
         steps = np.array([batches.steps for batches in task.batches])
         batch = max((int(batches.counts.max(initial=1)) for batches in task.batches), default=1)
-        captures = self.examples.x.device.type == "cuda"
+        captures = self.captured is not None
         rows = 6 + self.rule.slots + len(self.rule.compares) + (self.clipped is not None)
         floats = self.layout.size * rows + (rounded_up(batch) if captures else batch) * self.activations
         fits = max(1, int(self.memory_mb * 1e6 / (4 * floats)))
@@ -71,7 +71,7 @@ class Stacked:
         """Trains the rows `[R]` together; returns `[R, D + 2]` in their order."""
         asked, steps = len(rows), np.array([task.batches[row].steps for row in rows])
         index, mask = self._schedule(task, rows)
-        if self.examples.x.device.type == "cuda":
+        if self.captured is not None:
             rows, steps, index, mask = padded(rows, steps, index, mask)
         taking = np.arange(len(index))[:, None] < steps
         active = self.examples.to_device(taking[:, :, None].astype(np.float32))
@@ -180,7 +180,7 @@ class Stacked:
     def _bucket(self, task: Task, rows: np.ndarray, batch: int):
         """A loaded bucket and the function that takes its steps: a replayed graph on a GPU, else `_step`."""
         place = self.examples.to_device(rows)
-        if place.device.type != "cuda":
+        if self.captured is None:
             bucket = self._made(task, place, batch)
             return bucket, lambda: self._step(bucket)
         shape = len(rows), batch, task.lr is None
@@ -193,7 +193,7 @@ class Stacked:
         bucket.load(task, rows)
         if self.clipped is not None:
             bucket.noise = Noise(len(rows), self.layout.parameters, self.privacy.example_noise, rows.device)
-        if task.lr is not None and rows.device.type == "cuda":
+        if task.lr is not None and self.captured is not None:
             bucket.rule = self.rule.at(bucket.lr)  # a number would stay in the graph for good
         return bucket
 
