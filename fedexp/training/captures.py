@@ -33,17 +33,17 @@ def rounded_down(size: int) -> int:
 
 
 def padded(
-    rows: np.ndarray, steps: np.ndarray, index: torch.Tensor, mask: torch.Tensor
-) -> tuple[np.ndarray, np.ndarray, torch.Tensor, torch.Tensor]:
-    """Positions `[R]`, steps `[R]`, examples and masks `[steps, R, B]` with R and B rounded up.
+    rows: np.ndarray, taking: np.ndarray, due: np.ndarray, index: torch.Tensor, mask: torch.Tensor
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, torch.Tensor, torch.Tensor]:
+    """Positions `[R]`, steps taken `[S, R]`, pulls `[S, R, 1]`, examples and masks `[S, R, B]`; R and B rounded up.
 
     An added row is the last one again, which takes no step; an added example is example 0 with mask 0.
     """
     more, wider = rounded_up(len(rows)) - len(rows), rounded_up(index.shape[2]) - index.shape[2]
     rows = np.concatenate([rows, np.repeat(rows[-1:], more)])
-    steps = np.concatenate([steps, np.zeros(more, dtype=steps.dtype)])
+    taking, due = np.pad(taking, ((0, 0), (0, more))), np.pad(due, ((0, 0), (0, more), (0, 0)))
     index, mask = (torch.nn.functional.pad(each, (0, wider, 0, more)) for each in (index, mask))
-    return rows, steps, index, mask
+    return rows, taking, due, index, mask
 
 
 class Captures:

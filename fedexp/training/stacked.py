@@ -18,7 +18,6 @@ from fedexp.core.values import Layout
 from fedexp.parts.layers import BatchNorm
 from fedexp.parts.local.contract import Seen
 from fedexp.training.activations import activation_floats
-from fedexp.training.batches import running_losses
 from fedexp.training.bucket import Bucket
 from fedexp.training.captures import Captures, padded, rounded_down, rounded_up
 from fedexp.training.draws import drawing, halves
@@ -28,6 +27,7 @@ from fedexp.training.losses import Objective
 from fedexp.training.onlookers import Onlookers
 from fedexp.training.private import Clipped, Noise
 from fedexp.training.recipe import Recipe
+from fedexp.training.timetable import Timetable
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -57,8 +57,8 @@ class Stacked:
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """Buckets of rows `[n]` with similar numbers of steps: at least one a worker, each within the memory bound."""
-        steps = np.array([batches.steps for batches in task.batches])
-        batch = max((int(batches.counts.max(initial=1)) for batches in task.batches), default=1)
+        table = Timetable.of(task.batches)
+        steps, batch = table.steps, table.width
         captures = self.captured is not None
         rows = 6 + self.rule.slots + len(self.rule.compares) + (self.clipped is not None)
         floats = self.layout.size * rows + (rounded_up(batch) if captures else batch) * self.activations
@@ -69,26 +69,25 @@ class Stacked:
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         """Trains the rows `[R]` together; returns `[R, D + 2]` in their order."""
-        asked, steps = len(rows), np.array([task.batches[row].steps for row in rows])
-        index, mask = self._schedule(task, rows)
+        asked, table = len(rows), Timetable.of([task.batches[row] for row in rows.tolist()])
+        to_device = self.examples.to_device
+        index, mask = map(to_device, table.examples([task.plan.shards[row] for row in rows.tolist()]))
+        taking, due = table.taking, table.pulled(self.rule)
         if self.captured is not None:
-            rows, steps, index, mask = padded(rows, steps, index, mask)
-        taking = np.arange(len(index))[:, None] < steps
-        active = self.examples.to_device(taking[:, :, None].astype(np.float32))
-        due = self._pulls(task, rows, len(index))
-        seeds = [task.dropout_seed(int(row)) for row in rows]
+            rows, taking, due, index, mask = padded(rows, taking, due, index, mask)
+        active, due = (
+            to_device(each) for each in (taking[:, :, None].astype(np.float32), due if due.any() else due[:0])
+        )
         self.network.train()
         bucket, take_step = self._bucket(task, rows, index.shape[2])
-        bucket.seeds.copy_(halves(seeds))
-        bucket.augmenting.begin(rows, task.augment_seed)
+        if self.draws is not None:
+            bucket.seeds.copy_(halves(task.dropout_seeds(rows)))
+        bucket.augmenting.begin(rows, task.augment_seeds)
         if bucket.noise is not None:
-            bucket.noise.begin([task.noise_seed(row) for row in rows], [task.batches[row].size for row in rows])
-        with begun_at(seeds[0], bucket.w.device):
+            bucket.noise.begin(task.noise_seeds(rows), [task.batches[row].size for row in rows])
+        with begun_at(task.dropout_seeds(rows[:1])[0], bucket.w.device):
             losses = self._descend(task, bucket, take_step, (index, mask, active, due), taking)
-        measured = [
-            running_losses(column[: task.batches[row].steps], task.batches[row])
-            for row, column in zip(rows[:asked], losses.T.cpu().numpy(), strict=False)
-        ]
+        measured = table.running_losses(losses[:, :asked].cpu().numpy())
         told = [bucket.slots[-1, :asked]] if self.rule.tells_slot else []
         return torch.cat([bucket.w[:asked], *told, bucket.w.new_tensor(measured)], dim=1)
 
@@ -110,27 +109,6 @@ class Stacked:
             take_step()
             losses[step] = bucket.loss
         return losses
-
-    def _schedule(self, task: Task, rows: np.ndarray) -> Tensors:
-        """Example numbers and masks of every step, `[steps, R, B]`, padded by example 0 with mask 0."""
-        batches = [task.batches[row] for row in rows]
-        steps = max(each.steps for each in batches)
-        width = max((int(each.counts.max(initial=1)) for each in batches), default=1)
-        index = np.zeros((len(rows), steps, width), np.int64)
-        mask = np.zeros((len(rows), steps, width), bool)
-        for position, (row, each) in enumerate(zip(rows, batches, strict=True)):
-            mask[position, : each.steps] = np.arange(width) < each.counts[:, None]
-            index[position, : each.steps][mask[position, : each.steps]] = task.plan.shards[row][each.order]
-        to_device = self.examples.to_device
-        return to_device(index.transpose(1, 0, 2)), to_device(mask.transpose(1, 0, 2))
-
-    def _pulls(self, task: Task, rows: np.ndarray, steps: int) -> torch.Tensor:
-        """Which rows the rule pulls after every step, `[steps, R, 1]`; empty if it never pulls any."""
-        due = np.zeros((steps, len(rows), 1), dtype=np.float32)
-        for position, row in enumerate(rows):
-            each = task.batches[row]
-            due[: each.steps, position, 0] = self.rule.pulls(each.steps, each.epoch)
-        return self.examples.to_device(due if due.any() else due[:0])
 
     def _loss(  # noqa: PLR0913
         self,
