@@ -75,4 +75,7 @@ class Examples:
 
     def to_device(self, index: np.ndarray) -> torch.Tensor:
         """An array (any shape), such as example numbers, as a tensor on the examples' device."""
-        return torch.from_numpy(np.ascontiguousarray(index)).to(self.x.device)
+        host = torch.from_numpy(np.ascontiguousarray(index))
+        if self.x.device.type == "cuda":  # which goes on with its work meanwhile
+            return host.pin_memory().to(self.x.device, non_blocking=True)
+        return host.to(self.x.device)

@@ -72,6 +72,17 @@ class Timetable:
             found[rows] = running_losses(losses.T[rows, :steps], self.counts[rows, :steps], epoch)
         return found
 
+    def weights(self) -> np.ndarray:
+        """What `running_losses` multiplies the losses by before it adds them up, float64 `[2, S, R]`, S at least 1."""
+        found = np.zeros((2, max(1, self.counts.shape[1]), len(self.counts)))
+        for steps, epoch, rows in self._alike():
+            last = (steps - 1) // epoch * epoch if epoch else 0
+            for part, weight in zip((slice(0, epoch), slice(last, steps)), found, strict=True):
+                counts = self.counts[rows, part].T
+                weight[part, rows] = counts / np.maximum(counts.sum(axis=0), 1)
+        found[:, :1, :] = np.where(found.sum(axis=1, keepdims=True) > 0, found[:, :1, :], np.nan)
+        return found
+
     def _alike(self) -> list[tuple[int, int, np.ndarray]]:
         """Steps, steps an epoch, and the rows `[n]` that have as many of both."""
         both = self.steps * (int(self.epoch.max(initial=0)) + 1) + self.epoch
