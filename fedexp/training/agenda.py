@@ -71,7 +71,7 @@ class Agenda:
         now = self.packed.index_select(0, place)
         floats = now[..., self.batch :].view(torch.float32)
         share, active, due = floats.split([self.batch, 1, 1], dim=2)
-        return Turns(now[..., : self.batch].long(), share, active, due, place, place + 1.0)
+        return Turns(now[..., : self.batch].long(), share.contiguous(), active, due, place, place + 1.0)
 
     def advance(self) -> None:
         """Counts the steps as done; part of the graph."""
