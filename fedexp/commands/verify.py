@@ -75,7 +75,9 @@ def _say(text: str) -> None:
 
 def _folder(folder: Path) -> Path:
     if folder.suffix == ".csv" and not folder.exists():
-        raise ConfigError(f"there is no file {folder}; fedexp verify needs the results.csv of a replay, or a run folder")
+        raise ConfigError(
+            f"there is no file {folder}; fedexp verify needs the results.csv of a replay, or a run folder"
+        )
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; fedexp verify needs a run folder, e.g. outputs/latest")
     if folders.is_sweep(folder):

@@ -43,6 +43,9 @@ def shortened(grad: torch.Tensor, longest: float) -> torch.Tensor:
 
 def descend(w: torch.Tensor, direction: torch.Tensor, lr: Rate, active: torch.Tensor | None) -> None:
     """Takes the step w <- w - lr direction, both `[..., P]`; rows where `active [C, 1]` is 0 stay."""
+    if w.device.type != "cpu" and active is not None:  # one kernel; on a CPU it would round otherwise
+        w.addcmul_(direction, active * lr if isinstance(lr, torch.Tensor) else active, value=-_number(lr))
+        return
     if isinstance(lr, torch.Tensor):
         w.sub_(direction * (lr if active is None else active * lr))
         return
@@ -62,28 +65,37 @@ def adam_step(
     """Adam (Kingma & Ba 2015, algorithm 1) with bias correction; `settings` are lr, beta1, beta2, eps.
 
     `w` and `grad` have shape `[..., P]`, `slots` `[2, ..., P]` (mean and square). `step` is a float tensor that counts
-    from 1. A single row is moved by PyTorch's fused kernel, which computes the same rule.
+    from 1. A single row is moved by PyTorch's fused kernel, which computes the same rule; so are all rows on a GPU,
+    where those that are frozen are put back.
     """
     lr, beta1, beta2, eps = settings
     mean, square = slots[0], slots[1]
     if active is None:
-        torch._fused_adam_(
-            [w],
-            [grad],
-            [mean],
-            [square],
-            [],
-            [step],
-            lr=lr,
-            beta1=beta1,
-            beta2=beta2,
-            weight_decay=0.0,
-            eps=eps,
-            amsgrad=False,
-            maximize=False,
-        )
-        return
-    mean.lerp_(grad, 1 - beta1)
-    square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-    scale = torch.sqrt(square / (1 - beta2**step)).add_(eps)
-    w.sub_(mean / scale * (active * (lr / (1 - beta1**step))))
+        _fused_adam(w, grad, slots, step, settings)
+    elif w.device.type != "cpu":
+        moved = w.clone(memory_format=torch.contiguous_format)
+        _fused_adam(moved, grad, slots, step, settings)
+        w.lerp_(moved, active)
+    else:
+        mean.lerp_(grad, 1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        scale = torch.sqrt(square / (1 - beta2**step)).add_(eps)
+        w.sub_(mean / scale * (active * (lr / (1 - beta1**step))))
+
+
+def _fused_adam(
+    w: torch.Tensor,
+    grad: torch.Tensor,
+    slots: torch.Tensor,
+    step: torch.Tensor,
+    settings: tuple[Rate, float, float, float],
+) -> None:
+    lr, beta1, beta2, eps = settings
+    more = {"beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
+    rate = lr.float() if isinstance(lr, torch.Tensor) and w.device.type != "cpu" else lr
+    torch._fused_adam_([w], [grad], [slots[0]], [slots[1]], [], [step], lr=rate, **more)
+
+
+def _number(lr: Rate) -> float:
+    """What a product with a rate that is no number has left: it is in the other factor."""
+    return 1.0 if isinstance(lr, torch.Tensor) else lr

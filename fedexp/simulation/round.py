@@ -8,6 +8,7 @@ import torch
 
 from fedexp.config import roles
 from fedexp.core.device_clock import now
+from fedexp.core.random_streams import streams
 from fedexp.core.values import Layout, Memory, Plan, State, Trained, Uploads, Weights, finite
 from fedexp.parts.context import Context
 from fedexp.simulation import context
@@ -17,7 +18,7 @@ from fedexp.simulation.moving_rates import moving_rates
 from fedexp.simulation.tasks import begun
 from fedexp.simulation.traffic import clients, megabytes
 from fedexp.simulation.world import World
-from fedexp.training.batches import draw_batches
+from fedexp.training.batches import draw_all
 
 log = logging.getLogger(__name__)
 
@@ -86,12 +87,9 @@ def train(  # noqa: PLR0913
 
     `received [C, D]` is what the server sent, `model [C]` the number of each participant's model.
     """
-    batches = tuple(
-        draw_batches(
-            exp.local.drawn(int(owner), ctx.rng), len(shard), ctx.rng("batches", int(owner)), exp.privacy.sampling
-        )
-        for owner, shard in zip(plan.owner, plan.shards, strict=True)
-    )
+    rules = [exp.local.drawn(owner, ctx.rng) for owner in plan.owner.tolist()]
+    draws = streams(exp.seed, ctx.round, "batches", owner=plan.owner)
+    batches = draw_all(rules, plan.sizes, draws, exp.privacy.sampling)
     task = begun(exp, received, plan, batches, mem.get("local", {}), ctx)
     out = world.trained(task, world.losses_told, world.train_rows)
     rows, slot, losses = parted(out, world.layout, world.losses_told)

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 import numpy as np
 import torch
 
-from fedexp.core.random_streams import stream
+from fedexp.core.random_streams import stream, streams
 from fedexp.core.values import Canaries, Layout, Plan, State, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.federation.partition import Partition
@@ -20,7 +20,7 @@ from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.preparation import Figures
 from fedexp.simulation.tasks import begun
 from fedexp.training import networks
-from fedexp.training.batches import draw_batches
+from fedexp.training.batches import draw_all
 from fedexp.training.engine import Choice
 from fedexp.training.examples import Examples
 from fedexp.training.gradients import Gradients
@@ -144,10 +144,8 @@ class World:
     def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, ctx: Context, rule: LocalRule) -> torch.Tensor:
         """The models that the clients `owner [n]` make of one `[D]`, `[n, D]`, in batches of a stream of their own."""
         exp, plan = self.exp, ctx.plan(owner)
-        batches = tuple(
-            draw_batches(rule.drawn(int(client), ctx.rng), len(shard), ctx.rng("fine_tune", int(client)))
-            for client, shard in zip(owner, plan.shards, strict=True)
-        )
+        rules = [rule.drawn(client, ctx.rng) for client in owner.tolist()]
+        batches = draw_all(rules, plan.sizes, streams(exp.seed, ctx.round, "fine_tune", owner=owner))
         task = begun(exp, row.expand(len(owner), -1), plan, batches, {}, ctx)
         return self.trained(task, 2, self.trainer.run, FINE_TUNING)[:, : self.layout.size]
 

@@ -1,7 +1,8 @@
 """Augmentation in training: draws are hashes of the client, the round, the step and the place in the batch."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
+import numpy as np
 import torch
 
 from fedexp.training.draws import halves, keys, uniform
@@ -16,10 +17,10 @@ class Augmenting:
         shape = (2,) if rows is None else (2, rows)
         self.seeds = torch.zeros(shape, dtype=torch.int32, device=examples.x.device)
 
-    def begin(self, rows: Iterable[int], seed: Callable[[int], int]) -> None:
-        """Begins a round of rows with these positions, whose seeds `seed` tells."""
+    def begin(self, rows: np.ndarray, seeds: Callable[[np.ndarray], list[int]]) -> None:
+        """Begins a round of rows with these positions `[n]`, whose seeds `seeds` tells."""
         if self.part.draws:
-            self.seeds.copy_(halves([seed(int(row)) for row in rows]).view(self.seeds.shape))
+            self.seeds.copy_(halves(seeds(rows)).view(self.seeds.shape))
 
     def __call__(self, batch: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
         """The batch `[B, *shape]` or `[R, B, *shape]` to be trained on in a step (a scalar)."""

@@ -1,6 +1,7 @@
 """The mini-batches of a client: every engine trains on exactly these."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,32 @@ class Batches:
         return np.diff(self.bounds)
 
 
+@dataclass(frozen=True)
+class Cut:
+    """How one client's examples are cut into batches, before it is drawn which is where.
+
+    `bounds [steps + 1]`, `epoch` and `size` are those of `Batches`; `visited` is how many examples an epoch takes.
+    """
+
+    bounds: np.ndarray
+    epoch: int
+    size: int
+    visited: int
+
+    @staticmethod
+    def of(rule: LocalRule, examples: int, sampling: Sampling) -> "Cut":
+        """The cut of a client with so many examples; with Poisson sampling only the number of steps counts."""
+        size = examples if rule.batch_size == "full" else rule.batch_size
+        whole = rule.drop_last or sampling != "rule"
+        epoch = 0 if examples == 0 else examples // size if whole else math.ceil(examples / size)
+        if epoch == 0:
+            return Cut(np.zeros(1, np.int64), 0, size, 0)
+        steps, visited = rule.steps_in(epoch), min(epoch * size, examples)
+        ends = np.minimum(np.arange(1, epoch + 1) * size, visited)
+        epochs = np.arange(math.ceil(steps / epoch))[:, None]
+        return Cut(np.concatenate([[0], (epochs * visited + ends).ravel()[:steps]]), epoch, size, visited)
+
+
 def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator, sampling: Sampling = "rule") -> Batches:
     """Cuts a client's examples into batches, epoch after epoch, reshuffled each time if the rule shuffles.
 
@@ -40,42 +67,54 @@ def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator, sampl
     Private training draws them in another way. `shuffled` always shuffles and drops the last batch. With `poisson`
     every example is in each batch with probability B / n, independently, so batches differ in size and may be empty.
     """
-    size = examples if rule.batch_size == "full" else rule.batch_size
-    private = sampling != "rule"
-    whole = rule.drop_last or private
-    per_epoch = 0 if examples == 0 else examples // size if whole else math.ceil(examples / size)
-    if per_epoch == 0:
-        return Batches(np.zeros(0, np.int64), np.zeros(1, np.int64), 0, size)
-    steps = rule.steps_in(per_epoch)
+    return _drawn(rule, Cut.of(rule, examples, sampling), examples, rng, sampling)
+
+
+def draw_all(
+    rules: Sequence[LocalRule], examples: np.ndarray, rngs: Iterable[np.random.Generator], sampling: Sampling = "rule"
+) -> tuple[Batches, ...]:
+    """What `draw_batches` draws for every client, given its rule, how many `examples [C]` it has, and its stream."""
+    cuts: dict[tuple[int, int], Cut] = {}
+    found = []
+    for rule, number, rng in zip(rules, examples.tolist(), rngs, strict=True):
+        key = id(rule), number
+        if key not in cuts:
+            cuts[key] = Cut.of(rule, number, sampling)
+        found.append(_drawn(rule, cuts[key], number, rng, sampling))
+    return tuple(found)
+
+
+def _drawn(rule: LocalRule, cut: Cut, examples: int, rng: np.random.Generator, sampling: Sampling) -> Batches:
+    steps = len(cut.bounds) - 1
+    if steps == 0:
+        return Batches(np.zeros(0, np.int64), cut.bounds, cut.epoch, cut.size)
     if sampling == "poisson":
-        return _flipped(size / examples, steps, examples, rng, per_epoch, size)
-    epochs = math.ceil(steps / per_epoch)
-    visited = min(per_epoch * size, examples)
-    mixed = rule.shuffle or private
-    orders = [rng.permutation(examples) if mixed else np.arange(examples) for _ in range(epochs)]
-    ends = np.minimum(np.arange(1, per_epoch + 1) * size, visited)
-    bounds = np.concatenate([[0], (np.arange(epochs)[:, None] * visited + ends).ravel()[:steps]])
-    order = np.concatenate([order[:visited] for order in orders])
-    return Batches(order[: bounds[-1]], bounds, per_epoch, size)
+        return _flipped(cut.size / examples, steps, examples, rng, cut)
+    mixed = rule.shuffle or sampling != "rule"
+    epochs = range(math.ceil(steps / cut.epoch))
+    orders = [(rng.permutation(examples) if mixed else np.arange(examples))[: cut.visited] for _ in epochs]
+    order = orders[0] if len(orders) == 1 else np.concatenate(orders)
+    return Batches(order[: cut.bounds[-1]], cut.bounds, cut.epoch, cut.size)
 
 
-def _flipped(rate: float, steps: int, examples: int, rng: np.random.Generator, epoch: int, size: int) -> Batches:
+def _flipped(rate: float, steps: int, examples: int, rng: np.random.Generator, cut: Cut) -> Batches:
     """Poisson sampling: each example is in each batch independently; the order within a batch does not matter."""
     drawn = [np.flatnonzero(rng.random(examples) < rate) for _ in range(steps)]
     bounds = np.concatenate([[0], np.cumsum([len(batch) for batch in drawn])])
-    return Batches(np.concatenate(drawn), bounds, epoch, size)
+    return Batches(np.concatenate(drawn), bounds, cut.epoch, cut.size)
 
 
-def running_losses(losses: np.ndarray, batches: Batches) -> tuple[float, float]:
-    """Example-weighted mean of the batches' `losses [steps]` in the first and the last epoch; NaN without examples."""
-    if batches.steps == 0:
-        return math.nan, math.nan
-    counts = batches.counts
-    last = (batches.steps - 1) // batches.epoch * batches.epoch
-    first = slice(0, batches.epoch)
-    return _average(losses[first], counts[first]), _average(losses[last:], counts[last:])
+def running_losses(losses: np.ndarray, counts: np.ndarray, epoch: int) -> np.ndarray:
+    """Example-weighted mean of `losses [..., steps]` of batches in the first and the last epoch, float64 `[..., 2]`.
+
+    `counts [..., steps]` are the batches' examples, `epoch` the number of steps of an epoch. NaN without examples.
+    """
+    last = 0 if epoch == 0 else (losses.shape[-1] - 1) // epoch * epoch
+    parts = slice(0, epoch), slice(last, None)
+    return np.stack([_average(losses[..., part], counts[..., part]) for part in parts], axis=-1)
 
 
-def _average(losses: np.ndarray, counts: np.ndarray) -> float:
-    total = int(counts.sum())
-    return float((losses.astype(float) * counts).sum() / total) if total else math.nan
+def _average(losses: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    total = counts.sum(axis=-1)
+    sums = (losses.astype(float, order="C") * counts).sum(axis=-1)
+    return np.divide(sums, total, out=np.full(np.shape(total), math.nan), where=total > 0)

@@ -1,50 +1,61 @@
 """What the stacked engine holds of the rows that train together.
 
-Legend: R rows, B batch, D entries of a row, M models that the rule compares with, K classes.
+Legend: R rows, B batch, D entries of a row, P trainable ones, M models that the rule compares with, K classes, k steps
+that are captured together.
 """
 
 import torch
 
 from fedexp.parts.local.contract import LocalRule
+from fedexp.training.agenda import Agenda
 from fedexp.training.augmenting import Augmenting
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Task
 from fedexp.training.private import Noise
+from fedexp.training.stacked_inputs import StackedInputs
+from fedexp.training.stacked_pass import StackedPass
 
 
 class Bucket:
-    """The tensors of the rows that train together: `w [R, D]`, optimizer slots, the present batch and its mask.
+    """The tensors of the rows that train together: `w [R, D]`, their anchors and optimizer slots.
 
-    `active` and `due [R, 1]` say which rows take the present step and which the rule pulls after it. `noise` is there
-    only in private training, `others [M, R, D]` and `counts [R, K]` where the rule asks for them. `rule` is the rule at
-    its rate; `lr` is that rate where a captured step must follow it.
+    `noise` is there only in private training, `others [M, R, D]` and `counts [R, K]` where the rule asks for them.
+    `rule` is the rule at its rate; `lr` is that rate where captured steps must follow it. On a GPU there are the
+    `agenda` and the `losses [k, R]` of the last replay. With passes that are written out the entries of all rows stand
+    in their `order [D]`, and the `gradient [R, P]` has its place.
     """
 
-    def __init__(self, task: Task, place: torch.Tensor, batch: int, rule: LocalRule, examples: Examples) -> None:
-        """A bucket for the rows at the positions `place [R]` of a task."""
+    def __init__(
+        self, task: Task, place: torch.Tensor, rule: LocalRule, examples: Examples, order: torch.Tensor | None
+    ) -> None:
+        """A bucket for the rows at the positions `place [R]` of a task, to be `load`ed."""
         rows, device, parameters = len(place), examples.x.device, task.anchor.shape[1]
         each = isinstance(task.lr, torch.Tensor)
-        self.rule = rule
+        self.rule, self.order = rule, order
         self.lr = torch.zeros((rows, 1) if each else (), dtype=torch.float32 if each else torch.float64, device=device)
         self.augmenting = Augmenting(examples, rows)
         self.w = torch.zeros((rows, task.start.shape[1]), device=device)
         self.anchor = torch.zeros((rows, parameters), device=device)
         self.slots = torch.zeros((rule.slots, rows, parameters), device=device)
-        self.step = torch.zeros((), device=device)
         self.seeds = torch.zeros((2, rows), dtype=torch.int32, device=device)
-        self.index = torch.zeros((rows, batch), dtype=torch.int64, device=device)
-        self.mask = torch.zeros((rows, batch), dtype=torch.bool, device=device)
-        self.active = torch.zeros((rows, 1), device=device)
-        self.due = torch.zeros((rows, 1), device=device)
         self.noise: Noise | None = None
         self.others = None if task.others is None else torch.zeros_like(task.others.index_select(1, place))
         self.counts = None if task.counts is None else torch.zeros_like(task.counts[place])
-        self.loss = torch.zeros(rows, device=device)
+        self.agenda: Agenda | None = None
+        self.losses = torch.zeros((0, rows), device=device)
+        self.gradient = torch.zeros((0, parameters), device=device)
+        self.passes: StackedPass | None = None
+        self.inputs: StackedInputs | None = None
 
     def load(self, task: Task, rows: torch.Tensor) -> None:
         """Begins a round with the rows at the positions `[R]` of a task."""
-        torch.index_select(task.start, 0, rows, out=self.w)
-        torch.index_select(task.anchor, 0, rows, out=self.anchor)
+        parameters = self.anchor.shape[1]
+        if self.order is None:
+            torch.index_select(task.start, 0, rows, out=self.w)
+            torch.index_select(task.anchor, 0, rows, out=self.anchor)
+        else:
+            torch.index_select(task.start.index_select(0, rows), 1, self.order, out=self.w)
+            torch.index_select(task.anchor.index_select(0, rows), 1, self.order[:parameters], out=self.anchor)
         if isinstance(task.lr, torch.Tensor):
             torch.index_select(task.lr, 0, rows, out=self.lr)
         elif task.lr is not None:
@@ -53,6 +64,4 @@ class Bucket:
             torch.index_select(task.others, 1, rows, out=self.others)
         if self.counts is not None and task.counts is not None:
             torch.index_select(task.counts, 0, rows, out=self.counts)
-        self.due.zero_()
         self.rule.fill(self.slots, self.anchor)
-        self.step.zero_()

@@ -1,4 +1,4 @@
-"""Steps captured as CUDA graphs: one for each shape, few shapes, and one pool of memory for all.
+"""Several steps captured as one CUDA graph: one for each shape, few shapes, and one pool of memory for all.
 
 A captured step has one shape for good. Batches of another size, and rounds of another number of participants, would
 each be captured anew. So shapes are rounded up to few sizes; padded rows are frozen, padded examples masked. Of the
@@ -15,8 +15,9 @@ import torch
 
 from fedexp.training.bucket import Bucket
 
-Shape = tuple[int, int, type]  # rows, batch, of which type the rate is: of none where it is fixed
+Shape = tuple[int, int, type, int, int]  # rows, batch, of which type the rate is (none: fixed), steps at once, room
 KEPT = 8
+TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16)
 WARM_UP = 3  # steps before a capture, in which libraries choose their kernels
 
 
@@ -32,25 +33,32 @@ def rounded_down(size: int) -> int:
     return power * 3 // 2 if size >= power * 3 // 2 else power
 
 
+def at_once(steps: int) -> int:
+    """How many steps are captured together: the most of `TOGETHER` with which next to none is taken in vain."""
+    return max(each for each in TOGETHER if each == 1 or 0 < -(-steps // each) * each * 16 <= steps * 17)
+
+
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
 def padded(
-    rows: np.ndarray, steps: np.ndarray, index: torch.Tensor, mask: torch.Tensor
-) -> tuple[np.ndarray, np.ndarray, torch.Tensor, torch.Tensor]:
-    """Positions `[R]`, steps `[R]`, examples and masks `[steps, R, B]` with R and B rounded up.
+    rows: np.ndarray, index: np.ndarray, mask: np.ndarray, taking: np.ndarray, due: np.ndarray
+) -> tuple[np.ndarray, Arrays]:
+    """Positions `[R]`, examples and masks `[S, R, B]`, steps taken `[S, R]`, pulls `[S, R, 1]`: R and B rounded up.
 
     An added row is the last one again, which takes no step; an added example is example 0 with mask 0.
     """
     more, wider = rounded_up(len(rows)) - len(rows), rounded_up(index.shape[2]) - index.shape[2]
     rows = np.concatenate([rows, np.repeat(rows[-1:], more)])
-    steps = np.concatenate([steps, np.zeros(more, dtype=steps.dtype)])
-    index, mask = (torch.nn.functional.pad(each, (0, wider, 0, more)) for each in (index, mask))
-    return rows, steps, index, mask
+    index, mask = (np.pad(each, ((0, 0), (0, more), (0, wider))) for each in (index, mask))
+    return rows, (index, mask, np.pad(taking, ((0, 0), (0, more))), np.pad(due, ((0, 0), (0, more), (0, 0))))
 
 
 class Captures:
     """The buckets and captured steps of the shapes that were used last."""
 
     def __init__(self, step: Callable[[Bucket], None]) -> None:
-        """`step` takes one step of a bucket, in place."""
+        """`step` takes the next steps of a bucket, in place."""
         self.step = step
         self.pool: Any = None
         self.held: OrderedDict[Shape, tuple[Bucket, torch.cuda.CUDAGraph]] = OrderedDict()

@@ -6,7 +6,7 @@ from torch import nn
 
 Link = tuple[str, nn.Module]
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-OWN = ("forward", "train", "__call__", "__iter__")  # who defines one of them anew may do anything
+OWN = ("forward", "__call__", "__iter__")  # who defines one of them anew may do anything
 
 
 def links(network: nn.Module) -> list[Link] | None:

@@ -63,9 +63,19 @@ class Examples:
             batch = self._normalised(batch)
         return batch.movedim(-1, -3) if self.images else batch
 
+    def as_they_lie(self, index: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+        """The same as `inputs` with the channels of images last, `[..., B, H, W, C]`; written to `out` if given."""
+        batch = self.x[index]
+        if not self.plain:
+            return torch.add(batch * self.factor, self.offset, out=out)
+        return batch if out is None else out.copy_(batch)
+
     def _normalised(self, batch: torch.Tensor) -> torch.Tensor:
         return batch.float().mul(self.factor).add_(self.offset)  # a slice of floats is a view: never in place
 
     def to_device(self, index: np.ndarray) -> torch.Tensor:
         """An array (any shape), such as example numbers, as a tensor on the examples' device."""
-        return torch.from_numpy(np.ascontiguousarray(index)).to(self.x.device)
+        host = torch.from_numpy(np.ascontiguousarray(index))
+        if self.x.device.type == "cuda":  # which goes on with its work meanwhile
+            return host.pin_memory().to(self.x.device, non_blocking=True)
+        return host.to(self.x.device)

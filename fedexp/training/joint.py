@@ -7,6 +7,7 @@ entries.
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -34,17 +35,13 @@ class JointTask(Task):
 
     origins: tuple[tuple[Task, int], ...] = ()
 
-    def dropout_seed(self, row: int) -> int:
-        task, own = self.origins[row]
-        return task.dropout_seed(own)
-
-    def augment_seed(self, row: int) -> int:
-        task, own = self.origins[row]
-        return task.augment_seed(own)
-
-    def noise_seed(self, row: int) -> int:
-        task, own = self.origins[row]
-        return task.noise_seed(own)
+    def seeds(self, name: str, rows: np.ndarray) -> list[int]:
+        found: list[int] = []
+        chosen = [self.origins[row] for row in rows.tolist()]
+        for _, several in groupby(chosen, key=lambda origin: id(origin[0])):
+            mine = list(several)
+            found += mine[0][0].seeds(name, np.array([own for _, own in mine]))
+        return found
 
 
 def joined(parts: Sequence[Portion], rates: Sequence[float] | None) -> JointTask:

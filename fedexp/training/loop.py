@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.random_streams import stream
+from fedexp.core.random_streams import streams
 from fedexp.core.torch_generator import begun_at
 from fedexp.core.values import Layout, Plan
 from fedexp.training.augmenting import Augmenting
@@ -52,17 +52,22 @@ class Task:
     others: torch.Tensor | None = None
     counts: torch.Tensor | None = None
 
-    def dropout_seed(self, row: int) -> int:
-        """The seed of all that is drawn while one row is trained, such as dropout masks."""
-        return int(stream(self.seed, self.round, "dropout", int(self.plan.owner[row])).integers(2**62))
+    def seeds(self, name: str, rows: np.ndarray) -> list[int]:
+        """The seeds of what is drawn under this name while the rows at these positions `[n]` are trained."""
+        draws = streams(self.seed, self.round, name, owner=self.plan.owner[rows])
+        return [int(each.integers(2**62)) for each in draws]
 
-    def augment_seed(self, row: int) -> int:
-        """The seed of what is drawn to change one row's images."""
-        return int(stream(self.seed, self.round, "augment", int(self.plan.owner[row])).integers(2**62))
+    def dropout_seeds(self, rows: np.ndarray) -> list[int]:
+        """The seeds of all that is drawn while these rows `[n]` are trained, such as dropout masks."""
+        return self.seeds("dropout", rows)
 
-    def noise_seed(self, row: int) -> int:
-        """The seed of the noise that makes the training of one row private."""
-        return int(stream(self.seed, self.round, "privacy", int(self.plan.owner[row])).integers(2**62))
+    def augment_seeds(self, rows: np.ndarray) -> list[int]:
+        """The seeds of what is drawn to change the images of these rows `[n]`."""
+        return self.seeds("augment", rows)
+
+    def noise_seeds(self, rows: np.ndarray) -> list[int]:
+        """The seeds of the noise that makes the training of these rows `[n]` private."""
+        return self.seeds("privacy", rows)
 
 
 class Trainer(Protocol):
@@ -130,16 +135,18 @@ class Loop:
         self.row.copy_(task.start[row])
         self.rule.fill(self.slots, task.anchor[row])
         self.step.zero_()
-        seed = task.dropout_seed(row)
+        alone = np.array([row])
+        seed = task.dropout_seeds(alone)[0]
         if self.draws is not None:
             self.seeds.copy_(halves([seed])[:, 0])
-        self.augmenting.begin([row], task.augment_seed)
+        self.augmenting.begin(alone, task.augment_seeds)
         if self.noise is not None:
-            self.noise.begin([task.noise_seed(row)], [batches.size])
+            self.noise.begin(task.noise_seeds(alone), [batches.size])
         with begun_at(seed, self.row.device):
             losses = self._descend(task, row)
+        measured = running_losses(losses, batches.counts, batches.epoch).tolist()
         told = [self.slots[-1]] if self.rule.tells_slot else []
-        return torch.cat([self.row, *told, self.row.new_tensor(running_losses(losses, batches))])
+        return torch.cat([self.row, *told, self.row.new_tensor(measured)])
 
     def _descend(self, task: Task, row: int) -> np.ndarray:
         """Takes the client's steps on the row; returns the loss of each batch before its step."""

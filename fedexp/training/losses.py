@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
+from torch.func import vmap
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.fields import brief, resembles
@@ -21,6 +22,7 @@ class Objective:
         self.loss, self.rule = loss, rule
         self.plain = type(rule).cost is LocalRule.cost
         self.sloped = "slope" in vars(type(loss))
+        self.stacked = "slopes" in vars(type(loss))
         self.noted = None if self.plain else LastInput(network)
 
     def each(
@@ -68,6 +70,21 @@ class Objective:
             leaf = outputs.detach().requires_grad_()
             loss = self.mean(leaf.clone(), targets)  # a loss may change what it is given
             return loss.detach(), torch.autograd.grad(loss, leaf)[0]
+
+    def slopes(
+        self, outputs: torch.Tensor, targets: torch.Tensor, share: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same of several rows at once: costs `[R]` and gradients at `outputs [R, B, ...]`, which are detached.
+
+        `share [R, B]` is the weight of every example in its row's mean, 0 where there is none.
+        """
+        found = self.loss.slopes(outputs, targets, share) if self.stacked else None
+        if found is not None:
+            return found
+        with torch.enable_grad():
+            leaf = outputs.detach().requires_grad_()
+            losses = (vmap(self.each, randomness="different")(leaf.clone(), targets) * share).sum(dim=1)
+            return losses.detach(), torch.autograd.grad(losses.sum(), leaf)[0]
 
 
 def loss_of_each(loss: Loss, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

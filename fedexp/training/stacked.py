@@ -1,12 +1,14 @@
 """The stacked engine: all rows of a round at once under torch.func, as many kernels for a hundred clients as for one.
 
 Rows are sorted by their number of steps and cut in buckets that bound memory and padding; a padded example has mask 0
-and a row that is done is frozen. On a GPU the step is captured once a shape and replayed.
+and a row that is done is frozen. On a GPU several steps are captured once a shape and replayed, and chains of known
+layers have passes that are written out.
 """
 
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 
 import numpy as np
 import torch
@@ -18,16 +20,19 @@ from fedexp.core.values import Layout
 from fedexp.parts.layers import BatchNorm
 from fedexp.parts.local.contract import Seen
 from fedexp.training.activations import activation_floats
-from fedexp.training.batches import running_losses
+from fedexp.training.agenda import Turns, turns_on_host
 from fedexp.training.bucket import Bucket
-from fedexp.training.captures import Captures, padded, rounded_down, rounded_up
+from fedexp.training.buckets import Buckets, whole
+from fedexp.training.captures import Arrays, Captures, padded, rounded_down, rounded_up
 from fedexp.training.draws import drawing, halves
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Task
 from fedexp.training.losses import Objective
 from fedexp.training.onlookers import Onlookers
-from fedexp.training.private import Clipped, Noise
+from fedexp.training.private import Clipped
 from fedexp.training.recipe import Recipe
+from fedexp.training.stacked_plan import LayerPlan, planned, treats_alike
+from fedexp.training.timetable import Timetable
 
 Tensors = tuple[torch.Tensor, ...]
 
@@ -53,14 +58,27 @@ class Stacked:
             self.activations += self.clipped.formed
         gradient = grad(self._loss, has_aux=True) if self.clipped is None else self.clipped.summed
         self.gradients = vmap(gradient, randomness="different")
-        self.captured = Captures(self._step)
+        self.plain = examples.x.device.type != "cuda"
+        self.plan = self._planned()
+        self.activations += 0 if self.plan is None else self.plan.columns
+        self.buckets = Buckets(examples, recipe, layout, self.plan, memory_mb)
+        if not self.plain:
+            self.buckets.captured, self.buckets.draws = Captures(self._steps), self.draws
+
+    def _planned(self) -> LayerPlan | None:
+        """The network's passes written out: on a GPU, where the rule asks no more of it than its outputs."""
+        example = self.examples.inputs(slice(0, 1))
+        known = self.objective.plain and treats_alike(self.rule) and example.is_floating_point()
+        if self.plain or self.clipped is not None or not known:
+            return None
+        return planned(self.network, self.layout, tuple(example.shape[1:]))
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
         """Buckets of rows `[n]` with similar numbers of steps: at least one a worker, each within the memory bound."""
-        steps = np.array([batches.steps for batches in task.batches])
-        batch = max((int(batches.counts.max(initial=1)) for batches in task.batches), default=1)
-        captures = self.examples.x.device.type == "cuda"
-        rows = 6 + self.rule.slots + len(self.rule.compares) + (self.clipped is not None)
+        table = Timetable.of(task.batches)
+        steps, batch = table.steps, table.width
+        captures = not self.plain
+        rows = 6 + self.rule.slots + len(self.rule.compares) + (self.clipped is not None or self.plan is not None)
         floats = self.layout.size * rows + (rounded_up(batch) if captures else batch) * self.activations
         fits = max(1, int(self.memory_mb * 1e6 / (4 * floats)))
         size = max(1, min(rounded_down(fits) if captures else fits, math.ceil(len(steps) / workers)))
@@ -69,68 +87,59 @@ class Stacked:
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         """Trains the rows `[R]` together; returns `[R, D + 2]` in their order."""
-        asked, steps = len(rows), np.array([task.batches[row].steps for row in rows])
-        index, mask = self._schedule(task, rows)
-        if self.examples.x.device.type == "cuda":
-            rows, steps, index, mask = padded(rows, steps, index, mask)
-        taking = np.arange(len(index))[:, None] < steps
-        active = self.examples.to_device(taking[:, :, None].astype(np.float32))
-        due = self._pulls(task, rows, len(index))
-        seeds = [task.dropout_seed(int(row)) for row in rows]
+        asked, table = len(rows), Timetable.of([task.batches[row] for row in rows.tolist()])
+        index, mask = table.examples([task.plan.shards[row] for row in rows.tolist()])
+        arrays = index, mask, table.taking, table.pulled(self.rule)
+        if not self.plain:
+            rows, arrays = padded(rows, *arrays)
         self.network.train()
-        bucket, take_step = self._bucket(task, rows, index.shape[2])
-        bucket.seeds.copy_(halves(seeds))
-        bucket.augmenting.begin(rows, task.augment_seed)
+        bucket, replay = self.buckets.get(task, rows, arrays)
+        if self.draws is not None:
+            bucket.seeds.copy_(self.examples.to_device(halves(task.dropout_seeds(rows)).numpy()))
+        bucket.augmenting.begin(rows, task.augment_seeds)
         if bucket.noise is not None:
-            bucket.noise.begin([task.noise_seed(row) for row in rows], [task.batches[row].size for row in rows])
-        with begun_at(seeds[0], bucket.w.device):
-            losses = self._descend(task, bucket, take_step, (index, mask, active, due), taking)
-        measured = [
-            running_losses(column[: task.batches[row].steps], task.batches[row])
-            for row, column in zip(rows[:asked], losses.T.cpu().numpy(), strict=False)
-        ]
+            bucket.noise.begin(task.noise_seeds(rows), [task.batches[row].size for row in rows])
+        with begun_at(task.dropout_seeds(rows[:1])[0], bucket.w.device):
+            descend = self._descend if replay is None else partial(self._replayed, replay=replay)
+            losses = descend(task, bucket, arrays)[:, :asked]
         told = [bucket.slots[-1, :asked]] if self.rule.tells_slot else []
-        return torch.cat([bucket.w[:asked], *told, bucket.w.new_tensor(measured)], dim=1)
+        kept = [bucket.w[:asked], *told]
+        kept = [self.buckets.as_sent(each) for each in kept]
+        return torch.cat([*kept, self._measured(table, losses)], dim=1)
 
-    def _descend(
-        self, task: Task, bucket: Bucket, take_step: Callable[[], None], steps: Tensors, taking: np.ndarray
-    ) -> torch.Tensor:
-        """Takes all steps; returns the losses before each, `[steps, R]`."""
-        index, mask, active, due = steps
-        losses = torch.zeros(index.shape[:2], device=bucket.w.device)
-        for step in range(len(index)):
-            task.watch(step, len(index))
-            bucket.active.copy_(active[step])
-            if len(due):
-                bucket.due.copy_(due[step])
+    def _descend(self, task: Task, bucket: Bucket, arrays: Arrays) -> torch.Tensor:
+        """Takes all steps; returns the losses before each, `[S, R]`."""
+        turns, taking = turns_on_host(*arrays), arrays[2]
+        losses = torch.zeros(taking.shape)
+        for step in range(len(taking)):
+            task.watch(step, len(taking))
             if bucket.noise is not None:
                 bucket.noise.draw(taking[step])
-            bucket.index.copy_(index[step])
-            bucket.mask.copy_(mask[step])
-            take_step()
-            losses[step] = bucket.loss
+            losses[step] = self._step(bucket, turns.at(step))
         return losses
 
-    def _schedule(self, task: Task, rows: np.ndarray) -> Tensors:
-        """Example numbers and masks of every step, `[steps, R, B]`, padded by example 0 with mask 0."""
-        batches = [task.batches[row] for row in rows]
-        steps = max(each.steps for each in batches)
-        width = max((int(each.counts.max(initial=1)) for each in batches), default=1)
-        index = np.zeros((len(rows), steps, width), np.int64)
-        mask = np.zeros((len(rows), steps, width), bool)
-        for position, (row, each) in enumerate(zip(rows, batches, strict=True)):
-            mask[position, : each.steps] = np.arange(width) < each.counts[:, None]
-            index[position, : each.steps][mask[position, : each.steps]] = task.plan.shards[row][each.order]
-        to_device = self.examples.to_device
-        return to_device(index.transpose(1, 0, 2)), to_device(mask.transpose(1, 0, 2))
+    def _replayed(self, task: Task, bucket: Bucket, arrays: Arrays, replay: Callable[[], None]) -> torch.Tensor:
+        """The same on a GPU by replays of captured steps; nobody waits for it. The noise of a step is drawn before it.
 
-    def _pulls(self, task: Task, rows: np.ndarray, steps: int) -> torch.Tensor:
-        """Which rows the rule pulls after every step, `[steps, R, 1]`; empty if it never pulls any."""
-        due = np.zeros((steps, len(rows), 1), dtype=np.float32)
-        for position, row in enumerate(rows):
-            each = task.batches[row]
-            due[: each.steps, position, 0] = self.rule.pulls(each.steps, each.epoch)
-        return self.examples.to_device(due if due.any() else due[:0])
+        Every row draws its noise from a generator of its own, which cannot be captured.
+        """
+        assert bucket.agenda is not None
+        taking, together = arrays[2], bucket.agenda.at_once
+        losses = bucket.losses.new_zeros((max(1, whole(len(taking), together)), len(bucket.w)))
+        for first in range(0, len(taking), together):
+            task.watch(first, len(taking))
+            if bucket.noise is not None:
+                bucket.noise.draw(taking[first])
+            replay()
+            losses[first : first + together] = bucket.losses
+        return losses[: max(1, len(taking))]
+
+    def _measured(self, table: Timetable, losses: torch.Tensor) -> torch.Tensor:
+        """The rows' losses in the first and the last epoch, `[R, 2]`, given those of all steps, `[S, R]`."""
+        if self.plain:
+            return losses.new_tensor(table.running_losses(losses.numpy()))
+        weights = self.examples.to_device(table.weights())
+        return (torch.where(weights != 0, losses.double(), 0.0) * weights).sum(dim=1).T.to(losses.dtype)
 
     def _loss(  # noqa: PLR0913
         self,
@@ -151,22 +160,54 @@ class Stacked:
         moved = [entry for layer in self.norms for entry in layer.updated or ()]
         return loss, (loss.detach(), torch.cat(moved) if moved else buffers)
 
-    def _step(self, bucket: Bucket) -> None:
-        """One step of every row on the bucket's present batch, in place."""
-        parameters = self.layout.parameters
-        x, y = bucket.augmenting(self.examples.inputs(bucket.index), bucket.step), self.examples.y[bucket.index]
+    def _steps(self, bucket: Bucket) -> None:
+        """The next steps of every row on a GPU, in place: what is captured."""
+        assert bucket.agenda is not None
+        turns = bucket.agenda.turns()
+        if bucket.passes is None or bucket.inputs is None:
+            losses = [self._step(bucket, turns.at(step)) for step in range(bucket.agenda.at_once)]
+        else:
+            labels = self.examples.y[turns.examples]
+            losses = [
+                self._move(bucket, turns.at(step), *self._by_hand(bucket, turns.at(step), x, labels[step]))
+                for step, x in enumerate(bucket.inputs.of(turns))
+            ]
+        torch.stack(losses, out=bucket.losses)
+        bucket.agenda.advance()
+
+    def _step(self, bucket: Bucket, turn: Turns) -> torch.Tensor:
+        """One step of every row, in place; returns the losses `[R]` before it."""
+        parameters, mask = self.layout.parameters, turn.share > 0
+        x, y = bucket.augmenting(self.examples.inputs(turn.examples), turn.before), self.examples.y[turn.examples]
         w, buffers = bucket.w[:, :parameters], bucket.w[:, parameters:]
-        with self.draws.begin(bucket.seeds, bucket.step) if self.draws else nullcontext():
-            gradient, (loss, moved) = self.gradients(w, buffers, x, y, bucket.mask, *self._beside(bucket, x))
+        with self.draws.begin(bucket.seeds, turn.before) if self.draws else nullcontext():
+            gradient, (loss, moved) = self.gradients(w, buffers, x, y, mask, *self._beside(bucket, x))
         if bucket.noise is not None:
             gradient = bucket.noise.released(gradient)
-        bucket.step += 1
-        rule = bucket.rule
+        self._move(bucket, turn, gradient, loss)
+        if buffers.numel():
+            buffers.copy_(moved)
+        return loss
+
+    def _by_hand(self, bucket: Bucket, turn: Turns, x: torch.Tensor, y: torch.Tensor) -> Tensors:
+        """Gradients `[R, P]` and losses `[R]` by passes that are written out; moves the buffers."""
+        assert bucket.passes is not None
+        if self.draws is not None:
+            self.draws.begin(bucket.seeds, turn.before)
+        with torch.no_grad():
+            outputs = bucket.passes.forward(x, turn.share)
+            with self.draws or nullcontext():  # a loss may draw, too
+                loss, slope = self.objective.slopes(outputs, y, turn.share)
+            bucket.passes.backward(slope)
+        return bucket.gradient, loss
+
+    def _move(self, bucket: Bucket, turn: Turns, gradient: torch.Tensor, loss: torch.Tensor) -> torch.Tensor:
+        """Moves all rows by their gradients `[R, P]`, in place; returns the losses `[R]` as they are."""
+        w, rule = bucket.w[:, : self.layout.parameters], bucket.rule
         direction = rule.direction(rule.clipped(gradient), w, bucket.anchor)
-        rule.update(w, direction, bucket.slots, bucket.step, bucket.active)
-        rule.pull(w, bucket.anchor, bucket.due)
-        buffers.copy_(moved)
-        bucket.loss.copy_(loss)
+        rule.update(w, direction, bucket.slots, turn.number, turn.active)
+        rule.pull(w, bucket.anchor, turn.due)
+        return loss
 
     def _beside(self, bucket: Bucket, x: torch.Tensor) -> tuple:
         """What else the rule's cost asks, for `x [R, B, *shape]`: what other models say, and the clients' classes."""
@@ -176,27 +217,6 @@ class Stacked:
         if self.onlookers is not None and bucket.others is not None:
             others = vmap(self.onlookers.seen, in_dims=(1, 0))(bucket.others, x)
         return others, *(() if bucket.counts is None else (bucket.counts,))
-
-    def _bucket(self, task: Task, rows: np.ndarray, batch: int):
-        """A loaded bucket and the function that takes its steps: a replayed graph on a GPU, else `_step`."""
-        place = self.examples.to_device(rows)
-        if place.device.type != "cuda":
-            bucket = self._made(task, place, batch)
-            return bucket, lambda: self._step(bucket)
-        shape = len(rows), batch, type(task.lr)
-        bucket, replay = self.captured.get(shape, lambda: self._made(task, place, batch))
-        bucket.load(task, place)
-        return bucket, replay
-
-    def _made(self, task: Task, rows: torch.Tensor, batch: int) -> Bucket:
-        each = isinstance(task.lr, torch.Tensor)
-        bucket = Bucket(task, rows, batch, self.rule if each else self.rule.at(task.lr), self.examples)
-        bucket.load(task, rows)
-        if self.clipped is not None:
-            bucket.noise = Noise(len(rows), self.layout.parameters, self.privacy.example_noise, rows.device)
-        if each or (task.lr is not None and rows.device.type == "cuda"):
-            bucket.rule = self.rule.at(bucket.lr)  # a number would stay in the graph for good
-        return bucket
 
 
 def _even(rows: np.ndarray, steps: np.ndarray) -> list[np.ndarray]:

@@ -54,9 +54,10 @@ def test_every_epoch_visits_every_example_once(examples: int, size: int, epochs:
 
 def test_running_losses_weigh_batches_by_their_examples():
     batches = draw_batches(SGD(epochs=2, batch_size=2, shuffle=False), 3, np.random.default_rng(0))
-    before, after = running_losses(np.array([3.0, 6.0, 1.0, 4.0]), batches)
+    before, after = running_losses(np.array([3.0, 6.0, 1.0, 4.0]), batches.counts, batches.epoch)
     assert (before, after) == (pytest.approx((2 * 3 + 6) / 3), pytest.approx((2 * 1 + 4) / 3))
 
 
 def test_running_losses_of_nobody_do_not_exist():
-    assert np.isnan(running_losses(np.zeros(0), draw_batches(SGD(), 0, np.random.default_rng(0)))).all()
+    nobody = draw_batches(SGD(), 0, np.random.default_rng(0))
+    assert np.isnan(running_losses(np.zeros(0), nobody.counts, nobody.epoch)).all()

@@ -1,19 +1,25 @@
 import numpy as np
-import torch
 
-from fedexp.training.captures import padded, rounded_down, rounded_up
+from fedexp.training.captures import at_once, padded, rounded_down, rounded_up
 
 
 def test_shapes_are_rounded_up():
     assert [rounded_up(size) for size in range(1, 14)] == [1, 2, 3, 4, 6, 6, 8, 8, 12, 12, 12, 12, 16]
     assert [rounded_down(size) for size in range(1, 14)] == [1, 2, 3, 4, 4, 6, 6, 8, 8, 8, 8, 12, 12]
-    rows, steps, index, mask = padded(
+    rows, (index, mask, taking, due) = padded(
         np.array([7, 3, 4, 2, 1]),
-        np.array([2, 2, 1, 1, 1]),
-        torch.ones((2, 5, 5)),
-        torch.ones((2, 5, 5), dtype=torch.bool),
+        np.ones((2, 5, 5), dtype=np.int64),
+        np.ones((2, 5, 5), dtype=bool),
+        np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], dtype=bool),
+        np.ones((2, 5, 1), dtype=np.float32),
     )
     assert rows.tolist() == [7, 3, 4, 2, 1, 1]
-    assert steps.tolist() == [2, 2, 1, 1, 1, 0]
+    assert taking.sum(axis=0).tolist() == [2, 2, 1, 1, 1, 0]
+    assert due.sum(axis=0).ravel().tolist() == [2, 2, 2, 2, 2, 0]
     assert index.shape == mask.shape == (2, 6, 6)
     assert int(mask.sum()) == 2 * 5 * 5
+
+
+def test_few_steps_are_captured_together_and_next_to_none_in_vain():
+    assert [at_once(steps) for steps in (0, 1, 2, 3, 5, 16, 17, 31, 115)] == [1, 1, 2, 3, 1, 16, 6, 16, 12]
+    assert all(-(-steps // at_once(steps)) * at_once(steps) <= steps * 17 / 16 for steps in range(1, 500))

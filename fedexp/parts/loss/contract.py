@@ -52,6 +52,16 @@ class Loss(Part):
         """
         return None
 
+    def slopes(
+        self, outputs: torch.Tensor, targets: torch.Tensor, share: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """As `slope` for R batches at once: costs `[R]`, gradients `[R, B, *facts.outputs]`; None is autograd's turn.
+
+        A batch costs the sum of what its examples cost, each times its `share [R, B]`. Asked only of the class that
+        defines it.
+        """
+        return None
+
     def measured(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """What every example costs, `[B]`, where models are measured: as in training, less what only shapes that."""
         return self.each(outputs, targets)

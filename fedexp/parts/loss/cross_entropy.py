@@ -55,6 +55,20 @@ class CrossEntropy(Loss):
         slope = aten.nll_loss_backward.default(torch.ones_like(loss), logs, targets, None, mean, ignored, weight)
         return loss, aten._log_softmax_backward_data.default(slope, logs, 1, outputs.dtype)
 
+    def slopes(
+        self, outputs: torch.Tensor, targets: torch.Tensor, share: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """In four kernels: the cost is the product of the log-probabilities and of the gradient at them."""
+        if self.label_smoothing or self.class_weights is not None:
+            return None
+        aten, none, ignored = torch.ops.aten, 0, -100
+        logs = aten._log_softmax.default(outputs, 2, False)
+        flat, whole = logs.flatten(0, 1), share.new_empty(())  # which is not read without a mean
+        at_logs = aten.nll_loss_backward.default(share.flatten(), flat, targets.flatten(), None, none, ignored, whole)
+        at_logs = at_logs.view_as(logs)
+        loss = torch.bmm(logs.flatten(1)[:, None], at_logs.flatten(1)[:, :, None]).flatten()
+        return loss, aten._log_softmax_backward_data.default(at_logs, logs, 2, outputs.dtype)
+
     def measured(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return F.cross_entropy(outputs, targets, reduction="none")
 

@@ -17,6 +17,7 @@ from fedexp.parts.server_optimizer.momentum import Momentum
 from fedexp.simulation import context
 from fedexp.simulation.compatibility import refuse
 from fedexp.simulation.rounds import rounds
+from fedexp.training.agenda import turns_on_host
 from fedexp.training.stacked import Stacked
 
 STILL = {"constant": ("schedule.warmup=0",), "exponential": ("schedule.gamma=1",), "step": ("schedule.gamma=1",)}
@@ -90,13 +91,14 @@ def test_a_captured_step_reads_the_rate_from_its_bucket(tiny: Tiny):
     world = world_of(tiny("engine=stacked", "local.batch_size=full"))
     trainer, task = world.trainer, replace(first_round(world), lr=0.5)
     assert isinstance(trainer, Stacked)
-    bucket = trainer._made(task, torch.arange(3), 20)
+    bucket = trainer.buckets.made(task, torch.arange(3))
     bucket.rule = trainer.rule.at(bucket.lr)
-    bucket.index[:], bucket.mask[:], bucket.active[:] = torch.arange(20), True, 1
+    ones = np.ones((1, 3, 1), dtype=np.float32)
+    turn = turns_on_host(np.arange(60).reshape(1, 3, 20), np.ones((1, 3, 20), bool), ones[..., 0] > 0, 0 * ones).at(0)
     moves = []
     for lr in (0.5, 0.25, 0.0):
         bucket.load(replace(task, lr=lr), torch.arange(3))
-        trainer._step(bucket)
+        trainer._step(bucket, turn)
         moves.append(bucket.w - task.start[:3])
     torch.testing.assert_close(moves[0], 2 * moves[1], atol=1e-7, rtol=1e-5)
     assert not moves[2].any()

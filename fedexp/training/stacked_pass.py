@@ -1,0 +1,140 @@
+"""A network's forward and backward pass for rows with entries of their own, where it is a chain of known layers.
+
+The rows' entries lie in the order in which the passes want them, each layer's `[O, I]` together, and their gradients
+beside them in the same order: no step moves them. All else is left to vmap. Legend: R rows, B batch, P trainable
+entries, D entries of a row, K outputs.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import nn
+
+from fedexp.core.values import Layout
+from fedexp.parts.layers import BatchNorm, OneChannel
+from fedexp.training.draws import Draws
+from fedexp.training.stacked_convolutions import WAYS, Unfolded, way_for
+from fedexp.training.stacked_layers import (
+    Spot,
+    StackedAffine,
+    StackedChannel,
+    StackedConvolution,
+    StackedDropout,
+    StackedFlatten,
+    StackedLayer,
+    StackedPool,
+    StackedReLU,
+    StackedSame,
+    StackedTanh,
+)
+from fedexp.training.stacked_norms import BatchStatistics, StackedNorm, group_norm
+from fedexp.training.stacked_plan import LayerPlan, Planned
+
+
+class StackedPass:
+    """The layers of a network, one after another and back, on the entries of one bucket's rows."""
+
+    def __init__(self, layers: list[StackedLayer], first: int) -> None:
+        """`first` is the position of the first layer with entries; nobody asks for gradients before it."""
+        self.layers = layers
+        self.norms = [layer.norm for layer in layers if isinstance(layer, StackedNorm)]
+        self.back = [layer.backward for layer in reversed(layers[first:])]
+        for layer, following in reversed([*pairwise(layers)]):
+            layer.target = following.room
+
+    @property
+    def begins(self) -> Unfolded | None:
+        """The patches of the first layer, if it makes any."""
+        first = self.layers[0]
+        return first.way if isinstance(first, StackedConvolution) and isinstance(first.way, Unfolded) else None
+
+    def forward(self, x: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
+        """What the rows say of `x [R, B, ...]`, images channels last, in training mode: `[R, B, K]`.
+
+        `share [R, B]` is the weight of an example in the mean over its batch, 0 where there is none.
+        """
+        for norm in self.norms:
+            if isinstance(norm, BatchStatistics):
+                norm.share = share
+        for layer in self.layers:
+            x = layer.forward(x)
+        return x
+
+    def backward(self, slope: torch.Tensor) -> None:
+        """Writes the gradients of the rows' numbers, given those at their outputs, `[R, B, K]`."""
+        for step in self.back:
+            slope = step(slope)
+
+
+class Binding:
+    """Makes the passes of a bucket: on the rows `w [R, D]`, in the plan's order, and their gradients `[R, P]`."""
+
+    def __init__(self, w: torch.Tensor, gradient: torch.Tensor, batch: int, memory_mb: float) -> None:
+        self.w, self.gradient, self.batch, self.memory_mb = w, gradient, batch, memory_mb
+        self.draws: Draws | None = None
+        self.buffers: dict[str, torch.Tensor] = {}
+
+    def made(self, plan: LayerPlan, layout: Layout, draws: Draws | None) -> StackedPass:
+        """The passes of all layers, and of dropout drawn from `draws`."""
+        self.draws, begin, sizes = draws, layout.parameters, layout.sizes[layout.trainable :]
+        for name, size in zip(layout.names[layout.trainable :], sizes, strict=True):
+            self.buffers[name] = self.w[:, begin : begin + size]
+            begin += size
+        layers: list[StackedLayer] = []
+        begin, first = 0, None
+        for each in plan.layers:
+            size = 0 if each.lines is None else each.lines.numel()
+            spot = self._spot(each, begin, first is not None)
+            layers.append(MAKERS[type(each.layer)](each, spot, self))
+            first = len(layers) - 1 if size and first is None else first
+            begin += size
+        assert first is not None
+        return StackedPass(layers, first)
+
+    def _spot(self, each: Planned, begin: int, asked: bool) -> Spot:
+        shape = (0, 0) if each.lines is None else tuple(each.lines.shape)
+        own = slice(begin, begin + shape[0] * shape[1])
+        views = [
+            rows[:, own].unflatten(1, shape) if own.stop > begin else rows[:, :0] for rows in (self.w, self.gradient)
+        ]
+        return Spot(views[0], views[1], self.batch, asked)
+
+
+def _convolution(each: Planned, spot: Spot, binding: Binding) -> StackedLayer:
+    way = WAYS[way_for(each.form, binding.batch, binding.memory_mb)]
+    return StackedConvolution(way(each.form, spot.entries, spot.slopes, spot.batch, spot.asked))
+
+
+def _norm(each: Planned, spot: Spot, binding: Binding) -> StackedLayer:
+    assert isinstance(each.layer, BatchNorm)
+    mean, var = (binding.buffers[f"{each.name}.{own}".lstrip(".")] for own in ("running_mean", "running_var"))
+    return StackedNorm(spot, BatchStatistics(each.layer, (mean, var)))
+
+
+def _dropout(each: Planned, _: Spot, binding: Binding) -> StackedLayer:
+    assert isinstance(each.layer, nn.Dropout | nn.Dropout2d)
+    if each.layer.p == 0:
+        return StackedSame()
+    assert binding.draws is not None
+    return StackedDropout(each.layer, binding.draws, signals=len(each.shape) == 2)
+
+
+Maker = Callable[[Any, Spot, Binding], StackedLayer]
+MAKERS: dict[type[nn.Module], Maker] = {
+    nn.Linear: lambda each, spot, _: StackedAffine(spot, bias=each.layer.bias is not None),
+    nn.Conv1d: _convolution,
+    nn.Conv2d: _convolution,
+    nn.ReLU: lambda *_: StackedReLU(),
+    nn.Tanh: lambda *_: StackedTanh(),
+    nn.MaxPool1d: lambda each, *_: StackedPool(each.layer),
+    nn.MaxPool2d: lambda each, *_: StackedPool(each.layer),
+    BatchNorm: _norm,
+    nn.GroupNorm: lambda each, spot, _: StackedNorm(spot, group_norm(each.layer)),
+    nn.Dropout: _dropout,
+    nn.Dropout2d: _dropout,
+    nn.Flatten: lambda each, *_: StackedFlatten(each.shape, turned=each.turned),
+    nn.Identity: lambda *_: StackedSame(),
+    OneChannel: lambda *_: StackedChannel(),
+}

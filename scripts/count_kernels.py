@@ -1,0 +1,167 @@
+"""Kernels, launches, bytes and operations of a stacked round, counted on the pretend device, and the time they bound.
+
+    PYTHONPATH=tests/pretend python scripts/count_kernels.py [W1 W2 W3 pfl]
+
+A round is counted whose buckets are there. A kernel is an operator that the pretend device runs, with the bytes
+that it reads and writes and, if it multiplies, its floating-point operations; some are two kernels on a GPU. The
+roofline adds up each kernel's longer time at the rates of the vendor's data sheet of an H100 SXM. It is **an estimate
+from below**, without latencies and what kernels fall short of.
+"""
+
+import argparse
+import csv
+import sys
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pretend_device
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+pretend_device.substitute()
+
+from bench import WORKLOADS, build, overrides  # noqa: E402
+
+from fedexp.simulation import context  # noqa: E402
+from fedexp.simulation.building import build_world  # noqa: E402
+from fedexp.simulation.tasks import begun  # noqa: E402
+from fedexp.training.batches import draw_batches  # noqa: E402
+from fedexp.training.captures import Captures  # noqa: E402
+from fedexp.training.workers import Crew  # noqa: E402
+
+RATES = {"float32": 67e12, "tf32": 495e12, "bf16": 989e12}  # of matrix products, a second
+BYTES_S = 3.35e12
+PFL = [
+    *("dataset=synthetic", "dataset.shape=[3,32,32]", "dataset.train_size=50000", "dataset.test_size=100"),
+    *("scenario.clients=1000", "scenario.participants=50", "model=pfl_cnn", "local=sgd", "local.batch_size=10"),
+    *("local.lr=0.1", "rounds=1500"),
+]
+VIEWS = (
+    *("view", "expand", "permute", "transpose", "t", "slice", "select", "unsqueeze", "squeeze", "as_strided", "alias"),
+    *("detach", "split", "split_with_sizes", "unbind", "unfold", "_unsafe_view", "_reshape_alias", "empty", "movedim"),
+    *("empty_like", "new_empty", "empty_strided", "lift_fresh", "diagonal"),
+)
+
+
+class Counted(TorchDispatchMode):
+    """Counts bytes and operations of every operator on the pretend device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = self.flops = 0
+        self.seconds = dict.fromkeys(RATES, 0.0)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        name = func.overloadpacket.__name__
+        leaves = [each for each in tree_leaves((args, kwargs, out)) if isinstance(each, torch.Tensor)]
+        if name in VIEWS or not any(each.device.type == "pretend" for each in leaves):
+            return out
+        count = flop_registry.get(func.overloadpacket)
+        flops = count(*args, **(kwargs or {}), out_val=out) if count else 0
+        moved = sum(touched(each) for each in leaves)
+        if name in ("index", "index_select", "gather"):  # of which only what is asked for is read
+            moved -= touched(args[0]) - touched(out)
+        self.bytes += moved
+        self.flops += flops
+        for kind, rate in RATES.items():
+            self.seconds[kind] += max(moved / BYTES_S, flops / rate)
+        return out
+
+
+def touched(x: torch.Tensor) -> int:
+    """Bytes of the memory that a tensor looks at, each once."""
+    if x.numel() == 0:
+        return 0
+    span = 1 + sum((size - 1) * step for size, step in zip(x.shape, x.stride(), strict=True))
+    return min(x.numel(), span) * x.element_size()
+
+
+def words(name: str) -> list[str]:
+    plain = PFL if name == "pfl" else [*overrides(replace(WORKLOADS[name], test=100))]
+    return [*plain, "engine=stacked", "engine.workers=1", "engine.device=pretend"]
+
+
+def measured(name: str) -> dict[str, object]:
+    """One round of a workload."""
+    world = build_world(build(words(name)), None, Crew())
+    ctx, exp = context.at(world, 1), world.exp
+    owner = np.arange(exp.scenario.participants)
+    plan = ctx.plan(owner)
+    batches = tuple(
+        draw_batches(exp.local, len(shard), ctx.rng("batches", int(k)))
+        for k, shard in zip(owner, plan.shards, strict=True)
+    )
+    task = begun(exp, world.first.flat.expand(len(owner), -1), plan, batches, {}, ctx)
+    groups = world.trainer.groups(task, 1)
+    steps = sum(max(batches[row].steps for row in rows) for rows in groups)
+    replays, counted = run_at_once(), Counted()
+    for rows in groups:
+        world.trainer.run(task, rows)
+    replays.clear()
+    pretend_device.reset_counts()
+    with counted:
+        for rows in groups:
+            world.trainer.run(task, rows)
+    found = Counter(pretend_device.counts())
+    waits, uploads = found.pop("sync", 0), found.pop("copy:h2d", 0)
+    kernels, outside = sum(found.values()), sum(found.values()) - replays["kernels"]
+    print(name, dict(found.most_common(60)), file=sys.stderr)
+    return {
+        "workload": name,
+        "buckets": len(groups),
+        "steps": steps,
+        "taken": replays["steps"],
+        "kernels_a_step": round(replays["kernels"] / replays["steps"], 1),
+        "kernels_a_round": kernels,
+        "launches_a_round": replays["graphs"] + outside,
+        "copies_to_device": uploads,
+        "waits": waits - uploads,
+        "MB": round(counted.bytes / 1e6, 1),
+        "GFLOP": round(counted.flops / 1e9, 2),
+        **{f"ms_{kind}": round(1000 * seconds, 3) for kind, seconds in counted.seconds.items()},
+    }
+
+
+def run_at_once() -> Counter[str]:
+    """From now on what would be captured is run instead and counted: the pretend device's replays copy more."""
+    found: Counter[str] = Counter()
+
+    def in_all() -> int:
+        return sum(count for name, count in pretend_device.counts().items() if name != "sync")
+
+    class Step:
+        def __init__(self, captures: Any, bucket: Any) -> None:
+            self.captures, self.bucket = captures, bucket
+
+        def replay(self) -> None:
+            before = in_all()
+            self.captures.step(self.bucket)
+            found["kernels"] += in_all() - before
+            agenda = getattr(self.bucket, "agenda", None)  # commits before it had none: a step a graph
+            found["graphs"] += 1
+            found["steps"] += 1 if agenda is None else agenda.at_once
+
+    Captures._capture = lambda self, bucket: Step(self, bucket)  # type: ignore[method-assign, assignment]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("workloads", nargs="*", default=["W1", "W2", "W3", "pfl"])
+    rows = [measured(name) for name in parser.parse_args().workloads]
+    table = csv.DictWriter(sys.stdout, list(rows[0]))
+    table.writeheader()
+    table.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,172 @@
+"""Stacked passes that are written out give what vmap and autograd give, for every row, whatever is padded."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.func import functional_call, grad, vmap
+from torch.nn import functional as F
+
+from fedexp.core.values import Layout
+from fedexp.parts.layers import BatchNorm, OneChannel
+from fedexp.parts.local.sgd import SGD
+from fedexp.parts.loss.cross_entropy import CrossEntropy
+from fedexp.training.draws import Draws, drawing
+from fedexp.training.losses import Objective
+from fedexp.training.stacked_pass import Binding
+from fedexp.training.stacked_plan import planned
+
+ROWS, BATCH = 3, 5
+SEEDS = torch.tensor([[3, 4, 5], [6, 7, 8]], dtype=torch.int32)
+NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
+    "linear": (lambda: nn.Linear(5, 3), (5,)),
+    "no bias": (lambda: nn.Sequential(nn.Linear(5, 4, bias=False), nn.Tanh(), nn.Linear(4, 3, bias=False)), (5,)),
+    "ends in ReLU": (lambda: nn.Sequential(nn.ReLU(), nn.Linear(5, 4), nn.ReLU()), (5,)),
+    "images": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(24, 4), nn.ReLU(), nn.Linear(4, 2)), (2, 3, 4)),
+    "nested": (lambda: nn.Sequential(nn.Sequential(nn.Flatten(), nn.ReLU()), nn.Linear(6, 2)), (2, 3)),
+    "convolutions": (
+        lambda: nn.Sequential(
+            *(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 6, 3, stride=2, groups=2)),
+            *(nn.Tanh(), nn.Conv2d(6, 3, 2, dilation=2, bias=False), nn.Flatten(), nn.Linear(3, 2)),
+        ),
+        (2, 8, 8),
+    ),
+    "pools": (
+        lambda: nn.Sequential(
+            *(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 1), nn.MaxPool2d(3, 1, 1)),
+            *(nn.ReLU(), nn.Conv2d(4, 4, 2, padding=1), nn.MaxPool2d(3, ceil_mode=True), nn.Flatten()),
+            *(nn.ReLU(), nn.Linear(16, 2)),
+        ),
+        (2, 7, 6),
+    ),
+    "signals": (
+        lambda: nn.Sequential(
+            *(OneChannel(), nn.Conv1d(1, 3, 3, padding=1), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(3, 2, 2)),
+            *(nn.MaxPool1d(2, 1, 1), nn.Dropout(0.2), nn.Flatten(), nn.Linear(8, 2)),
+        ),
+        (8,),
+    ),
+    "norms": (
+        lambda: nn.Sequential(
+            *(nn.Conv2d(2, 4, 3), BatchNorm(4), nn.ReLU(), nn.Conv2d(4, 4, 1), nn.GroupNorm(2, 4)),
+            *(nn.Tanh(), BatchNorm(4), nn.Flatten(), nn.Linear(16, 2)),
+        ),
+        (2, 4, 4),
+    ),
+    "norms of signals": (
+        lambda: nn.Sequential(
+            nn.GroupNorm(1, 2), nn.Conv1d(2, 4, 3), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(8, 2)
+        ),
+        (2, 4),
+    ),
+    "dropout": (
+        lambda: nn.Sequential(
+            *(nn.Conv2d(2, 4, 3), nn.ReLU(), nn.Dropout2d(0.5), nn.Dropout(0.0), nn.Conv2d(4, 4, 1), nn.Dropout(0.3)),
+            *(nn.ReLU(), nn.Flatten(), nn.Dropout(0.4), nn.Identity(), nn.Linear(16, 2)),
+        ),
+        (2, 4, 4),
+    ),
+}
+LEFT = {
+    "unknown": (lambda: nn.Sequential(nn.Linear(3, 2), nn.Softplus()), (3,)),
+    "vectors in rows": (lambda: nn.Sequential(nn.Linear(3, 2)), (4, 3)),
+    "images at the end": (lambda: nn.Sequential(nn.Conv2d(1, 2, 3)), (1, 4, 4)),
+    "padded all round": (lambda: nn.Sequential(nn.Conv2d(1, 2, 3, padding_mode="circular"), nn.Flatten()), (1, 4, 4)),
+    "without entries": (lambda: nn.Sequential(nn.ReLU()), (3,)),
+    "no scale": (lambda: nn.Sequential(nn.GroupNorm(1, 2, affine=False), nn.Flatten(), nn.Linear(8, 2)), (2, 4)),
+    "an entry beside": (lambda: Beside(), (3,)),
+}
+
+
+class Beside(nn.Sequential):
+    """A chain with an entry that no layer has."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Linear(3, 2))
+        self.more = nn.Parameter(torch.zeros(2))
+
+
+def lying(x: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
+    """Examples `[R, B, *shape]` as the engine stores them; signals as images of height 1."""
+    return x.movedim(2, -1).unsqueeze(2) if len(shape) == 2 else x.movedim(2, -1) if len(shape) == 3 else x
+
+
+MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]], dtype=torch.bool)
+
+
+def by_vmap(
+    network: nn.Module, layout: Layout, rows: torch.Tensor, draws: Draws | None, x: torch.Tensor, y: torch.Tensor
+):
+    """Gradients, costs and moved buffers of `rows [R, D]`."""
+    norms = [layer for layer in network.modules() if isinstance(layer, BatchNorm)]
+
+    def loss(w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor):
+        for layer in norms:
+            layer.mask = mask
+        outputs = functional_call(network, layout.views(torch.cat([w, buffers])), (x,))
+        moved = [entry for layer in norms for entry in layer.updated or ()]
+        total = (F.cross_entropy(outputs, y, reduction="none") * mask).sum() / mask.sum().clamp(min=1)
+        return total, (total.detach(), torch.cat(moved) if moved else buffers)
+
+    with draws.begin(SEEDS, torch.zeros(())) if draws else nullcontext():
+        parts = rows.split([layout.parameters, layout.size - layout.parameters], dim=1)
+        gradient, (costs, buffers) = vmap(grad(loss, has_aux=True), randomness="different")(*parts, x, y, MASK)
+    return gradient, costs, buffers
+
+
+@pytest.mark.parametrize("memory_mb", [2048.0, 1e-6])  # which decides how convolutions are done
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_gradients_are_those_of_vmap(name: str, dtype: torch.dtype, memory_mb: float):
+    make, shape = NETWORKS[name]
+    generator = torch.Generator().manual_seed(1)
+    network = make().to(dtype).train()
+    layout = Layout.of(network)
+    rows = layout.flatten(network) + 0.1 * torch.randn((ROWS, layout.size), generator=generator).to(dtype)
+    rows[:, layout.parameters :].abs_()
+    x = torch.randn((ROWS, BATCH, *shape), generator=generator).to(dtype)
+    y = torch.randint(2, (ROWS, BATCH), generator=generator)
+    draws = drawing(network, x[0])
+    gradient, costs, buffers = by_vmap(network, layout, rows, draws, x, y)
+    assert gradient.abs().sum() > 0
+
+    plan = planned(network, layout, shape)
+    assert plan is not None
+    held = rows[:, torch.cat([plan.order, torch.arange(layout.parameters, layout.size)])].contiguous()
+    found, share = torch.full_like(gradient, torch.nan), MASK / MASK.sum(dim=1, keepdim=True).clamp(min=1).to(dtype)
+    ours = Binding(held, found, BATCH, memory_mb).made(plan, layout, draws)
+    if draws is not None:
+        draws.begin(SEEDS, torch.zeros(()))
+    outputs = ours.forward(lying(x, shape), share)
+    loss, slope = CrossEntropy().slopes(outputs, y, share) or (None, None)
+    assert slope is not None
+    ours.backward(slope)
+    near: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-12} if dtype == torch.float64 else {"rtol": 1e-4, "atol": 1e-6}
+    torch.testing.assert_close(loss, costs, **near)
+    torch.testing.assert_close(found, gradient[:, plan.order], **near)
+    torch.testing.assert_close(held[:, layout.parameters :], buffers, **near)
+
+
+@pytest.mark.parametrize(
+    "loss", [CrossEntropy(), CrossEntropy(label_smoothing=0.2), CrossEntropy(class_weights=(1, 3))]
+)
+def test_slopes_of_all_rows_are_those_of_each_batch(loss: CrossEntropy):
+    outputs = torch.randn((ROWS, BATCH, 2), generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    y, share = torch.arange(ROWS * BATCH).view(ROWS, BATCH) % 2, MASK / 5.0
+    objective = Objective(loss, SGD(), nn.Linear(1, 1))
+    costs, slopes = objective.slopes(outputs, y, share.double())
+    for row in range(ROWS):
+        leaf = outputs[row].clone().requires_grad_()
+        total = (loss.each(leaf, y[row]) * share[row]).sum()
+        torch.testing.assert_close(costs[row], total.detach(), rtol=1e-6, atol=1e-9)
+        torch.testing.assert_close(slopes[row], torch.autograd.grad(total, leaf)[0], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_anything_else_is_left_to_vmap(name: str):
+    make, shape = LEFT[name]
+    network = make()
+    assert planned(network, Layout.of(network), shape) is None
