@@ -1,7 +1,7 @@
 """The strength at which an attack hurts a rule most, on validation data: writes strengths.csv beside this file.
 
-    fedexp run -m experiment=robustness dataset=digits partition=dirichlet scenario.clients=20 scenario.participants=20 \
-        scenario.malicious=4 evaluation.test=false seed=100,101,102 hydra.sweep.dir=outputs/strengths/sign_flip \
+    fedexp run -m experiment=robustness dataset=digits partition=dirichlet evaluation.test=false seed=100,101,102 \
+        scenario.clients=20 scenario.participants=20 scenario.malicious=4 hydra.sweep.dir=outputs/strengths/sign_flip \
         attack=sign_flip attack.scale=0.3,1,3,10,30     # the same with each attack of KEYS, in a folder of its name
     python scripts/studies/aggregation_thesis/strengths.py outputs/strengths
 
