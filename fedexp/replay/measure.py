@@ -9,9 +9,9 @@ from fedexp.core.errors import ConfigError
 from fedexp.maths.metrics import rounds_to
 from fedexp.report.runs import Run
 
-# How far the rounding of another machine may move a number: this much, or this share of one above 1; a count of rounds
-# by one, or by this share of it, since a curve is often flat where it meets the threshold.
-ELSEWHERE = 0.002
+# How far the rounding of another machine may move a number: this much (two of 360 digits), or this share of one above
+# 1; a count of rounds by one, or by this share of it, since a curve is often flat where it meets the threshold.
+ELSEWHERE = 0.006
 ELSEWHERE_ROUNDS = 0.05
 
 _FORM = re.compile(r"roa@(?P<threshold>\d+\.?\d*|\.\d+)|(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d{0,5}))?")

@@ -1,8 +1,10 @@
 """The environment that the bits of a result depend on besides the config: another order of sums rounds differently."""
 
 import platform
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 import torch
 
@@ -25,8 +27,18 @@ def device_name(exp: Experiment) -> str:
 
 
 def instructions() -> str:
-    """The widest instructions of the CPU that PyTorch uses, which decide the order of sums."""
-    return torch.backends.cpu.get_cpu_capability()
+    """The widest instructions of the CPU that PyTorch uses, and its name: libraries choose kernels by both."""
+    return f"{torch.backends.cpu.get_cpu_capability()} ({processor()})"
+
+
+@cache
+def processor() -> str:
+    """The name of the CPU."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 def surroundings(exp: Experiment, choice: Choice, workers: int, stacks_runs: bool = False) -> dict[str, str]:
