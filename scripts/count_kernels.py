@@ -13,15 +13,16 @@ import csv
 import sys
 from collections import Counter
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-import pretend_device
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
+pretend_device: Any = import_module("pretend_device")
 pretend_device.substitute()
 
 from bench import WORKLOADS, build, overrides  # noqa: E402
