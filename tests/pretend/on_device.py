@@ -21,6 +21,7 @@ from own_targets import told
 from pandas.testing import assert_frame_equal
 from sweep.lockstep import alone, together
 from test_every_option import NEEDS, OPTIONS, REAL, TARGETS
+from worlds import first_round, world_of
 
 from fedexp.cli import main
 from fedexp.core.errors import ConfigError
@@ -135,6 +136,43 @@ def test_mixtures_of_options(tmp_path: Path, number: int):
 @pytest.mark.parametrize("option", [f"model={name}" for name in options("model")])
 def test_models(tmp_path: Path, option: str):
     the_same(tiny(option, *NEEDS.get(option, ()), "engine=stacked"), tmp_path)
+
+
+UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=7", "engine=stacked")
+WRITTEN = {
+    **{name: (f"local={name}", "model=simple_cnn", "dataset.shape=[3,8,8]") for name in options("local")},
+    "momentum": ("local.momentum=0.9", "local.worker_momentum=true", "local.clip_norm=0.1"),
+    "adam at a moving rate": ("local=adam", "schedule=cosine", "local.epochs=2"),
+    "one of another length": ("local.epochs=[1,4]", "local.momentum=0.9"),
+    "scaffold": ("algorithm=scaffold", "local.momentum=0.9", "local.epochs=3"),
+    "fedplus": ("algorithm=fedplus", "local.mix=epoch", "local.epochs=2"),
+    "batch norm": ("model=complex_cnn", "dataset.shape=[1,16,16]"),
+    "group norm": ("model=complex_cnn", "model.norm=group", "dataset.shape=[1,16,16]"),
+    "dropout": ("model=two_conv_dropout", "dataset.shape=[1,16,16]"),
+    "dropout of values": ("model=keras_cnn", "dataset.shape=[1,8,8]"),
+    "signals": ("model=har_cnn", "dataset.shape=[3,16]"),
+    "augmented": ("augment=crop_flip", "model=simple_cnn", "dataset.shape=[3,8,8]"),
+    "smoothed": ("loss.label_smoothing=0.1",),
+    "little memory": ("model=simple_cnn", "dataset.shape=[3,8,8]", "engine.memory_mb=0.2"),
+}
+
+
+@pytest.mark.usefixtures("_narrow")
+@pytest.mark.parametrize("name", WRITTEN)
+def test_passes_that_are_written_out_train_as_vmap_does(name: str, monkeypatch: pytest.MonkeyPatch):
+    ends = []
+    for way in ("written", "vmap"):
+        if way == "vmap":
+            monkeypatch.setattr(stacked, "planned", lambda *_: None)
+        config = tiny(*UNEQUAL, *WRITTEN[name])
+        world = world_of({**config, "engine": {**config["engine"], "device": DEVICE}})
+        trainer, task = world.trainer, first_round(world)
+        assert isinstance(trainer, stacked.Stacked)
+        assert (trainer.plan is not None) == (way == "written" and trainer.objective.plain)
+        for _ in range(2):  # the second is a replay of what the first has captured
+            rows = [trainer.run(task, group).cpu() for group in trainer.groups(task, 1)]
+        ends.append(torch.cat(rows))
+    torch.testing.assert_close(ends[0], ends[1], atol=2e-5, rtol=1e-4, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", options("loss"))

@@ -81,3 +81,17 @@ def test_the_arrays_of_a_bucket_are_those_of_its_rows(sizes: list[int], chosen: 
             assert index[step, row][mask[step, row]].tolist() == list(wanted)
         assert not index[~mask].any()
         assert np.array_equal(told[row], plain_loss(losses[: each.steps, row], each), equal_nan=True)
+
+
+@given(
+    sizes=some.lists(some.integers(0, 30), min_size=1, max_size=6),
+    chosen=some.sampled_from(SETTINGS),
+    seed=some.integers(0, 5),
+)
+def test_weighed_losses_add_up_to_the_running_ones(sizes: list[int], chosen: tuple[dict[str, Any], Any], seed: int):
+    table = Timetable.of(drawn(sizes, *chosen))
+    losses, weights = np.random.default_rng(seed).random((table.counts.shape[1], len(sizes))), table.weights()
+    if len(losses) == 0:
+        assert np.isnan(weights).all()
+        return
+    np.testing.assert_allclose((weights * losses).sum(axis=1).T, table.running_losses(losses), rtol=1e-12)
