@@ -34,8 +34,9 @@ class Turns(NamedTuple):
 
 def turns_on_host(index: np.ndarray, mask: np.ndarray, taking: np.ndarray, due: np.ndarray) -> Turns:
     """All steps at once, given `index`, `mask [S, R, B]`, `taking [S, R]` and `due [S, R, 1]`."""
-    active, counter = torch.from_numpy(taking[:, :, None].astype(np.float32)), torch.arange(len(index) + 1.0)
-    examples, there, pulled = map(torch.from_numpy, (index, mask, due))
+    examples, there, active, pulled = map(torch.from_numpy, (index, mask, taking[:, :, None], due))
+    counter = torch.arange(len(index) + 1.0)
+    active, pulled = active.to(counter.dtype), pulled.to(counter.dtype)  # else a scalar beside them would lose digits
     return Turns(examples, there, active, pulled, counter[:-1], counter[1:])
 
 

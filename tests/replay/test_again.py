@@ -45,7 +45,7 @@ def test_what_counts_as_a_difference(changes, told):
         ("roa@0.9", 100.0, None, True),  # in the last round, or in the one after it
         ("roa@0.9", 90.0, None, False),
         ("test_loss", 2.0, 2.003, True),  # by 2 in 1000
-        ("test_loss", 2.0, 2.005, False),
+        ("test_loss", 2.0, 2.015, False),
         ("clustering.clusters", 3.0, 4.0, False),
     ],
 )

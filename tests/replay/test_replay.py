@@ -96,6 +96,7 @@ def test_the_commands_of_a_page_can_be_typed(into: list[str], capsys: pytest.Cap
     assert page.read_text() == written
 
 
+@pytest.mark.usefixtures("mine")
 def test_runs_together_have_the_same_results():
     told = []
     for words in ([], ["hydra/launcher=together"]):
