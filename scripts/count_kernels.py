@@ -69,7 +69,9 @@ class Counted(TorchDispatchMode):
         if name in VIEWS or not any(each.device.type == "pretend" for each in leaves):
             return out
         moved = sum({(each.data_ptr(), each.shape, each.stride()): touched(each) for each in leaves}.values())
-        moved += touched(args[0]) if name.endswith("_") and name not in ("copy_", "fill_", "zero_") else 0
+        if name.endswith("_") and name not in ("copy_", "fill_", "zero_"):  # what is changed in place is read, too
+            changed = (args[0], *args[2:4]) if name == "_fused_adam_" else args[0]
+            moved += sum(touched(each) for each in tree_leaves(changed))
         flops = operations(func, args, kwargs or {}, out)
         if name in ("index", "index_select", "gather"):  # of which only what is asked for is read
             moved -= touched(args[0]) - touched(out)
