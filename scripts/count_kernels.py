@@ -68,9 +68,11 @@ class Counted(TorchDispatchMode):
         leaves = [each for each in tree_leaves((args, kwargs, out)) if isinstance(each, torch.Tensor)]
         if name in VIEWS or not any(each.device.type == "pretend" for each in leaves):
             return out
-        count = flop_registry.get(func.overloadpacket)
-        flops = count(*args, **(kwargs or {}), out_val=out) if count else 0
-        moved = sum(touched(each) for each in leaves)
+        moved = sum({(each.data_ptr(), each.shape, each.stride()): touched(each) for each in leaves}.values())
+        if name.endswith("_") and name not in ("copy_", "fill_", "zero_"):  # what is changed in place is read, too
+            changed = (args[0], *args[2:4]) if name == "_fused_adam_" else args[0]
+            moved += sum(touched(each) for each in tree_leaves(changed))
+        flops = operations(func, args, kwargs or {}, out)
         if name in ("index", "index_select", "gather"):  # of which only what is asked for is read
             moved -= touched(args[0]) - touched(out)
         self.bytes += moved
@@ -78,6 +80,17 @@ class Counted(TorchDispatchMode):
         for kind, rate in RATES.items():
             self.seconds[kind] += max(moved / BYTES_S, flops / rate)
         return out
+
+
+def operations(func: Any, args: tuple, kwargs: dict, out: Any) -> int:
+    """Floating-point operations of a product or convolution; PyTorch's own count of the latter forgets its groups."""
+    name = func.overloadpacket.__name__
+    if name == "convolution":
+        return 2 * out.numel() * args[1][0].numel()
+    if name == "convolution_backward":
+        return 2 * args[0].numel() * args[2][0].numel() * sum(args[-1][:2])
+    count = flop_registry.get(func.overloadpacket)
+    return count(*args, **kwargs, out_val=out) if count else 0
 
 
 def touched(x: torch.Tensor) -> int:

@@ -17,7 +17,7 @@ from fedexp.training.bucket import Bucket
 
 Shape = tuple[int, int, type, int, int]  # rows, batch, of which type the rate is (none: fixed), steps at once, room
 KEPT = 8
-TOGETHER = (1, 2, 3, 4, 6, 8, 12, 16)
+TOGETHER = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
 WARM_UP = 3  # steps before a capture, in which libraries choose their kernels
 
 

@@ -21,5 +21,5 @@ def test_shapes_are_rounded_up():
 
 
 def test_few_steps_are_captured_together_and_next_to_none_in_vain():
-    assert [at_once(steps) for steps in (0, 1, 2, 3, 5, 16, 17, 31, 115)] == [1, 1, 2, 3, 1, 16, 6, 16, 12]
+    assert [at_once(steps) for steps in (0, 1, 2, 3, 5, 16, 17, 31, 115)] == [1, 1, 2, 3, 5, 16, 6, 16, 12]
     assert all(-(-steps // at_once(steps)) * at_once(steps) <= steps * 17 / 16 for steps in range(1, 500))
