@@ -169,9 +169,9 @@ def test_passes_that_are_written_out_train_as_vmap_does(name: str, monkeypatch: 
         trainer, task = world.trainer, first_round(world)
         assert isinstance(trainer, stacked.Stacked)
         assert (trainer.plan is not None) == (way == "written" and trainer.objective.plain)
-        for _ in range(2):  # the second is a replay of what the first has captured
-            rows = [trainer.run(task, group).cpu() for group in trainer.groups(task, 1)]
-        ends.append(torch.cat(rows))
+        groups = trainer.groups(task, 1)
+        turns = [[trainer.run(task, group).cpu() for group in groups] for _ in range(2)]
+        ends.append(torch.cat(turns[1]))  # a replay of what the first turn has captured
     torch.testing.assert_close(ends[0], ends[1], atol=2e-5, rtol=1e-4, equal_nan=True)
 
 
@@ -282,7 +282,7 @@ def test_the_shapes_used_last_are_kept():
 
     captures = stacked.Captures(lambda _: None)
     for size in (*range(1, KEPT + 1), 1, KEPT + 1):  # the second is the one that was not asked for the longest
-        captures.get((size, 1, float), partial(bucket, size))
+        captures.get((size, 1, float, 1, 1), partial(bucket, size))
     assert made == [*range(1, KEPT + 2)]
     assert [size for size, *_ in captures.held] == [*range(3, KEPT + 1), 1, KEPT + 1]
 

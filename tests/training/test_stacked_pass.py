@@ -112,8 +112,8 @@ def by_vmap(
         return total, (total.detach(), torch.cat(moved) if moved else buffers)
 
     with draws.begin(SEEDS, torch.zeros(())) if draws else nullcontext():
-        parts = rows.split([layout.parameters, layout.size - layout.parameters], dim=1)
-        gradient, (costs, buffers) = vmap(grad(loss, has_aux=True), randomness="different")(*parts, x, y, MASK)
+        w, moved = rows.split([layout.parameters, layout.size - layout.parameters], dim=1)
+        gradient, (costs, buffers) = vmap(grad(loss, has_aux=True), randomness="different")(w, moved, x, y, MASK)
     return gradient, costs, buffers
 
 
