@@ -79,8 +79,11 @@ def _again(table: PublishedTable, into: str) -> str:
     name = f"{table.name}{shelf.ENDING}" if own else table.name
     page = shlex.join(["fedexp", "replay", name, "--seeds", "0", "--into", into])
     lines = shlex.join(["fedexp", "verify", f"{into}/{table.name}/{results.NAME}", *(["--table", name] if own else [])])
-    here = f"In the folder from which `{into}/{table.name}` is this one{f' and `{name}` is the table' * own}, "
-    return f"{here}`{page}` makes this page again, and `{lines}` runs lines of it again."
+    beside = f" and `{name}`" * own
+    return (
+        f"`{page}` makes this page again, and `{lines}` runs lines of it again, both typed in the folder that holds "
+        f"`{into}`{beside}."
+    )
 
 
 def command(cell: Cell) -> str:

@@ -87,7 +87,7 @@ def test_the_commands_of_a_page_can_be_typed(into: list[str], capsys: pytest.Cap
     assert cli.main(["replay", "mine.yml", "--cells", "quick", "--seeds", "1", *into]) == 0
     page = Path(*into[1:] or ["outputs/replay"]) / "mine" / "README.md"
     footer = page.read_text().splitlines()[-1]
-    assert f"In the folder from which `{page.parent}` is this one and `mine.yml` is the table, " in footer
+    assert footer.endswith(f"both typed in the folder that holds `{page.parent.parent}` and `mine.yml`.")
     commands = [shlex.split(words) for words in re.findall(r"`(fedexp [^`]*)`", footer)]
     assert [words[:2] for words in commands] == [["fedexp", "replay"], ["fedexp", "verify"]]
     written = page.read_text()
