@@ -43,9 +43,8 @@ def _tell_stale(chosen: PublishedTable, lines: Sequence[Result], tell: Callable[
     changed = sum(line.cell in known for line in lines)
     if lines:
         gone = len(lines) - changed
-        tell(
-            f"lines not run again: {changed} whose cell was changed since, {gone} whose cell {chosen.name} has no more"
-        )
+        told = f"{changed} whose cell was changed since, {gone} whose cell {chosen.name} no longer has"
+        tell(f"lines not run again: {told}")
 
 
 def run_again(chosen: PublishedTable, lines: Sequence[Result], tell: Callable[[str], None]) -> list[str]:

@@ -49,5 +49,5 @@ def surroundings(exp: Experiment, choice: Choice, workers: int, stacks_runs: boo
         "instructions": instructions(),
         "torch": installed("torch"),
         **({"workers": str(workers)} if choice.name == MANY_ROWS else {}),
-        **({"stack": "of several runs"} if choice.name == MANY_ROWS and stacks_runs else {}),
+        **({"stack": "with other runs"} if choice.name == MANY_ROWS and stacks_runs else {}),
     }

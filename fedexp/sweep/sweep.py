@@ -49,7 +49,7 @@ class Sweep:
     over: int = 0  # points with nothing left to do
     flying: int = 0  # points that are running
     together: int = 1  # the most that ran at once
-    lasted: list[float] = field(default_factory=list)  # seconds of the points that ended
+    lasted: list[float] = field(default_factory=list)  # seconds of the points that ended well
 
     def execute(self) -> list[PointEnd]:
         """Executes what is missing or unfinished and returns the points that failed."""
@@ -61,7 +61,7 @@ class Sweep:
         with closing(self.launcher.launch(self._todo(failed), live_one)) as outcomes:
             for outcome in outcomes:
                 self.over, self.flying = self.over + 1, self.flying - 1
-                self.lasted.append(outcome.seconds)
+                self.lasted += [] if outcome.code else [outcome.seconds]
                 self._tell(outcome)
                 if outcome.code:
                     failed.append(outcome)
@@ -158,8 +158,11 @@ class Sweep:
     def _left(self) -> str:
         """How many points are left, and how long they will take if they are like those so far."""
         left = len(self.points) - self.over
+        behind = left - self.flying if self.launcher.in_step else left  # what runs in step ends at about one time
+        if not self.lasted or behind < 1:
+            return f"; {left} left" if left else ""
         each = sum(self.lasted) / len(self.lasted)
-        return f"; {left} left, about {spoken(each * left / self.together)}" if left else ""
+        return f"; {left} left, about {spoken(each * behind / self.together)}"
 
     def _over_ahead(self) -> frozenset[int]:
         """The finished points, if folders are named by number; otherwise points have to be composed first."""

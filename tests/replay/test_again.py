@@ -93,7 +93,7 @@ def test_lines_of_other_cells_are_counted_and_not_run_again(held: Path, capsys: 
     held.write_text("\n".join([head, first, ",".join([*cells[:2], "00000000", *cells[3:]]), *kept]) + "\n")
     assert cli.main(["verify", str(held), "--all"]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "lines not run again: 1 whose cell was changed since, 2 whose cell small has no more"
+    assert said[0] == "lines not run again: 1 whose cell was changed since, 2 whose cell small no longer has"
     assert said[-1] == "1 of 1 lines run again, 1 as they were written"
 
 

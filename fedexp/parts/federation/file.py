@@ -121,7 +121,10 @@ def _column(file: Path, column: str | None) -> np.ndarray:
 
 def _place(file: Path, header: list[str], column: str | None) -> int:
     if column is None and len(header) > 1:
-        raise ConfigError(f"federation.column must name one of the columns {', '.join(header)} of {file}, got null")
+        raise ConfigError(
+            f"federation.column must name one of the columns {', '.join(header)} of {file}, got null; e.g. "
+            f"federation.column={header[0]}"
+        )
     if len(header) == 1 and column != header[0] and (between := separated_by(header[0])):
         raise ConfigError(f"{file} must have commas between its cells, got {between}; save it with commas")
     if column is not None and column not in header:

@@ -38,6 +38,7 @@ class Launcher(Part):
     """Executes points, given by their folders; configured under `hydra.launcher`."""
 
     aloud: ClassVar[bool] = False  # whether points tell their rounds on the console
+    in_step: ClassVar[bool] = False  # whether points that are begun wait for each other in every round
 
     def refuse(self) -> None:
         """Raises ConfigError where this launcher cannot work."""

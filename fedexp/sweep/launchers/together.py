@@ -16,6 +16,8 @@ from fedexp.sweep.launchers.contract import Ends, Launcher, Live, PointEnd
 class Together(Launcher):
     """At most `runs` points are in memory of each of `jobs` processes at once."""
 
+    in_step = True
+
     runs: Annotated[int, Range(1)] = 16
     jobs: Annotated[int, Range(1)] = 1
 
