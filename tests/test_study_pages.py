@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -16,6 +17,7 @@ from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Published, judge
 
 STUDIES = Path(__file__).parents[1] / "scripts" / "studies"
+ROUNDS = Measure.parse("roa@0.8", "")
 OTHERS = {"shapley", "benchmarks", "report"}  # made and tested elsewhere; the last has no result
 
 
@@ -51,6 +53,15 @@ def test_a_pair_by_hand(scripts: list[ModuleType]):
     found = scripts[0].claimed({"says": "more", "above": ["a", "b"]}, cells)
     assert found.ours == "0.7 - 0.5 = +0.2 (-0.0484 to +0.448)"
     assert (found.shown, found.seeds, found.word) == ("a > b", "3", "not resolved")
+
+
+def test_who_never_gets_there_takes_more_rounds(scripts: list[ModuleType]):
+    """Runs of 30 rounds that did not reach it count as 31."""
+    fast, slow = line("fast", *[4.0, 6.0] * 4), line("slow", *[None] * 8)
+    cells = {one.cell.name: replace(one, cell=replace(one.cell, measure=ROUNDS)) for one in (fast, slow)}
+    found = scripts[0].claimed({"says": "more", "above": ["slow", "fast"]}, cells)
+    assert (found.ours, found.word) == ("31 - 5 = +26 (+25.1 to +26.9)", "reproduced")
+    assert scripts[0].claimed({"says": "more", "above": ["fast", "slow"]}, cells).word == "contradicted"
 
 
 def test_only_seeds_that_both_have_count(scripts: list[ModuleType]):

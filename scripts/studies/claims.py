@@ -13,6 +13,7 @@ from fedexp.compare import statistics
 from fedexp.compare.statistics import Paired
 from fedexp.replay import overview, page
 from fedexp.replay.page import Judged
+from fedexp.replay.results import Result
 
 WORDS = ("reproduced", "contradicted", "disputed", "not resolved", "no number", "not run")
 KINDS = ("above", "alike", "beside")
@@ -60,13 +61,21 @@ def _of_pair(says: str, kind: str, first: Judged, second: Judged, within: float 
 
 
 def paired(first: Judged, second: Judged) -> Paired | None:
-    """The two cells over the seeds that both have; None where they have none."""
-    ours, theirs = ({one.seed: one.value for one in line.found} for line in (first, second))
+    """The two cells over the seeds that both have; None where they have none.
+
+    A run that did not reach an accuracy counts as one that would have in the round after its last.
+    """
+    ours, theirs = ({one.seed: _counted(line, one) for one in line.found} for line in (first, second))
     seeds = sorted(set(ours) & set(theirs))
     if not seeds:
         return None
     one = statistics.compare([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds], more=True)
     return statistics.judged([one])[0]
+
+
+def _counted(line: Judged, one: Result) -> float | None:
+    late = one.value is None and line.cell.measure.threshold is not None
+    return one.rounds + 1.0 if late else one.value
 
 
 def decided(kind: str, found: Paired, within: float | None) -> str:
