@@ -25,7 +25,7 @@ from fedexp.training import networks
 from fedexp.training.activations import activation_floats
 from fedexp.training.engine import Choice
 from fedexp.training.examples import Examples
-from fedexp.training.meeting import Made
+from fedexp.training.made import Made
 from fedexp.training.recipe import Recipe
 from fedexp.training.workers import Crew
 

@@ -9,7 +9,7 @@ from fedexp.simulation.experiment import Experiment
 from fedexp.training.engine import Choice, Engine
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Trainer
-from fedexp.training.meeting import Made
+from fedexp.training.made import Made
 from fedexp.training.workers import Crew, join_torchrun
 
 
@@ -33,11 +33,11 @@ class Company:
 
     def choose(self, engine: Engine, made: Made, rows: int) -> Choice:
         """Which engine trains so many clients a round."""
-        return engine.choose(made.network, made.layout, made.examples, made.recipe, rows)
+        return engine.choose(made, rows)
 
     def trainer(self, choice: Choice, made: Made) -> Trainer:
         """The trainer that was chosen."""
-        return choice.trainer(made.network, made.layout, made.examples, made.recipe, made.memory_mb)
+        return choice.trainer(made)
 
 
 ALONE = Company()

@@ -17,7 +17,8 @@ from fedexp.sweep.strands import Strand
 from fedexp.training.engine import Choice, Engine
 from fedexp.training.examples import Examples
 from fedexp.training.loop import Trainer
-from fedexp.training.meeting import Made, Meeting
+from fedexp.training.made import Made
+from fedexp.training.meeting import Meeting
 from fedexp.training.twins import alike
 from fedexp.training.workers import Crew
 
@@ -111,7 +112,7 @@ class Companion(Company):
 
     def choose(self, engine: Engine, made: Made, rows: int) -> Choice:
         known = self.shared.meeting.knows(made)
-        return engine.choose(made.network, made.layout, made.examples, made.recipe, rows, stackable=known)
+        return engine.choose(made, rows, stackable=known)
 
     def trainer(self, choice: Choice, made: Made) -> Trainer:
         return self.shared.meeting.trainer(choice, made, self.strand.ask)

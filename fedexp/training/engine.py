@@ -14,13 +14,11 @@ from fedexp.core.blame import culprit
 from fedexp.core.cpu_cores import usable_cores
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.part import Part, Positive, Range, named
-from fedexp.core.values import Layout, Plan
+from fedexp.core.values import Plan
 from fedexp.training.batches import Batches
-from fedexp.training.examples import Examples
 from fedexp.training.loop import Loop, Task, Trainer
-from fedexp.training.networks import Network
+from fedexp.training.made import Made
 from fedexp.training.precision import repeatable
-from fedexp.training.recipe import Recipe
 from fedexp.training.stackable import unstackable
 from fedexp.training.stacked import Stacked
 
@@ -91,15 +89,7 @@ class Engine(Part):
         return int(np.clip(budget // floats, 50, 10_000))
 
     @abstractmethod
-    def choose(
-        self,
-        network: Network,
-        layout: Layout,
-        examples: Examples,
-        recipe: Recipe,
-        rows: int,
-        stackable: bool = False,
-    ) -> "Choice":
+    def choose(self, made: Made, rows: int, stackable: bool = False) -> "Choice":
         """The trainer's name and why; `stackable` says that the same clients have been trained in a stack before."""
         raise NotImplementedError
 
@@ -111,27 +101,25 @@ class Choice:
     name: str
     reason: str
 
-    def trainer(
-        self, network: Network, layout: Layout, examples: Examples, recipe: Recipe, memory_mb: float
-    ) -> Trainer:
+    def trainer(self, made: Made) -> Trainer:
         """The trainer of that name, after a first step on a few examples.
 
         Raises:
             ConfigError: it cannot train such a network by such a rule.
         """
         if self.name == "loop":
-            trainer = Loop(network(), layout, examples, recipe)
+            trainer = Loop(made.network(), made.layout, made.examples, made.recipe)
         else:
-            trainer = Stacked(network(), layout, examples, recipe, memory_mb)
+            trainer = Stacked(made.network(), made.layout, made.examples, made.recipe, made.memory_mb)
         try:
-            warm_up(trainer, layout, examples, recipe)
+            warm_up(trainer, made)
         except ConfigError:
             raise
         except Exception as error:
             if culprit(error) is not None:
                 raise
             raise ConfigError(
-                f"engine={self.name} cannot train this model by {named('local', recipe.rule)}: {type(error).__name__}: "
+                f"engine={self.name} cannot train this model by {named('local', made.recipe.rule)}: {type(error).__name__}: "
                 f"{first_line(error)}"
             ) from error
         return trainer
@@ -158,15 +146,7 @@ class Choice:
 class LoopEngine(Engine):
     """One client after another."""
 
-    def choose(
-        self,
-        network: Network,
-        layout: Layout,
-        examples: Examples,
-        recipe: Recipe,
-        rows: int,
-        stackable: bool = False,
-    ) -> Choice:
+    def choose(self, made: Made, rows: int, stackable: bool = False) -> Choice:
         return Choice("loop", "as asked")
 
 
@@ -174,16 +154,8 @@ class LoopEngine(Engine):
 class StackedEngine(Engine):
     """All clients of the round at once."""
 
-    def choose(
-        self,
-        network: Network,
-        layout: Layout,
-        examples: Examples,
-        recipe: Recipe,
-        rows: int,
-        stackable: bool = False,
-    ) -> Choice:
-        if not stackable and (why := obstacle(network, layout, examples, recipe)) is not None:
+    def choose(self, made: Made, rows: int, stackable: bool = False) -> Choice:
+        if not stackable and (why := obstacle(made)) is not None:
             raise ConfigError(f"engine=stacked cannot train this model: {why}; use engine=loop")
         return Choice("stacked", "as asked")
 
@@ -192,40 +164,32 @@ class StackedEngine(Engine):
 class AutoEngine(Engine):
     """Chooses by the config and the kind of device alone: measured times would let equal runs choose differently."""
 
-    def choose(
-        self,
-        network: Network,
-        layout: Layout,
-        examples: Examples,
-        recipe: Recipe,
-        rows: int,
-        stackable: bool = False,
-    ) -> Choice:
-        if examples.x.device.type == "cuda":
+    def choose(self, made: Made, rows: int, stackable: bool = False) -> Choice:
+        if made.examples.x.device.type == "cuda":
             reason = "a GPU runs all rows with the kernels of one"
         elif rows < MANY:
             return Choice("loop", f"on a CPU, fewer than {MANY} participants")
-        elif layout.parameters > SMALL:
+        elif made.layout.parameters > SMALL:
             return Choice("loop", f"on a CPU, more than {SMALL:,} parameters")
-        elif any(isinstance(layer, nn.modules.conv._ConvNd) for layer in network().modules()):
+        elif any(isinstance(layer, nn.modules.conv._ConvNd) for layer in made.face.modules()):
             return Choice("loop", "a CPU runs stacked convolutions slower than one client after another")
         else:
             reason = f"on a CPU, at least {MANY} participants and at most {SMALL:,} parameters"
-        if not stackable and (why := obstacle(network, layout, examples, recipe)) is not None:
+        if not stackable and (why := obstacle(made)) is not None:
             return Choice("loop", f"clients cannot be stacked: {why}")
         return Choice("stacked", reason)
 
 
-def obstacle(network: Network, layout: Layout, examples: Examples, recipe: Recipe) -> str | None:
+def obstacle(made: Made) -> str | None:
     """Why clients with such a network cannot be trained together; None if they can."""
+    examples, network = made.examples, made.network()
     if examples.augment.alone:
         return f"{named('augment', examples.augment)} changes one image after another"
-    made = network()
-    why = unstackable(made, examples.inputs(slice(0, 2)))
+    why = unstackable(network, examples.inputs(slice(0, 2)))
     if why is not None:
         return why
     try:
-        warm_up(Stacked(made, layout, examples, recipe, 64.0), layout, examples, recipe)
+        warm_up(Stacked(network, made.layout, examples, made.recipe, 64.0), made)
     except ConfigError:
         raise
     except Exception as error:  # whatever torch.func raises about a layer
@@ -233,8 +197,9 @@ def obstacle(network: Network, layout: Layout, examples: Examples, recipe: Recip
     return None
 
 
-def warm_up(trainer: Trainer, layout: Layout, examples: Examples, recipe: Recipe) -> None:
+def warm_up(trainer: Trainer, made: Made) -> None:
     """Trains two clients for one step on a few examples and drops the result: a first step is slower than others."""
+    layout, examples, recipe = made.layout, made.examples, made.recipe
     sizes = np.clip([4, 3], 1, len(examples))
     batches = tuple(Batches(np.arange(size), np.array([0, size]), 1, int(size)) for size in sizes)
     start = torch.zeros((2, layout.size), device=examples.x.device)

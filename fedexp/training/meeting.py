@@ -12,51 +12,16 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 import torch
-from torch import nn
 
-from fedexp.core.values import Layout
 from fedexp.training.engine import Choice
 from fedexp.training.examples import Examples
-from fedexp.training.joint import Portion, joined, nbytes, poolable, pooled
+from fedexp.training.joint import Portion, joined, nbytes, pooled
 from fedexp.training.loop import Task, Trainer
-from fedexp.training.networks import Network
+from fedexp.training.made import Made
 from fedexp.training.rate_columns import takes_columns
-from fedexp.training.recipe import Recipe
 from fedexp.training.stacked import Stacked
-from fedexp.training.twins import twins
 
 Answer = torch.Tensor | Exception  # trained rows, or why they could not be trained
-
-
-@dataclass(frozen=True)
-class Made:
-    """What a run's trainer is made of."""
-
-    network: Network
-    layout: Layout
-    examples: Examples
-    recipe: Recipe
-    memory_mb: float
-
-    @cached_property
-    def face(self) -> nn.Module:
-        """A network that nobody trains, to compare with."""
-        return self.network()
-
-    def fits(self, other: "Made") -> bool:
-        """Whether the rows of both can train together."""
-        mine, yours = self.recipe, other.recipe
-        return (
-            self.layout == other.layout
-            and self.memory_mb == other.memory_mb
-            and type(mine.rule) is type(yours.rule)
-            and mine.rule.at(1.0) == yours.rule.at(1.0)
-            and (mine.loss, mine.classes) == (yours.loss, yours.classes)
-            and mine.privacy.example_clip == yours.privacy.example_clip
-            and mine.privacy.example_noise == yours.privacy.example_noise
-            and poolable(self.examples, other.examples)
-            and twins(self.face, other.face)
-        )
 
 
 class Stack:
@@ -165,10 +130,10 @@ class Meeting:
     def trainer(self, choice: Choice, made: Made, post: Post) -> Trainer:
         """The trainer of a run; `post` hands over what it is to train, and waits for it."""
         if choice.name == "loop":  # one row after another: nothing is won by waiting for others
-            return choice.trainer(made.network, made.layout, made.examples, made.recipe, made.memory_mb)
+            return choice.trainer(made)
         stack = next((stack for stack in self.stacks if stack.admits(made)), None)
         if stack is None:
-            trainer = choice.trainer(made.network, made.layout, made.examples, made.recipe, made.memory_mb)
+            trainer = choice.trainer(made)
             stack = Stack(made, trainer)
             self.stacks = [*(each for each in self.stacks if each.guests), stack]  # others wait for nobody
         guest = Guest(stack, made, post)

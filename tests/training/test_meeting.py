@@ -22,7 +22,8 @@ from fedexp.training import engine
 from fedexp.training.batches import Batches
 from fedexp.training.engine import Choice
 from fedexp.training.loop import Task, Trainer
-from fedexp.training.meeting import Guest, Made, Meeting, Posted
+from fedexp.training.made import Made
+from fedexp.training.meeting import Guest, Meeting, Posted
 from fedexp.training.workers import Crew
 
 STACKED = Choice("stacked", "as asked")
