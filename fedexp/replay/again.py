@@ -86,7 +86,7 @@ def difference(before: Result, now: Result, measure: Measure) -> str | None:
     values = f"{words(before.value)} then, {words(now.value)} now"
     if before.made_by == now.made_by:
         return f"{_who(before)}: the models differ; {values}"
-    if measure.alike(*(one.rounds + 1.0 if one.value is None else one.value for one in (before, now))):
+    if measure.alike(before.counted, now.counted):
         return None
     return f"{_who(before)}: {values}; then by {before.made_by}, now by {now.made_by}"
 

@@ -38,6 +38,11 @@ class Result:
     made_by: str
     commit: str
 
+    @property
+    def counted(self) -> float:
+        """The value; where it was not reached, the round after the last, in which it could have been."""
+        return self.rounds + 1.0 if self.value is None else self.value
+
 
 COLUMNS = tuple(field.name for field in fields(Result))
 

@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.core import signals
-from fedexp.core.exits import FAILED, Stopped
-from fedexp.sweep.launchers.contract import Ends, PointEnd
-
-_ATTEMPTS = 2
+from fedexp.core.exits import Stopped
+from fedexp.sweep.launchers.contract import Ends, PointEnd, after_death
 
 Work = Callable[[Iterator[Path]], Ends]
 
@@ -96,15 +94,14 @@ class Forks:
     def _over(self, fork: Fork) -> list[PointEnd]:
         """What is to be told of a process that has ended: it is begun again where it has left something."""
         fork.end()
-        self.deaths.update(fork.flying)
-        killed = [folder for folder in fork.flying if self.deaths[folder] >= _ATTEMPTS]
-        fork.waiting.extendleft(reversed([folder for folder in fork.flying if folder not in killed]))
+        again, killed = after_death(fork.flying, self.deaths)
+        fork.waiting.extendleft(reversed(again))
         fork.flying.clear()
         if fork.waiting:
             fork.start()
         else:
             self.forks.remove(fork)
-        return [PointEnd(folder, FAILED, "its process was killed (out of memory?)") for folder in killed]
+        return killed
 
 
 def _live(line: Any, inherited: list[Any], work: Work, parent: int) -> None:

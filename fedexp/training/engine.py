@@ -119,8 +119,8 @@ class Choice:
             if culprit(error) is not None:
                 raise
             raise ConfigError(
-                f"engine={self.name} cannot train this model by {named('local', made.recipe.rule)}: {type(error).__name__}: "
-                f"{first_line(error)}"
+                f"engine={self.name} cannot train this model by {named('local', made.recipe.rule)}: "
+                f"{type(error).__name__}: {first_line(error)}"
             ) from error
         return trainer
 

@@ -13,7 +13,7 @@ from torch import nn
 
 from fedexp.training.draws import Draws
 from fedexp.training.stacked_convolutions import Convolving
-from fedexp.training.written_layers import Written
+from fedexp.training.written_layers import Same, Written
 
 aten = torch.ops.aten
 
@@ -50,13 +50,12 @@ class StackedAffine(StackedLayer):
         self.x = spot.entries.new_ones((len(spot.entries), spot.batch, spot.entries.shape[2]))
 
     @property
-    def room(self) -> torch.Tensor | None:
+    def room(self) -> torch.Tensor:
         return self.x[..., :-1] if self.bias else self.x
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        room = self.x[..., :-1] if self.bias else self.x
-        if x.data_ptr() != room.data_ptr():
-            room.copy_(x)
+        if x.data_ptr() != self.room.data_ptr():
+            self.room.copy_(x)
         return torch.bmm(self.x, self.entries.transpose(1, 2))
 
     def backward(self, slope: torch.Tensor) -> torch.Tensor:
@@ -181,14 +180,8 @@ class StackedChannel(StackedLayer):
         return slope[:, :, 0, :, 0]
 
 
-class StackedSame(StackedLayer):
+class StackedSame(Same, StackedLayer):
     """Gives what it is given."""
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x
-
-    def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        return slope
 
 
 def _pair(size: int | tuple[int, ...], still: int | None) -> tuple[int, ...]:

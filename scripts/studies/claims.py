@@ -74,8 +74,7 @@ def paired(first: Judged, second: Judged) -> Paired | None:
 
 
 def _counted(line: Judged, one: Result) -> float | None:
-    late = one.value is None and line.cell.measure.threshold is not None
-    return one.rounds + 1.0 if late else one.value
+    return one.counted if line.cell.measure.threshold is not None else one.value
 
 
 def decided(kind: str, found: Paired, within: float | None) -> str:

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional as F
+from training.chain_networks import CHAINS
 
 from fedexp.core.values import Layout
 from fedexp.parts.layers import BatchNorm, OneChannel
@@ -22,18 +23,9 @@ from fedexp.training.stacked_plan import planned
 ROWS, BATCH = 3, 5
 SEEDS = torch.tensor([[3, 4, 5], [6, 7, 8]], dtype=torch.int32)
 NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
-    "linear": (lambda: nn.Linear(5, 3), (5,)),
-    "no bias": (lambda: nn.Sequential(nn.Linear(5, 4, bias=False), nn.Tanh(), nn.Linear(4, 3, bias=False)), (5,)),
-    "ends in ReLU": (lambda: nn.Sequential(nn.ReLU(), nn.Linear(5, 4), nn.ReLU()), (5,)),
+    **CHAINS,
     "images": (lambda: nn.Sequential(nn.Flatten(), nn.Linear(24, 4), nn.ReLU(), nn.Linear(4, 2)), (2, 3, 4)),
     "nested": (lambda: nn.Sequential(nn.Sequential(nn.Flatten(), nn.ReLU()), nn.Linear(6, 2)), (2, 3)),
-    "convolutions": (
-        lambda: nn.Sequential(
-            *(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 6, 3, stride=2, groups=2)),
-            *(nn.Tanh(), nn.Conv2d(6, 3, 2, dilation=2, bias=False), nn.Flatten(), nn.Linear(3, 2)),
-        ),
-        (2, 8, 8),
-    ),
     "pools": (
         lambda: nn.Sequential(
             *(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 1), nn.MaxPool2d(3, 1, 1)),
@@ -61,13 +53,6 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
             nn.GroupNorm(1, 2), nn.Conv1d(2, 4, 3), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(8, 2)
         ),
         (2, 4),
-    ),
-    "dropout": (
-        lambda: nn.Sequential(
-            *(nn.Conv2d(2, 4, 3), nn.ReLU(), nn.Dropout2d(0.5), nn.Dropout(0.0), nn.Conv2d(4, 4, 1), nn.Dropout(0.3)),
-            *(nn.ReLU(), nn.Flatten(), nn.Dropout(0.4), nn.Identity(), nn.Linear(16, 2)),
-        ),
-        (2, 4, 4),
     ),
 }
 LEFT = {

@@ -13,6 +13,7 @@ from hypothesis import strategies as some
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
+from training.chain_networks import CHAINS
 from worlds import Tiny, first_round, world_of
 
 from fedexp.core.values import Layout
@@ -30,18 +31,9 @@ class Slow(nn.Linear):
 
 
 NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
-    "linear": (lambda: nn.Linear(5, 3), (5,)),
-    "no bias": (lambda: nn.Sequential(nn.Linear(5, 4, bias=False), nn.Tanh(), nn.Linear(4, 3, bias=False)), (5,)),
+    **CHAINS,
     "one in, one out": (lambda: nn.Sequential(nn.Linear(1, 1), nn.ReLU(), nn.Linear(1, 1)), (1,)),
-    "ends in ReLU": (lambda: nn.Sequential(nn.ReLU(), nn.Linear(5, 4), nn.ReLU()), (5,)),
     "nested": (lambda: nn.Sequential(nn.Sequential(nn.Flatten(), nn.Linear(6, 4)), nn.ReLU(), nn.Linear(4, 2)), (2, 3)),
-    "convolutions": (
-        lambda: nn.Sequential(
-            *(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.Conv2d(4, 6, 3, stride=2, groups=2)),
-            *(nn.Tanh(), nn.Conv2d(6, 3, 2, dilation=2, bias=False), nn.Flatten(), nn.Linear(3, 2)),
-        ),
-        (2, 8, 8),
-    ),
     "pools": (
         lambda: nn.Sequential(
             *(nn.Conv2d(2, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 1), nn.MaxPool2d(3, 1, 1)),
@@ -70,13 +62,6 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
         (2, 4),
     ),
     "norm first": (lambda: nn.Sequential(BatchNorm(2), nn.Flatten(), nn.Linear(8, 2)), (2, 2, 2)),
-    "dropout": (
-        lambda: nn.Sequential(
-            *(nn.Conv2d(2, 4, 3), nn.ReLU(), nn.Dropout2d(0.5), nn.Dropout(0.0), nn.Conv2d(4, 4, 1), nn.Dropout(0.3)),
-            *(nn.ReLU(), nn.Flatten(), nn.Dropout(0.4), nn.Identity(), nn.Linear(16, 2)),
-        ),
-        (2, 4, 4),
-    ),
 }
 LEFT = {
     "subclass": (lambda: nn.Sequential(Slow(3, 2)), (3,)),

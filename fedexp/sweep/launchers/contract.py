@@ -1,16 +1,21 @@
 """What every launcher does: hand out the folders of points, and tell how each point ended."""
 
-from collections.abc import Generator, Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from fedexp.core.errors import ConfigError
+from fedexp.core.exits import FAILED
 from fedexp.core.part import Part
 
 if TYPE_CHECKING:
     from fedexp.simulation.company import Company
+
+
+ATTEMPTS = 2  # of a point whose process dies
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,17 @@ class Launcher(Part):
         `todo` prepares a point's folder when it is asked for the next one. `live` can be sent to another process.
         """
         raise NotImplementedError
+
+
+def after_death(flying: Sequence[Path], deaths: Counter[Path]) -> tuple[list[Path], list[PointEnd]]:
+    """The points of a process that has died which are taken up again, and the ends of those that died too often.
+
+    Their deaths are counted in `deaths`.
+    """
+    deaths.update(flying)
+    killed = [folder for folder in flying if deaths[folder] >= ATTEMPTS]
+    ends = [PointEnd(folder, FAILED, "its process was killed (out of memory?)") for folder in killed]
+    return [folder for folder in flying if folder not in killed], ends
 
 
 def needed(package: str, extra: str, asked: str) -> Any:

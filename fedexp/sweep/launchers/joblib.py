@@ -7,11 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-from fedexp.core.exits import FAILED
 from fedexp.core.part import Range
-from fedexp.sweep.launchers.contract import Ends, Launcher, Live, PointEnd
-
-_ATTEMPTS = 2
+from fedexp.sweep.launchers.contract import Ends, Launcher, Live, after_death
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +31,9 @@ class Joblib(Launcher):
                     yield outcome
                 return
             except TerminatedWorkerError:
-                deaths.update(flying)
-                again = [folder for folder in flying if deaths[folder] < _ATTEMPTS]
-                killed = [folder for folder in flying if deaths[folder] >= _ATTEMPTS]
+                again, killed = after_death(flying, deaths)
                 flying.clear()
-                yield from (PointEnd(folder, FAILED, "its process was killed (out of memory?)") for folder in killed)
+                yield from killed
 
     def _parallel(self, folders: Iterator[Path], live: Live, flying: list[Path]) -> Any:
         from joblib import Parallel, delayed

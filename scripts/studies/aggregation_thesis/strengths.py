@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
 
-import yaml
+from fedexp.config import noted
 
 FILE = Path(__file__).parent / "strengths.csv"
 KEYS = {"sign_flip": "scale", "gaussian": "std", "alie": "z", "ipm": "epsilon", "same_value": "value"}
@@ -35,17 +35,12 @@ def of_attack(folder: Path, attack: str) -> list[tuple[str, str, float, int, str
     """A line for each run of a sweep."""
     found = []
     for metrics in folder.glob("*/metrics.csv"):
-        words = dict(word.split("=", 1) for word in yaml.safe_load(overrides(metrics.parent)))
+        words = dict(word.split("=", 1) for word in noted.overrides(metrics.parent))
         with metrics.open(newline="") as table:
             seen = [line["validation_accuracy"] for line in csv.DictReader(table) if line["validation_accuracy"]]
         strength = float(words[f"attack.{KEYS[attack]}"])
         found.append((words["aggregator"], attack, strength, int(words["seed"]), f"{float(seen[-1]):.4f}"))
     return found
-
-
-def overrides(run: Path) -> str:
-    """What a point of a sweep was asked, as YAML."""
-    return (run / ".hydra" / "overrides.yaml").read_text()
 
 
 def worst() -> dict[tuple[str, str], float]:
