@@ -104,6 +104,8 @@ class Ration:
 class Rationed(Crew):
     """A crew that does as much of its work as a ration of time allows."""
 
+    times_jobs = True
+
     def __init__(self, crew: Crew, ration: Ration) -> None:
         super().__init__()
         self.crew, self.ration = crew, ration

@@ -26,7 +26,7 @@ def hits(outputs: torch.Tensor, targets: torch.Tensor, most: int = 1) -> torch.T
     `outputs` are `[B, *facts.outputs]`. Labels are right or wrong each; ignored tokens do not count.
     """
     if targets.is_floating_point():
-        return torch.stack([((outputs > 0) == (targets > 0.5)).sum(), targets.new_tensor(targets.numel())]).double()
+        return torch.stack([((outputs > 0) == (targets > 0.5)).sum(), targets.new_full((), targets.numel())]).double()
     if most == 1:
         right = outputs.argmax(dim=-1) == targets
     else:
@@ -44,9 +44,11 @@ def classwise(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     if targets.is_floating_point():
         named, there = outputs > 0, targets > 0.5
         return torch.cat([(named & there).sum(dim=0), there.sum(dim=0), named.sum(dim=0)]).double()
-    named, classes = outputs.argmax(dim=1), outputs.shape[1]
-    counted = (targets[named == targets], targets, named)
-    return torch.cat([torch.bincount(each, minlength=classes) for each in counted]).double()
+    named, counts = outputs.argmax(dim=1), targets.new_zeros((3, outputs.shape[1]), dtype=torch.double)
+    counts[0].scatter_add_(0, targets, (named == targets).double())  # unlike bincount, no wait for a GPU
+    for count, each in zip(counts[1:], (targets, named), strict=True):
+        count.scatter_add_(0, each, torch.ones_like(each, dtype=torch.double))
+    return counts.flatten()
 
 
 def surprise(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -60,7 +62,7 @@ def misses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """Of each number: summed |error|, error**2, target, target**2; behind these the number of examples, `[4 K + 1]`."""
     error, target = (outputs.double() - targets.double()), targets.double()
     parts = (error.abs(), error.square(), target, target.square())
-    return torch.cat([*(part.sum(dim=0) for part in parts), target.new_tensor([len(target)])])
+    return torch.cat([*(part.sum(dim=0) for part in parts), target.new_full((1,), len(target))])
 
 
 def share(sums: np.ndarray) -> float:

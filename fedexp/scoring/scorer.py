@@ -74,14 +74,16 @@ class Scorer:
 
     def work(self, weights: Weights, examples: Examples, gauge: Gauge) -> Work:
         """The evaluation of one model as jobs, one a chunk: (loss sum, examples, seconds, sums of the gauge)."""
-        starts = range(0, len(examples), self.chunk)
-        parts = [slice(start, start + self.chunk) for start in starts]
         jobs = [
             (np.array([position]), lambda part=part: self._sums(weights, examples, gauge, part))
-            for position, part in enumerate(parts)
+            for position, part in enumerate(self.parts(examples))
         ]
-        out = torch.zeros((len(starts), 3 + gauge.width), dtype=torch.float64, device=weights.flat.device)
+        out = torch.zeros((len(jobs), 3 + gauge.width), dtype=torch.float64, device=weights.flat.device)
         return Work(out, jobs, EVALUATION, chunk_sizes(len(examples), self.chunk))
+
+    def parts(self, examples: Examples) -> list[slice]:
+        """The chunks that examples are cut in."""
+        return [slice(start, start + self.chunk) for start in range(0, len(examples), self.chunk)]
 
     def losses_work(self, weights: Weights, examples: Examples, index: torch.Tensor) -> Work:
         """The loss of every example at the positions `index [S]`, as `[S, 1]`, in jobs of one chunk each."""
@@ -113,8 +115,7 @@ class Scorer:
         return torch.stack([self._sums(weights, examples, gauge, part) for part in index.split(self.chunk)]).sum(dim=0)
 
     def _outputs(self, weights: Weights, examples: Examples) -> torch.Tensor:
-        starts = range(0, len(examples), self.chunk)
-        parts = [self.logits(weights, examples.inputs(slice(start, start + self.chunk))) for start in starts]
+        parts = [self.logits(weights, examples.inputs(part)) for part in self.parts(examples)]
         with torch.inference_mode():
             return F.log_softmax(torch.cat(parts), dim=1)
 
@@ -125,12 +126,18 @@ class Scorer:
 
     def _sums(self, weights: Weights, examples: Examples, gauge: Gauge, index: torch.Tensor | slice) -> torch.Tensor:
         begin = now(weights.flat.device)
+        sums = self.untimed(weights, examples, gauge, index)
+        spent = sums.new_full((1,), now(weights.flat.device) - begin)
+        return torch.cat([sums[:2], spent, sums[2:]])
+
+    def untimed(self, weights: Weights, examples: Examples, gauge: Gauge, index: torch.Tensor | slice) -> torch.Tensor:
+        """Loss sum, examples and sums of the gauge, `[2 + n]`, at the positions `index [S]`; waits for no device."""
         labels = examples.y[index]
         logits = self.logits(weights, examples.inputs(index))
         with torch.inference_mode():
             loss = self.loss.total(logits, labels)
             sums = gauge.sums(logits, labels)
-        return torch.cat([loss[None], loss.new_tensor([len(labels), now(weights.flat.device) - begin]), sums]).clone()
+        return torch.cat([loss[None], loss.new_full((1,), len(labels)), sums]).clone()
 
 
 def chunk_sizes(examples: int, chunk: int) -> np.ndarray:

@@ -39,7 +39,11 @@ class Division:
 
 
 def divide(exp: Experiment, data: Data) -> tuple[Division, Data]:
-    """Shares out the training examples; the data as the clients see theirs."""
+    """Shares out the training examples; the data as the clients see theirs.
+
+    Raises:
+        ConfigError: nobody would train, or have anything to train on.
+    """
     rest, validation = split_validation(exp, len(data.train.y))
     rest, drawn = split_public(exp, rest, len(data.train.y))
     tell_what_is_unused(exp, data)
@@ -51,6 +55,11 @@ def divide(exp: Experiment, data: Data) -> tuple[Division, Data]:
         held_out, apart = tests.of(training), tests.of(unseen)
     else:
         partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, stream(exp.seed, "held_out"))
+    if not len(partition.indices):
+        raise ConfigError(
+            f"{named('federation', exp.federation)} must give some client that trains an example, got none for "
+            f"{partition.clients} clients of {len(rest)} training examples; lower scenario.clients or use more of them"
+        )
     public = np.sort(np.concatenate([drawn, whole.server]))
     return Division(partition, held_out, apart, validation, public), shifted(exp, data, whole)
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from fedexp.config import roles
-from fedexp.core.device_clock import now
+from fedexp.core.device_clock import Moment, moment
 from fedexp.core.random_streams import streams
 from fedexp.core.values import Layout, Memory, Plan, State, Trained, Uploads, Weights, finite
 from fedexp.parts.context import Context
@@ -209,11 +209,19 @@ class Stopwatch:
     """Seconds of each stage of a round on a device."""
 
     def __init__(self, device: torch.device) -> None:
-        self.device, self.last = device, now(device)
-        self.laps: dict[str, float] = {}
+        self.device, self.begun = device, moment(device)
+        self.ends: list[tuple[str, Moment]] = []
 
     def lap(self, stage: str) -> None:
-        """Adds the time since the last lap to a stage."""
-        time = now(self.device)
-        self.laps[stage] = self.laps.get(stage, 0.0) + time - self.last
-        self.last = time
+        """The work since the last lap belongs to a stage."""
+        self.ends.append((stage, moment(self.device)))
+
+    @property
+    def laps(self) -> dict[str, float]:
+        """Seconds of each stage; waits until the last one is over."""
+        seconds: dict[str, float] = {}
+        last = self.begun
+        for stage, end in self.ends:
+            seconds[stage] = seconds.get(stage, 0.0) + last.until(end)
+            last = end
+        return seconds

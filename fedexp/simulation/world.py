@@ -13,6 +13,7 @@ from fedexp.core.values import Canaries, Layout, Plan, State, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.local.contract import LocalRule
+from fedexp.scoring.beside import Beside, Told
 from fedexp.scoring.gauge import Gauge
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Pending, Scorer, Scores
@@ -76,12 +77,19 @@ class World:
         """The same world, its work shared by a crew."""
         return replace(self, crew=self.crew.regrouped(crew))
 
-    def score_later(self, weights: Weights, examples: Examples, gauge: Gauge | None = None) -> Pending:
+    @cached_property
+    def beside(self) -> Beside:
+        """A GPU's second stream."""
+        return Beside(self.scorer)
+
+    def score_later(self, weights: Weights, examples: Examples, gauge: Gauge | None = None) -> Pending | Told:
         """Scores of a model, worked out while somebody is idle, at the latest when they are asked for.
 
         They are those of the run's metrics, unless another gauge is given.
         """
         gauge = gauge or self.scorer.gauge
+        if self.crew.size == 1 and not self.crew.times_jobs and weights.flat.device.type == "cuda":
+            return self.beside.begin(weights, examples, gauge)
         work = self.scorer.work(weights, examples, gauge)
         self.crew.defer(work)
         return Pending(work, self.crew.settle, gauge)

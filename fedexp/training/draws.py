@@ -8,6 +8,7 @@ padded. Legend: R rows that train together.
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ from fedexp.core.torch_generator import begun_at
 from fedexp.training.binding import training_on
 
 HALVES = 2**31
+AT_ONCE = 2**25  # coins
 GOLDEN = 0x9E3779B9
 
 
@@ -26,8 +28,9 @@ class Draws(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.keys = torch.zeros((), dtype=torch.int32)
+        self.seeds, self.step = torch.zeros(2, dtype=torch.int32), torch.zeros(())
         self.count = 0  # draws so far in this step
+        self.ahead: Ahead | None = None
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -36,9 +39,14 @@ class Draws(TorchDispatchMode):
 
     def begin(self, seeds: torch.Tensor, step: torch.Tensor) -> "Draws":
         """Begins the step number `step` (a scalar) of rows with int32 `seeds [2, R]`, or `[2]` for a single row."""
-        self.keys = keys(seeds, step)
-        self.count = 0
+        self.seeds, self.step, self.count, self.ahead = seeds, step, 0, None
         return self
+
+    def begin_one_of(self, seeds: torch.Tensor, steps: torch.Tensor, position: int) -> None:
+        """The same for one of `steps [k]`, which are begun in their order: then `coins` draws for several at once."""
+        ahead = Ahead(keys(seeds, steps[:, None])) if self.ahead is None or position == 0 else self.ahead
+        self.begin(seeds, steps[position])
+        self.ahead, ahead.position = ahead, position
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         serve = SERVED.get(func)
@@ -51,11 +59,32 @@ class Draws(TorchDispatchMode):
     def coins(self, x: torch.Tensor, p: float) -> torch.Tensor:
         """Fills `x` (any shape) with the next draw of the step: 1 with probability `p`, else 0."""
         self.count += 1
+        if self.ahead is not None:
+            return x.copy_(self.ahead.coins(self.count, x.shape, p))
         return _coins_in_place(self.uniform, x, p)
 
     def uniform(self, shape: torch.Size, device: torch.device) -> torch.Tensor:
         """Numbers in [0, 1) of this `shape`, `[R, ...]`, each a hash of its coordinates; without R for a single row."""
-        return uniform(self.keys.to(device), shape, self.count)
+        return uniform(keys(self.seeds, self.step).to(device), shape, self.count)
+
+
+class Ahead:
+    """Coins of several steps at once: on a GPU as many kernels for ten steps as for one."""
+
+    def __init__(self, keys: torch.Tensor) -> None:
+        """`keys [k, R]` of k steps."""
+        self.keys, self.position = keys, 0
+        self.held: dict[int, tuple[int, torch.Tensor]] = {}  # by draw: the first step, and those of some from there
+
+    def coins(self, number: int, shape: torch.Size, p: float) -> torch.Tensor:
+        """The draw with this number of the present step: True with probability `p`, of this `shape`, `[R, ...]`."""
+        first, drawn = self.held.get(number, (0, self.keys[:0]))
+        if self.position - first >= len(drawn):
+            first = self.position
+            some = self.keys[first : first + max(1, AT_ONCE // shape.numel())]
+            drawn = uniform(some, torch.Size((len(some), *shape)), number) < p
+            self.held[number] = first, drawn
+        return drawn[self.position - first]
 
 
 def keys(seeds: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
@@ -71,8 +100,14 @@ def uniform(keys: torch.Tensor, shape: torch.Size, number: int = 1) -> torch.Ten
         raise ValueError(f"draws the shape {tuple(shape)} for {keys.shape[0]} clients together")
     bits = mixed(keys + wrapped(number * GOLDEN))
     for size in shape[rows:]:
-        bits = mixed(bits[..., None] ^ mixed(torch.arange(size, dtype=torch.int32, device=keys.device)))
+        bits = mixed(bits[..., None] ^ _places(size, keys.device))
     return bits.bitwise_right_shift_(8).bitwise_and_(0xFFFFFF).float().mul_(2**-24)
+
+
+@cache
+def _places(size: int, device: torch.device) -> torch.Tensor:
+    """What a dimension adds to the hash, `[size]`; always the same, so that no captured graph works it out again."""
+    return mixed(torch.arange(size, dtype=torch.int32, device=device))
 
 
 def drawing(network: nn.Module, inputs: torch.Tensor) -> Draws | None:

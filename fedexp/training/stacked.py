@@ -167,11 +167,12 @@ class Stacked:
         if bucket.passes is None or bucket.inputs is None:
             losses = [self._step(bucket, turns.at(step)) for step in range(bucket.agenda.at_once)]
         else:
-            labels = self.examples.y[turns.examples]
-            losses = [
-                self._move(bucket, turns.at(step), *self._by_hand(bucket, turns.at(step), x, labels[step]))
-                for step, x in enumerate(bucket.inputs.of(turns))
-            ]
+            labels, losses = self.examples.y[turns.examples], []
+            for step, x in enumerate(bucket.inputs.of(turns)):
+                if self.draws is not None:
+                    self.draws.begin_one_of(bucket.seeds, turns.before, step)
+                found = self._by_hand(bucket, turns.at(step), x, labels[step])
+                losses.append(self._move(bucket, turns.at(step), *found))
         torch.stack(losses, out=bucket.losses)
         bucket.agenda.advance()
 
@@ -192,8 +193,6 @@ class Stacked:
     def _by_hand(self, bucket: Bucket, turn: Turns, x: torch.Tensor, y: torch.Tensor) -> Tensors:
         """Gradients `[R, P]` and losses `[R]` by passes that are written out; moves the buffers."""
         assert bucket.passes is not None
-        if self.draws is not None:
-            self.draws.begin(bucket.seeds, turn.before)
         with torch.no_grad():
             outputs = bucket.passes.forward(x, turn.share)
             with self.draws or nullcontext():  # a loss may draw, too

@@ -320,7 +320,57 @@ def test_verify_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 
 @pretended
 def test_a_stage_lasts_until_the_device_is_done(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    waited: list[Any] = []
-    monkeypatch.setattr(pretend, "synchronize", waited.append)
-    measured(tiny("rounds=1"), tmp_path, "pretend")
-    assert len(waited) >= 5  # at the beginning of the round, and at the end of each stage
+    noted: list[Any] = []
+    record = pretend.Event.record
+    monkeypatch.setattr(pretend.Event, "record", lambda event: (noted.append(event), record(event)))
+    measured(tiny("rounds=1", "evaluation.test=false"), tmp_path, "pretend")
+    assert len(noted) >= 5  # at the beginning of the round, and at the end of each stage
+
+
+@pretended
+def test_streams_that_do_not_wait_for_each_other_are_found():
+    with pretend.Races():
+        x, other = torch.ones(3, device="pretend"), pretend.Stream()
+        with pytest.raises(RuntimeError, match="another stream"), pretend.stream(other):
+            x.sum()
+        other.wait_stream(pretend.current_stream())
+        with pretend.stream(other):
+            later = (x + 1).to("cpu", non_blocking=True)
+        with pytest.raises(RuntimeError, match="another stream"):
+            x.zero_()
+        other.synchronize()
+        x.zero_()
+    assert later.tolist() == [2, 2, 2]
+
+
+SEVERAL = (
+    "rounds=4",
+    "evaluation.client_losses=exact",
+    "evaluation.validation=true",
+    "dataset.test_size=300",
+    "engine.memory_mb=1",
+)
+
+
+@pretended
+@pytest.mark.parametrize(
+    "words", [("engine=loop",), ("engine=stacked", "model=simple_cnn", IMAGES)], ids=["loop", "cnn"]
+)
+def test_a_model_is_evaluated_on_a_stream_of_its_own(tmp_path: Path, words: tuple[str, ...]):
+    config = tiny(*words, *SEVERAL)
+    with pretend.Races() as races:
+        there = measured(config, tmp_path / "there", "pretend")
+    assert len(races.streams) >= 2
+    assert_frame_equal(measured(config, tmp_path / "here", "cpu"), there, atol=2e-4, rtol=1e-3)
+
+
+@pretended
+def test_nobody_waits_for_the_evaluation(tmp_path: Path):
+    waits = []
+    for every in (1, 4):
+        pretend.reset_counts()
+        measured(
+            tiny("rounds=4", f"evaluation.every={every}", "dataset.test_size=300"), tmp_path / str(every), "pretend"
+        )
+        waits.append(pretend.counts()["sync"])
+    assert waits[0] == waits[1]

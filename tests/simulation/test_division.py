@@ -195,3 +195,10 @@ def test_partitions_of_some_clients_and_among_others():
     placed = whole.among(5, np.array([0, 3, 4]))
     assert [placed.shard(client).tolist() for client in range(5)] == [[1, 4], [], [], [], [0, 2, 3]]
     assert whole.of(np.arange(3)) is whole
+
+
+def test_a_federation_in_which_nobody_has_an_example_is_refused(tiny: Tiny):
+    """Six clients of 24 examples: what each would get of a class is less than one, and what is left is dropped."""
+    words = ("partition=thesis", "dataset.train_size=24", "scenario.clients=6")
+    with pytest.raises(ConfigError, match=r"federation=shamsian must give some client .* 6 clients of 24 training"):
+        world_of(tiny(*words))

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from fedexp.training import draws
 from fedexp.training.draws import Draws, halves
 
 SEEDS = halves([3, 2**61 + 5, 77])
@@ -80,3 +81,15 @@ def test_the_generator_of_the_process_is_not_asked():
 def test_a_draw_does_not_import_the_compiler_of_pytorch():
     """Which takes seconds at the start of every run: PyTorch wraps the method, unless it is told not to."""
     assert not hasattr(Draws.__torch_dispatch__, "__wrapped__")
+
+
+@pytest.mark.parametrize("most", [1, 2**25])
+def test_coins_of_several_steps_at_once_are_those_of_each(most: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(draws, "AT_ONCE", most)
+    steps, together, each = torch.arange(5), Draws(), Draws()
+    for _ in range(2):
+        for position in range(5):
+            together.begin_one_of(SEEDS, steps, position)
+            each.begin(SEEDS, steps[position])
+            for shape in ((3, 4, 5), (3, 2)):
+                assert torch.equal(together.coins(torch.empty(shape), 0.4), each.coins(torch.empty(shape), 0.4))

@@ -9,7 +9,6 @@ import importlib.abc
 import importlib.machinery
 import re
 import sys
-from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -20,7 +19,15 @@ from pretend_device.build import build
 
 build()
 _pretend: Any = import_module("pretend_device._pretend")
-from pretend_device.graphs import CUDAGraph, Stream, graph  # noqa: E402, F401
+from pretend_device.graphs import CUDAGraph, graph  # noqa: E402, F401
+from pretend_device.streams import (  # noqa: E402, F401
+    Event,
+    Races,
+    Stream,
+    current_stream,
+    host_waits,
+    stream,
+)
 
 torch.utils.rename_privateuse1_backend("pretend")
 
@@ -74,24 +81,12 @@ def memory_allocated(_: Any = None) -> int:
     return _pretend.held_bytes()
 
 
-def current_stream(device: Any = None) -> Stream:
-    return Stream(device)
-
-
-@contextmanager
-def stream(stream: Stream):
-    before = current_device()
-    set_device(stream.device)
-    try:
-        yield
-    finally:
-        set_device(before)
-
-
 def synchronize(_: Any = None) -> None:
-    """Nothing to wait for; not allowed while a graph is captured, as on a GPU."""
+    """Waits for the device; not allowed while a graph is captured, as on a GPU."""
     if _pretend.is_capturing():
         raise RuntimeError("synchronize: operation not permitted when stream is capturing")
+    _pretend.note_wait()
+    host_waits()
 
 
 def graph_pool_handle() -> tuple[int, int]:

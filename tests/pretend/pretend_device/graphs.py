@@ -16,19 +16,6 @@ from torch.utils._pytree import tree_flatten, tree_map
 from pretend_device import _pretend
 
 
-class Stream:
-    """One line of work; the device has no other."""
-
-    def __init__(self, device: Any = None) -> None:
-        self.device = _pretend.current_device() if device is None else torch.device(device).index
-
-    def wait_stream(self, stream: "Stream") -> None:
-        """Nothing to wait for."""
-
-    def synchronize(self) -> None:
-        """Nothing to wait for."""
-
-
 class CUDAGraph:
     """Operators to be run again."""
 

@@ -197,11 +197,12 @@ at::Tensor empty_strided(
       c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::dtype_or_default(dtype));
 }
 
-at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool) {
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_blocking) {
   const bool up = from.device().is_cpu(), down = to.device().is_cpu();
   if (up || down) {
     count(up ? "copy:h2d" : "copy:d2h");
-    synchronises(up ? "copy from pageable host memory" : "copy to the host");
+    if (up && !non_blocking) count("wait:h2d");
+    if (!non_blocking || capturing) synchronises(up ? "copy from pageable host memory" : "copy to the host");
   } else {
     count("copy:d2d");
   }
@@ -387,6 +388,7 @@ PYBIND11_MODULE(_pretend, m) {
     return reinterpret_cast<int64_t>(draws.unsafeGetGeneratorImpl());
   });
   m.def("capture", [](bool on) { capturing = on; });
+  m.def("note_wait", [] { count("sync"); });
   m.def("is_capturing", [] { return capturing.load(); });
   m.def("device_count", [] { return static_cast<int>(devices); });
   m.def("current_device", [] { return static_cast<int>(current); });

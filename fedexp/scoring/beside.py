@@ -1,0 +1,53 @@
+"""Scores that a GPU works out on a second stream, while it trains the next round on the first.
+
+The host neither waits for them nor asks for them again: the sums are copied to it when they are there.
+"""
+
+import copy
+
+import numpy as np
+import torch
+
+from fedexp.core.device_clock import Moment, moment
+from fedexp.core.values import Weights
+from fedexp.scoring.gauge import Gauge
+from fedexp.scoring.scorer import Scorer, Scores
+from fedexp.training.examples import Examples
+
+
+class Told:
+    """A score that is on its way to the host.
+
+    It holds the model until it is there: what the first stream frees, it gives to whoever asks next.
+    """
+
+    def __init__(self, weights: Weights, sums: torch.Tensor, begin: Moment, end: Moment, gauge: Gauge) -> None:
+        """`sums [2 + n]` are on the host once the GPU has come to `end`."""
+        self.weights, self.sums, self.gauge = weights, sums, gauge
+        self.begin, self.end = begin, end
+
+    def result(self) -> Scores:
+        """The scores; waits until they are there."""
+        seconds = self.begin.until(self.end)
+        loss, count, *sums = self.sums.tolist()
+        return Scores(loss / count, self.gauge.values(np.array(sums)), seconds)
+
+
+class Beside:
+    """Evaluates models on a stream of its own, with a network of its own: the other stream may need the scorer's."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        network, device = copy.deepcopy(scorer.network), scorer.row.device
+        self.scorer = Scorer(network, scorer.layout, scorer.chunk, device, scorer.loss, scorer.gauge)
+        self.stream = torch.cuda.Stream()
+
+    def begin(self, weights: Weights, examples: Examples, gauge: Gauge) -> Told:
+        """Asks for the scores of a model that the current stream makes."""
+        device = weights.flat.device
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            begin = moment(device)
+            chunks = [self.scorer.untimed(weights, examples, gauge, part) for part in self.scorer.parts(examples)]
+            sums = torch.stack(chunks).sum(dim=0).to("cpu", non_blocking=True)
+            end = moment(device)
+        return Told(weights, sums, begin, end, gauge)
