@@ -3,10 +3,9 @@
 The host neither waits for them nor asks for them again: the sums are copied to it when they are there.
 """
 
-import copy
-
 import numpy as np
 import torch
+from torch import nn
 
 from fedexp.core.device_clock import Moment, moment
 from fedexp.core.values import Weights
@@ -36,9 +35,9 @@ class Told:
 class Beside:
     """Evaluates models on a stream of its own, with a network of its own: the other stream may need the scorer's."""
 
-    def __init__(self, scorer: Scorer) -> None:
-        network, device = copy.deepcopy(scorer.network), scorer.row.device
-        self.scorer = Scorer(network, scorer.layout, scorer.chunk, device, scorer.loss, scorer.gauge)
+    def __init__(self, scorer: Scorer, network: nn.Module) -> None:
+        """`network` is another one like the scorer's."""
+        self.scorer = Scorer(network, scorer.layout, scorer.chunk, scorer.row.device, scorer.loss, scorer.gauge)
         self.stream = torch.cuda.Stream()
 
     def begin(self, weights: Weights, examples: Examples, gauge: Gauge) -> Told:

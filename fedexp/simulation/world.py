@@ -7,6 +7,7 @@ from functools import cache, cached_property
 
 import numpy as np
 import torch
+from torch import nn
 
 from fedexp.core.random_streams import stream, streams
 from fedexp.core.values import Canaries, Layout, Plan, State, Weights
@@ -80,7 +81,7 @@ class World:
     @cached_property
     def beside(self) -> Beside:
         """A GPU's second stream."""
-        return Beside(self.scorer)
+        return Beside(self.scorer, self._network())
 
     def score_later(self, weights: Weights, examples: Examples, gauge: Gauge | None = None) -> Pending | Told:
         """Scores of a model, worked out while somebody is idle, at the latest when they are asked for.
@@ -107,11 +108,15 @@ class World:
     @cached_property
     def gradients(self) -> Gradients:
         """Gradients of single training examples."""
-        facts = self.exp.features.facts(self.exp.dataset.facts(self.exp.data_dir))
-        network = networks.built(self.exp.model, facts, self.exp.seed, self.first.flat.device)
+        network = self._network()
         clip = self.exp.privacy.example_clip or math.inf
         objective = Objective(self.exp.loss, self.exp.local, network)
         return Gradients(network, self.layout, clip, self.train, objective.each)
+
+    def _network(self) -> nn.Module:
+        """One more network of the run's model."""
+        facts = self.exp.features.facts(self.exp.dataset.facts(self.exp.data_dir))
+        return networks.built(self.exp.model, facts, self.exp.seed, self.first.flat.device)
 
     def client_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         """Mean of loss**power of a model on each shard of a plan, float64 [C]; NaN for an empty one."""

@@ -8,11 +8,11 @@ from weakref import ReferenceType, ref
 
 import torch
 
-from fedexp.core.errors import ConfigError
 from fedexp.parts.augment.contract import Augment
 from fedexp.parts.dataset.contract import Data, Split
 from fedexp.simulation.company import Company
 from fedexp.simulation.experiment import Experiment
+from fedexp.sweep.launchers.together import refuse_workers
 from fedexp.sweep.strands import Strand
 from fedexp.training.engine import Choice, Engine
 from fedexp.training.examples import Examples
@@ -95,11 +95,7 @@ class Companion(Company):
         self.shared, self.strand = shared, strand
 
     def refuse(self, exp: Experiment) -> None:
-        if exp.engine.workers not in ("auto", 1):
-            raise ConfigError(
-                f"engine.workers must be 1 or auto with hydra/launcher=together, got {exp.engine.workers}; use "
-                "hydra.launcher.jobs for several processes, or another launcher"
-            )
+        refuse_workers(exp.engine.workers)
 
     def crew(self, device: torch.device) -> Crew:
         return Heeding(self.strand)

@@ -1,9 +1,9 @@
 """`fedexp run -m` and `fedexp resume` of a sweep: composes and checks it, runs its points, ranks them."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hydra.types import TaskFunction
 from omegaconf import DictConfig, OmegaConf
@@ -20,7 +20,8 @@ from fedexp.core.yaml_file import read_yaml
 from fedexp.run import folders
 from fedexp.sweep import believed
 from fedexp.sweep.launchers.basic import Basic
-from fedexp.sweep.points import check, compose
+from fedexp.sweep.launchers.contract import Launcher
+from fedexp.sweep.points import Point, check, compose
 from fedexp.sweep.points import points as composed_points
 from fedexp.sweep.sweep import Sweep, launcher_of, verdict
 
@@ -38,6 +39,8 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
             "this launcher works only with hydra/sweeper=basic or one_at_a_time; choose one of them, or "
             "hydra/launcher=basic"
         )
+    for point in points if launcher is not None else ():
+        _refuse(launcher, point)
     folder = folders.claimed(config.hydra.sweep)
     _settle(config, folder)
     write_atomically(folder / NAME, noted.as_text(config).encode())
@@ -47,6 +50,15 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
         return
     remember(config_dir=request.config_dir)
     _execute(Sweep(composer, config, points, launcher, trust=Trust(composed=True)))
+
+
+def _refuse(launcher: Launcher, point: Point) -> None:
+    """Raises ConfigError where the launcher cannot execute a point, as far as it was composed to be checked."""
+    try:
+        if point.config is not None:
+            launcher.refuse_point(cast(Mapping[str, Any], point.config))
+    except ConfigError as error:
+        raise ConfigError(f"{point}{error}") from error
 
 
 def resume(

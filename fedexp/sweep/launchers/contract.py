@@ -1,7 +1,7 @@
 """What every launcher does: hand out the folders of points, and tell how each point ended."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -47,6 +47,9 @@ class Launcher(Part):
 
     def refuse(self) -> None:
         """Raises ConfigError where this launcher cannot work."""
+
+    def refuse_point(self, config: Mapping[str, Any]) -> None:
+        """Raises ConfigError where a point of this config cannot be executed by it."""
 
     def launch(self, todo: Iterator[Path], live: Live) -> Ends:
         """Yields the outcome of every point of `todo`, in any order; one that fails does not keep the others.

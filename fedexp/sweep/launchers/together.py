@@ -1,11 +1,11 @@
 """Several points at once in one process, in step with each other: their clients train as one stack."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
@@ -35,6 +35,9 @@ class Together(Launcher):
                 "CUDA_VISIBLE_DEVICES= fedexp run ..."
             )
 
+    def refuse_point(self, config: Mapping[str, Any]) -> None:
+        refuse_workers(config["engine"]["workers"])
+
     def launch(self, todo: Iterator[Path], live: Live) -> Ends:
         if self.jobs == 1:
             yield from in_step(todo, live=live, runs=self.runs)
@@ -42,6 +45,15 @@ class Together(Launcher):
         from fedexp.sweep.forks import Forks
 
         yield from Forks(self.jobs, todo, partial(in_step, live=live, runs=self.runs)).ends()
+
+
+def refuse_workers(workers: object) -> None:
+    """Raises ConfigError where a run that shares its process asks for several."""
+    if workers not in ("auto", 1):
+        raise ConfigError(
+            f"engine.workers must be 1 or auto with hydra/launcher=together, got {workers}; use "
+            "hydra.launcher.jobs for several processes, or another launcher"
+        )
 
 
 def in_step(todo: Iterator[Path], *, live: Live, runs: int) -> Ends:

@@ -155,6 +155,16 @@ def test_who_stops_or_fails_leaves_the_others(tmp_path: Path):
         close(tmp_path / "together" / number, tmp_path / "alone" / number)
 
 
+def test_a_point_that_asks_for_workers_is_refused_before_any_begins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    words = ("dataset=synthetic", "hydra/launcher=together", "hydra.sweep.dir=there", "engine.workers=1,2")
+    assert cli.main(["run", "-m", *words]) == 2
+    assert "point 1 (dataset=synthetic engine.workers=2): engine.workers must be 1 or auto" in capsys.readouterr().err
+    assert not (tmp_path / "there").exists()
+
+
 def test_a_client_that_breaks_the_pass_breaks_its_run_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run = Stacked.run
 
