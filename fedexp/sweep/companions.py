@@ -8,11 +8,11 @@ from weakref import ReferenceType, ref
 
 import torch
 
+from fedexp.core.errors import ConfigError
 from fedexp.parts.augment.contract import Augment
 from fedexp.parts.dataset.contract import Data, Split
 from fedexp.simulation.company import Company
 from fedexp.simulation.experiment import Experiment
-from fedexp.sweep.launchers.together import refuse_workers
 from fedexp.sweep.strands import Strand
 from fedexp.training.engine import Choice, Engine
 from fedexp.training.examples import Examples
@@ -112,6 +112,15 @@ class Companion(Company):
 
     def trainer(self, choice: Choice, made: Made) -> Trainer:
         return self.shared.meeting.trainer(choice, made, self.strand.ask)
+
+
+def refuse_workers(workers: object) -> None:
+    """Raises ConfigError where a run that shares its process asks for several."""
+    if workers not in ("auto", 1):
+        raise ConfigError(
+            f"engine.workers must be 1 or auto with hydra/launcher=together, got {workers}; use "
+            "hydra.launcher.jobs for several processes, or another launcher"
+        )
 
 
 def _told(data: Data) -> dict[str, Any]:

@@ -36,6 +36,8 @@ class Together(Launcher):
             )
 
     def refuse_point(self, config: Mapping[str, Any]) -> None:
+        from fedexp.sweep.companions import refuse_workers
+
         refuse_workers(config["engine"]["workers"])
 
     def launch(self, todo: Iterator[Path], live: Live) -> Ends:
@@ -45,15 +47,6 @@ class Together(Launcher):
         from fedexp.sweep.forks import Forks
 
         yield from Forks(self.jobs, todo, partial(in_step, live=live, runs=self.runs)).ends()
-
-
-def refuse_workers(workers: object) -> None:
-    """Raises ConfigError where a run that shares its process asks for several."""
-    if workers not in ("auto", 1):
-        raise ConfigError(
-            f"engine.workers must be 1 or auto with hydra/launcher=together, got {workers}; use "
-            "hydra.launcher.jobs for several processes, or another launcher"
-        )
 
 
 def in_step(todo: Iterator[Path], *, live: Live, runs: int) -> Ends:
