@@ -39,7 +39,7 @@ class Event:
 
 
 def moment(device: torch.device) -> Moment:
-    """What was asked of a device up to here; of a GPU, which is this process's own, of its current stream."""
+    """What was asked of a device up to here; of a GPU, what its current stream was asked for."""
     return Event() if device.type == "cuda" else Instant()
 
 

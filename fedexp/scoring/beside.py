@@ -1,7 +1,9 @@
 """Scores that a GPU works out on a second stream, while it trains the next round on the first.
 
-The host neither waits for them nor asks for them again: the sums are copied to it when they are there.
+The host asks for them and goes on. The GPU copies the sums to it, and the host waits only where it reads them.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -14,7 +16,7 @@ from fedexp.scoring.scorer import Scorer, Scores
 from fedexp.training.examples import Examples
 
 
-class Told:
+class OnItsWay:
     """A score that is on its way to the host.
 
     It holds the model until it is there: what the first stream frees, it gives to whoever asks next.
@@ -35,12 +37,14 @@ class Told:
 class Beside:
     """Evaluates models on a stream of its own, with a network of its own: the other stream may need the scorer's."""
 
-    def __init__(self, scorer: Scorer, network: nn.Module) -> None:
-        """`network` is another one like the scorer's."""
-        self.scorer = Scorer(network, scorer.layout, scorer.chunk, scorer.row.device, scorer.loss, scorer.gauge)
-        self.stream = torch.cuda.Stream()
+    def __init__(self, scorer: Scorer, network: Callable[[], nn.Module]) -> None:
+        """`network` makes one like the scorer's."""
+        self.stream = torch.cuda.Stream(priority=-1)  # graphs and convolutions take theirs from those of priority 0
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):  # so that nobody else is given the memory that this stream writes to
+            self.scorer = Scorer(network(), scorer.layout, scorer.chunk, scorer.row.device, scorer.loss, scorer.gauge)
 
-    def begin(self, weights: Weights, examples: Examples, gauge: Gauge) -> Told:
+    def begin(self, weights: Weights, examples: Examples, gauge: Gauge) -> OnItsWay:
         """Asks for the scores of a model that the current stream makes."""
         device = weights.flat.device
         self.stream.wait_stream(torch.cuda.current_stream())
@@ -49,4 +53,4 @@ class Beside:
             chunks = [self.scorer.untimed(weights, examples, gauge, part) for part in self.scorer.parts(examples)]
             sums = torch.stack(chunks).sum(dim=0).to("cpu", non_blocking=True)
             end = moment(device)
-        return Told(weights, sums, begin, end, gauge)
+        return OnItsWay(weights, sums, begin, end, gauge)

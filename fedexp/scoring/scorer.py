@@ -104,7 +104,7 @@ class Scorer:
     def mean_loss(self, weights: Weights, examples: Examples, index: torch.Tensor) -> float:
         """Sample-weighted mean loss of a model on the examples at the positions `index [S]`; NaN if there are none."""
         sums = (
-            [self._sums(weights, examples, self.gauge, part)[0] for part in index.split(self.chunk)]
+            [self.untimed(weights, examples, self.gauge, part)[0] for part in index.split(self.chunk)]
             if len(index)
             else []
         )

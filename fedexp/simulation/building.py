@@ -157,6 +157,7 @@ def staffed(  # noqa: PLR0913
         class_names=shared.data.class_names,
         prepared=ready.figures,
         choice=choice,
+        network=network,
         trainer=company.trainer(choice, made),
         scorer=Scorer(network(), layout, exp.engine.chunk(floats), device, exp.loss, ready.gauge),
         mixtures=MixtureScorer(network(), layout, floats, device, exp.loss),

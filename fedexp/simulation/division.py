@@ -57,7 +57,7 @@ def divide(exp: Experiment, data: Data) -> tuple[Division, Data]:
         partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, stream(exp.seed, "held_out"))
     if not len(partition.indices):
         raise ConfigError(
-            f"{named('federation', exp.federation)} must give some client that trains an example, got none for "
+            f"{named('federation', exp.federation)} must give an example to some client that trains, got none for "
             f"{partition.clients} clients of {len(rest)} training examples; lower scenario.clients or use more of them"
         )
     public = np.sort(np.concatenate([drawn, whole.server]))

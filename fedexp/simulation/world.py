@@ -14,14 +14,13 @@ from fedexp.core.values import Canaries, Layout, Plan, State, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.local.contract import LocalRule
-from fedexp.scoring.beside import Beside, Told
+from fedexp.scoring.beside import Beside, OnItsWay
 from fedexp.scoring.gauge import Gauge
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Pending, Scorer, Scores
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.preparation import Figures
 from fedexp.simulation.tasks import begun
-from fedexp.training import networks
 from fedexp.training.batches import draw_all
 from fedexp.training.engine import Choice
 from fedexp.training.examples import Examples
@@ -54,6 +53,7 @@ class World:
     class_names: tuple[str, ...]
     prepared: dict[str, Figures]  # what is worth telling of what was done before the first round, by role
     choice: Choice
+    network: Callable[[], nn.Module]  # makes one more network of the run's model
     trainer: Trainer
     scorer: Scorer
     mixtures: MixtureScorer
@@ -81,9 +81,9 @@ class World:
     @cached_property
     def beside(self) -> Beside:
         """A GPU's second stream."""
-        return Beside(self.scorer, self._network())
+        return Beside(self.scorer, self.network)
 
-    def score_later(self, weights: Weights, examples: Examples, gauge: Gauge | None = None) -> Pending | Told:
+    def score_later(self, weights: Weights, examples: Examples, gauge: Gauge | None = None) -> Pending | OnItsWay:
         """Scores of a model, worked out while somebody is idle, at the latest when they are asked for.
 
         They are those of the run's metrics, unless another gauge is given.
@@ -108,15 +108,10 @@ class World:
     @cached_property
     def gradients(self) -> Gradients:
         """Gradients of single training examples."""
-        network = self._network()
+        network = self.network()
         clip = self.exp.privacy.example_clip or math.inf
         objective = Objective(self.exp.loss, self.exp.local, network)
         return Gradients(network, self.layout, clip, self.train, objective.each)
-
-    def _network(self) -> nn.Module:
-        """One more network of the run's model."""
-        facts = self.exp.features.facts(self.exp.dataset.facts(self.exp.data_dir))
-        return networks.built(self.exp.model, facts, self.exp.seed, self.first.flat.device)
 
     def client_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         """Mean of loss**power of a model on each shard of a plan, float64 [C]; NaN for an empty one."""

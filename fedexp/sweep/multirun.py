@@ -21,7 +21,7 @@ from fedexp.run import folders
 from fedexp.sweep import believed
 from fedexp.sweep.launchers.basic import Basic
 from fedexp.sweep.launchers.contract import Launcher
-from fedexp.sweep.points import Point, check, compose
+from fedexp.sweep.points import CHECKED_AT_MOST, Point, check, compose, composed
 from fedexp.sweep.points import points as composed_points
 from fedexp.sweep.sweep import Sweep, launcher_of, verdict
 
@@ -39,8 +39,8 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
             "this launcher works only with hydra/sweeper=basic or one_at_a_time; choose one of them, or "
             "hydra/launcher=basic"
         )
-    for point in points if launcher is not None else ():
-        _refuse(launcher, point)
+    if launcher is not None:
+        _refuse_points(composer, config, points, launcher)
     folder = folders.claimed(config.hydra.sweep)
     _settle(config, folder)
     write_atomically(folder / NAME, noted.as_text(config).encode())
@@ -52,13 +52,13 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
     _execute(Sweep(composer, config, points, launcher, trust=Trust(composed=True)))
 
 
-def _refuse(launcher: Launcher, point: Point) -> None:
-    """Raises ConfigError where the launcher cannot execute a point, as far as it was composed to be checked."""
-    try:
-        if point.config is not None:
-            launcher.refuse_point(cast(Mapping[str, Any], point.config))
-    except ConfigError as error:
-        raise ConfigError(f"{point}{error}") from error
+def _refuse_points(composer: Composer, config: DictConfig, points: Sequence[Point], launcher: Launcher) -> None:
+    """Raises ConfigError where the launcher cannot execute a point, of the first of a very long sweep."""
+    for point in points[:CHECKED_AT_MOST] if launcher.chooses else ():
+        try:
+            launcher.refuse_point(cast(Mapping[str, Any], point.config or composed(composer, config, point)))
+        except ConfigError as error:
+            raise ConfigError(f"{point}{error}") from error
 
 
 def resume(
@@ -96,6 +96,8 @@ def resume(
     for point in points:
         believed.refuse_hydra(point.overrides, path)
     sweep = Sweep(composer, config, points, launcher, tracker, trust)
+    over = sweep.over_ahead()
+    _refuse_points(composer, config, [point for point in points if point.number not in over], launcher)
     sweep.demand_addresses()
     _execute(sweep)
 

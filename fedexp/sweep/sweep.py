@@ -56,7 +56,7 @@ class Sweep:
         failed = []
         share = None if self.launcher.aloud else 1
         live_one = partial(live, share=share, aloud=self.launcher.aloud, trust=self.trust)
-        self.ahead = self._over_ahead()
+        self.ahead = self.over_ahead()
         self.over = len(self.ahead)
         with closing(self.launcher.launch(self._todo(failed), live_one)) as outcomes:
             for outcome in outcomes:
@@ -164,7 +164,7 @@ class Sweep:
         each = sum(self.lasted) / len(self.lasted)
         return f"; {left} left, about {spoken(each * behind / self.together)}"
 
-    def _over_ahead(self) -> frozenset[int]:
+    def over_ahead(self) -> frozenset[int]:
         """The finished points, if folders are named by number; otherwise points have to be composed first."""
         sweep = Path(self.config.hydra.sweep.dir)
         points = self.points if self._numbered() else ()

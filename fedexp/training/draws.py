@@ -19,7 +19,6 @@ from fedexp.core.torch_generator import begun_at
 from fedexp.training.binding import training_on
 
 HALVES = 2**31
-AT_ONCE = 2**25  # coins
 GOLDEN = 0x9E3779B9
 
 
@@ -31,6 +30,7 @@ class Draws(TorchDispatchMode):
         self.seeds, self.step = torch.zeros(2, dtype=torch.int32), torch.zeros(())
         self.count = 0  # draws so far in this step
         self.ahead: Ahead | None = None
+        self.most = 2**25  # coins that are drawn at once
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -43,8 +43,11 @@ class Draws(TorchDispatchMode):
         return self
 
     def begin_one_of(self, seeds: torch.Tensor, steps: torch.Tensor, position: int) -> None:
-        """The same for one of `steps [k]`, which are begun in their order: then `coins` draws for several at once."""
-        ahead = Ahead(keys(seeds, steps[:, None])) if self.ahead is None or position == 0 else self.ahead
+        """Begins the step at a position of `steps [k]`; `coins` then draws for several of them at once.
+
+        The steps are begun in their order.
+        """
+        ahead = Ahead(keys(seeds, steps[:, None]), self.most) if self.ahead is None or position == 0 else self.ahead
         self.begin(seeds, steps[position])
         self.ahead, ahead.position = ahead, position
 
@@ -71,9 +74,9 @@ class Draws(TorchDispatchMode):
 class Ahead:
     """Coins of several steps at once: on a GPU as many kernels for ten steps as for one."""
 
-    def __init__(self, keys: torch.Tensor) -> None:
-        """`keys [k, R]` of k steps."""
-        self.keys, self.position = keys, 0
+    def __init__(self, keys: torch.Tensor, most: int) -> None:
+        """`keys [k, R]` of k steps; at least one is drawn at once, else as many as have at most `most` coins."""
+        self.keys, self.position, self.most = keys, 0, most
         self.held: dict[int, tuple[int, torch.Tensor]] = {}  # by draw: the first step, and those of some from there
 
     def coins(self, number: int, shape: torch.Size, p: float) -> torch.Tensor:
@@ -81,7 +84,7 @@ class Ahead:
         first, drawn = self.held.get(number, (0, self.keys[:0]))
         if self.position - first >= len(drawn):
             first = self.position
-            some = self.keys[first : first + max(1, AT_ONCE // shape.numel())]
+            some = self.keys[first : first + max(1, self.most // shape.numel())]
             drawn = uniform(some, torch.Size((len(some), *shape)), number) < p
             self.held[number] = first, drawn
         return drawn[self.position - first]

@@ -35,6 +35,7 @@ from fedexp.training.stacked_plan import LayerPlan, planned, treats_alike
 from fedexp.training.timetable import Timetable
 
 Tensors = tuple[torch.Tensor, ...]
+DRAWN_AT_ONCE = 8 * 16  # an eighth of the memory for coins, which take 16 bytes each while they are drawn
 
 
 class Stacked:
@@ -50,6 +51,8 @@ class Stacked:
         self.objective = Objective(recipe.loss, rule, network)
         self.norms = [layer for layer in network.modules() if isinstance(layer, BatchNorm)]
         self.draws = drawing(network, examples.inputs(slice(0, 2)))
+        if self.draws is not None:
+            self.draws.most = int(memory_mb * 1e6 / DRAWN_AT_ONCE)
         self.activations = activation_floats(network, examples)
         self.clipped: Clipped | None = None
         if privacy.example_clip is not None:
@@ -173,6 +176,8 @@ class Stacked:
                     self.draws.begin_one_of(bucket.seeds, turns.before, step)
                 found = self._by_hand(bucket, turns.at(step), x, labels[step])
                 losses.append(self._move(bucket, turns.at(step), *found))
+            if self.draws is not None:
+                self.draws.ahead = None  # its coins are the graph's
         torch.stack(losses, out=bucket.losses)
         bucket.agenda.advance()
 

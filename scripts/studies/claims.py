@@ -1,8 +1,9 @@
 """What the cells of a table say of a source's claims: each is about one cell, two cells with the same seeds, or none.
 
 A claim about one cell has the verdict of `fedexp replay`. Of two cells A and B the seeds that both have are paired as
-`fedexp compare` pairs them. `above` claims that A is larger; `alike` that the two differ by at most `within`, which the
-95 % interval of the difference decides; `beside` claims nothing, and the pair is shown because it was asked about.
+`fedexp compare` pairs them. `above` claims that A is larger, which the test of `compare` decides (never with fewer than
+six pairs); `alike` that the two differ by at most `within`, which the 95 % interval of the difference decides; `beside`
+claims nothing, and the pair is shown because it was asked about.
 """
 
 from collections.abc import Mapping, Sequence
@@ -57,7 +58,8 @@ def _of_pair(says: str, kind: str, first: Judged, second: Judged, within: float 
     found = paired(first, second)
     if found is None:
         return Claim(says, shown, estimate([first, second]), "0", "not run", note)
-    return Claim(says, shown, difference(found), str(found.pairs), decided(kind, found, within), note)
+    few = "; too few pairs" if kind == "above" and found.verdict == "too few pairs" else ""
+    return Claim(says, shown, difference(found) + few, str(found.pairs), decided(kind, found, within), note)
 
 
 def paired(first: Judged, second: Judged) -> Paired | None:

@@ -41,7 +41,9 @@ INDEX = """\
 
 Each source's claims, figures and tables, run again: the published number beside ours, with seeds, interval and verdict.
 Every page is made by `python scripts/studies/remake.py` from results that `fedexp replay` keeps, one line a run. A
-claim is *reproduced* or *contradicted* where the 95 % interval says so, else *not resolved*; *no number* means that the
+claim is *reproduced* or *contradicted*, else *not resolved*: of two settings, that one is better, where the paired test
+of `fedexp compare` says so, which takes six seeds; that they are alike, where the 95 % interval lies within the
+tolerance that the page gives, which is ours; of one number, by the rule of `fedexp replay`. *No number* means that the
 source gives none to compare with. What has not been run says what it would take: minutes of one idle core, estimated
 from a few runs and older logs.
 """

@@ -21,6 +21,10 @@ def test_the_pretend_device():
     environment = {**os.environ, "PYTHONPATH": path} | {"PYTEST_ADDOPTS": ""}
     environment = {name: value for name, value in environment.items() if not name.startswith("PYTEST_XDIST")}
     done = subprocess.run(
-        [*command, "-n", "0", str(HERE / "on_device.py")], env=environment, capture_output=True, text=True, timeout=1200
+        [*command, "-n", "0", *map(str, (HERE / "on_device.py", HERE / "on_streams.py"))],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]

@@ -200,5 +200,7 @@ def test_partitions_of_some_clients_and_among_others():
 def test_a_federation_in_which_nobody_has_an_example_is_refused(tiny: Tiny):
     """Six clients of 24 examples: what each would get of a class is less than one, and what is left is dropped."""
     words = ("partition=thesis", "dataset.train_size=24", "scenario.clients=6")
-    with pytest.raises(ConfigError, match=r"federation=shamsian must give some client .* 6 clients of 24 training"):
+    with pytest.raises(
+        ConfigError, match=r"federation=shamsian must give an example to some client .* 6 clients of 24 training"
+    ):
         world_of(tiny(*words))

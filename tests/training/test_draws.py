@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fedexp.training import draws
 from fedexp.training.draws import Draws, halves
 
 SEEDS = halves([3, 2**61 + 5, 77])
@@ -84,9 +83,9 @@ def test_a_draw_does_not_import_the_compiler_of_pytorch():
 
 
 @pytest.mark.parametrize("most", [1, 2**25])
-def test_coins_of_several_steps_at_once_are_those_of_each(most: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(draws, "AT_ONCE", most)
+def test_coins_of_several_steps_at_once_are_those_of_each(most: int):
     steps, together, each = torch.arange(5), Draws(), Draws()
+    together.most = most
     for _ in range(2):
         for position in range(5):
             together.begin_one_of(SEEDS, steps, position)

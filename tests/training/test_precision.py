@@ -1,18 +1,15 @@
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
 import torch
 from torch import nn
+from worlds import Tiny, world_of
 
 from fedexp.core.errors import ConfigError
 from fedexp.run.checkpoint import differing
 from fedexp.run.run import run
 from fedexp.training.precision import in_bf16
-
-Tiny = Callable[..., dict[str, Any]]
 
 
 def test_layers_compute_in_bfloat16_and_the_answer_is_float32():
@@ -44,6 +41,16 @@ def test_gradients_of_single_examples_are_not_rounded(tiny: Tiny, tmp_path: Path
     words = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
     with pytest.raises(ConfigError, match=r"bf16 would round .* privacy=dp_sgd clips; use engine.precision=float32"):
         run(tiny(*words, "engine.precision=bf16"), tmp_path)
+
+
+def test_every_network_of_a_run_computes_alike(tiny: Tiny):
+    world = world_of(tiny("engine.precision=bf16"))
+    x = world.test.inputs(slice(0, 9))
+    told, other = world.scorer.logits(world.first, x), world.network().eval()
+    other.load_state_dict(world.layout.views(world.first.flat))
+    assert torch.equal(told, other(x))
+    other.forward = vars(other)["forward"].__wrapped__
+    assert not torch.equal(told, other(x))
 
 
 def test_a_run_does_not_go_on_with_another_precision(tiny: Tiny):

@@ -3,6 +3,8 @@
 t counts rounds from 0, N_k the client's participations. Clients that never took part come first (N_k = 0 gives
 infinity), in the random order of GreedyFed's first rounds; the other places go to the highest bounds. The selection
 thesis drops beta (beta = 1) and writes ln t (`logarithm=t`); beta = 0 is GreedyFed after its first rounds.
+
+What it remembers is what every selector with Shapley values does: `ShapleySelector` in `contributions.py`.
 """
 
 from dataclasses import dataclass

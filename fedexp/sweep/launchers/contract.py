@@ -45,6 +45,8 @@ class Launcher(Part):
     aloud: ClassVar[bool] = False  # whether points tell their rounds on the console
     in_step: ClassVar[bool] = False  # whether points that are begun wait for each other in every round
 
+    chooses: ClassVar[bool] = False  # whether there are points that it cannot execute
+
     def refuse(self) -> None:
         """Raises ConfigError where this launcher cannot work."""
 

@@ -17,6 +17,7 @@ class Together(Launcher):
     """At most `runs` points are in memory of each of `jobs` processes at once."""
 
     in_step = True
+    chooses = True
 
     runs: Annotated[int, Range(1)] = 16
     jobs: Annotated[int, Range(1)] = 1

@@ -1,4 +1,4 @@
-"""What fedexp takes of torch.cuda, for the pretend device: streams that do nothing, and graphs that really replay.
+"""What fedexp takes of torch.cuda, for the pretend device: graphs that really replay.
 
 A graph notes every operator that runs while it is captured, with the tensors it read, and replays them into the same
 memory: Python is not run again, numbers taken from the host are baked in, as on a GPU. What CUDA forbids while it

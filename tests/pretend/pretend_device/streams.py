@@ -1,4 +1,4 @@
-"""Streams of the pretend device: all of them do their work at once, but note which of them waits for which.
+"""Streams of the pretend device: all of them do their work at once, but note who waits for whom.
 
 `Races` watches every operator. Two that touch the same memory on two streams, one of them writing, must be in order: by
 `wait_stream`, or because the host waited in between. Otherwise a GPU may do them at the same time.
@@ -23,7 +23,7 @@ HOST = "host"
 class Stream:
     """One line of work; `seen` is how much of each stream's work is done before what it is asked for next."""
 
-    def __init__(self, device: Any = None) -> None:
+    def __init__(self, device: Any = None, priority: int = 0) -> None:
         self.device = _pretend.current_device() if device is None else torch.device(device).index
         self.asked = 0
         self.seen: dict[Any, int] = dict(_host_saw)
@@ -37,7 +37,8 @@ class Stream:
 
     def synchronize(self) -> None:
         """The host has waited for it, and so has all that anybody is asked for from now on."""
-        _learn(_host_saw, {**self.seen, self: self.asked})
+        _pretend.note_wait()
+        _host_learns({**self.seen, self: self.asked})
 
 
 class Event:
@@ -52,7 +53,8 @@ class Event:
         self.seen, self.time = {**stream.seen, stream: stream.asked}, time.perf_counter()
 
     def synchronize(self) -> None:
-        _learn(_host_saw, self.seen)
+        _pretend.note_wait()
+        _host_learns(self.seen)
 
     def elapsed_time(self, later: "Event") -> float:
         """Milliseconds; both must be timed, and the host must have waited for the later one."""
@@ -64,6 +66,16 @@ class Event:
 
 
 _host_saw: dict[Any, int] = {}  # by stream: how much of its work the host knows to be done
+_late: list[tuple[torch.Tensor, torch.Tensor, Stream, int]] = []  # copies to the host that it has not waited for
+
+
+def _host_learns(more: dict[Any, int]) -> None:
+    _learn(_host_saw, more)
+    for copied in tuple(_late):
+        here, value, stream, done = copied
+        if _host_saw.get(stream, 0) >= done:
+            here.copy_(value)
+            _late.remove(copied)
 
 
 def _learn(mine: dict[Any, int], more: dict[Any, int]) -> None:
@@ -97,11 +109,14 @@ def stream(chosen: Stream) -> Iterator[None]:
 def host_waits() -> None:
     """The host has waited for all work of the current device."""
     for each in (_default[_pretend.current_device()], current_stream()):
-        each.synchronize()
+        _host_learns({**each.seen, each: each.asked})
 
 
 class Races(TorchDispatchMode):
-    """Raises where two streams touch the same memory out of order. It keeps all memory, so that no address returns."""
+    """Raises where two streams touch the same memory out of order. It keeps all memory, so that no address returns.
+
+    A copy to the host that nobody has waited for is NaN.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -138,10 +153,13 @@ class Races(TorchDispatchMode):
             for access in self.read.pop(place, {}).items():
                 self._after(op, stream, access)
             self.wrote[place] = stream, stream.asked
-        if any(each.device.type == "cpu" for each in tree_flatten(out)[0] if isinstance(each, torch.Tensor)) and (
-            not kwargs.get("non_blocking") and (read or written)
-        ):
-            stream.synchronize()
+        here = [each for each in tree_flatten(out)[0] if isinstance(each, torch.Tensor) and each.device.type == "cpu"]
+        if here and read and kwargs.get("non_blocking"):
+            _late.extend((each, each.clone(), stream, stream.asked) for each in here)
+            for each in here:
+                each.fill_(float("nan") if each.is_floating_point() else -1)  # what lies there until the copy is done
+        elif here and (read or written):
+            _host_learns({**stream.seen, stream: stream.asked})
         return out
 
     def _places(self, values: Any) -> set[int]:

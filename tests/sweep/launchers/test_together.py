@@ -163,6 +163,10 @@ def test_a_point_that_asks_for_workers_is_refused_before_any_begins(
     assert cli.main(["run", "-m", *words]) == 2
     assert "point 1 (dataset=synthetic engine.workers=2): engine.workers must be 1 or auto" in capsys.readouterr().err
     assert not (tmp_path / "there").exists()
+    assert cli.main(["run", "-m", "dataset=synthetic", "rounds=1", "pictures=false", *words[2:]]) == 0
+    (tmp_path / "there" / "1" / "summary.json").unlink()
+    assert cli.main(["resume", "there", "hydra/launcher=together"]) == 2
+    assert "engine.workers must be 1 or auto" in capsys.readouterr().err
 
 
 def test_a_client_that_breaks_the_pass_breaks_its_run_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
