@@ -51,7 +51,7 @@ def test_a_pair_by_hand(scripts: list[ModuleType]):
     """Differences 0.1, 0.2, 0.3: 0.2 -+ 4.303 * 0.1 / sqrt(3), which three pairs cannot tell from 0."""
     cells = {"a": line("a", 0.5, 0.7, 0.9), "b": line("b", 0.4, 0.5, 0.6)}
     found = scripts[0].claimed({"says": "more", "above": ["a", "b"]}, cells)
-    assert found.ours == "0.7 - 0.5 = +0.2 (-0.0484 to +0.448)"
+    assert found.ours == "0.7 - 0.5 = +0.2 (-0.0484 to +0.448); too few pairs"
     assert (found.shown, found.seeds, found.word) == ("a > b", "3", "not resolved")
 
 
