@@ -118,6 +118,7 @@ def _out(value: str) -> Path:
 
 
 def _runs(folders: Sequence[Path], picks: dict[str, str]) -> "list[Run]":
+    from fedexp.config import roles
     from fedexp.report import methods, runs
 
     found, _ = runs.collect(folders, "compare")
@@ -127,6 +128,10 @@ def _runs(folders: Sequence[Path], picks: dict[str, str]) -> "list[Run]":
             run for run, own in zip(found, values, strict=True) if own == value or _is(run.config.get(key), value)
         ]
         if not picked:
+            if key in roles.names(changes_results=False):
+                raise ConfigError(
+                    f"{key} changes no result, so that runs are not told apart by it; pick by another key"
+                )
             there = ", ".join(sorted(set(values)))
             raise ConfigError(f"no run below {', '.join(map(str, folders))} has {key}={value}; there: {there}")
         found = picked

@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from fedexp.config import launchers, log_settings, noted, one_at_a_time, roles
 from fedexp.config.compositions import Compositions
 from fedexp.config.hydra_errors import COMPOSING, explain, searched
-from fedexp.config.resolvers import register_resolvers
+from fedexp.config.resolvers import no_environment, register_resolvers
 from fedexp.config.trust import NOBODY, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
@@ -222,9 +222,11 @@ def read_config(folder: Path, trust: Trust = NOBODY) -> dict[str, Any]:
     trust.demand(written, folder)
     register_resolvers()
     try:
-        config = plain(OmegaConf.create(written))
+        with no_environment():
+            config = plain(OmegaConf.create(written))
     except COMPOSING as error:
-        raise ConfigError(f"{shown(path)} cannot be read: {error}") from error
+        ours = str(error).partition("ConfigError raised while resolving interpolation: ")[2]
+        raise ConfigError(f"{shown(path)} cannot be read: {ours.splitlines()[0] if ours else error}") from error
     trust.demand(config, folder)  # an interpolation may have made another part of it
     return config
 

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
+from fedexp.config.resolvers import with_environment
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.moved import renewed
@@ -26,7 +27,7 @@ def note(folder: Path, own: DictConfig) -> None:
     with open_dict(own):
         own.hydra.runtime.output_dir = str(folder.absolute())
     told = OmegaConf.masked_copy(own, ["hydra"])
-    config = OmegaConf.masked_copy(own, [str(key) for key in own if key != "hydra"])
+    config = with_environment(OmegaConf.masked_copy(own, [str(key) for key in own if key != "hydra"]))
     for name, content in zip(FILES, (told, own.hydra.overrides.task, config), strict=True):
         if not (begun and _there(folder, name)):
             write_atomically(_path(folder, name), as_text(content).encode())

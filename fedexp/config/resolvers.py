@@ -1,12 +1,20 @@
 """What configs may ask for besides each other's values."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.resolvers import oc
 
 from fedexp.core.cpu_cores import usable_cores
+from fedexp.core.errors import ConfigError
+from fedexp.core.nested import dotted
 from fedexp.maths.unseen import unseen_count
+
+MLFLOW = "MLFLOW_TRACKING_URI"
+NO_DEFAULT = object()
 
 
 def register_resolvers() -> None:
@@ -29,11 +37,42 @@ def register_resolvers() -> None:
         from scipy.stats import hypergeom
 
         drawn = clients - never_drawn(_root_, clients, malicious)
+        if drawn < 1:
+            return malicious  # nobody would train, which is refused by itself
         return int(hypergeom.ppf(0.99, drawn, min(malicious, drawn), min(participants, drawn)))
 
     OmegaConf.register_new_resolver("data_root", data_root, replace=True)
     OmegaConf.register_new_resolver("usable_cores", usable_cores, replace=True)
     OmegaConf.register_new_resolver("likely_malicious", likely_malicious, replace=True)
+
+
+@contextmanager
+def no_environment() -> Iterator[None]:
+    """Within it a config reads no variable of the environment but the one that says where MLflow is.
+
+    The folder of a run may be a stranger's, and what it makes of the reader's environment would stand in a report.
+    """
+
+    def env(name: str, default: Any = NO_DEFAULT) -> Any:
+        if name != MLFLOW:
+            raise ConfigError(f"it asks for {name} of the environment; write the value in its place")
+        return oc.env(name) if default is NO_DEFAULT else oc.env(name, default)
+
+    OmegaConf.register_new_resolver("oc.env", env, replace=True)
+    try:
+        yield
+    finally:
+        OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
+
+
+def with_environment(config: DictConfig) -> DictConfig:
+    """A config that holds the values of the variables that it asks the environment for, but for where MLflow is."""
+    told = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(told, dict)
+    asking = [key for key, text in dotted(told).items() if "oc.env" in str(text) and MLFLOW not in str(text)]
+    for key in asking:
+        OmegaConf.update(config, key, OmegaConf.select(config, key))
+    return config
 
 
 def never_drawn(config: DictConfig, clients: int, malicious: int) -> int:

@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from fedexp.config import noted
-from fedexp.config.resolvers import register_resolvers
+from fedexp.config.resolvers import no_environment, register_resolvers
 from fedexp.core import csv_table, summary_json
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
@@ -165,7 +165,8 @@ def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
         raise ConfigError(f"{shown(folder)}/.hydra/config.yaml must have a whole number as seed, got {seed!r}")
     register_resolvers()
     try:
-        resolved = OmegaConf.to_container(OmegaConf.create({**written, "seed": 0}), resolve=True)
+        with no_environment():
+            resolved = OmegaConf.to_container(OmegaConf.create({**written, "seed": 0}), resolve=True)
     except OmegaConfBaseException:
         resolved = written
     assert isinstance(resolved, dict)

@@ -201,6 +201,11 @@ class Gauge:
                 found[name] = metric.value(own)
         return found
 
+    def blank(self, kind: str) -> dict[str, None]:
+        """The empty cells of a round that is not evaluated, as far as a table would not have their columns without."""
+        recalls = [f"recall.{one}" for one in self.class_names] if "class_recall" in self.names else []
+        return {f"{kind}_{name}": None for name in recalls}
+
     def main_value(self, sums: torch.Tensor) -> float:
         """The main metric, from what a scorer sums up, `[3 + n]`."""
         return self.values(sums[3:].cpu().numpy())[self.main]

@@ -139,7 +139,6 @@ def staffed(  # noqa: PLR0913
     choice, floats = chosen.after(choice), activation_floats(network(), ready.test)
     return World(
         exp=exp,
-        layout=layout,
         first=ready.first,
         partition=shared.partition,
         held_out=shared.division.held_out,

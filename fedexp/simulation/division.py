@@ -110,8 +110,17 @@ def tests_at_home(exp: Experiment, data: Data, whole: Partition) -> Partition:
 
 
 def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers `[n]` of the clients' training examples, and `[m]` of the server's, if a part needs validation data."""
+    """Numbers `[n]` of the clients' training examples, and `[m]` of the server's, if a part needs validation data.
+
+    Raises:
+        ConfigError: it needs some, but there is none.
+    """
     count = int(exp.evaluation.validation_fraction * examples) if exp.needs_validation else 0
+    if exp.needs_validation and not count:
+        raise ConfigError(
+            "evaluation.validation_fraction must leave the server at least one of the training examples, got "
+            f"{exp.evaluation.validation_fraction:g} of {examples}; raise it"
+        )
     order = stream(exp.seed, "validation").permutation(examples) if count else np.arange(examples)
     return np.sort(order[count:]), np.sort(order[:count])
 

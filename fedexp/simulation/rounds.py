@@ -86,6 +86,8 @@ def judge(exp: Experiment, world: World, state: State, row: Row) -> tuple[State,
         assert world.validation is not None
         measured = world.score(state.models[0], world.validation)
         row = row | measured.columns("validation") | {"evaluate_s": measured.seconds}
+    elif exp.evaluation.validation:
+        row = row | world.scorer.gauge.blank("validation")
     reason, memory = exp.stop.judge(row, state.memory.get("stop", {}))
     own = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
     state = state.after(memory={**state.memory, "stop": {**memory, "reason": reason}})
@@ -98,7 +100,8 @@ def evaluate_later(
     """Begins the evaluation of a round's models, if it is due; the result completes the round's row."""
     last = state.round == exp.rounds or reason_to_stop(state)
     if not exp.evaluation.test or (state.round % exp.evaluation.every and not last):
-        return lambda: (state, row | measurements.blank(exp, world), sent)
+        unseen = world.scorer.gauge.blank("test") if exp.evaluation.test else {}
+        return lambda: (state, row | unseen | measurements.blank(exp, world), sent)
     pending = world.score_later(state.models[0], world.test)
     others = measurements.begin(exp, world, before, state, sent)
 

@@ -35,7 +35,6 @@ class World:
     """The unchanging surroundings of the rounds."""
 
     exp: Experiment
-    layout: Layout
     first: Weights  # the model before the first round
     partition: Partition  # what the clients train on
     held_out: Partition  # what of `home` they measure models on
@@ -58,6 +57,11 @@ class World:
     scorer: Scorer
     mixtures: MixtureScorer
     crew: Crew
+
+    @property
+    def layout(self) -> Layout:
+        """What lies where in a row."""
+        return self.first.layout
 
     @cached_property
     def sizes(self) -> np.ndarray:

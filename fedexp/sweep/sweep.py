@@ -123,6 +123,8 @@ class Sweep:
         """
         sweep = Path(self.config.hydra.sweep.dir).absolute()
         known = sweep / str(point.number)
+        if known.exists() and not known.is_dir():
+            raise ConfigError(f"{shown(known)} must be the folder of the point, but is a file; remove it")
         if self._numbered() and noted.is_whole(known):
             return known
         own = composed(self.composer, self.config, point)

@@ -126,6 +126,10 @@ def test_a_measure_that_cannot_be_compared_is_left_out_with_the_reason(method, c
         (["random", "--agianst", "x"], "unknown flag --agianst; did you mean --against?"),
         (["nowhere", "--against", "random"], "compare needs a folder at nowhere, but there is none"),
         (["random", "--against", "random", "selector=x"], "no run below random has selector=x; there: random"),
+        (
+            ["random", "--against", "random", "engine=x"],
+            "engine changes no result, so that runs are not told apart by it",
+        ),
         (["random", "--against", "greedyfed", "--wide", "selector=x"], "no run below greedyfed has selector=x; "),
         (["random", "--wide", "selector=x", "--against=greedyfed"], "no run below random has selector=x; "),
         (["random", "--against", "greedyfed", "--unequal", "days"], "--unequal must name some of epochs, steps, "),

@@ -181,7 +181,7 @@ def test_wherever_a_config_names_it(role: str, stranger: str, run: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "factory", ["NAME:make", "${oc.env:HOSTILE}", "fedexp.core.files:write_atomically", "os:system"]
+    "factory", ["NAME:make", "${oc.env:MLFLOW_TRACKING_URI}", "fedexp.core.files:write_atomically", "os:system"]
 )
 @pytest.mark.parametrize("command", ["resume", "verify"])
 def test_a_factory_that_a_folder_names_is_not_called(
@@ -189,7 +189,7 @@ def test_a_factory_that_a_folder_names_is_not_called(
 ):
     import yaml
 
-    monkeypatch.setenv("HOSTILE", f"{stranger}:make")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"{stranger}:make")
     config = run / ".hydra" / "config.yaml"
     content = yaml.safe_load(config.read_text())
     content["selector"]["_target_"] = "fedexp.selectors.greedyfed.GreedyFed"
@@ -317,3 +317,23 @@ def test_a_password_of_a_folder_is_not_held(typed: bool, monkeypatch: pytest.Mon
         start(request).compose_config("config", words, RunMode.RUN)
         assert ("MLFLOW_TRACKING_URI" in os.environ) == typed
     os.environ.pop("MLFLOW_TRACKING_URI", None)
+
+
+def test_a_folder_does_not_learn_the_readers_environment(run: Path, capsys, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MINE", "s3cr3t")
+    config = run / ".hydra" / "config.yaml"
+    config.write_text(config.read_text() + "difficulty: ${ oc.env:MINE }\n")
+    for command in ("resume", "verify"):
+        assert "cannot be read: it asks for MINE of the environment; write the" in refusal(capsys, command, "run")
+    assert cli.main(["report", "run"]) == 0
+    assert not [path for path in Path().rglob("*") if path.is_file() and b"s3cr3t" in path.read_bytes()]
+
+
+def test_a_run_notes_what_the_environment_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINE", "here")
+    words = ("dataset=synthetic", "rounds=1", "pictures=false", "hydra.run.dir=run")
+    assert cli.main(["run", *words, "data_dir=${oc.env:MINE}/x"]) == 0
+    monkeypatch.delenv("MINE")
+    assert "data_dir: here/x" in Path("run/.hydra/config.yaml").read_text()
+    assert cli.main(["verify", "run"]) == 0

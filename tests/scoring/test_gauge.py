@@ -108,6 +108,14 @@ def test_every_metric_of_one_number_has_a_direction():
     assert set(METRICS) == {*HIGHER_IS_BETTER, "class_recall"}
 
 
+def test_recalls_are_empty_in_rounds_that_are_not_evaluated(tiny: Tiny):
+    words = ("evaluation.metrics=[accuracy,class_recall]", "evaluation.validation=true", "evaluation.every=2")
+    world = world_of(tiny(*words, "rounds=3"))
+    rows = [row for _, row, _ in rounds(world.exp, world, world.beginning())]
+    for name in ("test_recall.0", "validation_recall.0"):
+        assert [row[name] is None for row in rows] == [True, False, False]
+
+
 def test_a_run_has_their_columns_on_any_number_of_chunks(tiny: Tiny):
     words = ("evaluation.metrics=[macro_f1,accuracy,class_recall]", "evaluation.validation=true", "rounds=1")
     rows = []

@@ -204,3 +204,11 @@ def test_a_federation_in_which_nobody_has_an_example_is_refused(tiny: Tiny):
         ConfigError, match=r"federation=shamsian must give an example to some client .* 6 clients of 24 training"
     ):
         world_of(tiny(*words))
+
+
+@pytest.mark.parametrize(
+    "word", ["evaluation.validation=true", "stop=patience", "aggregator=zeno", "selector=greedyfed"]
+)
+def test_validation_data_of_no_example_are_refused(word: str, tiny: Tiny):
+    with pytest.raises(ConfigError, match=r"validation_fraction must leave .* got 0.001 of 120; raise it"):
+        world_of(tiny(word, "evaluation.validation_fraction=0.001"))

@@ -213,3 +213,10 @@ def test_a_search_is_read_as_strictly(change: dict[str, Any], tmp_path: Path, mo
     asked = {"words": ["local.lr=interval(0.1,1)"], "trials": 2, "seed": 0, "pruning": True, "config_dir": "theirs"}
     Path("found/search.yaml").write_text(yaml.safe_dump(asked | change))
     assert "found" in refusal(capsys, "resume", "found")
+
+
+def test_a_point_that_is_a_file_is_told(sweep: dict[str, Any], capsys):
+    write(sweep)
+    Path("many/1").write_text("x")
+    assert cli.main(["resume", "many"]) == 1
+    assert "many/1 must be the folder of the point, but is a file; remove it" in "".join(capsys.readouterr())

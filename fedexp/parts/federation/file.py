@@ -105,9 +105,12 @@ def _vector(file: Path) -> np.ndarray:
 def _column(file: Path, column: str | None) -> np.ndarray:
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
-            (_, header), *rows = rows_with_lines(stream)
+            rows = list(rows_with_lines(stream))
     except (OSError, UnicodeDecodeError, csv.Error, ValueError) as error:
         raise ConfigError(f"{file} cannot be read as a CSV file with a header: {error}") from None
+    if not rows:
+        raise ConfigError(f"{file} must have a header and a line for each training example, but is empty")
+    (_, header), *rows = rows
     place, cells = _place(file, header, column), []
     for line, row in rows:
         row = row or [""]  # the reader gives nothing for a line that is one empty cell

@@ -89,7 +89,7 @@ def test_examples_that_the_server_took_are_nobodys(tmp_path: Path):
         ("a,b\n1,2\n3\n", "a", r"line 3 of .* must have 2 cells like its header, got \['3'\]"),
         ("client\n-1\n-1\n", None, "names none"),
         ("client\n-2\n1\n", None, "from 0, or -1 for nobody, got -2"),
-        ("", None, "cannot be read as a CSV file with a header"),
+        ("", None, "must have a header and a line for each training example, but is empty"),
         ('client\n"1\n', None, "cannot be read as a CSV file"),
         ("who,who\n1,2\n", "who", "several columns named who"),
         ("client\na\nb\0\n", None, "line 3 of .* holds a NUL character"),
