@@ -12,7 +12,7 @@ PACKAGE = Path(fedexp.__file__).parent
 LAYERS = (
     "core", "maths", "data", "config", "parts", "training", "scoring", "simulation",  # a run in memory
     "report", "run", "sweep", "plan", "verify", "compare", "search", "replay", "new",  # rooms of commands
-    "commands", "api", "cli",
+    "commands", "api", "cli", "__main__",
 )
 # fmt: on
 MODULES = {
@@ -32,8 +32,7 @@ def imports(path: Path) -> Iterator[str]:
 
 def layer(module: str) -> int:
     """Where a module stands in the list; the package itself shows what `api` offers to scripts."""
-    top = {"fedexp": "api", "fedexp.__main__": "cli"}.get(module) or module.split(".")[1]
-    return LAYERS.index(top)
+    return LAYERS.index("api" if module == "fedexp" else module.split(".")[1])
 
 
 def group(module: str) -> str:
