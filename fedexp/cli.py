@@ -9,7 +9,7 @@ from importlib import import_module
 
 from fedexp.commands.parsing import COMMANDS, parser_of
 from fedexp.core.errors import ConfigError, RunError, nearest
-from fedexp.core.exits import ASKED_WRONGLY, FAILED, Stopped, complain, full_error
+from fedexp.core.exits import ASKED_WRONGLY, FAILED, Stopped, complain, full_error, name_too_long
 from fedexp.core.signals import exit_code, heeded
 from fedexp.core.version import __version__
 
@@ -26,6 +26,7 @@ Every command answers --help; `fedexp --version` names the version.
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0, 1 failed, 2 asked wrongly, 130 / 143 / 129 interrupted."""
     _environment()
+    _streams()
     try:
         with heeded():
             return _dispatch(list(sys.argv[1:] if argv is None else argv))
@@ -40,9 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ConfigError, RunError, OSError) as error:  # OSError: a full disk, a folder that cannot be written to
         if full_error():
             traceback.print_exc()
-        complain(str(error))
-        return ASKED_WRONGLY if isinstance(error, ConfigError) else FAILED
-    except (Exception, SystemExit) as error:
+        too_long = name_too_long(error) if isinstance(error, OSError) else ""
+        complain(too_long or str(error))
+        return ASKED_WRONGLY if too_long or isinstance(error, ConfigError) else FAILED
+    except BaseException as error:
         return _defect(error)
 
 
@@ -65,6 +67,14 @@ def _environment() -> None:
         os.environ.setdefault(name, "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
     logging.raiseExceptions = full_error()  # a log that finds no room is no news beside what ends the run
+
+
+def _streams() -> None:
+    """Opens closed standard streams onto nothing: the next file, such as metrics.csv, would get what goes to them."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is that of the stream
+            setattr(sys, name, os.fdopen(nothing, mode, encoding="utf-8", closefd=False))
 
 
 def _dispatch(words: list[str]) -> int:

@@ -3,6 +3,7 @@
     python scripts/bench.py                          # W1, W2, W3 on this machine's cores
     python scripts/bench.py --workloads W3 --device cuda
     python scripts/bench.py --workloads million      # a round at N = 1,000,000 against N = 1,000
+    python scripts/bench.py --workloads everybody    # all of 1,000, 10,000 and 100,000 clients in each round
     python scripts/bench.py --workloads aggregators  # robust rules, byzfl beside: bench_aggregators.py
     python scripts/bench.py --workloads private      # DP-SGD, Opacus beside: bench_private.py
 
@@ -43,6 +44,10 @@ class Workload:
     rounds: int
 
 
+SCALES = {  # measurements without a plain loop beside
+    "million": ["clients:1000", "clients:1000000"],
+    "everybody": ["everybody:1000", "everybody:10000", "everybody:100000"],
+}
 WORKLOADS = {
     "W1": Workload(100, 450, (3, 32, 32), "simple_cnn", 6, 5, "adam", 1e-3, 10_000, 4),
     "W2": Workload(300, 720, (1, 28, 28), "mlp", 3, 5, "adam", 1e-3, 40_000, 10),
@@ -164,24 +169,20 @@ def ours(words: list[str], rounds: int) -> dict[str, float]:
     }
 
 
+def many_clients(kind: str, clients: int) -> list[str]:
+    """So many clients, of whom ten take part in a round with five steps, or everybody with two examples and a step."""
+    words = ["dataset=synthetic", "dataset.shape=[8]", f"scenario.clients={clients}", "engine.workers=1"]
+    if kind == "everybody":
+        return [*words, f"dataset.train_size={2 * clients}", f"scenario.participants={clients}", "rounds=4"]
+    few = ["scenario.participants=10", "local.epochs=null", "local.steps=5", "local.batch_size=1", "engine=loop"]
+    return [*words, "dataset.train_size=1000000", *few, "rounds=10"]
+
+
 def measure(what: str, workload: str, device: str) -> dict[str, float]:
-    """One measurement in this process; `what` is plain:THREADS or ENGINE:WORKERS or clients:N."""
+    """One measurement in this process; `what` is plain:THREADS, ENGINE:WORKERS, clients:N or everybody:N."""
     kind, _, number = what.partition(":")
-    if kind == "clients":
-        words = [
-            "dataset=synthetic",
-            "dataset.shape=[8]",
-            "dataset.train_size=1000000",
-            f"scenario.clients={number}",
-            "scenario.participants=10",
-            "rounds=10",
-            "local.epochs=null",
-            "local.steps=5",
-            "local.batch_size=1",
-            "engine=loop",
-            "engine.workers=1",
-        ]
-        return ours(words, 9)
+    if kind in ("clients", "everybody"):
+        return ours(many_clients(kind, int(number)), 3 if kind == "everybody" else 9)
     load = WORKLOADS[workload]
     if kind == "plain":
         return {"round_s": plain(load, int(number), device)}
@@ -222,7 +223,7 @@ def compare(workload: str, variants: list[str], turns: int, device: str) -> list
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--workloads", default="W1,W2,W3", help="comma-separated: W1, W2, W3, million, " + ", ".join(PAGES)
+        "--workloads", default="W1,W2,W3", help="comma-separated: W1, W2, W3, million, everybody, " + ", ".join(PAGES)
     )
     parser.add_argument("--variants", default=None, help="comma-separated: plain:THREADS, loop|stacked|auto:WORKERS")
     parser.add_argument("--turns", type=int, default=3)
@@ -243,9 +244,8 @@ def main() -> None:
     cpu = ["plain:1", "plain:2", "loop:1", "stacked:1", "auto:1", "auto:2"]
     rows = []
     for workload in loads:
-        default = ["clients:1000", "clients:1000000"] if workload == "million" else cpu
-        if arguments.device == "cuda" and workload != "million":
-            default = ["plain:1", "loop:1", "stacked:1"]
+        default = ["plain:1", "loop:1", "stacked:1"] if arguments.device == "cuda" else cpu
+        default = SCALES.get(workload, default)
         variants = arguments.variants.split(",") if arguments.variants else default
         rows += compare(workload, variants, arguments.turns, arguments.device)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,9 @@ def block(rows: Mapping[str, str]) -> list[str]:
     for word, said in rows.items():
         rest = wrap(said, COLUMNS - len(INDENT) - width - 2)
         beside = rest.pop(0) if rest and len(word) <= width else ""
-        lines += [f"{INDENT}{word:{width}}  {beside}".rstrip(), *(f"{INDENT}{'':{width}}  {line}" for line in rest)]
+        first, *more = wrap(word.replace(",", ", "), COLUMNS - 2 * len(INDENT)) if len(word) > COLUMNS - 4 else [word]
+        lines += [f"{INDENT}{first:{width}}  {beside}".rstrip(), *(f"{2 * INDENT}{line}" for line in more)]
+        lines += [f"{INDENT}{'':{width}}  {line}" for line in rest]
     return ["", *lines]
 
 

@@ -14,9 +14,10 @@ import torch
 from composed_once import remember
 from composing import tiny as composed_tiny
 from hypothesis import settings
-from networks import narrow_resnet18
+from networks import narrow_convolution, narrow_resnet18
 from threadpoolctl import threadpool_limits
 
+from fedexp.parts.model import chain
 from fedexp.training.examples import Examples
 
 pytest.register_assert_rewrite("preparation")
@@ -51,6 +52,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000)
     sys.dont_write_bytecode = True  # two modules that a test writes in one second would be taken for each other
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+
+
+def pytest_unconfigure() -> None:
+    """What stays frozen is not freed at the end of the process, of which Triton complains in fifty lines."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -92,7 +98,8 @@ def _double(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def _narrow(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Gives the deepest networks their layers with few channels: the same mathematics, seconds sooner."""
     monkeypatch.setattr("fedexp.parts.model.complex_cnn.WIDTHS", (8, 8, 8, 8, 16, 16))
-    monkeypatch.setattr("fedexp.parts.model.vgg11.WIDTHS", (2, 2, 2, 2, 2, 2, 2, 2))
+    monkeypatch.setitem(chain.MAKERS, "conv", narrow_convolution)
+    monkeypatch.setattr(chain, "OF_IMAGES", (*chain.OF_IMAGES, narrow_convolution))
     if "resnet18_gn" in request.node.name:
         monkeypatch.setitem(import_module("torchvision.models._api").BUILTIN_MODELS, "resnet18", narrow_resnet18())
 

@@ -7,14 +7,19 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from fedexp.config import catalog
+from fedexp.config.location import conf_dir
+from fedexp.core.part import build
 from fedexp.core.values import Layout
 from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.model import chain
 from fedexp.parts.model.contract import Model
 
 MNIST, CIFAR, HAR, TABLE = (1, 28, 28), (3, 32, 32), (6, 128), (561,)
 FEW = ("dataset.train_size=24", "dataset.test_size=12")  # four examples a client, for large networks
 SMALLEST = {  # words beside `model=` for a run of each model on few and small examples
     "byzfl_cnn": ("dataset.shape=[1,16,16]",),
+    "chain": ("dataset.shape=[1,8,8]", "model.layers=[conv 4 3 stride 2, group_norm 2, gelu, flatten, linear]"),
     "char_lstm": ("dataset._target_=own_texts.Texts", "dataset.shape=[5]", "model.hidden=6"),
     "cnn_2017": ("dataset.shape=[1,8,8]",),
     "complex_cnn": ("dataset.shape=[1,8,8]",),
@@ -51,6 +56,16 @@ def narrow_resnet18() -> Callable[..., nn.Module]:
 
     make.__module__ = BasicBlock.__module__  # torchvision lists it by the module
     return make
+
+
+def narrow_convolution(channels: int, outputs: int, kernel: int, stride: int = 1, padding: int = 0) -> nn.Module:
+    """A convolution of a chain with two channels in place of many."""
+    return chain.conv(channels, outputs if outputs < 64 else 2, kernel, stride, padding)
+
+
+def published(option: str, **keys: Any) -> Any:
+    """The model of an option of `conf/model` with other values of some keys."""
+    return build({**catalog.part(conf_dir(), "model", option), **keys}, "model")
 
 
 def parameters(model: Model, shape: tuple[int, ...], classes: int) -> int:

@@ -40,4 +40,22 @@ def text(classes: int) -> str:
     return "x" * classes
 
 
+class Hooked(nn.Linear):
+    """Whose gradients go through a function that fails once training has begun."""
+
+    def __init__(self, shape: tuple[int, ...], classes: int) -> None:
+        super().__init__(shape[0], classes)
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        scores = super().forward(input)
+        if scores.requires_grad:
+            scores.register_hook(torn)
+        return scores
+
+
+def torn(gradient: torch.Tensor) -> torch.Tensor:
+    """Changes no gradient."""
+    raise KeyError(f"a gradient of {gradient.shape[1]} classes")
+
+
 NUMBER = 3

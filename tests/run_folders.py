@@ -84,6 +84,7 @@ def method(make_run: MakeRun, tmp_path: Path) -> MakeRun:
 
 def _write_config(folder: Path, keys: Mapping[str, Any], choices: Mapping[str, Any], overrides: Sequence[str]) -> None:
     config = json.loads(json.dumps(CONFIG))
+    config["selector"]["_target_"] = f"fedexp.parts.selector.{choices['selector']}.Selector"
     for key, value in keys.items():
         *path, last = key.split(".")
         node = config

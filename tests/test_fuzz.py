@@ -1,5 +1,6 @@
 """A few inputs of every kind of `scripts/fuzz/all.py`: each ends well, or with one line and the exit code 1 or 2."""
 
+import ast
 import time
 from argparse import ArgumentTypeError
 from pathlib import Path
@@ -9,10 +10,14 @@ import pytest
 from fedexp import cli
 from fedexp.run.run import run
 from scripts.fuzz import all as fuzz
+from scripts.fuzz import modules
 from scripts.fuzz.judged import Input, shortcoming
+from scripts.fuzz.modules import differing
+from scripts.fuzz.users_files import whole_or_nothing
 from tests.composing import tiny
 
 FEW = {"keys": 6, "pairs": 4, "scribbles": 4, "folders": 4, "sweeps": 2, "answers": 6, "mistakes": 4}
+FEW |= {"tables": 4, "texts": 2, "owners": 4, "leaf": 4, "arrays": 4, "weights": 2, "modules": 4}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -42,7 +47,7 @@ def test_what_is_no_part(text: str):
 
 
 def test_there_are_thousands():
-    assert sum(len(fuzz.inputs(kind)) for kind in fuzz.KINDS) > 10_000
+    assert sum(len(fuzz.inputs(kind)) for kind in fuzz.KINDS) > 20_000
 
 
 def says(*lines: str) -> int:
@@ -77,3 +82,48 @@ def test_what_falls_short_is_found(name: str):
 def test_what_does_well_is_not_complained_of():
     assert shortcoming(Input("fine", lambda: 0)) == ""
     assert shortcoming(Input("refused", lambda: cli.main(["nothing"]))) == ""
+
+
+def test_what_is_left_beside_the_run_falls_short(tmp_path: Path):
+    (tmp_path / "mine").mkdir()
+    assert whole_or_nothing(tmp_path) == ""
+    (tmp_path / "executed").touch()
+    assert whole_or_nothing(tmp_path) == "left executed"
+
+
+def test_a_run_without_its_rounds_falls_short(tmp_path: Path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "metrics.csv").write_text("round\n1\n")
+    assert "made 1 of 2 rounds" in whole_or_nothing(tmp_path)
+
+
+def test_measures_that_depend_on_the_workers_fall_short(tmp_path: Path):
+    for name, loss in (("one", 0.5), ("near", 0.50001), ("far", 0.51)):
+        (tmp_path / name).write_text(f"round,test_loss,test_accuracy\n1,{loss},0.25\n")
+    assert differing(tmp_path / "one", tmp_path / "near") == ""
+    assert (
+        differing(tmp_path / "one", tmp_path / "far") == "test_loss of one worker is 0.5, of two in other pieces 0.51"
+    )
+
+
+def test_every_network_is_python_unless_it_is_about_that():
+    short = [name for name, piece in modules.pieces().items() if not is_python(modules.text(piece))]
+    assert short == [f"a factory: {what}" for what in ("a syntax error", "tabs and blanks", "a NUL")]
+
+
+def is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    return True
+
+
+def test_files_are_the_same_in_every_process(tmp_path: Path):
+    for kind in ("tables", "weights"):
+        each = next(found for found in fuzz.inputs(kind) if "damage 3" in found.name)
+        for name in ("one", "two"):
+            (tmp_path / kind / name).mkdir(parents=True)
+            each.prepare(tmp_path / kind / name)
+        one, two = (sorted((tmp_path / kind / name / "mine").iterdir()) for name in ("one", "two"))
+        assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]

@@ -71,8 +71,8 @@ def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NOBODY) -> in
         if rank():
             _follow(config)
             return 0
-        logs.log_to(folder)
         with ending(folder):
+            logs.log_to(folder)
             resume(folder, trust)
     return 0
 

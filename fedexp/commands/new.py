@@ -34,7 +34,7 @@ def act(words: list[str]) -> int:
     try:
         written = write(group, name, into)
     except OSError as error:
-        if error.errno == errno.ENOSPC:
+        if error.errno in (errno.ENOSPC, errno.ENAMETOOLONG):
             raise
         raise ConfigError(f"cannot write below {shown(into)}: {error.strerror}; give another --into") from error
     there = "" if into.resolve() == Path.cwd() else f"cd {shlex.quote(shown(into))} && "

@@ -13,7 +13,7 @@ from fedexp.core.files import shown
 from fedexp.run.folders import OUTPUTS
 
 HYDRAS = {  # no YAML files of ours: a plugin of Hydra's may bring options of the same names
-    "hydra/launcher": ["basic", "joblib", "ray", "submitit_local", "submitit_slurm", "together"],
+    "hydra/launcher": ["basic", "joblib", "ray", "submitit_local", "submitit_slurm"],
     "hydra/sweeper": ["basic", "one_at_a_time"],
 }
 BEGUN = ("*/*/.hydra", "multirun/*/*/*/.hydra", "multirun/*/*/multirun.yaml", "search/*/*/search.yaml")

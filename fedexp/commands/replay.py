@@ -56,7 +56,6 @@ def act(words: list[str]) -> int:
     with interruptible("the same command goes on where it stopped"):
         failed = replay.Replay(chosen, place, jobs, launcher, **budget).execute() if jobs else []
     lines = page.judged(chosen, results.read(place))
-    place.mkdir(parents=True, exist_ok=True)
     write_atomically(place / PAGE, page.markdown(chosen, lines, shown(asked.into)).encode())
     sys.stdout.write(page.grid(lines).fitted(width(), f"see {shown(place / PAGE)}", page.Grid.plain))
     sys.stdout.write(f"{page.summary(lines)}\npage  {shown(place / PAGE)}\n")

@@ -1,17 +1,22 @@
 """Check what the folder of a run says, and compute rounds again.
 
 First the folder against itself: the tables are whole and agree, every round has its digest, every saved state is that
-of its round, its models score what metrics.csv says, summary.json and federation.csv come out again. Then K rounds are
-replayed: round 1 and random ones, first those that follow a saved state (keep_states=N keeps one every N rounds), then
-what is near one. All rounds in between are compared too: digests of the models and lines of metrics.csv and
-clients.csv, bit by bit where engine, device and versions are those of the run, else within rounding. The last line
-names what was checked and what was not. Exit code 0: all as written, 1: something differs, is missing or damaged.
-Nothing in RUN_DIR is changed, and nothing of it runs.
+of its round, its models score what metrics.csv says, summary.json, federation.csv and client_accuracy.csv come out
+again, the words and options beside the config are its own. Then rounds are replayed: as many as fit into a minute,
+round 1, the last one, and others that chance draws, first those that follow a saved state (keep_states=N keeps one
+every N rounds). All rounds in between are compared too: models, memories, and lines of the tables, bit by bit where
+engine, device and versions are those of the run, else within rounding. The last line names what was checked and what
+was not. Given a sweep, its points are checked one after another, and sweep.csv is made again of them.
+Nothing in DIR is changed, and nothing of it runs.
+
+Exit code 0: all as written, bit by bit. 3: all as written, but only within rounding. 1: something differs, is missing
+or damaged.
 
 Given the results.csv of a table that `fedexp replay` knows, K random lines of it are run again. --table names a table
 of your own, whose cells are then run: a table is code.
 """
 
+import secrets
 import sys
 from pathlib import Path
 
@@ -29,11 +34,11 @@ from fedexp.run import folders
 
 
 def parser() -> Parser:
-    """A run folder."""
-    made = Parser("verify RUN_DIR|results.csv [--rounds K] [--seed S] [--all]", __doc__)
+    """A run folder, a sweep or a results.csv."""
+    made = Parser("verify DIR|results.csv [--rounds K] [--seed S] [--all]", __doc__)
     made.words("places", lambda _, word: offered.begun(word))
-    made.flag("how many rounds (or lines) are replayed (3)", "--rounds", type=whole(1), metavar="K")
-    made.flag("draws them (0)", "--seed", type=whole(0), default=0, metavar="S")
+    made.flag("how many rounds are replayed (those of a minute), or lines (3)", "--rounds", type=whole(1), metavar="K")
+    made.flag("draws them, as it did before (chance)", "--seed", type=whole(0), metavar="S")
     made.flag("replay all rounds", "--all", action="store_true")
     made.flag("the table of a results.csv, where it is your own", "--table", type=given, metavar="FILE.yml")
     vouch(made)
@@ -47,7 +52,7 @@ def act(words: list[str]) -> int:
         raise ConfigError(f"verify needs one run folder, got {len(asked.places)}; e.g. fedexp verify outputs/latest")
     if asked.all and asked.rounds:
         raise ConfigError(f"verify takes --all or --rounds, got --all and --rounds {asked.rounds}; leave one out")
-    place, count = Path(asked.places[0]), None if asked.all else asked.rounds or 3
+    place, seed = Path(asked.places[0]), secrets.randbelow(10**9) if asked.seed is None else asked.seed
     folder = None if place.exists() and not place.is_dir() else _folder(place)
     if folder is not None and asked.table is not None:
         raise ConfigError(f"--table goes with a results.csv, got the folder {shown(place)}; leave it out")
@@ -56,16 +61,28 @@ def act(words: list[str]) -> int:
     with logs.kept():
         logs.silence()
         from fedexp.replay import again
-        from fedexp.verify import verify
+        from fedexp.verify.sweep import verify_sweep
+        from fedexp.verify.verify import ReplayBudget, verify
 
         if folder is None:
-            complaints = again.verify(place, count, asked.seed, _say, asked.table)
+            count = None if asked.all else asked.rounds or 3
+            complaints, exact = again.verify(place, count, seed, _say, asked.table)
         else:
-            complaints = verify.verify(folder, count, asked.seed, _say, trust_of(asked))
+            budget, check = (
+                ReplayBudget(seed, asked.rounds, asked.all),
+                verify_sweep if folders.is_sweep(folder) else verify,
+            )
+            result = check(folder, budget, _say, trust_of(asked))
+            complaints, exact = result.complaints, result.exact
     if complaints:
         others = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
         raise Stopped(FAILED, f"{complaints[0]}{others}")
+    if not exact:
+        raise Stopped(WITHIN_ROUNDING, f"{shown(place)} is as it was written within rounding, not bit by bit")
     return 0
+
+
+WITHIN_ROUNDING = 3  # the exit code where nothing differs, but bits could not be compared
 
 
 def _say(text: str) -> None:
@@ -80,7 +97,5 @@ def _folder(folder: Path) -> Path:
         )
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; fedexp verify needs a run folder, e.g. outputs/latest")
-    if folders.is_sweep(folder):
-        raise ConfigError(f"{shown(folder)} is a sweep; verify one of its points, e.g. {shown(folder / '0')}")
     refuse_strange(folder)
     return folder

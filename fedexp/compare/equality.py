@@ -4,7 +4,7 @@ Runs leave digests of their dataset and their split in summary.json. Older ones 
 examples of each class every client holds) and by the config, and the output says so.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -45,15 +45,8 @@ def demand(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
 
 
 def doubts(a: Run, b: Run) -> list[str]:
-    """What could not be checked in this pair, and differences that were accepted."""
-    found = [f"unequal {name}, accepted by --unequal: {told}" for name, told in _spent(a, b)]
-    if _either_lacks(a, b, "data_sha256"):
-        found.append("older runs without a digest of their data: equal by the config alone")
-    if _either_lacks(a, b, "split_sha256"):
-        tables = all((run.folder / "federation.csv").is_file() for run in (a, b))
-        by = "federation.csv, the class counts of the clients" if tables else "the config alone"
-        found.append(f"older runs without a digest of their split: equal by {by}")
-    return found
+    """Differences in this pair that were accepted."""
+    return [f"unequal {name}, accepted by --unequal: {told}" for name, told in _spent(a, b)]
 
 
 def _budget(a: Run, b: Run) -> Iterator[tuple[str, str]]:
@@ -85,19 +78,13 @@ def _megabytes(run: Run) -> float:
 
 
 def _data(a: Run, b: Run) -> Iterator[tuple[str, str]]:
-    if _differ(a, b, "data_sha256"):
-        yield "their data differ, data_sha256 in summary.json says so", "run both on the same files and the same code"
+    if reason := _unequal(a, b, "data_sha256"):
+        yield f"their data differ, {reason}", "run both on the same files and the same code"
 
 
 def _split(a: Run, b: Run) -> Iterator[tuple[str, str]]:
-    if _either_lacks(a, b, "split_sha256"):
-        tables = [run.folder / "federation.csv" for run in (a, b)]
-        differ = all(table.is_file() for table in tables) and tables[0].read_bytes() != tables[1].read_bytes()
-        told_by = "federation.csv"
-    else:
-        differ, told_by = _differ(a, b, "split_sha256"), "split_sha256 in summary.json"
-    if differ:
-        yield f"their clients hold different examples, {told_by} says so", _cure(a, b)
+    if reason := _unequal(a, b, "split_sha256"):
+        yield f"their clients hold different examples, {reason}", _cure(a, b)
 
 
 def _cure(a: Run, b: Run) -> str:
@@ -110,13 +97,9 @@ def _cure(a: Run, b: Run) -> str:
     return "run both with the same settings of evaluation, scenario and audit, and the same code"
 
 
-def _differ(a: Run, b: Run, key: str) -> bool:
-    return not _either_lacks(a, b, key) and _of(a).get(key) != _of(b).get(key)
-
-
-def _either_lacks(a: Run, b: Run, key: str) -> bool:
-    return _of(a).get(key) is None or _of(b).get(key) is None
-
-
-def _of(run: Run) -> Mapping[str, Any]:
-    return run.summary or {}
+def _unequal(a: Run, b: Run, key: str) -> str:
+    """What the digests of two summaries say, in words; empty where they are equal."""
+    ours, theirs = ((run.summary or {}).get(key) for run in (a, b))
+    if ours is None or theirs is None:
+        return f"or nobody can tell: a summary.json has no {key}"
+    return "" if ours == theirs else f"{key} in summary.json says so"

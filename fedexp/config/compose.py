@@ -222,11 +222,12 @@ def read_config(folder: Path, trust: Trust = NOBODY) -> dict[str, Any]:
     trust.demand(written, folder)
     register_resolvers()
     try:
-        with no_environment():
+        with no_environment(path):
             config = plain(OmegaConf.create(written))
+    except ConfigError:
+        raise
     except COMPOSING as error:
-        ours = str(error).partition("ConfigError raised while resolving interpolation: ")[2]
-        raise ConfigError(f"{shown(path)} cannot be read: {ours.splitlines()[0] if ours else error}") from error
+        raise ConfigError(f"{shown(path)} cannot be read: {error}") from error
     trust.demand(config, folder)  # an interpolation may have made another part of it
     return config
 

@@ -12,7 +12,6 @@ BASIC = "hydra._internal.core_plugins.basic_launcher.BasicLauncher"  # what Hydr
 _SUBMITIT = {"timeout_min": 60, "cpus_per_task": 1, "gpus_per_node": 0, "parameters": None}
 LAUNCHERS: dict[str, dict[str, Any]] = {
     "joblib": {"_target_": "fedexp.sweep.launchers.joblib.Joblib", "jobs": "${usable_cores:}"},
-    "together": {"_target_": "fedexp.sweep.launchers.together.Together", "runs": 16, "jobs": 1},
     "submitit_local": {
         "_target_": "fedexp.sweep.launchers.submitit.Submitit",
         "cluster": "local",

@@ -1,20 +1,29 @@
 """What configs may ask for besides each other's values."""
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 from omegaconf.resolvers import oc
 
+from fedexp.config.override_text import override_text
 from fedexp.core.cpu_cores import usable_cores
 from fedexp.core.errors import ConfigError
+from fedexp.core.files import shown
 from fedexp.core.nested import dotted
 from fedexp.maths.unseen import unseen_count
 
 MLFLOW = "MLFLOW_TRACKING_URI"
 NO_DEFAULT = object()
+ASKS = "it asks for"
+_VARIABLE = re.compile(r"\$\{\s*oc\.env:[^${}]*\}")
 
 
 def register_resolvers() -> None:
@@ -47,20 +56,29 @@ def register_resolvers() -> None:
 
 
 @contextmanager
-def no_environment() -> Iterator[None]:
+def no_environment(path: Path) -> Iterator[None]:
     """Within it a config reads no variable of the environment but the one that says where MLflow is.
 
-    The folder of a run may be a stranger's, and what it makes of the reader's environment would stand in a report.
+    The folder of a run, a sweep or a search may be a stranger's, and what it makes of the reader's environment would
+    stand in a report or in a complaint.
+
+    Raises:
+        ConfigError: what was read in the `path` asks for another.
     """
 
     def env(name: str, default: Any = NO_DEFAULT) -> Any:
         if name != MLFLOW:
-            raise ConfigError(f"it asks for {name} of the environment; write the value in its place")
+            raise ConfigError(f"{ASKS} {name} of the environment; write the value in its place")
         return oc.env(name) if default is NO_DEFAULT else oc.env(name, default)
 
     OmegaConf.register_new_resolver("oc.env", env, replace=True)
     try:
         yield
+    except (OmegaConfBaseException, HydraException) as error:
+        _, asks, rest = str(error).partition(ASKS)
+        if not asks:
+            raise
+        raise ConfigError(f"{shown(path)} cannot be read: {asks}{rest.splitlines()[0]}") from error
     finally:
         OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
 
@@ -73,6 +91,22 @@ def with_environment(config: DictConfig) -> DictConfig:
     for key in asking:
         OmegaConf.update(config, key, OmegaConf.select(config, key))
     return config
+
+
+def words_with_environment(words: Sequence[str]) -> list[str]:
+    """Overrides with the values of the variables that they ask the environment for, but for where MLflow is."""
+    return [_with_environment(word) if "oc.env" in word and MLFLOW not in word else word for word in words]
+
+
+def _with_environment(word: str) -> str:
+    value = OverridesParser.create().parse_override(word).value()
+    if not isinstance(value, str):
+        return word  # a list or a choice of several: its reader must write the values
+
+    def read(variable: re.Match[str]) -> str:
+        return str(OmegaConf.create({"value": variable[0]}).value)
+
+    return f"{word.partition('=')[0]}={override_text(_VARIABLE.sub(read, value))}"
 
 
 def never_drawn(config: DictConfig, clients: int, malicious: int) -> int:

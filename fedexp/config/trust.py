@@ -186,8 +186,6 @@ def _note() -> Path:
 def _known() -> Known:
     with suppress(OSError, ValueError, TypeError):
         found = json.loads(_note().read_text(encoding="utf-8"))
-        if isinstance(found, dict):  # one place a package, as older versions noted, or several
-            return {
-                str(name): [where] if isinstance(where, str) else list(map(str, where)) for name, where in found.items()
-            }
+        if isinstance(found, dict):
+            return {str(name): list(map(str, places)) for name, places in found.items() if isinstance(places, list)}
     return {}

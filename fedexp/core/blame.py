@@ -1,6 +1,8 @@
-"""Names the user's own part or network in which an error arose, with its method and line."""
+"""Names the user's own part, network or function in which an error arose, with its line."""
 
 import sys
+import sysconfig
+from itertools import takewhile
 from pathlib import Path
 from traceback import walk_tb
 from types import FrameType
@@ -8,13 +10,16 @@ from types import FrameType
 from fedexp.core.errors import ConfigError, RunError, first_line
 from fedexp.core.part import Part
 
+OURS = ("fedexp", "torch")
+INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
 
 def one_line(error: BaseException) -> str | None:
     """One line about an error with a known cause; None for a defect of fedexp itself."""
     if isinstance(error, ConfigError | RunError):
         return str(error)
     error = raised(error)
-    if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+    if isinstance(error, MemoryError) or "can't allocate memory" in first_line(error):
         return f"not enough memory: {first_line(error)}; make the run smaller"
     where = culprit(error)
     if where is None:
@@ -29,18 +34,49 @@ def raised(error: BaseException) -> BaseException:
 
 
 def culprit(error: BaseException) -> str | None:
-    """The first method of a user's own class that an error passed through; None if it passed through none."""
+    """The first method of a user's own class that an error passed through; else their function that PyTorch had called.
+
+    None if it passed through neither. Such functions are hooks and backward passes.
+    """
+    frame, line = own_frame(error)
+    if frame is not None:
+        kind = type(frame.f_locals["self"])
+        return _place(f"{kind.__module__}.{kind.__qualname__}.{frame.f_code.co_name}", frame, line)
+    frames = [*walk_tb(error.__traceback__)]
+    own = [(frame, line) for frame, line in frames if _package(frame) not in OURS and not _is_installed(frame)]
+    behind = [*takewhile(lambda entry: _package(entry[0]) != "fedexp", reversed(frames))]
+    if not own or own[-1] not in behind or all(_package(frame) != "torch" for frame, _ in behind):
+        return None
+    frame, line = own[-1]
+    return _place(f"{frame.f_globals.get('__name__')}.{frame.f_code.co_qualname}", frame, line)
+
+
+def own_frame(error: BaseException) -> tuple[FrameType | None, int]:
+    """The frame of that method, and the line there."""
     for frame, line in walk_tb(error.__traceback__):
         holder = frame.f_locals.get("self")
         if is_own(frame) and (isinstance(holder, Part) or is_network(holder)):
-            kind, code = type(holder), frame.f_code
-            return f"{kind.__module__}.{kind.__qualname__}.{code.co_name} ({Path(code.co_filename).name}, line {line})"
-    return None
+            return frame, line
+    return None, 0
+
+
+def _place(name: str, frame: FrameType, line: int) -> str:
+    return f"{name} ({Path(frame.f_code.co_filename).name}, line {line})"
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
+
+
+def _is_installed(frame: FrameType) -> bool:
+    """Whether code belongs to Python or to a package that was installed, or to no file at all."""
+    file = frame.f_code.co_filename
+    return file.startswith("<") or file.startswith(INSTALLED)
 
 
 def is_own(frame: FrameType) -> bool:
     """Whether the code of a frame is neither ours nor PyTorch's."""
-    return str(frame.f_globals.get("__name__")).partition(".")[0] not in ("fedexp", "torch")
+    return _package(frame) not in OURS
 
 
 def is_network(holder: object) -> bool:

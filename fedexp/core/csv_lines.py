@@ -1,7 +1,11 @@
-"""CSV files as people write them: on which line a row begins, and whether commas are between its cells."""
+"""CSV files as people write them: header, the line on which a row begins, whether commas are between the cells."""
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from fedexp.core.errors import ConfigError
 
 OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -16,6 +20,27 @@ def rows_with_lines(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
     for row in reader:
         yield begin, row
         begin = reader.line_num + 1
+
+
+def read_header(path: Path) -> list[str]:
+    """The cells of the first line of a file that is not blank, which names its columns; none of an empty file.
+
+    Raises:
+        OSError, csv.Error: it cannot be read.
+    """
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        return next((row for row in csv.reader(file) if len(row) > 1 or "".join(row).strip()), [])
+
+
+def demand_unique_names(path: Path | str, names: Sequence[str]) -> None:
+    """Raises ConfigError if two columns have one name, apart from blanks around it.
+
+    Readers would rename the second, or keep one of them: a target would be among the features.
+    """
+    name, count = max(Counter(name.strip() for name in names).items(), key=lambda item: item[1], default=("", 0))
+    if count > 1:
+        said = f"{count} are named {name[:60]}" if name else f"{count} have none"
+        raise ConfigError(f"{path} must have a name of its own for each column, but {said}; rename or remove them")
 
 
 def separated_by(header: str) -> str | None:

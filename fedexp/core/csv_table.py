@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fedexp.core.csv_lines import demand_unique_names
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
 
@@ -74,6 +75,7 @@ def frame(path: Path, needed: Sequence[str] = ()) -> "pd.DataFrame":
     whole = content[: content.rfind(b"\n") + 1]
     if not whole:
         return pd.DataFrame()
+    demand_unique_names(shown(path), split(whole[: whole.find(b"\n") + 1]) or [])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than columns

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 MANY = 40  # names that are still listed one by one
 FEW = 8  # of more than those
+LONGEST = 400  # characters of an exception's words that are shown
 
 
 class ConfigError(ValueError):
@@ -39,8 +40,12 @@ def some(name: str, known: Sequence[str], comma: str = ", ") -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, in one line."""
-    return next(iter(str(error).strip().splitlines()), "")
+    """What an exception says, in one line that is cut if it is very long; a user's own may fail to say anything."""
+    try:
+        line = next(iter(str(error).strip().splitlines()), "")
+    except BaseException as inner:
+        return f"(its __str__ raised {type(inner).__name__})"
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}... ({len(line):,} characters)"
 
 
 def absent_part(node: object) -> str:

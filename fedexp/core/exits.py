@@ -1,5 +1,6 @@
 """How a command ends when it cannot go on: one readable line on stderr, and an exit code."""
 
+import errno
 import logging
 import os
 import sys
@@ -9,14 +10,16 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from fedexp.core.blame import one_line
-from fedexp.core.errors import ConfigError, RunError
+from fedexp.core.errors import ConfigError, RunError, first_line
 from fedexp.core.files import typed
+from fedexp.core.open_folders import FolderGoneError
 from fedexp.core.passwords import without_password
 from fedexp.core.signals import exit_code
 from fedexp.core.terminal import harmless
 from fedexp.core.torchrun import rank
 
 ASKED_WRONGLY, FAILED = 2, 1
+MOST_BYTES = 255  # of one name, for every file system in use
 
 
 class Stopped(BaseException):
@@ -54,18 +57,24 @@ def ending(folder: Path | None, point: str = "") -> Iterator[None]:
         told = f"{point}{_interrupted(folder)}"
         raise _logged(Stopped(exit_code(interrupt), told), interrupt) from interrupt
     except OSError as error:
-        raise _logged(Stopped(FAILED, f"{point}{_no_room(folder, error)}"), error) from error
-    except (Exception, SystemExit) as error:  # sys.exit in a part would look like success
+        too_long = name_too_long(error)
+        stop = Stopped(ASKED_WRONGLY if too_long else FAILED, f"{point}{too_long or _no_room(folder, error)}")
+        raise _logged(stop, error) from error
+    except Stopped:
+        raise
+    except BaseException as error:  # sys.exit in a part would look like success
         known = one_line(error)
-        what = f"{point}{known or f'{type(error).__name__}: {error}'}"
+        what = f"{point}{known or f'{type(error).__name__}: {first_line(error)}'}"
         raise _logged(Stopped(FAILED, what, unexpected=known is None), error) from error
 
 
 @contextmanager
 def interruptible(cure: str) -> Iterator[None]:
-    """When what takes several runs is interrupted, says of the whole of it how to go on."""
+    """When what takes several runs is interrupted or loses its folder, says of the whole of it how to go on."""
     try:
         yield
+    except FolderGoneError as error:
+        raise Stopped(FAILED, f"{error}; put it back; {cure}") from error
     except (KeyboardInterrupt, Stopped) as error:
         if isinstance(error, Stopped) and not error.interrupted:
             raise
@@ -81,9 +90,20 @@ def resumable(folder: Path) -> AbstractContextManager[None]:
 def complain(message: str) -> None:
     """Writes one line on stderr; under torchrun it says which process speaks."""
     speaker = f"fedexp (rank {rank()})" if rank() else "fedexp"
-    with suppress(OSError):  # the terminal may be closed
+    with suppress(OSError, ValueError):  # the terminal may be closed, or what writes to it
         sys.stderr.write(f"{speaker}: {harmless(' '.join(without_password(message).split()))}\n")
         sys.stderr.flush()
+
+
+def name_too_long(error: OSError) -> str:
+    """What a name must be that the system refused for its length; nothing where it refused something else."""
+    if error.errno != errno.ENAMETOOLONG:
+        return ""
+    path = str(error.filename)
+    longest = max(Path(path).parts, key=lambda name: len(name.encode()))
+    if (size := len(longest.encode())) > MOST_BYTES:
+        return f"a name of a file or folder must have at most {MOST_BYTES} bytes, but {longest[:40]}... has {size}"
+    return f"the path of a file or folder must be shorter, but {path[:40]}... has {len(path.encode()):,} bytes"
 
 
 def full_error() -> bool:
@@ -93,6 +113,10 @@ def full_error() -> bool:
 
 def _no_room(folder: Path | None, error: OSError) -> str:
     """What the system refused, such as a write to a full disk; nothing that was saved is lost."""
+    if isinstance(error, FolderGoneError):
+        return f"{error}; " + (
+            f"put it back and continue with: fedexp resume {typed(folder)}" if folder else "start again"
+        )
     what = f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
     if folder is None or not _saved(folder):
         return f"{what}; start again once that is fixed"

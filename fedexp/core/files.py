@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fedexp.core.open_folders import make_folder, refuse_other_folder
+
 _PART = re.compile(r"\.(.+)\.\d+-[0-9a-f]{8}\.part")
 _POSIX = hasattr(os, "O_DIRECTORY")  # Windows opens no folders, and syncs no file that is open for reading only
 
@@ -18,23 +20,36 @@ def making(target: Path) -> Iterator[Path]:
     """Yields a temporary name beside `target`; what is left under that name afterwards is removed.
 
     Parent folders that were made for it are removed as well while they are empty, so a failure leaves nothing.
+
+    Raises:
+        FolderGoneError: the target lies below a folder that was opened and is no longer there.
     """
-    absent = [folder for folder in target.parents if not folder.exists()]
-    target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    with new_parents(target):
+        try:
+            yield part
+        finally:
+            if part.is_dir():
+                shutil.rmtree(part, ignore_errors=True)
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_parents(target: Path) -> Iterator[None]:
+    """Makes the folders above `target`; those that are new and still empty at the end are removed."""
+    absent = [folder for folder in target.parents if not folder.exists()]
     try:
-        yield part
+        make_folder(target.parent)
+        yield
     finally:
-        if part.is_dir():
-            shutil.rmtree(part, ignore_errors=True)
-        part.unlink(missing_ok=True)
-        with suppress(OSError):
-            for folder in absent:
+        for folder in absent:
+            with suppress(OSError):
                 folder.rmdir()
 
 
 def publish(part: Path, target: Path) -> None:
     """Gives a complete file its final name; a crash leaves the old one or the new one."""
+    refuse_other_folder(target)
     _sync(part)
     part.replace(target)
     _sync(target.parent)

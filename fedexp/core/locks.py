@@ -10,6 +10,7 @@ from typing import TextIO
 
 from filelock import lock_descriptor
 
+from fedexp.core.open_folders import refuse_other_folder
 from fedexp.core.own_files import open_own
 
 
@@ -21,8 +22,10 @@ def locked(path: Path, patience_s: float = math.inf) -> Iterator[TextIO]:
 
     Raises:
         ConfigError: the path is a link, a pipe or a folder.
+        FolderGoneError: it lies below a folder that was opened and is no longer there.
         TimeoutError: somebody else has held it all the time.
     """
+    refuse_other_folder(path)
     with os.fdopen(open_own(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+", encoding="utf-8") as file:
         deadline = time.monotonic() + patience_s
         while not _lock(file):

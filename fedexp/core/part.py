@@ -179,8 +179,8 @@ class Part:
 
 
 def option(part: Part) -> str:
-    """The word that chose a part on the command line: its file is named like its YAML."""
-    return type(part).__module__.rpartition(".")[2]
+    """The word that chose a part on the command line: its own, or that of its file, which is named like its YAML."""
+    return getattr(part, "option", None) or type(part).__module__.rpartition(".")[2]
 
 
 def named(role: str, part: Part) -> str:

@@ -3,7 +3,10 @@
 Windows has no SIGHUP.
 """
 
+import ctypes
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,10 +42,39 @@ def heeded() -> Iterator[None]:
             signal.signal(number, before[number])
 
 
+@contextmanager
+def counted_interrupts() -> Iterator[list[int]]:
+    """Every Ctrl-C that arrives inside: code of a user's own may raise KeyboardInterrupt without one."""
+    arrived: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    ours = callable(before) and threading.current_thread() is threading.main_thread()
+
+    def count(number: int, frame: FrameType | None) -> None:
+        arrived.append(number)
+        if callable(before):
+            before(number, frame)
+
+    try:
+        if ours:
+            signal.signal(signal.SIGINT, count)
+        yield arrived
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, before)
+
+
 def ignored() -> None:
     """Ignores these signals in a process that its parent will end: both of them receive the signal."""
     for number in (signal.SIGINT, *ASKING):
         signal.signal(number, signal.SIG_IGN)
+
+
+def die_with(parent: int) -> None:
+    """On Linux the kernel ends this process when its parent ends; elsewhere its next message to the parent fails."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        os._exit(1)
 
 
 def exit_code(interrupt: KeyboardInterrupt) -> int:

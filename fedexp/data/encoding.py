@@ -9,12 +9,14 @@ def standardised(values: np.ndarray, train: np.ndarray) -> np.ndarray:
     """`(values - mean) / std` of every column of `[S, F]`, by mean and deviation of the rows in the mask `train [S]`.
 
     A column that is constant there is only moved. NaN counts for nothing and becomes 0, which is the mean. Another row
-    may be so far off that it becomes infinite.
+    may be so far off that it becomes infinite. Where numbers lie column by column, each has the bits it
+    would have alone.
     """
-    known = np.isfinite(values[train])
+    order = "F" if values.flags.f_contiguous else "C"  # in which NumPy sums
+    known = np.isfinite(values[train]).copy(order)
     count = np.maximum(known.sum(axis=0), 1)
     values = _within_reach(values, np.where(known, np.abs(values[train]), 0.0).max(axis=0, initial=0.0))
-    seen = np.where(known, values[train], 0.0)
+    seen = np.where(known, values[train], 0.0).copy(order)
     mean = seen.sum(axis=0) / count
     std = np.sqrt((np.where(known, seen - mean, 0.0) ** 2).sum(axis=0) / count)
     std[(seen == seen.max(axis=0, initial=-np.inf, where=known)).all(axis=0, where=known)] = 0  # the mean was rounded

@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.members import members, present
+from fedexp.data.archive_ends import demand_whole
+from fedexp.data.members import DAMAGED, members, present
 from fedexp.data.store import Arrays, cached, cure, stamp
 from fedexp.data.windows import cut_all
 
@@ -66,12 +67,21 @@ def find(directory: Path, names: list[str]) -> Path:
     sha256 = published().get(first)
     known = f" (SHA-256 {sha256})" if sha256 else ""
     others = "no RawData.tar.xz or official zip" if sha256 else "no official zip"
-    broken = "".join(f"; {path} is not a complete zip archive" for path in candidates(directory) if _is_broken(path))
+    broken = "".join(f"; {path} {fault}" for path in candidates(directory) if (fault := _fault(path)))
     raise ConfigError(f"no {first}{known} in {best}, and {others} that holds it{broken}; {CURE}")
 
 
-def _is_broken(path: Path) -> bool:
-    return path.suffix == ".zip" and path.is_file() and not zipfile.is_zipfile(path)
+def _fault(path: Path) -> str:
+    """What is wrong with an archive; nothing where it is whole or absent."""
+    if path.suffix not in (".zip", ".xz") or not path.is_file():
+        return ""
+    if path.suffix == ".zip" and not zipfile.is_zipfile(path):
+        return "is not a complete zip archive"
+    try:
+        demand_whole(path)
+    except DAMAGED as error:
+        return f"is not whole: {error}"
+    return ""
 
 
 def recordings(source: Path, digests: Digests) -> Iterator[tuple[str, bytes]]:

@@ -4,6 +4,7 @@ http://yann.lecun.com/exdb/mnist/ (section "file formats"); here only unsigned b
 """
 
 import gzip
+import io
 import math
 import struct
 import zlib
@@ -14,15 +15,23 @@ import numpy as np
 from fedexp.core.errors import ConfigError
 
 UNSIGNED_BYTES = b"\0\0\x08"
+LARGEST = 2**30  # bytes
 
 
-def parse(raw: bytes, path: Path, cure: str) -> np.ndarray:
-    """The read-only array (any shape) of an idx file; files that end in `.gz` are decompressed."""
+def parse(raw: bytes, path: Path, cure: str, most: int = LARGEST) -> np.ndarray:
+    """The read-only array (any shape) of an idx file; files that end in `.gz` are decompressed, to `most` bytes."""
     try:
-        plain = gzip.decompress(raw) if path.suffix == ".gz" else raw
-        return _array(plain)
+        return _array(_unpacked(raw, most) if path.suffix == ".gz" else raw)
     except (OSError, EOFError, zlib.error, struct.error, IndexError, ValueError) as error:
         raise ConfigError(f"{path} is damaged: {error}; {cure}") from None
+
+
+def _unpacked(raw: bytes, most: int) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
+        plain = file.read(most + 1)  # a few bytes may unpack to more than memory holds
+    if len(plain) > most:
+        raise ValueError(f"it holds more than {most:,} bytes")
+    return plain
 
 
 def _array(plain: bytes) -> np.ndarray:
@@ -37,7 +46,7 @@ def _array(plain: bytes) -> np.ndarray:
 
 def find(directory: Path, folder: str, stem: str, shape: tuple[int, ...], cure: str) -> Path:
     """The file of an array of this shape, compressed or not, found by its size; ConfigError if there is none."""
-    size = 4 + 4 * len(shape) + math.prod(shape)
+    size = _size(shape)
     faults = []
     for path in (directory / folder / f"{stem}.gz", directory / folder / stem):
         found = plain_size(path) if path.is_file() else None
@@ -50,10 +59,15 @@ def find(directory: Path, folder: str, stem: str, shape: tuple[int, ...], cure: 
 
 def read(path: Path, shape: tuple[int, ...], cure: str) -> np.ndarray:
     """The array of a file, which must have this `shape` (any shape)."""
-    array = parse(path.read_bytes(), path, cure)
+    array = parse(path.read_bytes(), path, cure, _size(shape))
     if array.shape != shape:
         raise ConfigError(f"{path} holds an array of shape {array.shape}, must be {shape} ({cure})")
     return array
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    """The bytes of a file of an array."""
+    return 4 + 4 * len(shape) + math.prod(shape)
 
 
 def plain_size(path: Path) -> int:

@@ -8,19 +8,21 @@ from lzma import LZMAError
 from pathlib import Path
 
 from fedexp.core.errors import ConfigError
+from fedexp.data.archive_ends import demand_whole
 
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, LZMAError, zlib.error, EOFError, OSError)
 
 
 def present(source: Path, names: Collection[str]) -> set[str]:
-    """Which of the names a source holds, without reading a file. A tar archive is trusted to hold them all."""
+    """Which of the names a source holds, without reading a file. A whole tar archive is trusted to hold them all."""
     if source.is_dir():
         return {name for name in names if (source / name).is_file()}
     if not source.is_file():  # a pipe would be waited for
         return set()
-    if not zipfile.is_zipfile(source):
-        return set(names) if tarfile_like(source) else set()
     try:
+        demand_whole(source)
+        if not zipfile.is_zipfile(source):
+            return set(names) if tarfile_like(source) else set()
         with zipfile.ZipFile(source) as archive:
             return set(_zipped(archive, names).values())
     except DAMAGED:
@@ -36,6 +38,8 @@ def members(source: Path, names: Collection[str]) -> Iterator[tuple[str, bytes]]
     missing = set(names)
     reader = _folder if source.is_dir() else _zip if zipfile.is_zipfile(source) else _tar
     try:
+        if source.is_file():
+            demand_whole(source)
         for name, raw in reader(source, names):
             missing.discard(name)
             yield name, raw

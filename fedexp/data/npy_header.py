@@ -7,6 +7,7 @@ them are one here, ConfigError.
 import math
 import struct
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,6 +36,9 @@ def headers(path: Path) -> dict[str, Header]:
     """The header of every array in the file, each as long as its header says."""
     with _readable(f"{path} cannot be read as a .npz file"), zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if name.endswith(".npy")]
+        stems = Counter(name.removesuffix(".npy") for name in archive.namelist())
+        if twice := next((name for name, count in stems.items() if count > 1), None):
+            raise ValueError(f"it holds several arrays named {twice}")
         return {name.removesuffix(".npy"): _header(archive, name) for name in names}
 
 

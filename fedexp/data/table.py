@@ -1,25 +1,30 @@
 """Tables in CSV or Parquet files, read by pandas; complaints name the column and say how many rows are concerned."""
 
 import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from fedexp.core.csv_lines import separated_by
+from fedexp.core.csv_lines import demand_unique_names, read_header, separated_by
 from fedexp.core.errors import ConfigError, first_line, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ENDINGS = (".csv", ".parquet")
+CELLS = 2**20  # of columns that are encoded together
+NUMERIC = "biuf"  # kinds of NumPy's types
+NESTED = (list, tuple, dict, set, np.ndarray)
 
 
 def read(path: Path) -> "pd.DataFrame":
     """The table of a file.
 
     Raises:
-        ConfigError: its name does not say which kind it is, it cannot be read, or it has no rows.
+        ConfigError: its name does not say which kind it is, it cannot be read, two columns have one name, or it has no
+            rows.
     """
     import pandas as pd
 
@@ -29,7 +34,7 @@ def read(path: Path) -> "pd.DataFrame":
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than the header
             if path.suffix == ".csv":
-                _demand_commas(path)
+                _demand_columns(path)
                 frame = pd.read_csv(path, index_col=False, low_memory=False)  # a column has one type in all its rows
             else:
                 frame = _with_plain_numbers(pd.read_parquet(path))
@@ -41,14 +46,17 @@ def read(path: Path) -> "pd.DataFrame":
         raise ConfigError(f"{path} cannot be read as a table: {first_line(error)}") from None
     if not len(frame):
         raise ConfigError(f"{path} must hold at least one row below its header, got none")
-    return frame.rename(columns=str)
+    frame = frame.rename(columns=str)
+    demand_unique_names(path, list(frame.columns))
+    return frame
 
 
-def _demand_commas(path: Path) -> None:
-    with path.open(encoding="utf-8", errors="replace") as file:
-        between = separated_by(file.readline(1_000_000))
-    if between:
+def _demand_columns(path: Path) -> None:
+    """Raises ConfigError unless the header of a CSV file has commas, and a name of its own for each column."""
+    header = read_header(path)
+    if len(header) == 1 and (between := separated_by(header[0])):
         raise ConfigError(f"{path} must have commas between its cells, got {between}; save it with commas")
+    demand_unique_names(path, header)
 
 
 def _with_plain_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":
@@ -66,6 +74,15 @@ def column(frame: "pd.DataFrame", name: str, key: str) -> "pd.Series":
     return cast("pd.Series", frame[name])
 
 
+def blocks_of_numbers(frame: "pd.DataFrame", names: Sequence[str]) -> Iterator["pd.DataFrame"]:
+    """Those of the named columns that hold numbers, in tables of up to `CELLS` cells."""
+    most = max(1, CELLS // len(frame))
+    holds = dict(zip(frame.columns, (dtype.kind in NUMERIC for dtype in frame.dtypes), strict=True))
+    numeric = [name for name in names if holds[name]]
+    for first in range(0, len(numeric), most):
+        yield cast("pd.DataFrame", frame[numeric[first : first + most]])
+
+
 def without_gaps(values: "pd.Series", cure: str) -> "pd.Series":
     """The same column; ConfigError if a value is missing."""
     absent = int(values.isna().sum())
@@ -76,7 +93,7 @@ def without_gaps(values: "pd.Series", cure: str) -> "pd.Series":
 
 def is_number(values: "pd.Series") -> bool:
     """Whether a column holds numbers, or true and false."""
-    return values.dtype.kind in "biuf"
+    return values.dtype.kind in NUMERIC
 
 
 def numbers(values: "pd.Series") -> np.ndarray:
@@ -89,11 +106,21 @@ def numbers(values: "pd.Series") -> np.ndarray:
 
 
 def texts(values: "pd.Series") -> np.ndarray:
-    """A column of texts as an array of str `[S]`, empty where one is missing; ConfigError if NumPy would cut one."""
-    found = values.astype(object).where(values.notna(), "").map(str)
-    if found.str.contains("\0", regex=False).any():
+    """A column of texts as an array of str `[S]`, empty where one is missing.
+
+    Raises:
+        ConfigError: one of them is a list or the like, or NumPy would cut one.
+    """
+    cells = values.astype(object).to_numpy()
+    if any(isinstance(cell, NESTED) for cell in cells):
+        raise ConfigError(
+            f"column {values.name} must hold one number or text in each row, got lists or dicts; give each entry a "
+            f"column of its own, or set dataset.ignore=[{values.name}]"
+        )
+    found = ["" if absent else str(cell) for cell, absent in zip(cells, values.isna().to_numpy(), strict=True)]
+    if any("\0" in text for text in found):
         raise ConfigError(f"column {values.name} holds a NUL character, which no text has; save the file as UTF-8")
-    return found.to_numpy(dtype=str)
+    return np.array(found, dtype=str)
 
 
 def narrow(values: np.ndarray, name: str, cure: str) -> np.ndarray:

@@ -1,13 +1,22 @@
 """Optimizer steps on rows, in place: the same functions move one client's row and a stack of rows.
 
-`w`, `grad` and each slot have shape `[..., P]`; `active [C, 1]` (or None) freezes the rows where it is 0. A rate is a
-number, or a tensor of no dimension that a captured step reads anew.
+`w`, `grad` and each slot have shape `[..., P]`; `active [C, 1]` (or None) freezes the rows where it is 0, even if their
+gradient is not a number: a product with 0 would be none, either. A rate is a number, or a tensor of no dimension that a
+captured step reads anew.
 """
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice, repeat
 
 import numpy as np
 import torch
 
 Rate = float | torch.Tensor
+WHOLE = {
+    2: torch.int16,
+    4: torch.int32,
+    8: torch.int64,
+}  # by bytes: bits are masked on a CPU, where torch.where is slow
 
 
 def heavy_ball(grad: torch.Tensor, velocity: torch.Tensor, momentum: float, nesterov: bool = False) -> torch.Tensor:
@@ -20,20 +29,29 @@ def heavy_ball(grad: torch.Tensor, velocity: torch.Tensor, momentum: float, nest
 
 
 def path_lengths(steps: np.ndarray, momentum: float, nesterov: bool, pull: float) -> np.ndarray:
-    """How far so many steps `[n]` go along one gradient of norm 1, in units of the rate, float64 [n].
+    """The 1-norm of the weights that the gradients along so many steps `[n]` have in the update, float64 [n].
 
-    That is the sum of the weights that all gradients along the steps have in the update: `steps` for plain SGD. `pull`
-    is the part of the way by which each step is drawn back to the start.
+    In units of the rate: `steps` for plain SGD. `pull` is the part of the way by which each step is drawn back to the
+    start. With momentum it swings over: then some weights are negative.
     """
     if not momentum and not pull:
         return steps.astype(float)
-    length, velocity, lengths = 0.0, 0.0, [0.0]
-    for _ in range(int(steps.max(initial=0))):
-        grad = 1 - pull * length
-        velocity = momentum * velocity + grad
-        length += grad + momentum * velocity if nesterov else velocity
-        lengths.append(length)
+    number, negative, lengths = int(steps.max(initial=0)), 0.0, [0.0]
+    along, first = (_positions(grads, momentum, nesterov, pull) for grads in (repeat(1.0), chain([1.0], repeat(0.0))))
+    for total, weight in islice(zip(along, first, strict=True), number):
+        negative += max(0.0, -weight)  # of the gradient so many steps before the end
+        lengths.append(total + 2 * negative)
     return np.array(lengths)[steps]
+
+
+def _positions(grads: Iterable[float], momentum: float, nesterov: bool, pull: float) -> Iterator[float]:
+    """How far along is who takes a step of rate 1 down each of these numbers in turn."""
+    position, velocity = 0.0, 0.0
+    for each in grads:
+        grad = each - pull * position
+        velocity = momentum * velocity + grad
+        position += grad + momentum * velocity if nesterov else velocity
+        yield position
 
 
 def shortened(grad: torch.Tensor, longest: float) -> torch.Tensor:
@@ -41,16 +59,33 @@ def shortened(grad: torch.Tensor, longest: float) -> torch.Tensor:
     return grad * (longest / grad.norm(dim=-1, keepdim=True).clamp(min=longest))
 
 
+def mask_rows(values: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
+    """The `values [..., P]`, but exactly 0 where `active [C, 1]` is 0, whatever they are there."""
+    if values.device.type != "cpu":
+        return torch.where(active > 0, values, 0.0)
+    whole = WHOLE[values.element_size()]
+    return (values.view(whole) & -(active > 0).to(whole)).view(values.dtype)
+
+
+def select_rows(active: torch.Tensor, moved: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+    """The rows of `moved [..., P]`, and those of `kept [..., P]` where `active [C, 1]` is 0, bit for bit."""
+    if kept.device.type != "cpu":
+        return torch.where(active > 0, moved, kept)
+    whole = WHOLE[kept.element_size()]
+    differing = (moved.view(whole) ^ kept.view(whole)) & -(active > 0).to(whole)
+    return differing.bitwise_xor_(kept.view(whole)).view(kept.dtype)
+
+
 def descend(w: torch.Tensor, direction: torch.Tensor, lr: Rate, active: torch.Tensor | None) -> None:
     """Takes the step w <- w - lr direction, both `[..., P]`; rows where `active [C, 1]` is 0 stay."""
+    if active is not None:
+        direction = mask_rows(direction, active)
     if w.device.type != "cpu" and active is not None:  # one kernel; on a CPU it would round otherwise
         w.addcmul_(direction, active * lr if isinstance(lr, torch.Tensor) else active, value=-_number(lr))
         return
     if isinstance(lr, torch.Tensor):
         w.sub_(direction * (lr if active is None else active * lr))
         return
-    if active is not None:
-        direction = direction * active
     w.add_(direction, alpha=-lr)
 
 
@@ -75,12 +110,12 @@ def adam_step(
     elif w.device.type != "cpu":
         moved = w.clone(memory_format=torch.contiguous_format)
         _fused_adam(moved, grad, slots, step, settings)
-        w.lerp_(moved, active)
+        torch.where(active > 0, moved, w, out=w)
     else:
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         scale = torch.sqrt(square / (1 - beta2**step)).add_(eps)
-        w.sub_(mean / scale * (active * (lr / (1 - beta1**step))))
+        w.sub_(mask_rows(mean / scale * (active * (lr / (1 - beta1**step))), active))
 
 
 def _fused_adam(

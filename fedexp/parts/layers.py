@@ -53,8 +53,8 @@ class BatchNorm(nn.BatchNorm2d):
         assert self.running_var is not None
         step = self.step * (count > 0)
         unbiased = var * count / (count - 1).clamp(min=1)
-        new_mean = self.running_mean + step * (mean - self.running_mean)
-        new_var = self.running_var + step * (unbiased - self.running_var)
+        new_mean = self.running_mean + torch.where(count > 0, step * (mean - self.running_mean), 0.0)
+        new_var = self.running_var + torch.where(count > 0, step * (unbiased - self.running_var), 0.0)
         return new_mean.detach(), new_var.detach()
 
 

@@ -15,8 +15,12 @@ from fedexp.replay.results import Result
 from fedexp.replay.table import PublishedTable
 
 
-def verify(path: Path, count: int | None, seed: int, tell: Callable[[str], None], own: str | None = None) -> list[str]:
-    """Runs `count` random lines of the results again (None: all); returns what is not as it was written.
+def verify(
+    path: Path, count: int | None, seed: int, tell: Callable[[str], None], own: str | None = None
+) -> tuple[list[str], bool]:
+    """Runs `count` random lines of the results again (None: all).
+
+    Returns what is not as it was written, and whether all that is came out bit by bit.
 
     `own` is a table that the user named; without it the folder must be called like one of the package.
 
@@ -33,9 +37,10 @@ def verify(path: Path, count: int | None, seed: int, tell: Callable[[str], None]
     if not lines:
         raise ConfigError(f"{shown(path)} has no line of a cell of {chosen.name} as it is asked for today")
     order = sorted(stream(seed, "verify").permutation(len(lines))[: count or len(lines)])
-    complaints = run_again(chosen, [lines[place] for place in order], tell)
+    rounded: list[Result] = []
+    complaints = run_again(chosen, [lines[place] for place in order], tell, rounded)
     tell(f"{len(order)} of {len(lines)} lines run again, {len(order) - len(complaints)} as they were written")
-    return complaints
+    return complaints, not rounded
 
 
 def _tell_stale(chosen: PublishedTable, lines: Sequence[Result], tell: Callable[[str], None]) -> None:
@@ -47,10 +52,16 @@ def _tell_stale(chosen: PublishedTable, lines: Sequence[Result], tell: Callable[
         tell(f"lines not run again: {told}")
 
 
-def run_again(chosen: PublishedTable, lines: Sequence[Result], tell: Callable[[str], None]) -> list[str]:
-    """Runs lines of a table's results again in a folder that is removed; returns what is not as it was written."""
+def run_again(
+    chosen: PublishedTable, lines: Sequence[Result], tell: Callable[[str], None], rounded: list[Result] | None = None
+) -> list[str]:
+    """Runs lines of a table's results again in a folder that is removed; returns what is not as it was written.
+
+    Lines that are so within rounding only are added to `rounded`.
+    """
+    held = [] if rounded is None else rounded
     with TemporaryDirectory() as made, interruptible("no file was changed"):
-        return [fault for line in lines if (fault := _again(chosen, line, Path(made), tell))]
+        return [fault for line in lines if (fault := _again(chosen, line, Path(made), tell, held))]
 
 
 def _shelved(path: Path, name: str) -> PublishedTable:
@@ -63,7 +74,9 @@ def _shelved(path: Path, name: str) -> PublishedTable:
     return table.load(name)
 
 
-def _again(chosen: PublishedTable, line: Result, place: Path, tell: Callable[[str], None]) -> str | None:
+def _again(
+    chosen: PublishedTable, line: Result, place: Path, tell: Callable[[str], None], rounded: list[Result]
+) -> str | None:
     cell = next(cell for cell in chosen.cells if cell.name == line.cell)
     try:
         failed = Replay(chosen, place, [Job(0, cell, line.seed)]).execute()
@@ -74,6 +87,8 @@ def _again(chosen: PublishedTable, line: Result, place: Path, tell: Callable[[st
         return f"{_who(line)} cannot be run again: {why.replace(str(place), 'its folder')}"
     now = next(one for one in results.read(place) if (one.cell, one.seed) == (line.cell, line.seed))
     fault = difference(line, now, cell.measure)
+    if fault is None and (now.digest, now.value) != (line.digest, line.value):
+        rounded.append(line)
     if fault is None and now.made_by != line.made_by:
         tell(f"{_who(line)}: then by {line.made_by}, now by {now.made_by}; bits may differ")
     return fault

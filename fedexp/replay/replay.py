@@ -26,6 +26,7 @@ from fedexp.config.trust import Trust
 from fedexp.core import csv_table, summary_json
 from fedexp.core.errors import ConfigError, some
 from fedexp.core.files import shown
+from fedexp.core.open_folders import make_folder, open_folder
 from fedexp.core.own_files import refuse_strange
 from fedexp.replay import results
 from fedexp.replay.results import Result
@@ -116,7 +117,9 @@ class Replay:
             for job in {job.cell.run: job for job in self.jobs}.values():
                 self._check(composer, config, job)
             alive = partial(live, share=None if launcher.aloud else 1, trust=Trust(composed=True))
-            with closing(launcher.launch(self._todo(composer, config), alive)) as ends:
+            make_folder(self.folder)
+            todo = self._todo(composer, config)
+            with open_folder(self.folder), closing(launcher.launch(todo, alive)) as ends:
                 for end in ends:
                     self._ended(end)
         finally:

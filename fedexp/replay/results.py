@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -11,6 +12,7 @@ from fedexp.core.csv_lines import rows_with_lines
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown, write_atomically
 from fedexp.core.locks import locked
+from fedexp.core.open_folders import make_folder
 from fedexp.core.own_files import read_own
 from fedexp.replay.table import Cell, PublishedTable
 from fedexp.replay.verdict import Ours
@@ -54,7 +56,7 @@ def read(folder: Path) -> list[Result]:
         ConfigError: the file is no such table.
     """
     path = folder / NAME
-    if not path.exists():
+    if not os.path.lexists(path):  # a link that leads nowhere is refused like any other
         return []
     try:
         lines = list(rows_with_lines(io.StringIO(read_own(path, LARGEST).decode())))
@@ -75,14 +77,16 @@ def _result(number: int, line: list[str]) -> Result:
         raise ValueError(f"line {number} must have {len(COLUMNS)} cells, got {len(line)}")
     cell, seed, asked, value, rounds, digest, seconds, made_by, commit = line
     known = float(value) if value else None
-    if int(seed) < 0 or int(rounds) < 1 or not math.isfinite(known or 0.0):
-        raise ValueError(f"line {number} must have a seed >= 0, a finite value and a round, got {','.join(line[:5])}")
+    if int(seed) < 0 or int(rounds) < 1 or not math.isfinite((known or 0.0) + float(seconds)):
+        raise ValueError(
+            f"line {number} must have a seed >= 0, a round, and a finite value and time, got {','.join(line[:7])}"
+        )
     return Result(cell, int(seed), asked, known, int(rounds), digest, float(seconds), made_by, commit)
 
 
 def add(folder: Path, table: PublishedTable, result: Result) -> None:
     """Adds the result of a run, in place of an earlier one of that cell and seed."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with locked(folder / ".lock"):
         kept = [one for one in read(folder) if (one.cell, one.seed) != (result.cell, result.seed)]
         write_atomically(folder / NAME, as_text(table, [*kept, result]).encode())

@@ -22,6 +22,7 @@ A file's ending keeps it apart from the options of config groups, which end in .
 
 import hashlib
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -36,7 +37,12 @@ from fedexp.replay.measure import Measure
 from fedexp.replay.shelf import ENDING
 from fedexp.replay.verdict import Published
 
-_NAME = re.compile(r"[\w.=, %()+-]{1,80}")
+_NAME = re.compile(r"(?!\.)[\w.=, %()+-]{1,80}")  # not of a hidden folder, nor of `.` or `..`
+_WORD = re.compile(r"\+{0,2}(?!(seed|hydra)\b)\w[\w./-]*=.*", re.DOTALL)
+_LARGEST = sys.float_info.max
+_LEAST = {"value": -_LARGEST, "spread": 0, "runs": 2, "factor": 1, "within": 0, "rounding": 0}
+_MOST_SEEDS = 10_000
+_MOST_BYTES = 240  # of a cell's name, which is that of a folder
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,10 @@ def read(path: Path) -> PublishedTable:
     """The table of a file."""
     told = read_yaml(path)
     where = shown(path)
+    if path.stem.startswith("."):
+        raise ConfigError(
+            f"{where}: a table must have a name before {ENDING} that does not begin with a dot; rename it"
+        )
     common = {"overrides": [], "measure": "", "seeds": 8}
     kinds = {
         "source": str,
@@ -144,15 +154,18 @@ def _cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
     kinds = {"name": str, "overrides": list, "published": dict | None, "others": list, "minutes": float, "note": str}
     kinds |= {"measure": str, "seeds": int}
     _demand(node, kinds, ("name", "overrides", "published"), where)
-    if not _NAME.fullmatch(node["name"]):
-        raise ConfigError(f"{where}: name must be up to 80 letters, digits, spaces or .=,%()+-_, got {node['name']!r}")
+    if not _NAME.fullmatch(node["name"]) or len(node["name"].encode()) > _MOST_BYTES:
+        raise ConfigError(
+            f"{where}: name must be up to 80 letters, digits, spaces or .=,%()+-_ ({_MOST_BYTES} bytes) and not begin "
+            f"with a dot, got {node['name']!r}"
+        )
     overrides = (*common["overrides"], *node["overrides"])
     for word in overrides:
-        if not isinstance(word, str) or "=" not in word or word.startswith(("seed=", "hydra", "-")):
+        if not isinstance(word, str) or not _WORD.fullmatch(word):
             raise ConfigError(f"{where}: overrides must be words such as selector=random, without a seed, got {word!r}")
     seeds = node.get("seeds", common["seeds"])
-    if seeds < 1:
-        raise ConfigError(f"{where}: seeds must be at least 1, got {seeds}")
+    _demand_within(where, "seeds", seeds, 1, _MOST_SEEDS)
+    _demand_within(where, "minutes", node.get("minutes", 0), 0)
     published = None if node["published"] is None else number(node["published"], f"{where}: published")
     return Cell(
         name=node["name"],
@@ -178,14 +191,23 @@ def number(node: Any, where: str) -> Published:
     kinds = {field.name: field.type for field in fields(Published)}
     _demand(node, kinds, ("value",), where)
     found = Published(**node)
-    spread = found.spread is not None
-    if spread == (found.factor is not None or found.within is not None or found.beyond):
+    for key, least in _LEAST.items():
+        if (given := getattr(found, key)) is not None:
+            _demand_within(where, key, given, least)
+    spread, ranges = found.spread is not None, (found.factor is not None) + (found.within is not None) + found.beyond
+    if spread + ranges != 1:
         raise ConfigError(f"{where} must have either spread and runs, or one of factor, within and beyond, got {node}")
-    if spread and (found.runs is None or found.runs < 2):
+    if spread and found.runs is None:
         raise ConfigError(f"{where}: runs must be at least 2, over which the spread was taken, got {found.runs}")
-    if found.factor is not None and found.factor < 1:
-        raise ConfigError(f"{where}: factor must be at least 1, got {found.factor:g}")
+    if found.factor is not None and found.value <= 0:
+        raise ConfigError(f"{where}: value must be above 0 where a factor gives its range, got {found.value:g}")
     return found
+
+
+def _demand_within(where: str, key: str, given: float, least: float, most: float = _LARGEST) -> None:
+    if not least <= given <= most:
+        must = "finite" if abs(given) > _LARGEST else f"at least {least}" if given < least else f"at most {most:,}"
+        raise ConfigError(f"{where}: {key} must be {must}, got {str(given)[:40]}")
 
 
 def _letters(*words: str) -> str:

@@ -59,7 +59,7 @@ def _one_a_seed(members: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...
 
 
 def options(run: Run) -> Options:
-    """The choices of groups that make a method; of a group that a run is too old to know, the one it had."""
+    """The options of groups that make a method; of a group that a run is too old to know, the one it had."""
     mute = {*roles.names(changes_results=False), "hydra"}
     chosen = {
         name: option for name, option in run.choices.items() if option is not None and name.split("/")[0] not in mute
@@ -67,9 +67,7 @@ def options(run: Run) -> Options:
     if not chosen:
         return chosen
     nothing = {name: default for default in NOTHING for name in sorted(roles.names(default=default))}
-    targets = {name: str(run.config.get(f"{name}._target_", "")).split(".") for name in roles.names(default="")}
-    added = {name: path[-2] for name, path in targets.items() if len(path) > 1 and name.split("/")[0] not in mute}
-    return {**nothing, **added, **chosen}
+    return {**nothing, **chosen}
 
 
 def settings(run: Run) -> dict[str, Any]:

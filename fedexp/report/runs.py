@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from fedexp.config import noted
+from fedexp.config.option_names import option_names
 from fedexp.config.resolvers import no_environment, register_resolvers
 from fedexp.core import csv_table, summary_json
 from fedexp.core.errors import ConfigError
@@ -148,7 +149,7 @@ def read(folder: Path) -> Run | None:
     return Run(
         folder=folder,
         seed=seed,
-        choices=noted.choices(folder),
+        choices=option_names(noted.written(folder), noted.choices(folder)),
         config=config,
         written=written,
         metrics=metrics,
@@ -165,9 +166,9 @@ def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
         raise ConfigError(f"{shown(folder)}/.hydra/config.yaml must have a whole number as seed, got {seed!r}")
     register_resolvers()
     try:
-        with no_environment():
+        with no_environment(folder):
             resolved = OmegaConf.to_container(OmegaConf.create({**written, "seed": 0}), resolve=True)
-    except OmegaConfBaseException:
+    except (OmegaConfBaseException, ConfigError):
         resolved = written
     assert isinstance(resolved, dict)
     return seed, dotted(written), {key: value for key, value in dotted(resolved).items() if key != "seed"}

@@ -20,6 +20,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.files import replacing, shown
 from fedexp.core.moved import renewed
 from fedexp.core.nested import dotted
+from fedexp.core.stored_zip import is_stored
 from fedexp.core.values import Layout, State, Weights
 from fedexp.run.state_parts import complete
 
@@ -178,6 +179,8 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _whole(path: Path) -> bool:
     """Whether every record matches its checksum: torch.load checks none, and skips what is marked as a folder."""
+    if not is_stored(path):
+        return False
     with zipfile.ZipFile(path) as archive:
         return archive.testzip() is None and not any(record.external_attr & 0x10 for record in archive.infolist())
 

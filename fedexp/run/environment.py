@@ -41,7 +41,7 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def surroundings(exp: Experiment, choice: Choice, workers: int, stacks_runs: bool = False) -> dict[str, str]:
+def surroundings(exp: Experiment, choice: Choice, workers: int) -> dict[str, str]:
     """The environment by name; if all of it is equal, a round gives the same bits."""
     return {
         "engine": choice.name,
@@ -49,5 +49,4 @@ def surroundings(exp: Experiment, choice: Choice, workers: int, stacks_runs: boo
         "instructions": instructions(),
         "torch": installed("torch"),
         **({"workers": str(workers)} if choice.name == MANY_ROWS else {}),
-        **({"stack": "with other runs"} if choice.name == MANY_ROWS and stacks_runs else {}),
     }

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import ASKED_WRONGLY, Stopped
-from fedexp.core.files import remove_leftovers, shown, typed
+from fedexp.core.exits import ASKED_WRONGLY, Stopped, name_too_long
+from fedexp.core.files import new_parents, remove_leftovers, shown, typed
 from fedexp.core.locks import locked
+from fedexp.core.open_folders import FolderGoneError, open_folder, refuse_other_folder
 from fedexp.core.own_files import refuse_taken
 
 if TYPE_CHECKING:
@@ -27,7 +28,11 @@ def claim(folder: Path, *, dated: bool) -> Path:
 
     A name made of the time gets a number if it is taken (TIME, TIME-2, ...); a name given by hand must be free.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    with new_parents(folder):
+        return _claim(folder, dated)
+
+
+def _claim(folder: Path, dated: bool) -> Path:
     if not dated:
         refuse_used(folder)
         refuse_taken(folder)
@@ -47,14 +52,16 @@ def claim(folder: Path, *, dated: bool) -> Path:
 def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Keeps every other process out of a run folder, on this machine and on others that share it.
 
-    The lock ends with the last process of the run, however it ends; one that is just ending is waited for a little.
+    What is written below its path meanwhile goes into this very folder. The lock ends with the last process of the run,
+    however it ends; one that is just ending is waited for a little.
 
     Raises:
         ConfigError: another process has the folder.
+        FolderGoneError: the folder is not there.
     """
     lock = folder / ".lock"
     try:
-        with locked(lock, patience_s) as file:
+        with open_folder(folder), locked(lock, patience_s) as file:
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}")
             file.flush()
@@ -118,7 +125,7 @@ def claimed(place: "DictConfig") -> Path:
     try:
         folder = claim(Path(place.dir), dated=dated)
     except OSError as error:
-        raise ConfigError(f"cannot make the folder {place.dir}: {error.strerror}") from error
+        raise ConfigError(name_too_long(error) or f"cannot make the folder {place.dir}: {error.strerror}") from error
     link_latest(folder)
     return folder
 
@@ -129,18 +136,21 @@ def lent(place: "DictConfig") -> Iterator[Path]:
     latest, asked = Path.cwd() / OUTPUTS / "latest", Path(place.dir)
     before, there = latest.readlink() if latest.is_symlink() else None, asked.exists()
     folder = claimed(place)
-    try:
-        yield folder
-    except (ConfigError, Stopped) as error:
-        wrong = isinstance(error, ConfigError) or error.code == ASKED_WRONGLY
-        if wrong and not (there and folder == asked) and not has_rounds(folder):
-            give_back(folder, latest, before)
-        raise
+    with open_folder(folder):
+        try:
+            yield folder
+        except (ConfigError, Stopped) as error:
+            wrong = isinstance(error, ConfigError) or error.code == ASKED_WRONGLY
+            if wrong and not (there and folder == asked) and not has_rounds(folder):
+                give_back(folder, latest, before)
+            raise
 
 
 def give_back(folder: Path, latest: Path, before: Path | None) -> None:
     """Removes a folder in which nothing happened, and empty ones above it, and restores the link."""
-    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(FolderGoneError):
+        refuse_other_folder(folder)
+        shutil.rmtree(folder, ignore_errors=True)
     if latest.is_symlink() and not latest.exists():
         latest.unlink()
         if before is not None:

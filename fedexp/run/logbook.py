@@ -102,6 +102,7 @@ class Logbook:
 
     def conclude(self) -> "pd.DataFrame":
         """Saves the last state, draws the pictures, writes and prints the summary; returns metrics.csv as a table."""
+        self.metrics.sync()
         if self.state.round > self.saved_round or not (self.folder / checkpoint.NAME).exists():
             self._save()
         self.progress.close()
@@ -152,4 +153,4 @@ class Logbook:
 
     def _made_by(self) -> tuple[dict[str, str], dict[str, str]]:
         choice, crew = self.world.choice, self.world.crew
-        return asdict(choice), surroundings(self.exp, choice, crew.size, crew.stacks_runs)
+        return asdict(choice), surroundings(self.exp, choice, crew.size)

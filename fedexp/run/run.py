@@ -9,7 +9,9 @@ from fedexp.config.trust import NOBODY, Trust
 from fedexp.core import summary_json
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import shown, typed
+from fedexp.core.open_folders import make_folder
 from fedexp.core.part import build
+from fedexp.core.torchrun import under_torchrun
 from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.run import addresses, checkpoint, folders, summary
@@ -17,12 +19,12 @@ from fedexp.run.agreement import agreement
 from fedexp.run.logbook import Logbook
 from fedexp.simulation import compatibility
 from fedexp.simulation.building import build_world
-from fedexp.simulation.company import ALONE, Company
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import exhaust, rounds, staffed
 from fedexp.simulation.world import World
 from fedexp.training.engine import Choice
+from fedexp.training.workers import Crew, join_torchrun
 
 log = logging.getLogger(__name__)
 
@@ -35,19 +37,20 @@ def run(config: dict[str, Any], folder: Path) -> None:
     Raises:
         ConfigError: the experiment cannot work, or the folder already holds a run.
         RunError: the run had to end; the last good state is kept.
+        FolderGoneError: the folder was removed, renamed or replaced.
     """
     if folders.is_run(folder):
         raise ConfigError(f"{shown(folder)} already holds a run; use fedexp resume {typed(folder)} or another folder")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with folders.held(folder):
         conduct(config, folder)
 
 
-def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None, company: Company = ALONE) -> None:
+def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None) -> None:
     """Takes a run from its present state to its end, unless it is finished; raises like `run` and `watch`."""
     with folders.held(folder):
         if not folders.is_finished(folder):
-            conduct(config, folder, watch, company)
+            conduct(config, folder, watch)
 
 
 def resume(folder: Path, trust: Trust = NOBODY) -> None:
@@ -83,18 +86,18 @@ def follow(config: dict[str, Any]) -> None:
     conduct(config, None)
 
 
-def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = None, company: Company = ALONE) -> None:
+def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = None) -> None:
     """Takes a run from its present state to its end; `folder` is None in a worker process.
 
     `watch` is called with the row of every round once it is written; it ends the run by raising an exception.
     """
     exp: Experiment = build(config)
     compatibility.refuse(exp)
-    company.refuse(exp)
-    crew = company.crew(exp.engine.enter())
+    device = exp.engine.enter()
+    crew = join_torchrun(device) if under_torchrun() else Crew()
     saved = crew.agree(_standing(folder, config, exp) if folder else None)
     state, made_by = saved or (None, None)
-    world = build_world(exp, Choice(**made_by) if made_by else None, crew, company)
+    world = build_world(exp, Choice(**made_by) if made_by else None, crew)
     exp = world.exp
     state = state or world.beginning()
     with staffed(exp, world, state) as world:

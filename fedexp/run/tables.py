@@ -17,6 +17,7 @@ import numpy as np
 from fedexp.core.csv_table import split
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import replacing
+from fedexp.core.open_folders import refuse_other_file, refuse_other_folder
 from fedexp.core.values import State, Uploads
 from fedexp.maths.metrics import HIGHER_IS_BETTER
 from fedexp.simulation import context
@@ -39,7 +40,6 @@ METRICS = (
     "host_s",
     "sim_s",
 )
-LATER = ("personal_best_decile", "personal_std", "personal_jain")  # which runs that began before there were such lack
 TIMINGS = ("select_s", "train_s", "aggregate_s", "evaluate_s", "host_s", "selector.shapley_s")
 CLUSTERS = ("round", "event", "client", "cluster", "distance")
 CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
@@ -56,12 +56,18 @@ class GrowingCsv:
     """A CSV file that grows by whole lines; its first column is the round. With `single` a round has one line."""
 
     def __init__(self, path: Path, upto: int, *, single: bool = False) -> None:
+        refuse_other_folder(path)
         self.path = path
         self.columns = truncate(path, upto, single=single)
         self.file = path.open("ab", buffering=0)  # unbuffered: what a full disk refused is not tried again
 
     def append(self, rows: list[dict[str, Any]], first_columns: tuple[str, ...]) -> None:
-        """Adds rows in one write; the first of a file fixes its columns."""
+        """Adds rows in one write; the first of a file fixes its columns.
+
+        Raises:
+            FolderGoneError: the path no longer leads to the file that was opened.
+        """
+        refuse_other_file(self.path, self.file.fileno())
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if self.columns is None:
@@ -69,7 +75,7 @@ class GrowingCsv:
             self.columns = (*first_columns, *(name for name in own if name not in first_columns))
             writer.writerow(self.columns)
         for row in rows:
-            unknown = row.keys() - {*self.columns, *LATER}
+            unknown = row.keys() - set(self.columns)
             if unknown:
                 raise ConfigError(
                     f"{self.path.name}: columns {sorted(unknown)} were not there in the first round; "
@@ -81,7 +87,8 @@ class GrowingCsv:
             left = left[self.file.write(left) :]
 
     def sync(self) -> None:
-        """Forces the lines to the disk, before a state that relies on them is saved."""
+        """Forces the lines to the disk, before a state that relies on them is saved; raises like `append`."""
+        refuse_other_file(self.path, self.file.fileno())
         os.fsync(self.file.fileno())
 
     def close(self) -> None:

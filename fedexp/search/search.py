@@ -5,6 +5,7 @@ Several processes may work on one folder at once, here or on machines that share
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +17,13 @@ from omegaconf import OmegaConf
 from fedexp.config import noted
 from fedexp.config.compose import Composer, Request, plain, start
 from fedexp.config.location import conf_dir
+from fedexp.config.resolvers import no_environment, words_with_environment
 from fedexp.config.trust import Trust
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import resumable
 from fedexp.core.files import shown, write_atomically
+from fedexp.core.open_folders import open_folder
 from fedexp.core.part import build
 from fedexp.core.yaml_file import read_yaml
 from fedexp.maths.metrics import HIGHER_IS_BETTER
@@ -29,6 +32,7 @@ from fedexp.search import space, table
 from fedexp.search.study import Budget, MethodTrials
 from fedexp.search.trial import BLIND, execute
 from fedexp.sweep import believed
+from fedexp.sweep.launchers.joblib import parallel
 from fedexp.sweep.points import Point, compose, composed, configured
 from fedexp.sweep.worker import shared_cores
 
@@ -95,7 +99,8 @@ class Search:
 
 def save(search: Search, folder: Path) -> None:
     """Writes what was asked into the folder."""
-    write_atomically(folder / NAME, noted.as_text(OmegaConf.create(asdict(search))).encode())
+    told = {**asdict(search), "words": words_with_environment(search.words)}
+    write_atomically(folder / NAME, noted.as_text(OmegaConf.create(told)).encode())
 
 
 def load(folder: Path, trust: Trust) -> Search:
@@ -106,7 +111,6 @@ def load(folder: Path, trust: Trust) -> Search:
     """
     path = folder / NAME
     told = read_yaml(path)
-    told.setdefault("metric", "accuracy")  # older searches knew no other
     kinds = {"metric": str, "words": list, "trials": int, "seed": int, "pruning": bool, "config_dir": str | None}
     for name, kind in kinds.items():
         if not isinstance(told.get(name), kind):
@@ -128,23 +132,24 @@ def conduct(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | Non
     Trials that are still to come get the `tracker`, if one is given.
     """
     search = load(folder, trust)
-    with resumable(folder):
+    with resumable(folder), open_folder(folder):
         if jobs == 1:
             work(folder, None, trust, tracker)
         else:
-            from joblib import Parallel, delayed
+            from joblib import delayed
 
-            Parallel(jobs)(delayed(work)(folder.absolute(), 1, trust, tracker) for _ in range(jobs))
-    studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
-    own = () if search.config_dir is None else ("--config-dir", search.config_dir)
-    return table.conclude(folder, search.space, studies, own)
+            parallel(jobs)(delayed(work)(folder.absolute(), 1, trust, tracker) for _ in range(jobs))
+        studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
+        own = () if search.config_dir is None else ("--config-dir", search.config_dir)
+        return table.conclude(folder, search.space, studies, own)
 
 
 def work(folder: Path, share: int | None, trust: Trust, tracker: dict[str, Any] | None = None) -> None:
     """Takes trial after trial, from the methods in turn, until none is left."""
     search = load(folder, trust)
     try:
-        with shared_cores(share), logs.kept():
+        environment = nullcontext() if trust.composed else no_environment(folder / NAME)
+        with open_folder(folder), shared_cores(share), logs.kept(), environment:
             composer, config = search.composer(typed=False)
             addresses.demand(_tracked(plain(config), tracker), folder / "0" / "0", trust)
             studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]

@@ -14,6 +14,7 @@ from typing import Any
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.locks import locked
+from fedexp.core.open_folders import make_folder
 from fedexp.maths.metrics import HIGHER_IS_BETTER
 from fedexp.run import folders
 from fedexp.sweep.launchers.contract import needed
@@ -92,7 +93,7 @@ class MethodTrials:
 
     def _hold(self, number: int, kept: ExitStack) -> bool:
         place = self.place(number)
-        place.mkdir(parents=True, exist_ok=True)
+        make_folder(place)
         try:
             kept.enter_context(folders.held(place, patience_s=0.0))
         except ConfigError:

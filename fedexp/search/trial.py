@@ -8,6 +8,7 @@ from typing import Any
 from fedexp.core import csv_table, logs
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import write_atomically
+from fedexp.core.open_folders import make_folder
 from fedexp.maths.metrics import final, main_metric
 from fedexp.run.run import complete
 from fedexp.search.study import MethodTrials
@@ -50,7 +51,7 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
     Raises:
         RunError: there is none.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with logs.kept():
         logs.log_to(folder, console=False)
         complete(config, folder, watch)

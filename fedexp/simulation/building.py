@@ -10,12 +10,11 @@ from torch import nn
 
 from fedexp.core.values import Canaries, Layout, Weights
 from fedexp.parts.dataset import believed
-from fedexp.parts.dataset.contract import Data, Facts, Split
+from fedexp.parts.dataset.contract import Data, Facts
 from fedexp.parts.federation.partition import Partition
 from fedexp.scoring.gauge import Gauge
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Scorer
-from fedexp.simulation.company import ALONE, Company
 from fedexp.simulation.division import Division, divide
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.planting import draw_malicious, drawn_canaries, planted, poisoned, with_copies
@@ -57,7 +56,7 @@ class Prepared:
     figures: dict[str, Figures]
 
 
-def build_world(exp: Experiment, choice: Choice | None, crew: Crew, company: Company = ALONE) -> World:
+def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
     """The unchanging surroundings of a run; `choice` is that of the rounds so far.
 
     Raises:
@@ -65,19 +64,19 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew, company: Com
         RunError: the first model is not finite.
     """
     torch.set_num_threads(1)
-    data, told = loaded(exp, company)
+    data, told = loaded(exp)
     seen = exp.features.facts(told)
     network = partial(networks.built, exp.model, seen, exp.seed, exp.engine.enter(), exp.engine.precision)
     shared = shared_out(exp, data)
     rate = exp.selector.rate(shared.partition.clients)
     exp = replace(exp, privacy=exp.privacy.settle(shared.partition.sizes, exp.local, rate))
-    ready = prepared(exp, shared, network, seen, crew, company)
-    return staffed(exp, data.sha256(), shared, ready, network, choice, crew, company)
+    ready = prepared(exp, shared, network, seen, crew)
+    return staffed(exp, data.sha256(), shared, ready, network, choice, crew)
 
 
-def loaded(exp: Experiment, company: Company = ALONE) -> tuple[Data, Facts]:
+def loaded(exp: Experiment) -> tuple[Data, Facts]:
     """The dataset, and what it had said of itself before."""
-    data, told = company.data(exp), believed.told(exp.dataset, exp.data_dir)
+    data, told = exp.dataset.load(exp.data_dir, exp.seed), believed.told(exp.dataset, exp.data_dir)
     believed.refuse(exp.dataset, told, data)
     return data, told
 
@@ -95,27 +94,22 @@ def shared_out(exp: Experiment, data: Data) -> SharedOut:
     return SharedOut(data, division, partition, malicious, canaries)
 
 
-def prepared(
-    exp: Experiment, shared: SharedOut, network: Network, seen: Facts, crew: Crew, company: Company
-) -> Prepared:
+def prepared(exp: Experiment, shared: SharedOut, network: Network, seen: Facts, crew: Crew) -> Prepared:
     """Features learnt, examples on the device, and the model that the first round begins with."""
     device, untrained = exp.engine.place(), network()
     data, probes, learnt = encode(exp, shared.data, shared.division.public, crew)
 
-    def held(split: Split) -> Examples:
-        return company.examples(split, data, device)
-
-    train = company.examples(data.train, data, device, exp.augment)
-    networks.refuse(exp.model, untrained, train, seen.outputs, exp.loss)
+    train = Examples(data.train, data, device, exp.augment)
+    networks.refuse(exp.model, network, train, seen.outputs, exp.loss)
     validation, public = (_some(train, own) for own in (shared.division.validation, shared.division.public))
     layout, gauge = Layout.of(untrained), Gauge(exp.metrics, data.class_names)
     first, taught = pretrain(exp, network, Weights(layout.flatten(untrained).clone(), layout), public, gauge, crew)
     return Prepared(
         train=train,
-        test=held(data.test),
+        test=Examples(data.test, data, device),
         validation=validation and validation.normalised(),
         public=public,
-        probes={name: held(split) for name, split in probes.items()},
+        probes={name: Examples(split, data, device) for name, split in probes.items()},
         first=first,
         gauge=gauge,
         figures={"features": learnt, "pretraining": taught},
@@ -130,12 +124,11 @@ def staffed(  # noqa: PLR0913
     network: Network,
     choice: Choice | None,
     crew: Crew,
-    company: Company,
 ) -> World:
     """The world with the engine that trains in it and the scorers that judge its models."""
     layout, device, some = ready.first.layout, exp.engine.place(), exp.scenario.participants
     made = Made(network, layout, ready.train, recipe(exp, shared.data), exp.engine.memory_mb)
-    chosen = crew.agree(company.choose(exp.engine, made, min(some, shared.partition.clients)))
+    chosen = crew.agree(exp.engine.choose(made, min(some, shared.partition.clients)))
     choice, floats = chosen.after(choice), activation_floats(network(), ready.test)
     return World(
         exp=exp,
@@ -157,7 +150,7 @@ def staffed(  # noqa: PLR0913
         prepared=ready.figures,
         choice=choice,
         network=network,
-        trainer=company.trainer(choice, made),
+        trainer=choice.trainer(made),
         scorer=Scorer(network(), layout, exp.engine.chunk(floats), device, exp.loss, ready.gauge),
         mixtures=MixtureScorer(network(), layout, floats, device, exp.loss),
         crew=crew,

@@ -43,9 +43,10 @@ def exhaust(exp: Experiment, world: World, state: State) -> None:
 
 
 def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
-    """Yields each round's state, row of metrics and uploads, once its model is evaluated.
+    """Yields each round's state, row of metrics and uploads without their rows, once its model is evaluated.
 
-    With several workers the test data waits until somebody is idle in the next round; nothing decided depends on it.
+    Where somebody can evaluate beside the next round, that comes first; nothing decided depends on it. Rows `[C, D]`
+    are the most that a round holds, so they live no longer than its measures take.
 
     Raises:
         RunError: the global model is no longer finite, or a part cannot go on.
@@ -70,6 +71,10 @@ def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State,
         before = state
         state, row = judge(parts, world, following.after(host_s=time.perf_counter() - begun), row)
         settle = evaluate_later(exp, world, before, state, row, sent)
+        del before, following, sent
+        if not world.evaluates_later:
+            yield settle()
+            settle = None
     if settle is not None:
         yield settle()
 
@@ -101,14 +106,21 @@ def evaluate_later(
     last = state.round == exp.rounds or reason_to_stop(state)
     if not exp.evaluation.test or (state.round % exp.evaluation.every and not last):
         unseen = world.scorer.gauge.blank("test") if exp.evaluation.test else {}
-        return lambda: (state, row | unseen | measurements.blank(exp, world), sent)
+        blank, rowless = measurements.blank(exp, world), without_rows(sent)
+        return lambda: (state, row | unseen | blank, rowless)
     pending = world.score_later(state.models[0], world.test)
     others = measurements.begin(exp, world, before, state, sent)
+    rowless = without_rows(sent)
 
     def settle() -> tuple[State, Row, Uploads]:
         scores, more = pending.result(), [result() for result in others]
         seconds = scores.seconds + sum(spent for _, spent in more) + row.get("evaluate_s", 0.0)
         told = scores.columns("test") | {"evaluate_s": seconds}
-        return state, row | told | {name: cell for columns, _ in more for name, cell in columns.items()}, sent
+        return state, row | told | {name: cell for columns, _ in more for name, cell in columns.items()}, rowless
 
     return settle
+
+
+def without_rows(uploads: Uploads) -> Uploads:
+    """The same uploads, their owners, sizes and losses, with a delta `[0, D]` that keeps no memory."""
+    return uploads.with_delta(uploads.delta.new_empty((0, uploads.delta.shape[1])))

@@ -87,13 +87,22 @@ class World:
         """A GPU's second stream."""
         return Beside(self.scorer, self.network)
 
+    @property
+    def evaluates_later(self) -> bool:
+        """Whether models are scored beside the next round: by an idle worker, or on a GPU's second stream."""
+        return self.crew.size > 1 or self._has_second_stream
+
+    @property
+    def _has_second_stream(self) -> bool:
+        return self.crew.size == 1 and not self.crew.times_jobs and self.first.flat.device.type == "cuda"
+
     def score_later(self, weights: Weights, examples: Examples, gauge: Gauge | None = None) -> Pending | OnItsWay:
         """Scores of a model, worked out while somebody is idle, at the latest when they are asked for.
 
         They are those of the run's metrics, unless another gauge is given.
         """
         gauge = gauge or self.scorer.gauge
-        if self.crew.size == 1 and not self.crew.times_jobs and weights.flat.device.type == "cuda":
+        if self._has_second_stream:
             return self.beside.begin(weights, examples, gauge)
         work = self.scorer.work(weights, examples, gauge)
         self.crew.defer(work)

@@ -1,7 +1,8 @@
 """`fedexp run -m` and `fedexp resume` of a sweep: composes and checks it, runs its points, ranks them."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,17 +12,18 @@ from omegaconf import DictConfig, OmegaConf
 from fedexp.config import noted
 from fedexp.config.compose import Composer, Request, settings, start, unresolved
 from fedexp.config.location import conf_dir
+from fedexp.config.resolvers import no_environment, with_environment, words_with_environment
 from fedexp.config.trust import NOBODY, Trust, remember
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped, resumable
 from fedexp.core.files import shown, write_atomically
+from fedexp.core.open_folders import open_folder
 from fedexp.core.torchrun import under_torchrun
 from fedexp.core.yaml_file import read_yaml
 from fedexp.run import folders
 from fedexp.sweep import believed
 from fedexp.sweep.launchers.basic import Basic
-from fedexp.sweep.launchers.contract import Launcher
-from fedexp.sweep.points import CHECKED_AT_MOST, Point, check, compose, composed
+from fedexp.sweep.points import check, compose
 from fedexp.sweep.points import points as composed_points
 from fedexp.sweep.sweep import Sweep, launcher_of, verdict
 
@@ -39,26 +41,16 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
             "this launcher works only with hydra/sweeper=basic or one_at_a_time; choose one of them, or "
             "hydra/launcher=basic"
         )
-    if launcher is not None:
-        _refuse_points(composer, config, points, launcher)
     folder = folders.claimed(config.hydra.sweep)
     _settle(config, folder)
-    write_atomically(folder / NAME, noted.as_text(config).encode())
-    if launcher is None or not points:
-        composer.multirun(request.config_name, job, [point.overrides for point in points])
-        _conclude(folder, config.evaluation)
-        return
-    remember(config_dir=request.config_dir)
-    _execute(Sweep(composer, config, points, launcher, trust=Trust(composed=True)))
-
-
-def _refuse_points(composer: Composer, config: DictConfig, points: Sequence[Point], launcher: Launcher) -> None:
-    """Raises ConfigError where the launcher cannot execute a point, of the first of a very long sweep."""
-    for point in points[:CHECKED_AT_MOST] if launcher.chooses else ():
-        try:
-            launcher.refuse_point(cast(Mapping[str, Any], point.config or composed(composer, config, point)))
-        except ConfigError as error:
-            raise ConfigError(f"{point}{error}") from error
+    with open_folder(folder):
+        write_atomically(folder / NAME, noted.as_text(_with_environment(config)).encode())
+        if launcher is None or not points:
+            composer.multirun(request.config_name, job, [point.overrides for point in points])
+            _conclude(folder, config.evaluation)
+            return
+        remember(config_dir=request.config_dir)
+        _execute(Sweep(composer, config, points, launcher, trust=Trust(composed=True)))
 
 
 def resume(
@@ -86,6 +78,11 @@ def resume(
         trust.options(believed.config_dir(saved), folder),
         typed=False,
     )
+    with no_environment(path):
+        _go_on(request, saved, folder, trust, tracker)
+
+
+def _go_on(request: Request, saved: dict[str, Any], folder: Path, trust: Trust, tracker: dict[str, Any] | None) -> None:
     composer, config = _composed_again(request, saved, folder, trust)
     _settle(config, folder)
     points, launcher = composed_points(composer, config), launcher_of(config)
@@ -94,10 +91,8 @@ def resume(
             f"{shown(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
         )
     for point in points:
-        believed.refuse_hydra(point.overrides, path)
+        believed.refuse_hydra(point.overrides, folder / NAME)
     sweep = Sweep(composer, config, points, launcher, tracker, trust)
-    over = sweep.over_ahead()
-    _refuse_points(composer, config, [point for point in points if point.number not in over], launcher)
     sweep.demand_addresses()
     _execute(sweep)
 
@@ -119,11 +114,19 @@ def _composed_again(request: Request, saved: dict[str, Any], folder: Path, trust
 
 def _execute(sweep: Sweep) -> None:
     folder = Path(sweep.config.hydra.sweep.dir)
-    with resumable(folder):
+    with resumable(folder), open_folder(folder):
         failed = sweep.execute()
-    _conclude(folder, sweep.config.evaluation)
+        _conclude(folder, sweep.config.evaluation)
     if failed:
         raise Stopped(FAILED, verdict(failed, len(sweep.points), folder))
+
+
+def _with_environment(config: DictConfig) -> DictConfig:
+    """The config to note: as nothing in a folder may ask for the reader's environment, it holds the values."""
+    words = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
+    config = with_environment(deepcopy(config))
+    config.hydra.overrides.task = words_with_environment(cast(list[str], words))
+    return config
 
 
 def _settle(config: DictConfig, folder: Path) -> None:

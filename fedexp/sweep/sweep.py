@@ -160,11 +160,10 @@ class Sweep:
     def _left(self) -> str:
         """How many points are left, and how long they will take if they are like those so far."""
         left = len(self.points) - self.over
-        behind = left - self.flying if self.launcher.in_step else left  # what runs in step ends at about one time
-        if not self.lasted or behind < 1:
+        if not self.lasted or not left:
             return f"; {left} left" if left else ""
         each = sum(self.lasted) / len(self.lasted)
-        return f"; {left} left, about {spoken(each * behind / self.together)}"
+        return f"; {left} left, about {spoken(each * left / self.together)}"
 
     def over_ahead(self) -> frozenset[int]:
         """The finished points, if folders are named by number; otherwise points have to be composed first."""

@@ -10,9 +10,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fedexp.config.compose import read_config
 from fedexp.config.trust import NOBODY, Trust
@@ -20,27 +18,18 @@ from fedexp.core import logs
 from fedexp.core.cpu_cores import SHARE
 from fedexp.core.exits import Stopped, ending
 from fedexp.core.files import shown, write_atomically
+from fedexp.core.open_folders import open_folder
 from fedexp.core.passwords import without_password
 from fedexp.run import addresses, folders
 from fedexp.sweep.launchers.contract import PointEnd
 
-if TYPE_CHECKING:
-    from fedexp.simulation.company import Company
-
 TRACEBACK = "traceback.txt"
 
 
-def live(
-    folder: Path,
-    share: int | None = None,
-    aloud: bool = False,
-    trust: Trust = NOBODY,
-    company: "Company | None" = None,
-) -> PointEnd:
+def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Trust = NOBODY) -> PointEnd:
     """Runs or resumes the point; a finished one is left alone.
 
-    With `share` the point has that many cores; without `aloud` it writes only to its log file. `company` is what it
-    shares with other points of this process.
+    With `share` the point has that many cores; without `aloud` it writes only to its log file.
 
     Raises:
         Stopped: it was interrupted, and the sweep with it.
@@ -50,24 +39,37 @@ def live(
         return PointEnd(folder, 0)
     place = Path(shown(folder))
     try:
-        with shared_cores(share), logs.kept(), nullcontext() if aloud else _silence(), ending(place):
-            logs.log_to(place, console=aloud)
-            from fedexp.run.run import complete
-
-            config = read_config(place, trust)
-            addresses.demand(config, place, trust)
-            (complete if company is None else partial(complete, company=company))(config, place)
+        with ending(place), open_folder(folder), _traceback_kept(folder), shared_cores(share), logs.kept():
+            _execute(place, aloud, trust)
     except Stopped as stop:
         if stop.interrupted:
             raise
-        cause = stop.__cause__
-        if cause is not None:
-            with suppress(OSError):  # a full disk, which must not stop the other points
-                told = without_password("".join(traceback.format_exception(cause)))
-                write_atomically(folder / TRACEBACK, told.encode())
         return PointEnd(folder, stop.code, stop.message)
-    (folder / TRACEBACK).unlink(missing_ok=True)
     return PointEnd(folder, 0, seconds=time.perf_counter() - begun)
+
+
+def _execute(place: Path, aloud: bool, trust: Trust) -> None:
+    with nullcontext() if aloud else _silence(), ending(place):
+        logs.log_to(place, console=aloud)
+        from fedexp.run.run import complete
+
+        config = read_config(place, trust)
+        addresses.demand(config, place, trust)
+        complete(config, place)
+
+
+@contextmanager
+def _traceback_kept(folder: Path) -> Iterator[None]:
+    """Leaves in the folder why its run ended, unless it was interrupted; removes it once the run has ended well."""
+    try:
+        yield
+    except Stopped as stop:
+        if not stop.interrupted and stop.__cause__ is not None:
+            with suppress(OSError):  # a full disk, which must not stop the other points
+                told = without_password("".join(traceback.format_exception(stop.__cause__)))
+                write_atomically(folder / TRACEBACK, told.encode())
+        raise
+    (folder / TRACEBACK).unlink(missing_ok=True)
 
 
 @contextmanager

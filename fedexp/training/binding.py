@@ -1,10 +1,11 @@
-"""Networks whose entries are views of a flat row, and networks that are tried without moving their buffers."""
+"""Networks whose entries are views of a flat row, or are given with a call; networks tried without moving buffers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import nn
+from torch.func import functional_call
 
 from fedexp.core.values import Layout
 
@@ -27,3 +28,25 @@ def training_on(network: nn.Module) -> Iterator[None]:
         with torch.no_grad():
             for entry, value in kept:
                 entry.copy_(value)
+
+
+class FunctionalNetwork:
+    """A network that is called with other entries than its own, also where several names stand for one entry.
+
+    `functional_call` alone leaves a layer that has two names with the entries of the last call, and fails inside vmap.
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        self.network = network
+        self.names: dict[str, str] = {}  # of an entry as its layer holds it, and as a layout has it
+        firsts: dict[int, str] = {}
+        for prefix, layer in network.named_modules():
+            for own, entry in (layer._parameters | layer._buffers).items():
+                if entry is not None:
+                    name = f"{prefix}.{own}" if prefix else own
+                    self.names[name] = firsts.setdefault(id(entry), name)
+
+    def __call__(self, entries: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+        """What the network makes of `x [B, ...]` with these `entries`, by their names in a layout."""
+        given = {name: entries[first] for name, first in self.names.items() if first in entries}
+        return functional_call(self.network, given, (x,), tie_weights=False)

@@ -46,11 +46,12 @@ def padded(
 ) -> tuple[np.ndarray, Arrays]:
     """Positions `[R]`, examples and masks `[S, R, B]`, steps taken `[S, R]`, pulls `[S, R, 1]`: R and B rounded up.
 
-    An added row is the last one again, which takes no step; an added example is example 0 with mask 0.
+    An added row is the last one again, which takes no step; an added example is the batch's last one with mask 0.
     """
     more, wider = rounded_up(len(rows)) - len(rows), rounded_up(index.shape[2]) - index.shape[2]
     rows = np.concatenate([rows, np.repeat(rows[-1:], more)])
-    index, mask = (np.pad(each, ((0, 0), (0, more), (0, wider))) for each in (index, mask))
+    index = np.pad(index, ((0, 0), (0, more), (0, wider)), mode="edge")
+    mask = np.pad(mask, ((0, 0), (0, more), (0, wider)))
     return rows, (index, mask, np.pad(taking, ((0, 0), (0, more))), np.pad(due, ((0, 0), (0, more), (0, 0))))
 
 

@@ -4,19 +4,24 @@ from collections.abc import Iterator
 
 from torch import nn
 
+from fedexp.training.precision import lowers
+
 Link = tuple[str, nn.Module]
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 OWN = ("forward", "__call__", "__iter__")  # who defines one of them anew may do anything
 
 
-def links(network: nn.Module) -> list[Link] | None:
+def links(network: nn.Module, *, lowered: bool = False) -> list[Link] | None:
     """The layers of a network by name, in the order in which they are called; None if it is no chain.
 
     Layers inside a `Sequential` stand in its place; what is not one is a single layer. Where a layer or an entry has
     hooks, a layer has a `forward` or `train` of its own, or an entry serves two layers, the layers do not say what the
-    network does: None.
+    network does: None. With `lowered` it may compute in bfloat16 as a whole, and whoever asks has the layers do so.
     """
-    if any(vars(layer).get(name) for layer in network.modules() for name in (*HOOKS, "forward", "train")):
+    own = [
+        (layer, name) for layer in network.modules() for name in (*HOOKS, "forward", "train") if vars(layer).get(name)
+    ]
+    if own and not (lowered and own == [(network, "forward")] and lowers(network)):
         return None
     if any(type(layer).train is not nn.Module.train for layer in network.modules()):
         return None

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.blame import culprit
+from fedexp.core.blame import own_frame
 from fedexp.core.cpu_cores import usable_cores
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.part import Part, Positive, Range, named
@@ -89,8 +89,8 @@ class Engine(Part):
         return int(np.clip(budget // floats, 50, 10_000))
 
     @abstractmethod
-    def choose(self, made: Made, rows: int, stackable: bool = False) -> "Choice":
-        """The trainer's name and why; `stackable` says that the same clients have been trained in a stack before."""
+    def choose(self, made: Made, rows: int) -> "Choice":
+        """The trainer's name and why."""
         raise NotImplementedError
 
 
@@ -107,16 +107,17 @@ class Choice:
         Raises:
             ConfigError: it cannot train such a network by such a rule.
         """
-        if self.name == "loop":
-            trainer = Loop(made.network(), made.layout, made.examples, made.recipe)
-        else:
-            trainer = Stacked(made.network(), made.layout, made.examples, made.recipe, made.memory_mb)
         try:
+            if self.name == "loop":
+                trainer = Loop(made.network(), made.layout, made.examples, made.recipe)
+            else:
+                trainer = Stacked(made.network(), made.layout, made.examples, made.recipe, made.memory_mb)
             warm_up(trainer, made)
         except ConfigError:
             raise
         except Exception as error:
-            if culprit(error) is not None:
+            frame, _ = own_frame(error)
+            if frame is not None and isinstance(frame.f_locals["self"], Part):
                 raise
             raise ConfigError(
                 f"engine={self.name} cannot train this model by {named('local', made.recipe.rule)}: "
@@ -146,7 +147,7 @@ class Choice:
 class LoopEngine(Engine):
     """One client after another."""
 
-    def choose(self, made: Made, rows: int, stackable: bool = False) -> Choice:
+    def choose(self, made: Made, rows: int) -> Choice:
         return Choice("loop", "as asked")
 
 
@@ -154,9 +155,9 @@ class LoopEngine(Engine):
 class StackedEngine(Engine):
     """All clients of the round at once."""
 
-    def choose(self, made: Made, rows: int, stackable: bool = False) -> Choice:
-        if not stackable and (why := obstacle(made)) is not None:
-            raise ConfigError(f"engine=stacked cannot train this model: {why}; use engine=loop")
+    def choose(self, made: Made, rows: int) -> Choice:
+        if (why := obstacle(made)) is not None:
+            raise ConfigError(f"engine=stacked cannot train this model: {why}; {_instead(made)}")
         return Choice("stacked", "as asked")
 
 
@@ -164,7 +165,7 @@ class StackedEngine(Engine):
 class AutoEngine(Engine):
     """Chooses by the config and the kind of device alone: measured times would let equal runs choose differently."""
 
-    def choose(self, made: Made, rows: int, stackable: bool = False) -> Choice:
+    def choose(self, made: Made, rows: int) -> Choice:
         if made.examples.x.device.type == "cuda":
             reason = "a GPU runs all rows with the kernels of one"
         elif rows < MANY:
@@ -175,7 +176,7 @@ class AutoEngine(Engine):
             return Choice("loop", "a CPU runs stacked convolutions slower than one client after another")
         else:
             reason = f"on a CPU, at least {MANY} participants and at most {SMALL:,} parameters"
-        if not stackable and (why := obstacle(made)) is not None:
+        if (why := obstacle(made)) is not None:
             return Choice("loop", f"clients cannot be stacked: {why}")
         return Choice("stacked", reason)
 
@@ -195,6 +196,15 @@ def obstacle(made: Made) -> str | None:
     except Exception as error:  # whatever torch.func raises about a layer
         return f"{type(error).__name__}: {first_line(error)}"
     return None
+
+
+def _instead(made: Made) -> str:
+    """What to do where clients cannot be trained together."""
+    try:
+        warm_up(Loop(made.network(), made.layout, made.examples, made.recipe), made)
+    except Exception as error:  # whatever the network or torch.func raises
+        return f"nor can engine=loop: {type(error).__name__}: {first_line(error)}"
+    return "use engine=loop"
 
 
 def warm_up(trainer: Trainer, made: Made) -> None:

@@ -1,6 +1,5 @@
 """Local workers: copies of this process that share its memory; they end with it, and it notices if one dies."""
 
-import ctypes
 import logging
 import os
 import signal
@@ -12,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 import torch
@@ -19,10 +19,13 @@ import torch.distributed as dist
 
 from fedexp.core import logs, signals
 from fedexp.core.blame import one_line
+from fedexp.core.errors import ConfigError
 from fedexp.training.pulse import PATIENCE, Pulse
 from fedexp.training.workers import LOOK_S, SharedCrew, join
 
 log = logging.getLogger(__name__)
+
+FILES, FILES_EACH = 22, 3  # that a group of workers opens in the first process, and for every worker
 
 
 class LocalWorkers:
@@ -35,9 +38,14 @@ class LocalWorkers:
         self.pulse = Pulse(size)
 
     def start(self, follow: Callable[[SharedCrew], None]) -> SharedCrew | None:
-        """Forks `size - 1` copies that run `follow` and end; returns the first process's crew, None if it is alone."""
+        """Forks `size - 1` copies that run `follow` and end; returns the first process's crew, None if it is alone.
+
+        Raises:
+            ConfigError: the system does not allow so many open files; gloo would abort, or wait for ever.
+        """
         if self.size == 1:
             return None
+        refuse_few_files(self.size)
         listener = socket.create_server(("127.0.0.1", 0), backlog=self.size)
         port = listener.getsockname()[1]
         os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
@@ -140,6 +148,19 @@ class LocalWorkers:
         return self.ended[child]
 
 
+def refuse_few_files(size: int) -> None:
+    """Raises ConfigError if this process may not open the files that so many workers need."""
+    import resource  # Windows, where nothing forks, has none
+
+    needed = len([*Path("/dev/fd").iterdir()]) + FILES + FILES_EACH * size
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed != resource.RLIM_INFINITY and allowed < needed:
+        raise ConfigError(
+            f"{size} workers need {needed} open files, but the system allows {allowed}; raise the limit (ulimit -n "
+            f"{needed}) or set engine.workers=1"
+        )
+
+
 def _epitaph(status: int, rank: int, read: int) -> str:
     with open(read, "rb", closefd=False) as pipe:
         text = pipe.read().decode(errors="replace").strip()
@@ -152,7 +173,7 @@ def _live(first: int, write: int, work: Callable[[], None]) -> NoReturn:
     """The whole life of a worker: never returns into the code that forked it."""
     status = 1
     try:
-        die_with(first)
+        signals.die_with(first)
         logs.silence()
         signals.ignored()  # the first process gets them, too, and ends this one
         work()
@@ -161,11 +182,3 @@ def _live(first: int, write: int, work: Callable[[], None]) -> NoReturn:
         os.write(write, (one_line(error) or traceback.format_exc()).encode())
     finally:
         os._exit(status)
-
-
-def die_with(first: int) -> None:
-    """On Linux the kernel ends the worker when the first process ends; elsewhere the worker's next message fails."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-    if os.getppid() != first:  # it ended before
-        os._exit(1)

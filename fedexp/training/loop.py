@@ -178,7 +178,7 @@ class Loop:
         others = self.onlookers.seen(self.others, inputs) if self.onlookers and self.others is not None else ()
         with self.draws or nullcontext():
             loss = self.objective.mean(self.network(inputs), labels, others, self.counts)
-            grads = torch.autograd.grad(loss, self.parameters)
+            grads = torch.autograd.grad(loss, self.parameters, materialize_grads=True)
         torch.cat([grad.reshape(-1) for grad in grads], out=self.grad)
         return loss.detach()
 

@@ -83,7 +83,8 @@ class Objective:
             return found
         with torch.enable_grad():
             leaf = outputs.detach().requires_grad_()
-            losses = (vmap(self.each, randomness="different")(leaf.clone(), targets) * share).sum(dim=1)
+            each = vmap(self.each, randomness="different")(leaf.clone(), targets) * share
+            losses = torch.where(share > 0, each, 0.0).sum(dim=1)
             return losses.detach(), torch.autograd.grad(losses.sum(), leaf)[0]
 
 

@@ -1,4 +1,4 @@
-"""What a run's trainer is made of, and which runs can share one."""
+"""What a run's trainer is made of."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,10 +7,8 @@ from torch import nn
 
 from fedexp.core.values import Layout
 from fedexp.training.examples import Examples
-from fedexp.training.joint import poolable
 from fedexp.training.networks import Network
 from fedexp.training.recipe import Recipe
-from fedexp.training.twins import twins
 
 
 @dataclass(frozen=True)
@@ -25,20 +23,5 @@ class Made:
 
     @cached_property
     def face(self) -> nn.Module:
-        """A network that nobody trains, to compare with."""
+        """A network that nobody trains, to look at."""
         return self.network()
-
-    def fits(self, other: "Made") -> bool:
-        """Whether the rows of both can train together."""
-        mine, yours = self.recipe, other.recipe
-        return (
-            self.layout == other.layout
-            and self.memory_mb == other.memory_mb
-            and type(mine.rule) is type(yours.rule)
-            and mine.rule.at(1.0) == yours.rule.at(1.0)
-            and (mine.loss, mine.classes) == (yours.loss, yours.classes)
-            and mine.privacy.example_clip == yours.privacy.example_clip
-            and mine.privacy.example_noise == yours.privacy.example_noise
-            and poolable(self.examples, other.examples)
-            and twins(self.face, other.face)
-        )

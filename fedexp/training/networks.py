@@ -12,19 +12,23 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.errors import ConfigError
 from fedexp.core.fields import brief, plain
 from fedexp.core.part import named
 from fedexp.core.random_streams import stream
 from fedexp.core.torch_generator import begun_at
+from fedexp.core.user_code import errors_refused, settings_kept
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.loss.contract import Loss
 from fedexp.parts.model.contract import Model
 from fedexp.training.binding import training_on
+from fedexp.training.carried_state import refuse_carried, refuse_neighbours
 from fedexp.training.examples import Examples
 from fedexp.training.losses import loss_of_each
+from fedexp.training.plain_network import refuse_modules, tie_shared
 from fedexp.training.precision import in_bf16
 
+STEPS, BATCH = 50, 64  # steps of training, and their examples at most, in one of which a parameter must have a part
 Network = Callable[[], nn.Module]  # builds it anew each time, always with the same first values
 
 
@@ -36,33 +40,59 @@ def built(model: Model, facts: Facts, seed: int, device: torch.device, precision
     Raises:
         ConfigError: it is not a network, or it draws from a generator that no run can seed.
     """
-    with begun_at(int(stream(seed, "network").integers(2**62)), device), unseeded_refused(model, "network"):
+    who = named("model", model)
+    with begun_at(int(stream(seed, "network").integers(2**62)), device), process_kept(model, "network"):
         network = model.network(facts)
     if not isinstance(network, nn.Module):
-        raise ConfigError(
-            f"{named('model', model)}: network must return a torch.nn.Module, got {type(network).__name__}"
-        )
+        raise ConfigError(f"{who}: network must return a torch.nn.Module, got {type(network).__name__}")
+    refuse_modules(who, network)
+    tie_shared(who, network)
     model.initialise(network, stream(seed, "model"))
     network = network.to(device)
     return in_bf16(network) if precision == "bf16" else network
 
 
-def refuse(model: Model, network: nn.Module, examples: Examples, outputs: tuple[int, ...], loss: Loss) -> None:
-    """Raises ConfigError if a network cannot be trained; tries it on two of the examples.
+def refuse(model: Model, build: Network, examples: Examples, outputs: tuple[int, ...], loss: Loss) -> None:
+    """Raises ConfigError if a network cannot be trained; tries it on a few of the examples.
 
-    It must give `outputs`, the shape for one of them, and have gradients of this loss.
+    It must give `outputs`, the shape for one of them, have gradients of this loss, and depend on nothing but its
+    entries.
     """
-    who, inputs, targets = named("model", model), examples.inputs(slice(0, 2)), examples.y[:2]
-    with begun_at(0, inputs.device), unseeded_refused(model, "forward"):
+    who, network, again, wide = named("model", model), build(), build(), slice(0, BATCH)
+    places = examples.to_device(np.linspace(0, len(examples) - 1, 4).astype(int))
+    inputs = examples.inputs(slice(0, 2)).clone()
+
+    def answer(network: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        return tried(who, network, x.clone())
+
+    with begun_at(0, inputs.device), process_kept(model, "forward"):
         refuse_entries(who, network)
-        refuse_answers(who, network, inputs, outputs)
-        refuse_gradients(who, network, inputs, lambda answers: loss_of_each(loss, answers, targets))
+        refuse_first_values(who, network, again)
+        refuse_norms(who, network)
+        evaluated = refuse_answers(who, network, inputs, outputs)
+        batches = ((examples.inputs(part), examples.y[part]) for part in (slice(0, 2), *[wide] * STEPS))
+        trained = refuse_gradients(who, network, batches, loss)
+    others = examples.inputs(places.flip(0)[: len(inputs)])
+    mixed = places.where(places == places[-1], places[0])
+    with process_kept(model, "forward"):
+        refuse_carried(who, again, inputs, others, [evaluated, trained], answer)
+        refuse_neighbours(who, again, examples.inputs(places), examples.inputs(mixed), answer)
+
+
+def refuse_norms(who: str, network: nn.Module) -> None:
+    """Raises ConfigError if batch normalisation has no running statistics that travel with a model."""
     for name, layer in network.named_modules():
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.momentum is None:
-            raise ConfigError(
-                f"{who}: {name} must have a momentum, got None: an average over all steps would go from client to "
-                "client; set momentum=0.1"
-            )
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            if layer.running_mean is None:
+                raise ConfigError(
+                    f"{who}: {name} must have running statistics, got track_running_stats=False: an answer would "
+                    "depend on the other examples of its batch; set track_running_stats=True, or take GroupNorm"
+                )
+            if layer.momentum is None:
+                raise ConfigError(
+                    f"{who}: {name} must have a momentum, got None: an average over all steps would go from client to "
+                    "client; set momentum=0.1"
+                )
 
 
 def refuse_entries(who: str, network: nn.Module) -> None:
@@ -81,9 +111,26 @@ def refuse_entries(who: str, network: nn.Module) -> None:
             raise ConfigError(f"{who}: parameter {name} must begin with finite numbers, but some are not")
 
 
-def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, outputs: tuple[int, ...]) -> None:
-    """Raises ConfigError if it does not give `[B, *outputs]` for `inputs [B, *shape]`, or draws in evaluation."""
-    before = torch.get_rng_state()
+def refuse_first_values(who: str, network: nn.Module, again: nn.Module) -> None:
+    """Raises ConfigError unless a network and another that was built in the same way begin equal, and share nothing."""
+    second = dict(again.named_parameters())
+    for name, entry in network.named_parameters():
+        if entry is second.get(name):
+            raise ConfigError(f"{who}: network must make every parameter anew in each call, but {name} is the same one")
+        if name not in second or not torch.equal(entry, second[name]):
+            raise ConfigError(
+                f"{who}: parameter {name} must begin with the same numbers in each call of network, but does not; draw "
+                "them with torch, which a run seeds"
+            )
+
+
+def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, outputs: tuple[int, ...]) -> torch.Tensor:
+    """What it says of `inputs [B, *shape]` in evaluation.
+
+    Raises:
+        ConfigError: that is not `[B, *outputs]`, or it draws, or it writes to the inputs.
+    """
+    before, given = torch.get_rng_state(), inputs.clone()
     with torch.no_grad():
         answers = tried(who, network.eval(), inputs)
     wanted = (len(inputs), *outputs)
@@ -99,55 +146,72 @@ def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, outputs: 
             f"{who}: forward must not draw random numbers in evaluation, but does; draw them only if self.training "
             "(F.dropout(x, p, self.training))"
         )
+    if not torch.equal(inputs, given):
+        raise ConfigError(
+            f"{who}: forward must not write to the examples that it is given; take inplace=True out of its first layer"
+        )
+    return answers
 
 
 def refuse_gradients(
-    who: str, network: nn.Module, inputs: torch.Tensor, losses: Callable[[torch.Tensor], torch.Tensor]
-) -> None:
-    """Raises ConfigError if a parameter has no dense gradient on `inputs [B, *shape]`, or training moves an integer.
+    who: str, network: nn.Module, batches: Iterator[tuple[torch.Tensor, torch.Tensor]], loss: Loss
+) -> torch.Tensor:
+    """What it says of the first batch in training; others `(inputs [B, *shape], targets [B])` are for rare layers.
 
-    `losses` is what examples cost, `[B]`, by what the network says of them.
+    Raises:
+        ConfigError: a parameter has no dense gradient in any of the batches, or training moves an integer.
     """
     whole = {name: entry.clone() for name, entry in network.named_buffers() if not entry.is_floating_point()}
+    first, left = torch.empty(0), [name for name, _ in network.named_parameters()]
     with training_on(network):
-        loss = losses(tried(who, network, inputs)).sum()
-        names, entries = zip(*network.named_parameters(), strict=True)
-        for name, grad in zip(names, torch.autograd.grad(loss, entries, allow_unused=True), strict=True):
-            if grad is None:
-                raise ConfigError(
-                    f"{who}: parameter {name} has no part in what forward returns; use it or leave it out"
-                )
-            if grad.is_sparse:
-                raise ConfigError(f"{who}: parameter {name} must have a dense gradient; set sparse=False")
-        for name, entry in network.named_buffers():
-            if name in whole and not name.endswith("num_batches_tracked") and not torch.equal(entry, whole[name]):
-                raise ConfigError(
-                    f"{who}: buffer {name} moves in training, but only float entries travel with a model; make it float"
-                )
+        for inputs, targets in batches:
+            answers = tried(who, network, inputs)
+            used = gradients_of(who, network, loss_of_each(loss, answers, targets).sum())
+            first, left = answers.detach() if not len(first) else first, [name for name in left if name not in used]
+            refuse_moving(who, network, whole)
+            if not left:
+                return first
+    raise ConfigError(
+        f"{who}: parameter {left[0]} has no part in what forward returns, in {STEPS} steps of training; use it or "
+        "leave it out"
+    )
+
+
+def refuse_moving(who: str, network: nn.Module, whole: dict[str, torch.Tensor]) -> None:
+    """Raises ConfigError if one of the whole-numbered buffers (any shape) has another value than by this name."""
+    for name, entry in network.named_buffers():
+        if name in whole and not name.endswith("num_batches_tracked") and not torch.equal(entry, whole[name]):
+            raise ConfigError(
+                f"{who}: buffer {name} moves in training, but only float entries travel with a model; make it float"
+            )
+
+
+def gradients_of(who: str, network: nn.Module, loss: torch.Tensor) -> set[str]:
+    """The parameters that have a gradient of a loss (a scalar); ConfigError if PyTorch cannot take it."""
+    names, entries = zip(*network.named_parameters(), strict=True)
+    with errors_refused(f"{who}: forward must have gradients that torch.autograd.grad can take, but that raised"):
+        grads = torch.autograd.grad(loss, entries, allow_unused=True)
+    for name, grad in zip(names, grads, strict=True):
+        if grad is not None and grad.is_sparse:
+            raise ConfigError(f"{who}: parameter {name} must have a dense gradient; set sparse=False")
+    return {name for name, grad in zip(names, grads, strict=True) if grad is not None}
 
 
 def tried(who: str, network: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     """The network's output (any shape) for `inputs [B, *shape]`; whatever it raises becomes a ConfigError."""
-    try:
+    with errors_refused(f"{who}: forward must take examples {list(inputs.shape)}, but raised"):
         return network(inputs)
-    except Exception as error:
-        raise ConfigError(
-            f"{who}: forward must take examples {list(inputs.shape)}, but raised {type(error).__name__}: "
-            f"{first_line(error)}"
-        ) from error
 
 
 @contextmanager
-def unseeded_refused(model: Model, method: str) -> Iterator[None]:
-    """Raises ConfigError if something inside draws from a global generator, which the run does not seed."""
-    before = _unseeded()
-    yield
+def process_kept(model: Model, method: str) -> Iterator[None]:
+    """Raises ConfigError if something inside draws from a generator that no run seeds, or changes a setting."""
+    before, who = _unseeded(), f"{named('model', model)}: {method}"
+    with settings_kept(who):
+        yield
     for name, state in _unseeded().items():
         if state != before[name]:
-            raise ConfigError(
-                f"{named('model', model)}: {method} must draw with torch, which a run seeds, but drew from {name}; use "
-                "torch.rand or a generator with a seed of its own"
-            )
+            raise ConfigError(f"{who} must draw with torch, which a run seeds, but drew from {name}; use torch.rand")
 
 
 def _unseeded() -> dict[str, bytes]:

@@ -32,6 +32,14 @@ def in_bf16(network: nn.Module) -> nn.Module:
     return network
 
 
+def lowers(network: nn.Module) -> bool:
+    """Whether a network computes in bfloat16, and is all else that its class says."""
+    forward = vars(network).get("forward")
+    if not isinstance(forward, partial) or forward.func is not _lowered:
+        return False
+    return getattr(forward.args[0], "__func__", None) is type(network).forward
+
+
 def _lowered(forward: Any, *inputs: torch.Tensor) -> torch.Tensor:
     with torch.autocast(inputs[0].device.type, dtype=torch.bfloat16):
         answers = forward(*inputs)

@@ -4,48 +4,26 @@ g_bar = g / max(1, ||g||_2 / C) over all parameters of the model together; (sum 
 the nominal B, however many examples a batch holds (Abadi et al. 2016, algorithm 1). A gradient of norm zero stays zero.
 
 Layers that `example_gradients` knows are clipped from their inputs and the gradients at their outputs, which costs
-little more than a plain step; a network with any other layer is differentiated example by example by torch.func.
+little more than a plain step; a network with any other layer, or with entries that are used in several places (tied
+weights, layers that are called twice), is differentiated example by example by torch.func.
 Legend: B examples, P trainable entries, D entries of a row, R rows.
 """
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import torch
 from torch import nn
-from torch.func import functional_call, grad, grad_and_value, vmap
+from torch.func import grad, grad_and_value, vmap
 
 from fedexp.core.values import Layout
+from fedexp.training.binding import FunctionalNetwork
 from fedexp.training.example_gradients import ExampleGradients, Formed, rule_for
 from fedexp.training.losses import Losses
+from fedexp.training.tape import Tape
 
 Tensors = tuple[torch.Tensor, ...]
-
-
-class Tape:
-    """The inputs and outputs of every layer that has parameters, in the order of the parameters."""
-
-    def __init__(self, network: nn.Module) -> None:
-        self.layers = [layer for layer in network.modules() if layer._parameters]
-        self.inputs: list[torch.Tensor] = []
-        self.outputs: list[torch.Tensor] = []
-        self.calls: list[int] = []
-        self.shifts: list[torch.Tensor] = []  # added to the outputs; the loss is differentiated with respect to them
-        for number, layer in enumerate(self.layers):
-            layer.register_forward_hook(partial(self._note, number))
-
-    def clear(self) -> None:
-        """Forgets the last forward pass."""
-        for noted in (self.inputs, self.outputs, self.calls, self.shifts):
-            noted.clear()
-
-    def _note(self, number: int, _: nn.Module, inputs: Tensors, output: torch.Tensor) -> torch.Tensor | None:
-        self.calls.append(number)
-        self.inputs.append(inputs[0])
-        self.outputs.append(output)
-        return output + self.shifts[number] if self.shifts else None
 
 
 class Clipped:
@@ -54,15 +32,9 @@ class Clipped:
     def __init__(self, network: nn.Module, layout: Layout, clip: float, example: torch.Tensor, losses: Losses) -> None:
         """`example [1, ...]` is one input, to see how big the layers' outputs are."""
         self.network, self.layout, self.clip, self.losses = network, layout, clip, losses
-        self.tape = Tape(network)
+        self.call, self.tape = FunctionalNetwork(network), Tape(network, example)
         self.rules = [rule_for(layer) for layer in self.tape.layers]
-        with torch.no_grad():
-            network.eval()(example)
-        in_order = self.tape.calls == list(range(len(self.rules)))
-        whole = all(output._version == 0 for output in self.tape.outputs)  # else changed in place behind its layer
-        self.known = in_order and whole and all(rule is not None for rule in self.rules)
-        self.shapes = [tuple(output.shape[1:]) for output in self.tape.outputs]
-        self.tape.clear()
+        self.known = self.tape.whole and all(rule is not None for rule in self.rules)
 
     @property
     def formed(self) -> int:
@@ -70,7 +42,7 @@ class Clipped:
         if not self.known:
             return self.layout.parameters
         entries = 0
-        for layer, shape in zip(self.tape.layers, self.shapes, strict=True):
+        for layer, shape in zip(self.tape.layers, self.tape.shapes, strict=True):
             if not isinstance(layer, nn.Linear):
                 own = sum(entry.numel() for entry in layer.parameters())
                 entries += own + own * math.prod(shape[1:]) // shape[0]
@@ -103,7 +75,7 @@ class Clipped:
         """
         way = self._taped if self.known else self._formed
         gradients, each = way(parameters, buffers, x, y, mask)
-        return self._sum(gradients), (each.sum() / mask.sum().clamp(min=1), buffers)
+        return self._sum(gradients), (torch.where(mask, each, 0.0).sum() / mask.sum().clamp(min=1), buffers)
 
     def rows(self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """The clipped gradients `[B, P]` of `x [B, ...]`, `y [B]` at `parameters [P]` and `buffers [D - P]`."""
@@ -119,10 +91,10 @@ class Clipped:
         def total(shifts: list[torch.Tensor]) -> tuple[torch.Tensor, tuple[torch.Tensor, list[torch.Tensor]]]:
             self.tape.clear()
             self.tape.shifts = shifts
-            each = self.losses(functional_call(self.network, views, (x,)), y) * mask
+            each = self.losses(self.call(views, x), y) * mask
             return each.sum(), (each, list(self.tape.inputs))
 
-        shifts = [w.new_zeros((len(y), *shape)) for shape in self.shapes]
+        shifts = [w.new_zeros((len(y), *shape)) for shape in self.tape.shapes]
         errors, (each, inputs) = grad(total, has_aux=True)(shifts)
         self.tape.clear()
         return self._gradients(inputs, errors), each
@@ -132,7 +104,7 @@ class Clipped:
     ) -> tuple[list[Formed], torch.Tensor]:
         def loss(w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             views = self.layout.views(torch.cat([w.detach(), buffers])) | self.layout.views(w)  # buffers: no gradient
-            return self.losses(functional_call(self.network, views, (x[None],)), y[None]).sum()
+            return self.losses(self.call(views, x[None]), y[None]).sum()
 
         rows, each = vmap(grad_and_value(loss), in_dims=(None, 0, 0), randomness="different")(w, x, y)
         self.tape.clear()
@@ -166,7 +138,7 @@ class Noise:
 
     def begin(self, seeds: list[int], sizes: list[int]) -> None:
         """Begins a round."""
-        self.sizes.copy_(torch.tensor(sizes)[:, None])
+        self.sizes.copy_(torch.tensor(sizes)[:, None].clamp(min=1))  # full batches of a client without examples
         for generator, seed in zip(self.generators, seeds, strict=True):
             generator.manual_seed(seed)
 

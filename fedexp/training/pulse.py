@@ -5,7 +5,7 @@ import threading
 import time
 
 BEAT_S = 0.5
-PATIENCE = 60  # looks without a new beat; looks are at least a second apart
+PATIENCE = 20  # looks without a new beat; looks are at least a second apart
 
 
 class Pulse:

@@ -17,6 +17,7 @@ from torch.func import functional_call, grad, vmap
 
 from fedexp.core.torch_generator import begun_at
 from fedexp.core.values import Layout
+from fedexp.maths.optimizer_steps import mask_rows
 from fedexp.parts.layers import BatchNorm
 from fedexp.parts.local.contract import Seen
 from fedexp.training.activations import activation_floats
@@ -82,6 +83,7 @@ class Stacked:
         steps, batch = table.steps, table.width
         captures = not self.plain
         rows = 6 + self.rule.slots + len(self.rule.compares) + (self.clipped is not None or self.plan is not None)
+        rows += self.plan is not None and self.plan.lowered
         floats = self.layout.size * rows + (rounded_up(batch) if captures else batch) * self.activations
         fits = max(1, int(self.memory_mb * 1e6 / (4 * floats)))
         size = max(1, min(rounded_down(fits) if captures else fits, math.ceil(len(steps) / workers)))
@@ -159,7 +161,7 @@ class Stacked:
             layer.mask = mask
         views = self.layout.views(torch.cat([parameters, buffers]))
         each = self.objective.each(functional_call(self.network, views, (x,)), y, others, counts)
-        loss = (each * mask).sum() / mask.sum().clamp(min=1)
+        loss = torch.where(mask, each, 0.0).sum() / mask.sum().clamp(min=1)
         moved = [entry for layer in self.norms for entry in layer.updated or ()]
         return loss, (loss.detach(), torch.cat(moved) if moved else buffers)
 
@@ -189,8 +191,8 @@ class Stacked:
         with self.draws.begin(bucket.seeds, turn.before) if self.draws else nullcontext():
             gradient, (loss, moved) = self.gradients(w, buffers, x, y, mask, *self._beside(bucket, x))
         if bucket.noise is not None:
-            gradient = bucket.noise.released(gradient)
-        self._move(bucket, turn, gradient, loss)
+            gradient = bucket.noise.released(mask_rows(gradient, mask.any(dim=1, keepdim=True)))
+        self._move(bucket, turn, mask_rows(gradient, turn.active), loss)
         if buffers.numel():
             buffers.copy_(moved)
         return loss

@@ -41,6 +41,10 @@ class StackedLayer(Written):
         """Where its own input `[R, B, ...]` is best written to, if anywhere."""
         return None
 
+    def target_for(self, x: torch.Tensor) -> torch.Tensor | None:
+        """The target, if it takes numbers as precise as those of `x [R, B, ...]`."""
+        return self.target if self.target is not None and self.target.dtype == x.dtype else None
+
 
 class StackedAffine(StackedLayer):
     """y = x W^T + b for `x [R, B, F]`."""
@@ -86,7 +90,7 @@ class StackedReLU(StackedLayer):
     """max(x, 0), written to where the next layer wants it."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.y = torch.clamp_min(x, 0) if self.target is None else torch.clamp_min(x, 0, out=self.target)
+        self.y = torch.clamp_min(x, 0, out=self.target_for(x))
         return self.y
 
     def backward(self, slope: torch.Tensor) -> torch.Tensor:
@@ -97,7 +101,7 @@ class StackedTanh(StackedLayer):
     """tanh(x), written to where the next layer wants it."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.y = torch.tanh(x) if self.target is None else torch.tanh(x, out=self.target)
+        self.y = torch.tanh(x, out=self.target_for(x))
         return self.y
 
     def backward(self, slope: torch.Tensor) -> torch.Tensor:

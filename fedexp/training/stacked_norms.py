@@ -1,4 +1,4 @@
-"""Normalising layers for rows that each have entries of their own; their own passes are autograd's.
+"""Normalising layers for rows that each have entries of their own; their own passes are autograd's, in full precision.
 
 Legend: R rows, B batch, H x W pixels, C channels. Images are `[R, B, H, W, C]`.
 """
@@ -21,18 +21,19 @@ class StackedNorm(StackedLayer):
         self.entries, self.slopes, self.asked, self.norm = spot.entries, spot.slopes, spot.asked, norm
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.came = x.dtype
         with torch.enable_grad():
             own = [each.clone() for each in self.entries.unbind(1)]  # running statistics move in the same rows
-            self.given = [each.detach().requires_grad_() for each in (x, *own)]
+            self.given = [each.detach().requires_grad_() for each in (x.to(own[0].dtype), *own)]
             scale, shift = (each[:, None, None, None] for each in self.given[1:])
             self.y = self.norm(self.given[0], scale, shift)
         return self.y.detach()
 
     def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        given, *own = torch.autograd.grad(self.y, self.given, slope)
+        given, *own = torch.autograd.grad(self.y, self.given, slope.to(self.y.dtype))
         torch.stack(own, dim=1, out=self.slopes)
         del self.y
-        return given
+        return given.to(self.came)
 
 
 def group_norm(
@@ -71,4 +72,4 @@ class BatchStatistics:
         step = self.step * (count > 0)
         with torch.no_grad():
             for held, new in zip(self.running, (mean, var), strict=True):
-                held.add_(step * (new - held))
+                held.add_(torch.where(count > 0, step * (new - held), 0.0))

@@ -6,6 +6,7 @@ entries, D entries of a row, K outputs.
 """
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch import nn
 from fedexp.core.values import Layout
 from fedexp.parts.layers import BatchNorm, OneChannel
 from fedexp.training.draws import Draws
+from fedexp.training.lowered_layers import PRODUCTS, StackedLowered, StackedWidened
 from fedexp.training.stacked_convolutions import WAYS, Unfolded, way_for
 from fedexp.training.stacked_layers import (
     Spot,
@@ -87,11 +89,17 @@ class Binding:
         for each in plan.layers:
             size = 0 if each.lines is None else each.lines.numel()
             spot = self._spot(each, begin, first is not None)
-            layers.append(MAKERS[type(each.layer)](each, spot, self))
+            make = partial(self._layer, each)
+            layers.append(
+                StackedLowered(spot, make) if plan.lowered and isinstance(each.layer, PRODUCTS) else make(spot)
+            )
             first = len(layers) - 1 if size and first is None else first
             begin += size
         assert first is not None
-        return StackedPass(layers, first)
+        return StackedPass([*layers, *([StackedWidened()] if plan.lowered else [])], first)
+
+    def _layer(self, each: Planned, spot: Spot) -> StackedLayer:
+        return MAKERS[type(each.layer)](each, spot, self)
 
     def _spot(self, each: Planned, begin: int, asked: bool) -> Spot:
         shape = (0, 0) if each.lines is None else tuple(each.lines.shape)

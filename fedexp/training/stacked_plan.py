@@ -16,6 +16,7 @@ from fedexp.parts.layers import BatchNorm, OneChannel
 from fedexp.parts.local.contract import LocalRule
 from fedexp.training.chains import Link, links
 from fedexp.training.convolution_form import Form
+from fedexp.training.precision import lowers
 from fedexp.training.written_pass import pooled_first
 
 STEPS = ("clipped", "direction", "update", "pull", "fill")
@@ -42,9 +43,10 @@ class Planned:
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """The layers of a network in turn."""
+    """The layers of a network in turn; `lowered` says whether their products are of bfloat16."""
 
     layers: tuple[Planned, ...]
+    lowered: bool = False
 
     @property
     def order(self) -> torch.Tensor:
@@ -66,13 +68,13 @@ def treats_alike(rule: LocalRule) -> bool:
 
 def planned(network: nn.Module, layout: Layout, shape: Shape) -> LayerPlan | None:
     """The plan of a network for examples of this shape; None if it is no chain of layers that are known here."""
-    chain = pooled_first(links(network) or [])
+    chain = pooled_first(links(network, lowered=True) or [])
     if not chain:
         return None
     found = list(_walked(chain, layout, shape))
     if len(found) < len(chain) or len(found[-1].shape) != 1:
         return None
-    plan = LayerPlan(tuple(found))
+    plan = LayerPlan(tuple(found), lowers(network))
     with_entries = [each.lines for each in found if each.lines is not None]
     whole = with_entries and torch.equal(plan.order.sort().values, torch.arange(layout.parameters))
     return plan if whole else None
@@ -113,7 +115,7 @@ def _after(layer: nn.Module, shape: Shape) -> Shape:
     if isinstance(layer, SAME):
         return shape
     nothing = torch.empty((2, *shape), device="meta", dtype=torch.float32)
-    return tuple(copy.deepcopy(layer).to("meta", torch.float32)(nothing).shape[1:])
+    return tuple(type(layer).forward(copy.deepcopy(layer).to("meta", torch.float32), nothing).shape[1:])
 
 
 def _known(layer: nn.Module, shape: Shape) -> bool:

@@ -45,7 +45,8 @@ class Timetable:
     def examples(self, shards: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the examples in every step and a mask, `[S, R, B]`, given the rows' `shards [R]`.
 
-        Missing examples are example 0 with mask 0.
+        Missing examples have mask 0. They are the first of the batch again, which can do a row no harm that it does not
+        do anyhow; in an empty batch they are example 0.
         """
         mask = np.arange(self.width) < self.counts[:, :, None]
         index = np.zeros(mask.shape, np.int64)
@@ -53,6 +54,8 @@ class Timetable:
         orders = [each.order for each in self.batches]
         first = np.repeat(np.cumsum(sizes) - sizes, [len(order) for order in orders])
         index[mask] = np.concatenate([*shards, np.zeros(0, np.int64)])[np.concatenate(orders) + first]
+        partial = (self.counts > 0) & (self.counts < self.width)
+        index[partial] = np.where(mask[partial], index[partial], index[partial][:, :1])
         return np.ascontiguousarray(index.transpose(1, 0, 2)), np.ascontiguousarray(mask.transpose(1, 0, 2))
 
     def pulled(self, rule: LocalRule) -> np.ndarray:

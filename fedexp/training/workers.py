@@ -57,7 +57,6 @@ class Crew:
     rank = 0
     size = 1
     times_jobs = False  # whether it must see every job, from its beginning to its end
-    stacks_runs = False  # whether its clients train in one stack with those of other runs
 
     def __init__(self) -> None:
         self.background: list[Work] = []

@@ -14,6 +14,8 @@ from torch import nn
 from fedexp.parts.layers import BatchNorm, OneChannel
 from fedexp.training.chains import Link, links
 from fedexp.training.draws import Draws
+from fedexp.training.lowered_layers import PRODUCTS, Lowered, Widened
+from fedexp.training.precision import lowers
 from fedexp.training.written_layers import (
     Affine,
     Channel,
@@ -57,7 +59,7 @@ def written(network: nn.Module, slopes: dict[str, torch.Tensor], dims: int, draw
     The entries of the network must stay where they are. `slopes` are the views that take their gradients, by name;
     inputs have `dims` dimensions, `[B, ...]`; dropout is drawn from `draws`.
     """
-    chain = links(network)
+    chain, lowered = links(network, lowered=True), lowers(network)
     made: list[Written] = []
     first: int | None = None
     for name, layer in pooled_first(chain or []):
@@ -66,10 +68,12 @@ def written(network: nn.Module, slopes: dict[str, torch.Tensor], dims: int, draw
         one = MAKERS[type(layer)](layer, place) if type(layer) in MAKERS else None
         if one is None:
             return None
+        if lowered and isinstance(layer, PRODUCTS):
+            one = Lowered(layer, place, MAKERS[type(layer)])
         first = len(made) if own and first is None else first
         dims = one.dims(dims)
         made.append(one)
-    return None if first is None else WrittenPass(made, first)
+    return None if first is None else WrittenPass([*made, *([Widened()] if lowered else [])], first)
 
 
 def pooled_first(chain: Sequence[Link]) -> list[Link]:

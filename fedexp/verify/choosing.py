@@ -1,5 +1,6 @@
 """Chooses the rounds to replay and the states to start from: rounds soon after a saved state cost least."""
 
+from bisect import bisect_right
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -23,13 +24,14 @@ class Stretch:
 
 
 def choose(finished: int, starts: Collection[int], count: int, seed: int) -> list[Stretch]:
-    """`count` rounds (all, if there are no more): round 1, then random ones, those right after a saved state first.
+    """`count` rounds (all, if there are no more): round 1, the last if it is near a state, then random ones.
 
-    If too few follow a state directly, rounds within NEAR of one are drawn next, and the others last.
+    The last one is what the newest state must come from. Of the random ones, those right after a saved state come
+    first, then those within NEAR of one, then the others.
 
     Example:
         >>> choose(30, [10, 20], 3, 0)
-        [Stretch(start=0, asked=(1,)), Stretch(start=10, asked=(11,)), Stretch(start=20, asked=(21,))]
+        [Stretch(start=0, asked=(1,)), Stretch(start=10, asked=(11,)), Stretch(start=20, asked=(30,))]
     """
     if not finished:
         return []
@@ -39,10 +41,22 @@ def choose(finished: int, starts: Collection[int], count: int, seed: int) -> lis
     rounds = np.arange(1, finished + 1)
     cost = rounds - nearest[1:]
     rank = np.digitize(cost, [2, NEAR + 1])  # 0: right after a state, 1: near one, 2: far
-    rank[0] = -1
+    rank[-1] -= 3 * (cost[-1] <= NEAR)
+    rank[0] = -4
     mixed = stream(seed, "verify").permutation(finished)
     chosen = np.sort(rounds[mixed[np.argsort(rank[mixed], kind="stable")][:count]])
     return [
         Stretch(start, tuple(chosen[nearest[chosen] == start].tolist()))
         for start in np.unique(nearest[chosen]).tolist()
     ]
+
+
+def computed(stretches: list[Stretch]) -> int:
+    """How many rounds are computed for them."""
+    return sum(stretch.last - stretch.start for stretch in stretches)
+
+
+def fitting(finished: int, starts: Collection[int], rounds: float, seed: int) -> int:
+    """The largest count for which `choose` lets at most so many `rounds` be computed; at least 1."""
+    counts = range(1, finished + 1)
+    return max(1, bisect_right(counts, rounds, key=lambda count: computed(choose(finished, starts, count, seed))))

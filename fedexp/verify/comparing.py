@@ -1,7 +1,7 @@
 """Compares a replayed round with the recorded one: bit by bit in the same environment, else within rounding."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from fedexp.core.csv_table import Line
@@ -21,36 +21,45 @@ class Difference:
         return f"round {self.round} differs: {self.what}"
 
 
-def first_difference(written: Line, replayed: Line, tolerance: float, blank: bool) -> tuple[str, str, str] | None:
+def first_difference(
+    written: Line, replayed: Line, tolerance: float, blank: bool = False
+) -> tuple[str, str, str] | None:
     """The first column that differs, with both values; with `blank`, empty cells of the record are not compared.
 
-    Clocks are left out, and columns that only one version of the program writes.
+    Clocks are left out. A column that is not written now must be empty.
     """
     for name, value in written.items():
-        if name in TIMINGS or name not in replayed or (blank and not value):
+        if name in TIMINGS or (blank and not value):
             continue
-        if not alike(value, replayed[name], tolerance):
-            return name, value, replayed[name]
+        if not alike(value, replayed.get(name, ""), tolerance):
+            return name, value, replayed.get(name, "")
     return None
 
 
-def differing_clients(written: Sequence[Line], replayed: Sequence[Line], tolerance: float) -> str:
-    """The first difference between the recorded and replayed clients of a round, in words; empty if there is none."""
+def differing_columns(table: str, written: Collection[str], replayed: Collection[str]) -> str:
+    """Which columns a table has that no run writes, or lacks, in words; empty if there are none."""
+    if odd := [name for name in written if name not in replayed]:
+        return f"{table} has a column {odd[0]}, which no such run writes"
+    missing = [name for name in replayed if name not in written]
+    return f"{table} has no column {missing[0]}" if missing else ""
+
+
+def differing_lines(table: str, written: Sequence[Line], replayed: Sequence[Line], tolerance: float) -> str:
+    """The first difference between recorded and replayed lines of clients, in words; empty if there is none."""
     if len(written) != len(replayed):
-        return f"{len(written)} lines in clients.csv, {len(replayed)} now"
+        return f"{len(written)} lines in {table}, {len(replayed)} now"
     for one, other in zip(written, replayed, strict=True):
-        if found := first_difference(one, other, tolerance, blank=False):
+        if what := differing_columns(table, one, other):
+            return what
+        if found := first_difference(one, other, tolerance):
             name, was, now = found
-            return f"{name} of client {one['client']} is {was or 'empty'} in clients.csv, {now or 'empty'} now"
+            return f"{name} of client {one['client']} is {was or 'empty'} in {table}, {now or 'empty'} now"
     return ""
-
-
-ENDLESS = ("inf", "-inf")  # as older runs wrote what is an empty cell now
 
 
 def alike(written: str, replayed: str, tolerance: float) -> bool:
     """Whether two cells agree; whole numbers are counts and must be equal, as must texts."""
-    if written == replayed or (written in ENDLESS and not replayed):
+    if written == replayed:
         return True
     if written.isdecimal() and replayed.isdecimal():
         return False

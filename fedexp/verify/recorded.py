@@ -15,7 +15,7 @@ from fedexp.core.files import shown
 from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
 from fedexp.run.summary import read_metrics
-from fedexp.run.tables import CLIENTS, METRICS, cell
+from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +42,7 @@ class Recorded:
     rows: tuple[Line, ...]
     clients: tuple[Line, ...]
     made: tuple[Line, ...]  # digests.csv
+    clusters: tuple[Line, ...]
     claims: tuple[Claim, ...]
     damaged: tuple[Path, ...]
     summary: dict[str, Any] | None
@@ -107,15 +108,15 @@ class Recorded:
 
     @cached_property
     def surroundings(self) -> list[dict[str, str]]:
-        """The environments of the run, one for each saved state; for older runs what the summary has."""
-        told = [claim.surroundings for claim in self.claims if claim.surroundings]
-        summary = self.summary or {}
-        known = {
+        """The environments of the run: one for each saved state, and the one of the summary; none if unknown."""
+        saved, summary = [claim.surroundings for claim in self.claims if claim.surroundings], self.summary or {}
+        last = {
             "engine": (summary.get("engine") or {}).get("name"),
-            "device": summary.get("device"),
             "torch": (summary.get("versions") or {}).get("torch"),
+            **{name: summary.get(name) for name in ("device", "instructions")},
         }
-        return told or ([{name: value for name, value in known.items() if value}] if all(known.values()) else [])
+        known = {name: value for name, value in last.items() if value}
+        return [*saved, known] if saved or {"engine", "torch", "device"} <= known.keys() else []
 
 
 def read(folder: Path, config: dict[str, Any]) -> Recorded:
@@ -124,7 +125,7 @@ def read(folder: Path, config: dict[str, Any]) -> Recorded:
     Raises:
         ConfigError: no round is over yet, a table or the summary cannot be read, or a state belongs to another config.
     """
-    rows = _whole(folder / "metrics.csv", METRICS)
+    rows = read_whole(folder / "metrics.csv", METRICS)
     if not rows:
         raise ConfigError(f"{shown(folder)} has no finished round in metrics.csv; there is nothing to verify")
     claims, damaged = [], []
@@ -134,11 +135,12 @@ def read(folder: Path, config: dict[str, Any]) -> Recorded:
             damaged.append(path)
         else:
             claims.append(_claim(path, found.state, found.engine, found.surroundings))
-    clients, made = _whole(folder / "clients.csv", CLIENTS), _whole(folder / digests.NAME, digests.COLUMNS)
-    return Recorded(folder, rows, clients, made, tuple(claims), tuple(damaged), summary_json.read(folder))
+    clients, made = read_whole(folder / "clients.csv", CLIENTS), read_whole(folder / digests.NAME, digests.COLUMNS)
+    clusters, summary = read_whole(folder / "clusters.csv", CLUSTERS), summary_json.read(folder)
+    return Recorded(folder, rows, clients, made, clusters, tuple(claims), tuple(damaged), summary)
 
 
-def _whole(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:
+def read_whole(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:
     """All lines of a table; none if there is no file."""
     found, there = tuple(csv_table.lines(path, columns)), csv_table.frame(path, columns)
     if len(found) != len(there):

@@ -10,7 +10,7 @@ from fedexp.core.part import build
 from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
 from fedexp.run.environment import surroundings
-from fedexp.run.tables import attendance, cell
+from fedexp.run.tables import attendance, cell, cluster_rows, metrics_columns
 from fedexp.simulation import compatibility
 from fedexp.simulation.building import build_world
 from fedexp.simulation.experiment import Experiment
@@ -25,10 +25,18 @@ from fedexp.verify.recorded import Claim
 class Replayed:
     """A round that was computed again."""
 
-    round: int
-    digest: str
+    state: State
     line: Line
     clients: tuple[Line, ...]
+    clusters: tuple[Line, ...]
+
+    @property
+    def round(self) -> int:
+        return self.state.round
+
+    @property
+    def digest(self) -> str:
+        return digests.digest(self.state.models)
 
 
 @dataclass(frozen=True)
@@ -68,8 +76,10 @@ class Stage:
         state, exp = self.state(claim), replace(self.exp, rounds=last)
         with staffed(exp, self.world, state) as world:
             for after, row, sent in rounds(exp, world, state):
-                clients = tuple(map(_texts, attendance(exp, world, after, sent)))
-                yield Replayed(after.round, digests.digest(after.models), _texts(row), clients)
+                clients = tuple(map(texts, attendance(exp, world, after, sent)))
+                events = cluster_rows(after.memory.get("clustering", {}).get("events", ()))
+                line = dict.fromkeys(metrics_columns(exp), "") | texts(row)
+                yield Replayed(after, line, clients, tuple(map(texts, events)))
 
     def scores(self, claim: Claim) -> Line:
         """The scores of a state's models on the server's data, by the name of the column."""
@@ -80,10 +90,11 @@ class Stage:
         accuracy = world.scorer.gauge.accuracy
         probed = {name: world.score_later(model, probe, accuracy).result() for name, probe in world.probes.items()}
         found |= {name: each.metrics["accuracy"] for name, each in probed.items()}
-        return _texts(found)
+        return texts(found)
 
 
-def _texts(row: Mapping[str, Any]) -> Line:
+def texts(row: Mapping[str, Any]) -> Line:
+    """A line of a table as it is written."""
     return {name: str(cell(value)) for name, value in row.items()}
 
 

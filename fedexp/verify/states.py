@@ -1,12 +1,20 @@
 """Checks the saved states against their rounds: numbers, models, and the models' scores."""
 
+import math
 from collections.abc import Iterator
+from typing import Any
+
+import torch
 
 from fedexp.core.files import shown
+from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
+from fedexp.run.tables import TIMINGS
 from fedexp.verify.comparing import Difference, alike
 from fedexp.verify.recorded import Claim, Recorded
 from fedexp.verify.replay import Stage
+
+OPTIONAL = ("selector.variance", "selector.columns.standard_error", "selector.columns.sure")  # older states lack them
 
 
 def misplaced(recorded: Recorded) -> Iterator[str]:
@@ -49,6 +57,46 @@ def disagreement(recorded: Recorded, claim: Claim) -> str:
     if claim.updates != updates:
         return f"updates is {claim.updates} in {name}, metrics.csv comes to {updates}"
     return ""
+
+
+def differing_memory(recorded: Recorded, ready: Stage, after: State, tolerance: float) -> str:
+    """How the saved states of a round differ from the replayed one in what is not in the tables; empty if nowhere."""
+    for claim in recorded.claims:
+        if claim.round != after.round:
+            continue
+        state, name = ready.state(claim), claim.path.relative_to(recorded.folder)
+        saved, now = (dict(leaves({"sim_s": one.sim_s, **one.memory})) for one in (state, after))
+        for place in dict.fromkeys([*saved, *(place for place in now if place not in OPTIONAL)]):
+            if not (place in saved and place in now and equal(saved[place], now[place], tolerance)):
+                return f"{place} in the memory of {name} is not what it is now"
+    return ""
+
+
+def leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the values of a memory with their places, but for clocks."""
+    if isinstance(node, dict):
+        inner = [(str(name), child) for name, child in node.items()]
+    elif isinstance(node, tuple | list):
+        inner = [(str(number), child) for number, child in enumerate(node)]
+    elif place.replace(".columns.", ".") not in TIMINGS:
+        yield place, node
+        return
+    else:
+        return
+    for name, child in inner:
+        yield from leaves(child, f"{place}.{name}" if place else name)
+
+
+def equal(saved: Any, now: Any, tolerance: float) -> bool:
+    """Whether two values of a memory agree; numbers within the tolerance, relative and absolute."""
+    if isinstance(saved, torch.Tensor) and isinstance(now, torch.Tensor):
+        now = now.to(saved.device)
+        if saved.shape != now.shape or saved.dtype != now.dtype or not saved.is_floating_point():
+            return torch.equal(saved, now)
+        return torch.allclose(saved, now, tolerance, tolerance, equal_nan=True)
+    if isinstance(saved, float) and isinstance(now, float):
+        return math.isclose(saved, now, rel_tol=tolerance, abs_tol=tolerance) or (saved != saved and now != now)
+    return type(saved) is type(now) and saved == now
 
 
 def scored(recorded: Recorded, claim: Claim, ready: Stage, tolerance: float) -> str:

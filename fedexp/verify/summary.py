@@ -1,4 +1,4 @@
-"""Checks summary.json and federation.csv against the tables, the last state and the world."""
+"""Checks summary.json, federation.csv and client_accuracy.csv against the tables, the last state and the world."""
 
 import json
 import math
@@ -14,15 +14,24 @@ from fedexp.core.values import State
 from fedexp.parts.federation.statistics import class_counts
 from fedexp.report import federation
 from fedexp.run.summary import as_json, figures
-from fedexp.verify.recorded import Recorded
-from fedexp.verify.replay import Stage
+from fedexp.simulation.measures import client_accuracy
+from fedexp.verify.comparing import differing_lines
+from fedexp.verify.recorded import Recorded, read_whole
+from fedexp.verify.replay import Stage, texts
+from fedexp.verify.tables import reason_to_stop
 
-ALWAYS = ("loss_auc", "roa", "toa", "rounds", "updates")
 ROUNDING = 1e-9
+MADE_WITH = {  # the program and the machine, which cannot be computed again
+    "versions": ("fedexp", "python", "torch", "numpy", "hydra-core"),
+    "git": ("commit", "dirty"),
+    "device": (),
+    "instructions": (),
+    "engine": ("name", "reason", "workers"),
+}
 
 
 def odd_summary(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[str]:
-    """Yields the entries of summary.json that differ when computed again; an older version may lack some."""
+    """Yields the entries of summary.json that differ when computed again, and those that no run writes."""
     path, written = shown(recorded.folder / "summary.json"), recorded.summary
     if written is None:
         return
@@ -35,25 +44,40 @@ def odd_summary(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[
         return
     for name, value in found.items():
         prepared = "." in name  # measured before the first round
-        if name.endswith(".seconds"):
-            continue
         if name not in written:
-            if name in ALWAYS or name.startswith(("final_", "best_")) or name.endswith("_auc"):
-                yield f"{path} does not say {name}, which comes to {value!r}"
-        elif not same(written[name], value, tolerance if prepared else ROUNDING):
+            if value is not None:
+                yield f"{path} does not say {name}, which comes to {_cut(value)}"
+        elif not name.endswith(".seconds") and not same(written[name], value, tolerance if prepared else ROUNDING):
             yield f"{path} says {name} {_cut(written[name])}, but it comes to {_cut(value)}"
+    inner = ((name, key) for name, known in MADE_WITH.items() for key in written.get(name) or () if known)
+    odd = [name for name in written if name not in found and name not in MADE_WITH]
+    for name in [*odd, *(f"{name}.{key}" for name, key in inner if key not in MADE_WITH[name])]:
+        yield f"{path} says {name}, which no such run writes"
 
 
 def odd_federation(recorded: Recorded, ready: Stage) -> Iterator[str]:
-    """Yields a complaint if federation.csv exists and is not what the config makes."""
+    """Yields a complaint if federation.csv is not what the config makes."""
     path = recorded.folder / "federation.csv"
     if not path.is_file():
+        yield f"{shown(path)} is missing"
         return
     with tempfile.TemporaryDirectory() as place:
         made = Path(place) / path.name
         federation.write_csv(made, _counts(ready), ready.world.label_names)
         if made.read_bytes() != path.read_bytes():
             yield f"{shown(path)} is not the federation that the config makes"
+
+
+def odd_client_accuracy(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[str]:
+    """Yields a complaint if client_accuracy.csv is not what the models of the last state score at the clients."""
+    path, claim = recorded.folder / "client_accuracy.csv", recorded.last
+    if not (recorded.ended and ready.exp.evaluation.personal):
+        if path.is_file():
+            yield f"{shown(path)} is there, but no such run writes it"
+    elif claim is not None and claim.round == recorded.finished:
+        made = [texts(line) for line in client_accuracy.measured(ready.exp, ready.world, ready.state(claim))]
+        if what := differing_lines(path.name, read_whole(path, ("client",)), made, tolerance):
+            yield f"{shown(path)}: {what}"
 
 
 def same(written: Any, found: Any, tolerance: float) -> bool:
@@ -66,19 +90,17 @@ def same(written: Any, found: Any, tolerance: float) -> bool:
 
 
 def _end(recorded: Recorded, ready: Stage) -> State:
-    """The last state; if it cannot be read, what the tables know of it."""
-    claim, lines = recorded.last, recorded.lines
-    if claim is not None and claim.round == recorded.finished:
-        return ready.state(claim)
-    last = lines[recorded.finished]
-    reason = (recorded.summary or {}).get("stopped")
+    """The last state as far as summary.json tells of it, from the tables."""
+    last, world = recorded.lines[recorded.finished], ready.world
+    claim = recorded.last
+    host_s = claim.clocks["host_s"] if claim is not None and claim.round == recorded.finished else last["host_s"]
     return State(
         recorded.finished,
-        (ready.world.first,),
-        {"stop": {"reason": reason}},
+        (world.first,),
+        {"stop": {"reason": reason_to_stop(recorded, ready.exp.stop)[1]}},
         float(last["sim_s"] or 0.0),
-        float(last["host_s"] or 0.0),
-        sum(int(line["participants"]) for line in lines.values()),
+        float(host_s or 0.0),
+        sum(int(line["participants"]) for line in recorded.lines.values()),
     )
 
 

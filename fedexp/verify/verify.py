@@ -1,50 +1,102 @@
 """The whole of `fedexp verify`: reads a folder, checks its files, replays rounds, and reports differences."""
 
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from fedexp.config.compose import read_config
 from fedexp.config.trust import NOBODY, Trust
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.files import shown
-from fedexp.verify import coverage, states, summary, tables
-from fedexp.verify.choosing import Stretch, choose
-from fedexp.verify.comparing import TOLERANCE, Difference, differing_clients, first_difference, other_surroundings
+from fedexp.verify import coverage, states, summary, tables, words
+from fedexp.verify.choosing import Stretch, choose, computed, fitting
+from fedexp.verify.comparing import (
+    TOLERANCE,
+    Difference,
+    differing_columns,
+    differing_lines,
+    first_difference,
+    other_surroundings,
+)
 from fedexp.verify.recorded import Recorded, read
 from fedexp.verify.replay import Replayed, Stage, stage
 
 Say = Callable[[str], None]
+PATIENCE_S = 60.0  # of replays, if nobody says how many
+LEAST = 3
 
 
-def verify(folder: Path, count: int | None, seed: int, say: Say, trust: Trust = NOBODY) -> list[str]:
+@dataclass(frozen=True)
+class ReplayBudget:
+    """How much is replayed: so many `rounds`, `every` one, or those that fit into `seconds`; the seed draws them."""
+
+    seed: int
+    rounds: int | None = None
+    every: bool = False
+    seconds: float = PATIENCE_S
+
+
+@dataclass(frozen=True)
+class VerifyResult:
+    """What is not as it was written; and whether bits were compared, or only what is within rounding."""
+
+    complaints: list[str]
+    exact: bool
+
+
+def verify(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NOBODY) -> VerifyResult:
     """Complaints about a run folder, the earliest round first; none if everything agrees.
-
-    Replays `count` rounds, or all of them if it is None.
 
     Raises:
         ConfigError: the folder holds no run that can be verified.
     """
     config = read_config(folder, trust)
     recorded = read(folder, config)
-    stretches = choose(recorded.finished, recorded.starts, count or recorded.finished, seed)
-    tell_plan(recorded, stretches, say)
     ready = stage(config, recorded.engine)
+    count = recorded.finished if budget.every else budget.rounds or affordable(recorded, ready, budget)
+    stretches = choose(recorded.finished, recorded.starts, count, budget.seed)
+    tell_plan(recorded, stretches, say)
+    if 1 < count < recorded.finished:
+        say(f"drawn by --rounds {count} --seed {budget.seed}")
     tolerance = tell_measure(recorded, ready, say)
-    found, others = checked(recorded, ready, tolerance, say, every=count is None)
+    every = count >= recorded.finished
+    found, others = checked(recorded, ready, tolerance, say, every=every)
     played: list[int] = []
     for stretch in stretches:
         for number, difference in replayed(recorded, ready, stretch, tolerance):
             say(f"round {number}  {'equal' if difference is None else 'DIFFERS'}")
             played.append(number)
             found += [] if difference is None else [difference]
-    say(coverage.closing(recorded, ready, played, every=count is None, bit_by_bit=not tolerance))
-    return [*dict.fromkeys(map(str, sorted(found, key=lambda each: each.round))), *others]
+    say(coverage.closing(recorded, ready, played, every=every, bit_by_bit=not tolerance))
+    complaints = [*dict.fromkeys(map(str, sorted(found, key=lambda each: each.round))), *others]
+    return VerifyResult(complaints, exact=not tolerance)
+
+
+def affordable(recorded: Recorded, ready: Stage, budget: ReplayBudget) -> int:
+    """How many rounds fit into the seconds asked for, by round 1: once more if that was fast, as what is new is slow.
+
+    At least three, so that chance has a say. The clock says how much is checked, and nothing else.
+    """
+    if recorded.finished <= LEAST:
+        return recorded.finished
+    spent = budget.seconds
+    for _ in range(2):
+        begun = time.perf_counter()
+        try:
+            for _ in ready.play(None, 1):
+                pass
+        except RunError:  # the replay proper says so
+            return LEAST
+        spent = time.perf_counter() - begun
+        if spent > budget.seconds / 10:
+            break
+    return max(LEAST, fitting(recorded.finished, recorded.starts, budget.seconds / spent, budget.seed))
 
 
 def tell_plan(recorded: Recorded, stretches: list[Stretch], say: Say) -> None:
     """Says which rounds will be computed."""
-    cost = sum(stretch.last - stretch.start for stretch in stretches)
-    say(f"{shown(recorded.folder)}: {recorded.finished} rounds, of which {cost} are computed again")
+    say(f"{shown(recorded.folder)}: {recorded.finished} rounds, of which {computed(stretches)} are computed again")
     for stretch in stretches:
         claim = recorded.starts.get(stretch.start)
         place = "the beginning" if claim is None else str(claim.path.relative_to(recorded.folder))
@@ -72,7 +124,7 @@ def checked(
     recorded: Recorded, ready: Stage, tolerance: float, say: Say, *, every: bool
 ) -> tuple[list[Difference], list[str]]:
     """Complaints that need no replay: about rounds, and about the rest."""
-    gaps = [*tables.gaps(recorded, ready.exp.rounds)]
+    gaps = [*tables.gaps(recorded, ready.exp.rounds, ready.exp.stop)]
     exact = ready.exp.evaluation.client_losses == "exact"
     found = [*gaps, *tables.undigested(recorded), *tables.attendance(recorded, exact=exact)]
     for difference in found:
@@ -81,7 +133,9 @@ def checked(
         holds = f"holds round {claim.round}" if difference is None else "DIFFERS"
         say(f"{claim.path.relative_to(recorded.folder)}  {holds}")
         found += [] if difference is None else [difference]
-    others = [*states.misplaced(recorded), *summary.odd_federation(recorded, ready)]
+    others = [*words.odd_words(recorded.folder), *states.misplaced(recorded), *summary.odd_federation(recorded, ready)]
+    others += tables.clustering(recorded, divides=ready.exp.clustering.divides)
+    others += summary.odd_client_accuracy(recorded, ready, tolerance)
     others += [] if gaps else summary.odd_summary(recorded, ready, tolerance)
     for complaint in others:
         say(complaint)
@@ -96,7 +150,7 @@ def replayed(
     try:
         for played in ready.play(recorded.starts.get(stretch.start), stretch.last):
             reached = played.round
-            found = compared(recorded, played, tolerance, ready.exp.evaluation.every)
+            found = compared(recorded, ready, played, tolerance)
             yield reached, Difference(reached, found) if found else None
             if found:
                 return
@@ -115,17 +169,21 @@ def replayed(
         yield reached + 1, Difference(reached + 1, "the replay stopped before it")
 
 
-def compared(recorded: Recorded, played: Replayed, tolerance: float, every: int) -> str:
+def compared(recorded: Recorded, ready: Stage, played: Replayed, tolerance: float) -> str:
     """How a replayed round differs from the record, in words; empty if it does not."""
-    column = first_difference(recorded.lines[played.round], played.line, tolerance, blank=played.round % every != 0)
-    told = []
+    number, line = played.round, recorded.lines[played.round]
+    column = first_difference(line, played.line, tolerance, blank=number % ready.exp.evaluation.every != 0)
+    told = [differing_columns("metrics.csv", line, played.line) if number == 1 else ""]
     if column is not None:
-        told.append(f"{column[0]} is {column[1] or 'empty'} in metrics.csv, {column[2]} now")
-    written = recorded.attended.get(played.round, [])
-    if played.round <= recorded.settled and (other := differing_clients(written, played.clients, tolerance)):
-        told.append(other)
-    made = None if tolerance else recorded.digests.get(played.round)
+        told.append(f"{column[0]} is {column[1] or 'empty'} in metrics.csv, {column[2] or 'empty'} now")
+    if number <= recorded.settled:
+        events = [one for one in recorded.clusters if max(1, int(one["round"])) == number]
+        told.append(differing_lines("clients.csv", recorded.attended.get(number, []), played.clients, tolerance))
+        told.append(differing_lines("clusters.csv", events, played.clusters, tolerance))
+    made = None if tolerance else recorded.digests.get(number)
     if made is not None and made != played.digest:
-        agrees = "" if told else " (metrics.csv agrees)"
+        agrees = "" if any(told) else " (metrics.csv agrees)"
         told.append(f"the models' digest is {made} in digests.csv, {played.digest} now{agrees}")
-    return "; ".join(told)
+    elif not any(told):
+        told.append(states.differing_memory(recorded, ready, played.state, tolerance))
+    return "; ".join(filter(None, told))

@@ -1,7 +1,7 @@
-"""Tries thousands of inputs of all kinds: odd values, pairs of options, odd words, odd folders, own parts.
+"""Tries thousands of inputs of all kinds: odd values, pairs of options, odd words, odd folders, own parts and files.
 
     python scripts/fuzz/all.py                          # all of them, which takes hours
-    python scripts/fuzz/all.py --share 0.2 --seed 1     # about 3,000, drawn by the seed
+    python scripts/fuzz/all.py --share 0.2 --seed 1     # about 5,000, drawn by the seed
     python scripts/fuzz/all.py --kinds pairs --part 3/10 # the third of ten parts that make up all of them
     python scripts/fuzz/all.py --kinds keys --only "selector.count=nan"
 
@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from scripts.forked import warm_up  # noqa: E402
+from scripts.fuzz import arrays, leaf_folders, modules, options, own, owners, strangers, tables, texts, weights  # noqa: E402  # noqa: E402
 from scripts.fuzz import folders as damaged  # noqa: E402
-from scripts.fuzz import options, own, strangers  # noqa: E402
 from scripts.fuzz.judged import Input, run_of, shortcoming  # noqa: E402
 from tests import composing  # noqa: E402
 
@@ -36,6 +36,13 @@ KINDS: dict[str, Callable[[], Iterator[Input]]] = {
     "sweeps": strangers.sweeps,
     "answers": own.answers,
     "mistakes": own.mistakes,
+    "tables": tables.tables,
+    "texts": texts.texts,
+    "owners": owners.owners,
+    "leaf": leaf_folders.leaf_folders,
+    "arrays": arrays.arrays,
+    "weights": weights.weights,
+    "modules": modules.modules,
 }
 DAMAGES = 3000  # of run folders, by hypothesis: the kind `damages`
 ALL = slice(None)

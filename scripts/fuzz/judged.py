@@ -42,6 +42,7 @@ class Input:
     prepare: Callable[[Path], None] = lambda _: None
     limit_s: float = LIMIT_S
     tells: bool = False  # how far it is, on stderr
+    codes: tuple[int, ...] = CODES  # with which it may end
 
 
 def shortcoming(given: Input) -> str:
@@ -54,18 +55,18 @@ def shortcoming(given: Input) -> str:
         folder = Path(place)
         given.prepare(folder)
         there = (folder / "run").exists()
-        code, said = outcome(folder, partial(_apart, given.act), given.limit_s)
+        code, said = outcome(folder, partial(apart, given.act), given.limit_s)
         complaints = [line for line in said if not given.tells or line.startswith("fedexp: ")]
         if code is None:
             return f"still at it after {given.limit_s:g} s"
-        if code not in CODES or len(complaints) != (code != 0) or any("Traceback" in line for line in said):
+        if code not in given.codes or len(complaints) != (code != 0) or any("Traceback" in line for line in said):
             return f"exit code {code} with {len(said)} lines on stderr: {' / '.join(said)[-1500:]}"
         if code == cli.ASKED_WRONGLY and not there and (folder / "run").exists() and not has_rounds(folder / "run"):
             return f"refused, but left a folder: {' '.join(said)}"
         return given.demand(folder)
 
 
-def _apart(act: Callable[[], int]) -> int:
+def apart(act: Callable[[], int]) -> int:
     """Away from the user's data and cache, and from trackers: they start processes of their own."""
     os.environ.update(FEDEXP_DATA="no data", FEDEXP_CACHE="cache", FEDEXP_DEBUG="", HYDRA_FULL_ERROR="")
     Sending.follow = Tracker.follow

@@ -18,7 +18,7 @@ from scripts.forked import outcome
 from scripts.fuzz.judged import Input
 from tests.command_line import Recorder
 from tests.hostile import KINDS, replaced
-from tests.run.test_strange_folders import FILES, GOLDEN, MODULE, PLACES, YAMLS
+from tests.run.test_strange_folders import FILES, MODULE, PLACES, YAMLS, killed_run
 from tests.sweep.test_strange_sweeps import POPEN, hydra_keys
 
 COMMANDS = {
@@ -53,7 +53,7 @@ def _oddities() -> Iterator[tuple[str, Callable[[Path], None]]]:
         yield f"{name} as {kind}", _replacing(name, kind)
     for (name, text), file in product(YAMLS.items(), ("config", "hydra", "overrides")):
         yield f"{file}.yaml as {name}", _writing(f".hydra/{file}.yaml", text)
-    config = yaml.safe_load((GOLDEN / ".hydra" / "config.yaml").read_text())
+    config = yaml.safe_load((killed_run() / ".hydra" / "config.yaml").read_text())
     for role, value in walk(config):
         if isinstance(value, dict) and "_target_" in value:
             yield f"{role}._target_ = stranger.X", _naming(config, f"{role}._target_")
@@ -62,7 +62,7 @@ def _oddities() -> Iterator[tuple[str, Callable[[Path], None]]]:
 def _folder(command: str, what: str, prepare: Callable[[Path], None]) -> Input:
     def prepared(folder: Path) -> None:
         for name in ("run", "whole"):
-            shutil.copytree(GOLDEN, folder / name)
+            shutil.copytree(killed_run(), folder / name)
         (folder / "mine.txt").write_text("mine")
         (folder / "stranger.py").write_text(MODULE.format(str(folder / "imported")))
         prepare(folder)

@@ -78,3 +78,31 @@ def test_a_mistyped_word_does_not_wait_for_pytorch():
     words = [["modle=mlp"], ["model=mlpp"], ["local.lrr=1"], ["-m", "seed=0,1", "modle=mlp"]]
     asked = f"import sys; from fedexp.cli import main; [print(main(['run', *words])) for words in {words}]"
     assert python("-c", f"{asked}; print('torch' in sys.modules)").stdout.split() == ["2", "2", "2", "2", "False"]
+
+
+NAME = "a" * 300
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", f"hydra.run.dir={NAME}"],
+        ["run", f"hydra.run.dir=new/{NAME}/mine"],
+        ["run", "-m", "seed=0,1", f"hydra.sweep.dir=new/{NAME}"],
+        ["run", f"--config-dir={NAME}"],
+        ["run", "dataset=mnist", f"data_dir={NAME}"],
+        ["resume", NAME],
+        ["report", NAME],
+        ["verify", NAME],
+        ["replay", f"{NAME}.yml"],
+        ["replay", "fedavg_2017_2nn", "--seeds=0", f"--into=new/{NAME}"],
+        ["new", "selector", "mine", f"--into={NAME}"],
+    ],
+)
+@pytest.mark.usefixtures("runs")
+def test_a_name_that_is_too_long_is_told_and_nothing_is_left(words, capsys):
+    assert cli.main(words) == 2
+    size = 304 if words[-1].endswith(".yml") else 300
+    said = f"fedexp: a name of a file or folder must have at most 255 bytes, but {'a' * 40}... has {size}"
+    assert complaint(capsys) == said
+    assert list(Path.cwd().iterdir()) == []

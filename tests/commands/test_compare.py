@@ -198,4 +198,3 @@ def test_real_runs_from_the_command_line(tmp_path, capsys):
     done = typed(tmp_path, *compared)
     assert (done.returncode, done.stderr) == (0, "")
     assert "## greedyfed (A) against random (B)\n\n* 2 pair(s): seed 0, seed 1\n" in done.stdout
-    assert "older runs" not in done.stdout

@@ -154,16 +154,10 @@ def test_another_split_is_refused_with_advice_on_validation_data(method, refused
     assert "set evaluation.validation=true for all" in said
 
 
-def test_old_runs_are_equal_by_their_class_counts_and_the_page_says_so(method, read, refused):
-    without = {"split_sha256": None, "data_sha256": None}
-    a, b = method("ucb", [0.7], summary=without), method("random", [0.7])
-    (contest,) = contests(read(a), read(b))
-    assert contest.notes == (
-        "older runs without a digest of their data: equal by the config alone",
-        "older runs without a digest of their split: equal by federation.csv, the class counts of the clients",
-    )
-    (a / "0" / "federation.csv").write_text("client,examples,cat,dog\n0,8,4,4\n")
-    assert "hold different examples, federation.csv says so" in refused(a, b)
+@pytest.mark.parametrize("key", ["split_sha256", "data_sha256"])
+def test_runs_whose_data_are_unknown_are_refused(key, method, refused):
+    a, b = method("ucb", [0.7], summary={key: None}), method("random", [0.7])
+    assert f"or nobody can tell: a summary.json has no {key}" in refused(a, b)
 
 
 def test_other_code_is_told(method, read):

@@ -64,12 +64,6 @@ def test_a_place_that_is_gone_is_forgotten(note: Path, monkeypatch: pytest.Monke
     assert json.loads(note.read_text()) == {"nobody_elses": [str(second)]}
 
 
-def test_what_older_versions_noted_holds(note: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    note.parent.mkdir()
-    note.write_text(json.dumps({"nobody_elses": str(lies_in("first", monkeypatch, tmp_path))}))
-    trust.NOBODY.demand(CONFIG, Path("run"))
-
-
 @pytest.mark.parametrize("content", ["[1]", "{", '{"nobody_elses": 3}', "null"])
 def test_a_damaged_note_knows_nothing(note: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str):
     note.parent.mkdir()

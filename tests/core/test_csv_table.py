@@ -69,3 +69,10 @@ def test_a_missing_column_is_named(path: Path):
 def test_rounds_are_counted_up_to_the_first_gap():
     for numbers, whole in (([], 0), ([1, 2, 3], 3), ([1, 3], 1), ([2, 3], 0), ([1, 1, 2], 1)):
         assert csv_table.counted(numbers) == whole
+
+
+def test_a_column_that_comes_twice_is_refused(path: Path):
+    path.write_bytes(b"round,client,loss_after,loss_after\n1,0,0.5,0.6\n")
+    assert rounds(path) == []
+    with pytest.raises(ConfigError, match=r"t\.csv must have a name of its own .* 2 are named loss_after; rename or"):
+        csv_table.frame(path, NEEDED)

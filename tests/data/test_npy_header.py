@@ -74,3 +74,13 @@ def test_objects_are_looked_at_but_never_made(tmp_path):
     assert headers(path)["x"].dtype.hasobject
     with pytest.raises(ConfigError, match=r"x in .* cannot be read"):
         read(path, "x")
+
+
+@pytest.mark.parametrize("other", ["x.npy", "x"])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_arrays_of_one_name_are_refused(tmp_path, other):
+    path = put(tmp_path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(other, saved(np.zeros((2, 3))))
+    with pytest.raises(ConfigError, match=r"own.npz cannot be read as a .npz file: it holds several arrays named x; "):
+        headers(path)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from fedexp.maths.optimizer_steps import adam_step, descend, heavy_ball, shortened
+from fedexp.maths.optimizer_steps import WHOLE, adam_step, descend, heavy_ball, mask_rows, select_rows, shortened
 
 GRADS = [torch.tensor([0.5, -1.0, 2.0]), torch.tensor([1.5, 0.25, -3.0]), torch.tensor([-0.5, 4.0, 0.0])]
 
@@ -77,3 +77,31 @@ def test_a_frozen_row_stays_bit_for_bit():
     adam_step(w, torch.randn(2, 5), torch.rand(2, 2, 5), torch.tensor(3.0), (0.1, 0.9, 0.999, 1e-8), active)
     assert torch.equal(w[1], start[1])
     assert not torch.equal(w[0], start[0])
+
+
+@pytest.mark.parametrize(
+    "lr", [0.1, torch.tensor(0.1), torch.tensor([[0.1], [0.1]])], ids=["number", "scalar", "column"]
+)
+@pytest.mark.parametrize("worst", [torch.nan, torch.inf, -torch.inf])
+def test_a_frozen_row_stays_whatever_its_gradient_is(lr: float | torch.Tensor, worst: float):
+    start, grad, active = torch.randn(2, 5), torch.randn(2, 5), torch.tensor([[1.0], [0.0]])
+    start[1, 0] = -0.0
+    clean, grad[1] = grad.clone(), worst
+    ends = []
+    for given in (clean, grad):
+        w = start.clone()
+        descend(w, given, lr, active)
+        adam_step(w, given, torch.zeros(2, 2, 5), torch.tensor(1.0), (lr, 0.9, 0.999, 1e-8), active)
+        ends.append(w)
+    assert torch.equal(*ends)
+    assert torch.equal(ends[1][1].view(torch.int32), start[1].view(torch.int32))
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16])
+def test_rows_are_masked_and_selected_bit_for_bit(kind: torch.dtype):
+    moved, kept = torch.randn(3, 4).to(kind), torch.tensor([[-0.0, torch.nan, torch.inf, 1.0]] * 3).to(kind)
+    active, whole = torch.tensor([[1.0], [0.0], [1.0]]), WHOLE[kept.element_size()]
+    expected = torch.stack([moved[0], kept[1], moved[2]])
+    assert torch.equal(select_rows(active, moved, kept).view(whole), expected.view(whole))
+    assert mask_rows(kept, active)[1].view(whole).tolist() == [0, 0, 0, 0]
+    assert torch.equal(mask_rows(kept, active)[::2].view(whole), kept[::2].view(whole))

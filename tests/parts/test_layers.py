@@ -36,6 +36,14 @@ def test_masked_batch_norm_is_pytorchs_on_the_unmasked_examples():
     assert not padded.grad[~keep].any()
 
 
+def test_examples_that_are_not_there_move_no_statistics_whatever_they_are():
+    layer = masked_norm()
+    layer.mask = torch.zeros(2, dtype=torch.bool)
+    layer(torch.full((2, 3, 4, 5), torch.inf))
+    assert layer.updated is not None
+    assert torch.equal(torch.stack(layer.updated), torch.stack([torch.zeros(3), torch.ones(3)]))
+
+
 def test_a_single_value_a_channel_is_its_own_mean_alone_and_padded():
     """PyTorch refuses it; its variance is 0, so what comes out is the bias, and 0.9 of the old variance stays."""
     alone, padded, x = masked_norm(), masked_norm(), torch.tensor([2.0, 4.0, 6.0])

@@ -8,10 +8,12 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -19,7 +21,6 @@ from composing import experiment, options, tiny
 from hydra.errors import HydraException
 from own_targets import told
 from pandas.testing import assert_frame_equal
-from sweep.lockstep import alone, together
 from test_every_option import NEEDS, OPTIONS, REAL, TARGETS
 from worlds import first_round, world_of
 
@@ -175,6 +176,24 @@ def test_passes_that_are_written_out_train_as_vmap_does(name: str, monkeypatch: 
     torch.testing.assert_close(ends[0], ends[1], atol=2e-5, rtol=1e-4, equal_nan=True)
 
 
+@pytest.mark.usefixtures("_narrow")
+@pytest.mark.parametrize("name", ["sgd", "dropout", "dropout of values", "signals", "little memory"])
+def test_in_bfloat16_the_written_out_passes_train_as_autocast_does_on_a_cpu(name: str, monkeypatch: pytest.MonkeyPatch):
+    words, ends = (*UNEQUAL, *WRITTEN[name], "engine.precision=bf16"), []
+    for config in (tiny(*words, "engine=loop"), tiny(*words)):
+        world = world_of({**config, "engine": {**config["engine"], "device": DEVICE if ends else "cpu"}})
+        trainer, task = world.trainer, first_round(world)
+        rows = [np.array([row]) for row in range(len(task.batches))]
+        turns = [torch.cat([trainer.run(task, row).cpu() for row in rows]) for _ in range(2)]
+        ends.append(turns[1][:, :-2] - world.first.flat.cpu())  # of a replay of what the first turn has captured
+        if pretend is not None:  # it has no autocast, which only networks that are tried or measured need
+            monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
+    assert isinstance(trainer, stacked.Stacked)
+    assert trainer.plan is not None
+    assert trainer.plan.lowered
+    assert (ends[0] - ends[1]).norm() < 1e-3 * ends[0].norm()
+
+
 @pytest.mark.parametrize("name", options("loss"))
 def test_losses(tmp_path: Path, name: str):
     config = tiny(f"loss={name}", *NEEDS.get(f"loss={name}", ()), "engine=stacked")
@@ -285,26 +304,6 @@ def test_the_shapes_used_last_are_kept():
         captures.get((size, 1, float, 1, 1), partial(bucket, size))
     assert made == [*range(1, KEPT + 2)]
     assert [size for size, *_ in captures.held] == [*range(3, KEPT + 1), 1, KEPT + 1]
-
-
-TOGETHER = {
-    "rates of their own": ((), ("local.lr=0.1",), ("local.lr=0.3",)),
-    "moving rates": (("schedule=cosine",), (), ("seed=1",)),
-    "DP-SGD": (("privacy=dp_sgd", *NEEDS["privacy=dp_sgd"]), (), ("local.lr=0.3",)),
-    "dropout": (("model.dropout=0.3", "local=adam"), ("seed=1",), ("local.lr=0.003",)),
-}
-
-
-@pytest.mark.parametrize("words", TOGETHER.values(), ids=list(TOGETHER))
-def test_runs_of_one_stack(tmp_path: Path, words: tuple[tuple[str, ...], ...]):
-    every, *each = words
-    configs = [tiny("engine=stacked", "rounds=3", f"engine.device={DEVICE}", *every, *own) for own in each]
-    configs.append(tiny("engine=stacked", "rounds=5", f"engine.device={DEVICE}", "aggregator=median", *every))
-    assert [end.code for end in together(tmp_path / "together", configs)] == [0, 0, 0]
-    alone(tmp_path / "alone", configs)
-    for number in range(3):
-        here, there = (measures(tmp_path / place / str(number)) for place in ("together", "alone"))
-        assert_frame_equal(here, there, atol=2e-4, rtol=1e-3)
 
 
 def test_verify_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):

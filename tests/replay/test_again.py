@@ -1,4 +1,5 @@
 import os
+import re
 import tempfile
 from importlib import import_module
 from pathlib import Path
@@ -83,6 +84,15 @@ def test_a_line_that_was_changed_is_told(held: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr()
     assert "n2, seed 0: the models differ; 0.123 then, " in said.err
     assert "2 of 2 lines run again, 1 as they were written" in said.out
+
+
+def test_a_line_that_says_it_was_made_elsewhere_is_within_rounding_only(held: Path, capsys: pytest.CaptureFixture[str]):
+    head, first, second = held.read_text().splitlines()
+    cells = first.split(",")
+    better = ",".join([*cells[:3], repr(float(cells[3]) + 1e-4), *cells[4:]])
+    held.write_text("\n".join([head, re.sub('torch[^,"]*', "torch 9.9", better), second]) + "\n")
+    assert cli.main(["verify", str(held), "--all"]) == 3
+    assert capsys.readouterr().err.endswith(" is as it was written within rounding, not bit by bit\n")
 
 
 def test_lines_of_other_cells_are_counted_and_not_run_again(held: Path, capsys: pytest.CaptureFixture[str]):

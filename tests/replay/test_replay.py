@@ -96,17 +96,6 @@ def test_the_commands_of_a_page_can_be_typed(into: list[str], capsys: pytest.Cap
     assert page.read_text() == written
 
 
-@pytest.mark.usefixtures("mine")
-def test_runs_together_have_the_same_results():
-    told = []
-    for words in ([], ["hydra/launcher=together"]):
-        assert cli.main(["replay", "mine.yml", "--into", f"made{len(told)}", *words]) == 0
-        lines = rows(Path(f"made{len(told)}/mine"))
-        told.append(sorted((line["cell"], line["seed"], line["value"], line["digest"]) for line in lines))
-    assert told[0] == told[1]
-    assert len(told[0]) == 5
-
-
 def test_only_what_is_missing_is_run(mine: Path, capsys: pytest.CaptureFixture[str]):
     assert cli.main(["replay", "mine.yml", "--cells", "q*", "--seeds", "1"]) == 0
     assert [(one["cell"], one["seed"]) for one in rows(Path("outputs/replay/mine"))] == [("quick", "0")]
@@ -164,11 +153,23 @@ def test_damaged_results_are_refused(capsys: pytest.CaptureFixture[str]):
         ("quick,zero,a,1,1,d,1,m,c\n", "invalid literal"),
         ("quick,-7,a,1,1,d,1,m,c\n", "line 2 must have a seed >= 0"),
         ("quick,0,a,nan,1,d,1,m,c\n", "a finite value"),
+        ("quick,0,a,1,1,d,inf,m,c\n", "a finite value and time"),
         ("quick,0,a,1,1,d,1,m,c\n" * 2, "a cell and seed may have one line"),
     ):
         (place / results.NAME).write_text(",".join(results.COLUMNS) + "\n" + lines)
         assert cli.main(["replay", "mine.yml"]) == 2
         assert told in complaint(capsys)
+
+
+@pytest.mark.usefixtures("mine")
+def test_results_that_are_a_link_are_refused_also_where_it_leads_nowhere(capsys: pytest.CaptureFixture[str]):
+    place = Path("outputs/replay/mine")
+    place.mkdir(parents=True)
+    (place / results.NAME).symlink_to("nowhere")
+    assert cli.main(["replay", "mine.yml", "--seeds", "0"]) == 2
+    assert "results.csv must be a file of its own, but it is a link; remove it" in complaint(capsys)
+    assert (place / results.NAME).is_symlink()
+    assert not (place / "README.md").exists()
 
 
 @pytest.mark.usefixtures("mine")

@@ -85,6 +85,10 @@ def test_a_cell_that_asks_for_something_else_has_another_name_for_it(tmp_path: P
     assert read(tmp_path, TEXT.replace("measure: test_accuracy", "measure: test_loss")).cells[0].asked != before
 
 
+ODD = ("+hydra.run.dir=x", "++hydra.job.chdir=true", "hydra/launcher=joblib", "~dataset=digits", "+seed=1", "~seed=1")
+ODD += ("selector@hydra=random", "=3", "' seed=1'", "'seed =1'")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
@@ -120,6 +124,24 @@ def test_a_cell_that_asks_for_something_else_has_another_name_for_it(tmp_path: P
         ("seeds: 3", "seeds: 0", "seeds must be at least 1, got 0"),
         ("seeds: 3", "seeds: many", "seeds must be"),
         ("about:", "abut:", "about must be given"),
+        *(("rounds=2", word, "overrides must be words such as selector=random, without a seed, got") for word in ODD),
+        ("value: 0.9", "value: .inf", "published: value must be finite, got inf"),
+        ("value: 0.9", "value: 1" + 400 * "0", "published: value must be finite, got 1000"),
+        ("within: 0.05", "within: -1", "published: within must be at least 0, got -1"),
+        ("within: 0.05", "within: .inf", "published: within must be finite, got inf"),
+        ("within: 0.05", "spread: -0.1, runs: 3", "published: spread must be at least 0, got -0.1"),
+        ("within: 0.05", "within: 0.05, rounding: -1", "published: rounding must be at least 0, got -1"),
+        ("within: 0.05", "within: 0.05, factor: 2", "published must have either spread and runs, or one of factor"),
+        ("value: 0.7", "value: -.inf", "others: value must be finite, got -inf"),
+        ("factor: 1.5", "factor: .inf", "published: factor must be finite, got inf"),
+        ("value: 2,", "value: -2,", "published: value must be above 0 where a factor gives its range, got -2"),
+        ("minutes: 0.5", "minutes: -1", "minutes must be at least 0, got -1"),
+        ("minutes: 0.5", "minutes: .inf", "minutes must be finite, got inf"),
+        ("seeds: 3", "seeds: 1000000000", "seeds must be at most 10,000, got 1000000000"),
+        *(
+            ("name: a", f"name: {name}", "name must be up to 80 letters")
+            for name in (".", "..", ".a", 80 * "\U00020000")
+        ),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, old: str, new: str, told: str):
@@ -129,6 +151,19 @@ def test_what_is_wrong_is_told_in_one_line(tmp_path: Path, old: str, new: str, t
     assert told in str(error.value)
     assert "mine.yml" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", [".yml", "..yml", "...yml"])
+def test_a_table_has_a_name_of_which_a_folder_can_be_made(tmp_path: Path, name: str):
+    (tmp_path / name).write_text(TEXT)
+    with pytest.raises(ConfigError, match=r"a table must have a name before \.yml that does not begin with a dot"):
+        table.load(str(tmp_path / name))
+
+
+def test_a_word_may_add_a_key(tmp_path: Path):
+    words = ["+seeds=1", "++hydrants.x=a=b", "model/norm-x=1"]
+    text = TEXT.replace("[rounds=2]", f"{words}")
+    assert read(tmp_path, text).cells[0].overrides == ("dataset=digits", *words)
 
 
 def test_an_unknown_table_is_told():

@@ -72,10 +72,8 @@ def test_a_warm_up_is_told_and_none_is_as_good_as_no_schedule(labels):
 
 
 def test_the_same_option_of_two_groups_bears_its_group(labels):
-    assert labels(({"local": "adam", "server": "sgd"}, {}), ({"local": "sgd", "server": "adam"}, {})) == [
-        "local=adam, server=sgd",
-        "local=sgd, server=adam",
-    ]
+    given = ({"local": "adam", "server_optimizer": "sgd"}, {}), ({"local": "sgd", "server_optimizer": "adam"}, {})
+    assert labels(*given) == ["local=adam, server_optimizer=sgd", "local=sgd, server_optimizer=adam"]
 
 
 def test_keys_tell_apart_what_has_the_same_options(labels):

@@ -3,8 +3,10 @@
 import errno
 import os
 import resource
+import shutil
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -151,6 +153,91 @@ def test_a_table_writes_all_of_a_line_or_says_so(small_files, tmp_path: Path):
     small_files(-1)
     GrowingCsv(tmp_path / "table.csv", 1).close()
     assert (tmp_path / "table.csv").read_text() == "round\n1\n"
+
+
+def renamed() -> None:
+    Path("run").rename("elsewhere")
+
+
+def replaced() -> None:
+    renamed()
+    Path("run").mkdir()
+
+
+def removed() -> None:
+    renamed()
+    shutil.copytree("elsewhere", "copy")
+    shutil.rmtree("elsewhere")
+    Path("copy").rename("elsewhere")
+
+
+def at_the_end_of_round(number: int, act: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Progress.round
+
+    def round_and_act(self: Progress, row: dict) -> None:
+        told(self, row)
+        if row["round"] == number:
+            act()
+
+    monkeypatch.setattr(Progress, "round", round_and_act)
+
+
+@pytest.mark.parametrize(
+    ("accident", "last", "saved"),
+    [
+        (renamed, 2, "checkpoint_s=0"),
+        (renamed, 3, "checkpoint_s=1000"),
+        (replaced, 2, "checkpoint_s=1000"),
+        (removed, 3, "checkpoint_s=0"),
+    ],
+)
+def test_a_folder_that_is_gone_ends_the_run_and_is_not_made_anew(
+    accident: Callable[[], None], last: int, saved: str, monkeypatch: pytest.MonkeyPatch, capsys
+):
+    with monkeypatch.context() as patch:
+        at_the_end_of_round(last, accident, patch)
+        assert cli.main(["run", *QUICK, "rounds=3", saved]) == 1
+    assert complaint(capsys) == (
+        "fedexp: run was removed, renamed or replaced while it was in use; put it back and continue with: fedexp "
+        "resume run"
+    )
+    assert sorted(path.name for path in Path().iterdir()) == ["elsewhere", *(["run"] if accident is replaced else [])]
+    assert not [*Path().glob("run/*")]
+    if accident is replaced:
+        Path("run").rmdir()
+    Path("elsewhere").rename("run")
+    assert cli.main(["resume", "run"]) == 0
+    assert pd.read_csv("run/metrics.csv")["round"].tolist() == [1, 2, 3]
+
+
+def test_a_table_that_is_gone_ends_the_run(monkeypatch: pytest.MonkeyPatch, capsys):
+    at_the_end_of_round(1, lambda: Path("run/clients.csv").unlink(), monkeypatch)
+    assert cli.main(["run", *QUICK, "rounds=3", "checkpoint_s=0"]) == 1
+    assert complaint(capsys).startswith("fedexp: run/clients.csv was removed, renamed or replaced while it was in use")
+
+
+def test_a_sweep_whose_folder_is_gone_ends_and_makes_none_anew(monkeypatch: pytest.MonkeyPatch, capsys):
+    with monkeypatch.context() as patch:
+        at_the_end_of_round(1, lambda: Path("many").rename("elsewhere"), patch)
+        assert cli.main(["run", "-m", *QUICK[:-1], "rounds=2", "seed=0,1", "hydra.sweep.dir=many"]) == 1
+    assert complaint(capsys) == (
+        "fedexp: many was removed, renamed or replaced while it was in use; put it back; continue with: fedexp resume "
+        "many"
+    )
+    assert [path.name for path in Path().iterdir()] == ["elsewhere"]
+    Path("elsewhere").rename("many")
+    assert cli.main(["resume", "many"]) == 0
+
+
+def test_a_point_whose_folder_is_gone_fails_alone(monkeypatch: pytest.MonkeyPatch, capsys):
+    def act() -> None:
+        if Path("many/0").exists():
+            Path("many/0").rename("elsewhere")
+
+    at_the_end_of_round(1, act, monkeypatch)
+    assert cli.main(["run", "-m", *QUICK[:-1], "rounds=2", "seed=0,1", "hydra.sweep.dir=many"]) == 1
+    assert complaint(capsys).startswith("fedexp: 1 of 2 points failed: many/0;")
+    assert sorted(path.name for path in Path("many").iterdir() if path.is_dir()) == ["1"]
 
 
 NAMES = ("hydra", "overrides", "config")

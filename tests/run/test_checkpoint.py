@@ -1,6 +1,7 @@
 """What a saved state promises: it comes back as it was, or the one before it does, or it is refused in words."""
 
 import math
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -162,6 +163,21 @@ def test_no_flipped_bit_passes_for_the_state(tmp_path: Path):
         newest.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
         found = load(tmp_path)
         assert same(found, state_of(1)) or same(found, state_of(2)), f"byte {place}"
+
+
+def test_a_state_that_unpacks_to_more_than_it_has_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    save(tmp_path, state_of(1))
+    with (
+        zipfile.ZipFile(tmp_path / "state.pt") as plain,
+        zipfile.ZipFile(tmp_path / "packed.pt", "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for record in plain.namelist():
+            packed.writestr(record, plain.read(record))
+        packed.writestr("archive/data/9", bytes(100_000))
+    (tmp_path / "packed.pt").replace(tmp_path / "state.pt")
+    monkeypatch.setattr(zipfile.ZipFile, "open", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(torch, "load", lambda *_, **__: pytest.fail("it was unpacked"))
+    assert load(tmp_path) is None
 
 
 def test_two_damaged_states_are_none(tmp_path: Path, caplog: pytest.LogCaptureFixture):

@@ -3,7 +3,9 @@
 import os
 import shutil
 import sys
+import tempfile
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,15 @@ from fedexp.core.errors import ConfigError
 from fedexp.run import folders
 from fedexp.run.isolation import isolated
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "old_run"
+SCRATCH = tempfile.TemporaryDirectory()
+KEPT = (
+    "dataset=synthetic",
+    "dataset.train_size=120",
+    "dataset.test_size=60",
+    "engine.workers=1",
+    "pictures=false",
+    "selector=greedyfed",
+)
 FILES = (
     *("state.pt", "state.previous.pt", "metrics.csv", "clients.csv", "clusters.csv", "digests.csv", "federation.csv"),
     *("summary.json", "fedexp.log", ".lock", "tracker.json", ".tracker.lock", "traceback.txt", "curves.png"),
@@ -27,10 +37,20 @@ PLACES = (".hydra", "states", "tensorboard")
 MODULE = "from pathlib import Path\nPath({!r}).touch()\n"
 
 
+@cache
+def killed_run() -> Path:
+    """The folder of a run of four rounds with two kept states that was killed before its summary."""
+    folder = Path(SCRATCH.name) / "run"
+    if cli.main(["run", *KEPT, "rounds=4", "keep_states=2", f"hydra.run.dir={folder}"]):
+        raise AssertionError("the run should have ended well")
+    (folder / "summary.json").unlink()
+    return folder
+
+
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(GOLDEN, "run")
+    shutil.copytree(killed_run(), "run")
     return Path("run")
 
 
@@ -135,7 +155,7 @@ def stranger(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     Path("stranger_part.py").write_text(MODULE.format(str(tmp_path / "imported")))
     sys.modules.pop("stranger_part", None)
     config = run / ".hydra" / "config.yaml"
-    config.write_text(config.read_text().replace("fedexp.selectors.greedyfed.", "stranger_part."))
+    config.write_text(config.read_text().replace("fedexp.parts.selector.greedyfed.", "stranger_part."))
     return "stranger_part"
 
 
@@ -170,7 +190,7 @@ def test_wherever_a_config_names_it(role: str, stranger: str, run: Path, tmp_pat
 
     config = run / ".hydra" / "config.yaml"
     content = yaml.safe_load(config.read_text())
-    content["selector"]["_target_"] = "fedexp.selectors.greedyfed.GreedyFed"
+    content["selector"]["_target_"] = "fedexp.parts.selector.greedyfed.GreedyFed"
     node = content
     for name in role.split("."):
         node = node[name]
@@ -192,7 +212,7 @@ def test_a_factory_that_a_folder_names_is_not_called(
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"{stranger}:make")
     config = run / ".hydra" / "config.yaml"
     content = yaml.safe_load(config.read_text())
-    content["selector"]["_target_"] = "fedexp.selectors.greedyfed.GreedyFed"
+    content["selector"]["_target_"] = "fedexp.parts.selector.greedyfed.GreedyFed"
     arguments = {"command": f"touch {tmp_path / 'called'}", "path": str(tmp_path / "called"), "data": "x"}
     content["model"] = {
         "_target_": "fedexp.parts.model.torch.Torch",

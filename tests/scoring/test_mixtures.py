@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from networks import published
 from torch import nn
 
 from fedexp.core import part as spec
@@ -12,15 +13,10 @@ from fedexp.core.values import Layout
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.loss.cross_entropy import CrossEntropy
 from fedexp.parts.model.char_lstm import CharLSTM
-from fedexp.parts.model.cnn_2017 import CNN2017
 from fedexp.parts.model.complex_cnn import ComplexCNN
 from fedexp.parts.model.har_cnn import HARCNN
 from fedexp.parts.model.keras_cnn import KerasCNN
 from fedexp.parts.model.mlp import MLP
-from fedexp.parts.model.opacus_cnn import OpacusCNN
-from fedexp.parts.model.pfl_cnn import PflCNN
-from fedexp.parts.model.simple_cnn import SimpleCNN
-from fedexp.parts.model.two_conv_dropout import TwoConvDropout
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.side_by_side import LAYERS, OneByOne, SideBySide, mixtures
 from fedexp.simulation import context
@@ -30,18 +26,18 @@ from fedexp.training.workers import Crew
 MODELS = [
     (MLP(), (1, 8, 8)),
     (MLP(hidden=()), (5,)),
-    (SimpleCNN(), (3, 12, 12)),
+    (published("simple_cnn"), (3, 12, 12)),
     (ComplexCNN(), (3, 16, 16)),
     (ComplexCNN(norm="group"), (3, 16, 16)),
     (KerasCNN(), (1, 8, 8)),
     (HARCNN(), (6, 32)),
     (HARCNN(), (40,)),
     (MLP(hidden=(5, 4), dropout=0.5), (6,)),
-    (CNN2017(), (1, 8, 8)),
-    (TwoConvDropout(), (1, 16, 16)),
-    (PflCNN(), (1, 8, 8)),
+    (published("cnn_2017"), (1, 8, 8)),
+    (published("two_conv_dropout"), (1, 16, 16)),
+    (published("pfl_cnn"), (1, 8, 8)),
 ]
-ALONE = [(OpacusCNN(), Facts((1, 14, 14), 4, 9)), (CharLSTM(hidden=5), Facts((5,), 4, 9, vocabulary=7))]
+ALONE = [(published("opacus_cnn"), Facts((1, 14, 14), 4, 9)), (CharLSTM(hidden=5), Facts((5,), 4, 9, vocabulary=7))]
 
 
 def rows_of(layout: Layout, count: int) -> torch.Tensor:

@@ -10,6 +10,7 @@ from command_line import complaint
 from processes import Command
 
 from fedexp import cli
+from fedexp.run.progress import Progress
 
 pytestmark = pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed")
 WORDS = (
@@ -79,6 +80,22 @@ def test_an_interrupted_search_says_how_it_goes_on(
     assert complaint(capsys) == "fedexp: interrupted; continue with: fedexp resume cut"
 
 
+def test_a_search_whose_folder_is_gone_ends_and_makes_none_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def renamed(*_: object) -> None:
+        Path("gone").rename("elsewhere")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Progress, "round", renamed)
+    assert cli.main(["search", *WORDS, "--out", "gone"]) == 1
+    assert complaint(capsys) == (
+        "fedexp: gone was removed, renamed or replaced while it was in use; put it back; continue with: fedexp resume "
+        "gone"
+    )
+    assert [path.name for path in Path().iterdir()] == ["elsewhere"]
+
+
 def test_options_of_ones_own_are_in_the_commands_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
@@ -130,3 +147,24 @@ def test_a_wrong_search_is_refused_before_anything_is_made(
     assert cli.main(["search", *words]) == 2
     assert told in complaint(capsys)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_does_not_learn_the_readers_environment(tmp_path: Path, monkeypatch, capsys):
+    """What the words asked for when it began is noted; what a stranger's words ask for is refused."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINE", "s3cr3t")
+    asked = (*WORDS, "data_dir=${oc.env:MINE}", "--trials", "1", "--out", "mine")
+    monkeypatch.setattr("fedexp.search.search.conduct", lambda *_: "")
+    assert cli.main(["search", *asked]) == 0
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINE", "s3cr3t")
+    path = Path("mine/search.yaml")
+    assert "- data_dir=s3cr3t" in path.read_text()
+    path.write_text(path.read_text().replace("data_dir=s3cr3t", "local.epochs=${oc.env:MINE}"))
+    capsys.readouterr()
+    assert cli.main(["resume", "mine"]) == 2
+    said = complaint(capsys)
+    assert said == (
+        "fedexp: mine/search.yaml cannot be read: it asks for MINE of the environment; write the value in its place"
+    )

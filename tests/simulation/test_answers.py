@@ -249,12 +249,12 @@ def test_a_wrong_answer_is_told_by_part_and_method(tiny: Tiny, method: str, mist
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, StopIteration])
+@pytest.mark.parametrize("error", [ZeroDivisionError, StopIteration, GeneratorExit])
 @pytest.mark.parametrize("method", PARTS)
 def test_what_a_part_raises_is_told_by_class_method_and_line(
     tiny: Tiny,
     method: str,
-    error: type[Exception],
+    error: type[BaseException],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -71,8 +71,9 @@ def test_local_buffers_stay_with_their_client(tiny: Tiny):
     world = world_of(
         tiny("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]", "scenario.participants=2", "rounds=3")
     )
-    parameters, kept = world.layout.parameters, {}
-    for state, _, sent in rounds(world.exp, world, world.beginning()):
+    parameters, kept, state = world.layout.parameters, {}, world.beginning()
+    while state.round < world.exp.rounds:
+        state, _, sent = run_round(world.exp, world, state)
         for owner, delta in zip(sent.owner.tolist(), sent.delta, strict=True):
             before = kept.get(owner, world.first.flat[parameters:] if owner not in kept else None)
             held = state.memory["personal"]

@@ -220,3 +220,26 @@ def test_a_point_that_is_a_file_is_told(sweep: dict[str, Any], capsys):
     Path("many/1").write_text("x")
     assert cli.main(["resume", "many"]) == 1
     assert "many/1 must be the folder of the point, but is a file; remove it" in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("key", ["rounds", "local.lr", "data_dir", "selector._target_", "model"])
+def test_it_does_not_learn_the_readers_environment(key: str, sweep: dict[str, Any], capsys, monkeypatch):
+    monkeypatch.setenv("MINE", "s3cr3t")
+    sweep["hydra"]["overrides"]["task"].append(f"{key}=${{oc.env:MINE}}")
+    write(sweep)
+    assert "oc.env:MINE" in (said := refusal(capsys, "resume", "many")) or "it asks for MINE of the environment" in said
+    assert "s3cr3t" not in said
+    demand_nothing_ran()
+
+
+def test_an_own_sweep_notes_what_the_environment_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(execution, "complete", Recorder())
+    monkeypatch.setenv("MINE", "my data, here")
+    words = ["experiment=smoke", "seed=0,1", "hydra.sweep.dir=many", "data_dir=${oc.env:MINE}/x"]
+    assert cli.main(["run", "-m", *words]) == 0
+    monkeypatch.setenv("MINE", "elsewhere")
+    saved = read_yaml(PATH)
+    assert saved["data_dir"] == "my data, here/x"
+    assert saved["hydra"]["overrides"]["task"][-1] == "data_dir='my data, here/x'"
+    assert cli.main(["resume", "many"]) == 0

@@ -8,7 +8,7 @@ def test_shapes_are_rounded_up():
     assert [rounded_down(size) for size in range(1, 14)] == [1, 2, 3, 4, 4, 6, 6, 8, 8, 8, 8, 12, 12]
     rows, (index, mask, taking, due) = padded(
         np.array([7, 3, 4, 2, 1]),
-        np.ones((2, 5, 5), dtype=np.int64),
+        np.arange(50).reshape(2, 5, 5),
         np.ones((2, 5, 5), dtype=bool),
         np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], dtype=bool),
         np.ones((2, 5, 1), dtype=np.float32),
@@ -18,6 +18,7 @@ def test_shapes_are_rounded_up():
     assert due.sum(axis=0).ravel().tolist() == [2, 2, 2, 2, 2, 0]
     assert index.shape == mask.shape == (2, 6, 6)
     assert int(mask.sum()) == 2 * 5 * 5
+    assert index[..., 5].tolist() == [[4, 9, 14, 19, 24, 24], [29, 34, 39, 44, 49, 49]]  # of the same batch
 
 
 def test_few_steps_are_captured_together_and_next_to_none_in_vain():

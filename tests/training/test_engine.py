@@ -1,5 +1,6 @@
 """All engines give one result: the loop equals plain PyTorch, the stack and the workers equal the loop."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from worlds import Tiny, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.values import Layout, Plan
+from fedexp.parts.local.sgd import SGD
 from fedexp.simulation import context
 from fedexp.simulation.building import build_world
 from fedexp.simulation.round import run_round
@@ -127,6 +129,42 @@ def test_stacked_is_the_same_mathematics_as_loop(tiny: Tiny, model: str, rule: s
     stacked, stacked_row = last(tiny(*words(model, *RULES[rule], "engine=stacked")))
     same(loop, stacked, 1e-9)
     torch.testing.assert_close(stacked_row, row, atol=1e-8, rtol=0)
+
+
+class OwnRule(SGD):
+    """Freezes rows as the template for rules of one's own does."""
+
+    def update(
+        self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
+    ) -> None:
+        w.sub_(grad * (self.lr if active is None else self.lr * active))
+
+
+@pytest.mark.parametrize("rule", [SGD(lr=1e25, batch_size=8), OwnRule(lr=1e25, batch_size=8)], ids=["sgd", "own"])
+def test_a_row_that_is_done_does_not_overflow_in_the_steps_of_others(tiny: Tiny, rule: SGD):
+    """After one step of such a rate a row is finite, after two it is not: so it ends in both engines."""
+    world, task = prepared(tiny("dataset.shape=[12]"))
+    shards = tuple(np.arange(size) for size in (16, 8))
+    batches = tuple(draw_batches(rule, len(shard), np.random.default_rng(0)) for shard in shards)
+    task = replace(task, start=task.start[:2], anchor=task.anchor[:2], plan=Plan(np.arange(2), shards), batches=batches)
+    recipe, ends = Recipe(world.exp.loss, rule, world.exp.privacy, 4), []
+    for engine in (Loop, Stacked):
+        more = (64.0,) if engine is Stacked else ()
+        ends.append(engine(world.network(), world.layout, world.train, recipe, *more).run(task, np.arange(2)))
+    for end in ends:
+        assert end.isfinite().all(dim=1).tolist() == [False, True]
+    torch.testing.assert_close(ends[0][1], ends[1][1], rtol=1e-5, atol=0)
+
+
+def test_a_padded_example_is_never_a_strangers(tiny: Tiny):
+    """Example 0 overflows the network; a client that does not hold it does not see it, whatever is padded."""
+    for model in ("mlp", "complex_cnn"):
+        world, task = prepared(tiny(*words(model)))
+        world.train.x[0] = 1e38
+        rows = np.array([row for row, shard in enumerate(task.plan.shards) if 0 not in shard])
+        recipe = Recipe(world.exp.loss, world.exp.local, world.exp.privacy, 4)
+        out = Stacked(world.network(), world.layout, world.train, recipe, 64.0).run(task, rows)
+        assert out.isfinite().all()
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from networks import published
 from torch import nn
 from torch.func import vmap
 from torch.nn import functional as F
@@ -16,7 +18,6 @@ from fedexp.parts.model.complex_cnn import ComplexCNN
 from fedexp.parts.model.har_cnn import HARCNN
 from fedexp.parts.model.keras_cnn import KerasCNN
 from fedexp.parts.model.mlp import MLP
-from fedexp.parts.model.simple_cnn import SimpleCNN
 from fedexp.training.example_gradients import Outer, of_linear, rule_for
 from fedexp.training.private import Clipped, Noise
 
@@ -26,7 +27,7 @@ cross_entropies = partial(F.cross_entropy, reduction="none")
 CASES = {
     "mlp": (MLP(hidden=(9, 7)), (12,)),
     "softmax": (MLP(hidden=()), (12,)),
-    "simple_cnn": (SimpleCNN(), (3, 8, 8)),
+    "simple_cnn": (published("simple_cnn"), (3, 8, 8)),
     "complex_cnn": (ComplexCNN(norm="group"), (1, 16, 16)),
     "keras_cnn": (KerasCNN(dropout=0.0), (1, 8, 8)),
     "har_cnn": (HARCNN(), (3, 16)),
@@ -56,6 +57,71 @@ class Sequences(nn.Module):
         return self.last(torch.tanh(self.each(x)).mean(dim=1))
 
 
+class Reused(nn.Module):
+    """Uses an entry in two places; `way` says how."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.first, self.second, self.last = way, nn.Linear(6, 6), nn.Linear(6, 6), nn.Linear(6, 4)
+        if way == "weight":
+            self.second.weight = self.first.weight
+        elif way != "twice":
+            self.second = self.first
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.tanh(self.first(x))
+        if self.way == "beside":
+            return self.last(F.linear(x, self.first.weight))
+        x = torch.tanh(self.second(x))
+        return self.last(torch.tanh(self.second(x)) if self.way == "twice" else x)
+
+
+class Rows(nn.Module):
+    """Gives a layer more lines than examples, or only one; or names its input in the call."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.first, self.last = way, nn.Linear(3, 4), nn.Linear(3, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.way == "named":
+            return self.first(x[:, :3]) + self.last(input=x[:, 3:])
+        if self.way == "constant":
+            return self.first(x[:, :3]) * self.last(x.new_ones(1, 3))
+        return self.first(x.reshape(-1, 3)).view(-1, 2, 4).sum(dim=1) + self.last(x[:, 3:])
+
+
+class Flattened(nn.Module):
+    """Its only layer takes the steps of all examples side by side."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.each = nn.Linear(3, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.each(x.reshape(-1, 3)).view(len(x), 2, 4).mean(dim=1)
+
+
+def hooked() -> nn.Module:
+    network = nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 4))
+    network[0].register_forward_hook(lambda *given: 2 * given[2])
+    return network
+
+
+def reparametrised() -> nn.Module:
+    """Its weight is made of two entries before every call."""
+    layer = nn.Linear(6, 5)
+    weight = layer.weight.detach()
+    del layer.weight
+    layer.weight_g, layer.weight_v = nn.Parameter(torch.rand(5, 1)), nn.Parameter(weight)
+
+    def make(own: Any, _: Any) -> None:
+        own.weight = own.weight_g * own.weight_v
+
+    layer.register_forward_pre_hook(make)
+    return nn.Sequential(layer, nn.Tanh(), nn.Linear(5, 4))
+
+
 def networks() -> dict[str, tuple[nn.Module, tuple[int, ...]]]:
     ours = {name: (model.network(Facts(shape, 4, 0)), shape) for name, (model, shape) in CASES.items()}
     strided = nn.Sequential(nn.Conv2d(2, 3, 3, stride=2, dilation=2, bias=False), nn.Flatten(), nn.Linear(27, 4))
@@ -64,11 +130,17 @@ def networks() -> dict[str, tuple[nn.Module, tuple[int, ...]]]:
         "sequences": (Sequences(), (6, 3)),
         "unknown": (nn.Sequential(nn.Linear(6, 4), Scale()), (6,)),
         "overwritten": (nn.Sequential(nn.Linear(6, 5), nn.ReLU(inplace=True), nn.Linear(5, 4)), (6,)),
+        **{f"reused {way}": (Reused(way), (6,)) for way in ("weight", "layer", "twice", "beside")},
+        **{f"lines {way}": (Rows(way), (6,)) for way in ("named", "constant", "more")},
+        "flattened": (Flattened(), (6,)),
+        "hooked": (hooked(), (6,)),
+        "reparametrised": (reparametrised(), (6,)),
         "grouped": (nn.Sequential(nn.Conv1d(4, 4, 3, groups=2), nn.Flatten(), nn.Linear(16, 4)), (4, 6)),
     }
 
 
-FORMED = {"unknown", "grouped", "overwritten"}
+FORMED = {"unknown", "grouped", "overwritten", "flattened", "hooked", "reparametrised"}
+FORMED |= {name for name in networks() if name.startswith(("reused", "lines"))}
 
 
 @pytest.fixture(autouse=True)
@@ -123,6 +195,8 @@ def test_rows_beside_each_other_and_padded_examples(name: str):
     torch.testing.assert_close(totals[1], by_hand(network, x, y, 0.3), atol=1e-12, rtol=1e-10)
     assert not totals[2].any()
     assert losses[2] == 0
+    again = stacked(rows[:, :size], rows[:, size:], x.expand(3, *x.shape), y.expand(3, -1), mask)
+    assert torch.equal(again[0], totals)
 
 
 def test_known_layers_give_what_forming_every_gradient_gives():

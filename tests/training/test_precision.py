@@ -1,14 +1,17 @@
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from torch import nn
-from worlds import Tiny, world_of
+from worlds import Tiny, first_round, world_of
 
 from fedexp.core.errors import ConfigError
 from fedexp.run.checkpoint import differing
 from fedexp.run.run import run
+from fedexp.training.chains import links
+from fedexp.training.loop import Loop
 from fedexp.training.precision import in_bf16
 
 
@@ -30,6 +33,31 @@ def test_a_run_in_bfloat16_is_near_one_in_float32(tiny: Tiny, engine: str, tmp_p
         losses[precision] = pd.read_csv(tmp_path / precision / "metrics.csv")["test_loss"]
     assert not losses["bf16"].equals(losses["float32"])
     assert (losses["bf16"] - losses["float32"]).abs().max() < 0.05
+
+
+@pytest.mark.parametrize("words", [("model=mlp",), ("model=keras_cnn", "dataset.shape=[1,8,8]")])
+def test_bfloat16_takes_the_written_out_passes_and_trains_as_autocast_to_the_bit(
+    tiny: Tiny, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    ends = []
+    for written in (True, False):
+        if not written:
+            monkeypatch.setattr("fedexp.training.loop.written", lambda *_: None)
+        world = world_of(tiny("engine=loop", "engine.precision=bf16", "local.batch_size=6", *words))
+        assert isinstance(world.trainer, Loop)
+        assert (world.trainer.written is not None) == written
+        ends.append(world.trainer.run(first_round(world), np.arange(3)))
+    assert torch.equal(*ends)
+    assert links(world.network()) is None  # what does not have the layers round must not take them apart
+
+
+def test_a_network_that_does_more_than_round_is_no_chain():
+    own = nn.Sequential(nn.Linear(2, 2))
+    own.forward = lambda input: 2 * input
+    inner = nn.Sequential(in_bf16(nn.Linear(2, 2)))
+    for network in (in_bf16(own), inner, in_bf16(inner)):
+        assert links(network, lowered=True) is None
+    assert links(in_bf16(nn.Sequential(nn.Linear(2, 2))), lowered=True) is not None
 
 
 def test_tf32_needs_a_gpu(tiny: Tiny, tmp_path: Path):

@@ -17,6 +17,8 @@ from fedexp.parts.local.sgd import SGD
 from fedexp.parts.loss.cross_entropy import CrossEntropy
 from fedexp.training.draws import Draws, drawing
 from fedexp.training.losses import Objective
+from fedexp.training.precision import in_bf16
+from fedexp.training.stacked_norms import BatchStatistics
 from fedexp.training.stacked_pass import Binding
 from fedexp.training.stacked_plan import planned
 
@@ -135,6 +137,40 @@ def test_gradients_are_those_of_vmap(name: str, dtype: torch.dtype, memory_mb: f
     torch.testing.assert_close(held[:, layout.parameters :], buffers, **near)
 
 
+@pytest.mark.parametrize("memory_mb", [2048.0, 1e-6])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_in_bfloat16_they_are_as_near_to_float32_as_autocast_is(name: str, memory_mb: float):
+    make, shape = NETWORKS[name]
+    generator, network = torch.Generator().manual_seed(1), make().train()
+    layout = Layout.of(network)
+    rows = 0.4 * torch.randn((ROWS, layout.size), generator=generator)
+    rows[:, layout.parameters :].abs_()
+    x, y = torch.randn((ROWS, BATCH, *shape), generator=generator), torch.randint(2, (ROWS, BATCH), generator=generator)
+    draws = drawing(network, x[0])
+    exact, costs, _ = by_vmap(network, layout, rows, draws, x, y)
+    autocast, near, _ = by_vmap(in_bf16(network), layout, rows, draws, x, y)
+
+    plan = planned(network, layout, shape)
+    assert plan is not None
+    assert plan.lowered
+    held = rows[:, torch.cat([plan.order, torch.arange(layout.parameters, layout.size)])].contiguous()
+    found, share = torch.full_like(exact, torch.nan), MASK / MASK.sum(dim=1, keepdim=True).clamp(min=1)
+    ours = Binding(held, found, BATCH, memory_mb).made(plan, layout, draws)
+    if draws is not None:
+        draws.begin(SEEDS, torch.zeros(()))
+    outputs = ours.forward(lying(x, shape), share)
+    assert outputs.dtype == torch.float32
+    loss, slope = CrossEntropy().slopes(outputs, y, share) or (None, None)
+    assert loss is not None
+    assert slope is not None
+    ours.backward(slope)
+    found = found[:, plan.order.argsort()]
+    assert not torch.equal(found, exact)
+    for each, theirs, truth in ((found, autocast, exact), (loss, near, costs)):
+        assert (each - truth).norm() <= (theirs - truth).norm() + 0.002 * truth.norm()
+        assert (each - truth).norm() <= 0.03 * truth.norm()
+
+
 @pytest.mark.parametrize(
     "loss", [CrossEntropy(), CrossEntropy(label_smoothing=0.2), CrossEntropy(class_weights=(1, 3))]
 )
@@ -148,6 +184,21 @@ def test_slopes_of_all_rows_are_those_of_each_batch(loss: CrossEntropy):
         total = (loss.each(leaf, y[row]) * share[row]).sum()
         torch.testing.assert_close(costs[row], total.detach(), rtol=1e-6, atol=1e-9)
         torch.testing.assert_close(slopes[row], torch.autograd.grad(total, leaf)[0], rtol=1e-6, atol=1e-9)
+
+
+def test_a_row_without_examples_costs_nothing_and_moves_no_statistics():
+    outputs, share = torch.zeros(2, 3, 2), torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
+    outputs[share == 0] = torch.nan
+    costs, _ = Objective(CrossEntropy(label_smoothing=0.2), SGD(), nn.Linear(1, 1)).slopes(
+        outputs, torch.zeros(2, 3, dtype=torch.int64), share
+    )
+    torch.testing.assert_close(costs, torch.tensor([2.0, 1.0]).log())
+    running = torch.zeros(2, 4), torch.ones(2, 4)
+    statistics = BatchStatistics(BatchNorm(4), running)
+    statistics.share = share
+    statistics(torch.full((2, 3, 5, 5, 4), torch.inf), torch.ones(4), torch.zeros(4))
+    assert running[0][1].tolist() == [0.0] * 4
+    assert running[1][1].tolist() == [1.0] * 4
 
 
 @pytest.mark.parametrize("name", LEFT)

@@ -1,6 +1,7 @@
 """A worker that dies ends the run with its error; nothing hangs, nothing stays behind, nothing is told twice."""
 
 import os
+import resource
 import signal
 import threading
 import time
@@ -12,7 +13,7 @@ import pytest
 from worlds import world_of
 
 from fedexp.core import logs
-from fedexp.core.errors import RunError
+from fedexp.core.errors import ConfigError, RunError
 from fedexp.run.run import run
 from fedexp.simulation.rounds import rounds, staffed
 from fedexp.simulation.world import World
@@ -155,3 +156,26 @@ def test_a_worker_that_does_not_answer_is_named_and_may_come_back(
     told = [record.message for record in caplog.records if "has not answered" in record.message]
     assert len(told) == 1
     assert told[0].startswith(f"worker 1 (process {forked[0]}) has not answered for ")
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_too_few_open_files_are_refused_before_a_worker_is_forked(
+    size: int, tiny: Tiny, forked: list[int], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (12, 12))
+    with pytest.raises(ConfigError, match=f"{size} workers need [0-9]+ open files, but the system allows 12; raise"):
+        live(world_of(tiny(f"engine.workers={size}")))
+    assert not forked
+
+
+def test_as_many_open_files_as_are_asked_for_are_enough(tiny: Tiny, forked: list[int]):
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    world = world_of(tiny("engine.workers=3", "rounds=2"))
+    live(world)  # what is imported in a first run takes files, too
+    enough = len([*Path("/dev/fd").iterdir()]) + fork.FILES + 3 * fork.FILES_EACH
+    resource.setrlimit(resource.RLIMIT_NOFILE, (enough, before[1]))
+    try:
+        live(world)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert gone(forked)

@@ -21,6 +21,7 @@ from fedexp.parts.layers import BatchNorm, OneChannel
 from fedexp.training.binding import bind
 from fedexp.training.draws import Draws, drawing
 from fedexp.training.loop import Loop
+from fedexp.training.precision import in_bf16
 from fedexp.training.written_pass import written
 
 SEEDS, STEP = torch.tensor([3, 4], dtype=torch.int32), torch.zeros(())
@@ -112,6 +113,17 @@ def test_bits_are_those_of_autograd(name: str):
         for theirs, ours in zip(*both(make(), x), strict=True):
             assert torch.equal(theirs, ours)
     assert torch.equal(x, given)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_bits_are_those_of_autocast_in_bfloat16(name: str):
+    make, shape = NETWORKS[name]
+    x, exact = batch(shape, torch.float32), make()
+    lowered = in_bf16(copy.deepcopy(exact))
+    for theirs, ours in zip(*both(lowered, x), strict=True):
+        assert torch.equal(theirs, ours)
+        assert ours.dtype == torch.float32
+    assert not torch.equal(both(exact, x)[1][1], both(lowered, x)[1][1])
 
 
 @pytest.mark.parametrize("name", NETWORKS)

@@ -3,11 +3,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.verify.choosing import Stretch, choose
+from fedexp.verify.choosing import Stretch, choose, computed, fitting
 
 
-def test_round_1_and_those_behind_a_state():
-    assert choose(30, [10, 20, 30], 3, 0) == [Stretch(0, (1,)), Stretch(10, (11,)), Stretch(20, (21,))]
+def test_round_1_the_last_and_those_behind_a_state():
+    assert choose(30, [10, 20, 30], 4, 0) == [Stretch(0, (1,)), Stretch(10, (11,)), Stretch(20, (21, 30))]
+
+
+def test_as_many_as_fit():
+    """From the beginning: rounds 1 and 2 cost two, a third one three more at least, all of them thirty."""
+    assert fitting(30, [], 0.1, 0) == 1
+    assert fitting(30, [], 29, 0) < 30
+    assert fitting(30, [], 30, 0) == 30
+    for rounds in range(3, 40):
+        count = fitting(30, [10, 20], rounds, 1)
+        assert computed(choose(30, [10, 20], count, 1)) <= rounds
 
 
 def test_more_states_than_rounds_asked_for_are_drawn_among():

@@ -1,6 +1,7 @@
 """A run folder that tells the truth, and folders that were altered by hand: the round is named."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -75,10 +76,11 @@ def test_the_states_that_stay_and_a_digest_of_every_round(whole: Path):
 
 @pytest.mark.usefixtures("folder")
 def test_an_honest_folder_is_equal_and_stays_as_it_is(whole: Path, verified: Callable):
-    code, told, complaint = verified()
+    code, told, complaint = verified("--rounds", "3", "--seed", "0")
     assert (code, complaint) == (0, "")
     assert "run: 9 rounds, of which 3 are computed again\n" in told
-    assert "from the beginning: round 1\nfrom states/000004.pt: round 5\n" in told
+    assert "from the beginning: round 1\nfrom states/000004.pt: round 5\nfrom state.previous.pt: round 9\n" in told
+    assert "\ndrawn by --rounds 3 --seed 0\n" in told
     assert "compared bit by bit (engine loop" in told
     assert [line for line in told.splitlines() if line.startswith("round")] == [f"round {n}  equal" for n in (1, 5, 9)]
     files = {path.relative_to("run"): path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
@@ -127,14 +129,25 @@ def test_a_changed_state_is_named_with_its_round(folder: Path, verified: Callabl
     assert complaint.endswith("(and 1 more)\n")  # round 5, which was played from it
 
 
-def test_a_changed_memory_shows_in_the_next_round(folder: Path, verified: Callable):
+@pytest.mark.usefixtures("folder")
+def test_all_rounds_are_played_that_fit_and_chance_draws_them(verified: Callable, monkeypatch: pytest.MonkeyPatch):
+    assert "played again: rounds 1-9. " in verified()[1]
+    monkeypatch.setattr("fedexp.verify.verify.fitting", lambda *_: 3)
+    drawn = [re.findall("drawn by (--rounds) (3) (--seed) (.*)\n", verified()[1])[0] for _ in range(2)]
+    assert drawn[0] != drawn[1]
+    assert verified(*drawn[0])[1] == verified(*drawn[0])[1]
+
+
+def test_a_changed_memory_shows_in_its_round_and_in_the_next(folder: Path, verified: Callable):
     path = folder / "states" / "000004.pt"
     content = torch.load(path, weights_only=True)
     content["memory"]["server_optimizer"]["0"]["velocity"] *= 2
     torch.save(content, path)
-    code, _, complaint = verified()
+    code, told, complaint = verified("--all")
     assert code == 1
-    assert complaint.startswith("fedexp: round 5 differs: ")
+    where = "server_optimizer.0.velocity in the memory of states/000004.pt is not what it is now"
+    assert complaint.startswith(f"fedexp: round 4 differs: {where}")
+    assert "round 5  DIFFERS" in told
 
 
 def test_a_damaged_state_is_said_and_the_rest_verified(folder: Path, verified: Callable):
@@ -149,7 +162,7 @@ def test_without_digests_the_metrics_are_compared_all_the_same(folder: Path, ver
     code, told, complaint = verified()
     assert (code, complaint) == (1, "fedexp: round 1 differs: it has no line in digests.csv, nor have 8 others\n")
     assert "metrics (the folder has no digests.csv) are compared bit by bit" in told
-    assert told.count("  equal\n") == 3
+    assert told.count("  equal\n") == 9
 
 
 def unfinished(folder: Path) -> None:
@@ -160,8 +173,8 @@ def unfinished(folder: Path) -> None:
 
 def test_an_unfinished_run_without_states_is_replayed_from_the_beginning(folder: Path, verified: Callable):
     unfinished(folder)
-    code, told, _ = verified("--rounds", "4")
-    assert code == 0
+    code, told, complaint = verified("--rounds", "4")
+    assert (code, complaint) == (3, "fedexp: run is as it was written within rounding, not bit by bit\n")
     assert "metrics are compared within 0.02, since bits may differ: the folder does not say where it was made" in told
     assert told.splitlines()[1].startswith("from the beginning: rounds 1")
     assert "summary.json, since the run has not ended; state.pt, since there is none to read" in told
@@ -183,7 +196,7 @@ def test_another_version_is_compared_within_rounding(folder: Path, verified: Cal
         content["surroundings"]["torch"] = "1.0"
         torch.save(content, path)
     code, told, _ = verified("--rounds", "1")
-    assert code == 0
+    assert code == 3
     assert "metrics are compared within 0.02, since bits may differ: torch 1.0 then, " in told
     assert "; digests, since bits may differ here; " in told
     alter(folder / "metrics.csv", 1, lambda cells: [*cells[:5], "2.5", *cells[6:]])
@@ -317,14 +330,15 @@ def test_no_honest_folder_is_doubted(tmp_path: Path, words: tuple[str, ...], cap
 
 @pytest.mark.usefixtures("folder")
 def test_the_closing_line_says_what_was_checked_and_what_was_not(verified: Callable):
-    *_, last = verified()[1].splitlines()
+    *_, last = verified("--rounds", "3", "--seed", "0")[1].splitlines()
     assert last == (
         "checked: metrics.csv, clients.csv and digests.csv against each other; summary.json and federation.csv "
         "computed again; 4 saved states; played again: rounds 1, 5, 9. not checked: what was computed in rounds 2-4, "
-        "6-8 (--all plays all of them); what the models in states/ score; seconds, versions and pictures"
+        "6-8 (--all plays all of them); what parts remember in the states of rounds 4, 8; what the models in states/ "
+        "score; seconds and versions; fedexp.log"
     )
     *_, last = verified("--all")[1].splitlines()
-    assert last.endswith("played again: rounds 1-9. not checked: seconds, versions and pictures")
+    assert last.endswith("played again: rounds 1-9. not checked: seconds and versions; fedexp.log")
 
 
 def test_the_closing_line_claims_no_more_than_was_done(folder: Path, verified: Callable):

@@ -25,17 +25,28 @@ Legend: M players, P permutations.
 
 import math
 
+from fedexp.maths.shapley.pairs import UNCOUNTABLE
+
 EXACT_AT_MOST = 20  # players whose 2^M coalitions can be asked for
 AT_MOST = 2048  # coalitions of a round, unless the experiment says otherwise
 PER_PLAYER = 12  # coalitions that the surrogate asks for at most
 SMOOTH_AT_MOST = 200  # players of whom `auto` makes a surrogate
+SURROGATE_AT_MOST = 1000  # players of whom anybody may ask for one
 
 
 def expected_coalitions(players: int, permutations: int) -> float:
     """Expected number of distinct coalitions, nobody and all included, in P uniformly random permutations."""
-    sizes = [float(math.comb(players, size)) for size in range(1, players)]
-    met = sum(-many * math.expm1(permutations * math.log1p(-1 / many)) for many in sizes)
+    met = sum(-many * math.expm1(permutations * math.log1p(-1 / many)) for many in coalitions_by_size(players))
     return min(2, 2**players) + met
+
+
+def coalitions_by_size(players: int) -> list[float]:
+    """C(M, s) for s = 1 ... M - 1; no number is above `UNCOUNTABLE`."""
+    half, many = [], 1
+    for size in range(1, players // 2 + 1):  # up to the middle they grow, so one that was cut stays cut
+        many = min(many * (players + 1 - size) // size, UNCOUNTABLE)
+        half.append(float(many))
+    return half + half[: players - 1 - len(half)][::-1]
 
 
 def surrogate_budget(players: int, coalitions: int | None) -> int:

@@ -12,8 +12,7 @@ The budget of the other methods is `permutations_per_client` times M permutation
 expected number of distinct coalitions in so many permutations. `coalitions` bounds it; if it is not given the bound is
 2,048, and there is none for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep
 is always made.
-`auto` is exact up to 6 players, then the surrogate (`affordable`). `exact_or_gtg` is what `auto` meant before there was
-a surrogate: exact where 2^M is at most the number of permutations allowed, else GTG-Shapley. Older runs resume with it.
+`auto` is exact up to 6 players, then the surrogate (`affordable`).
 
 Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; a round with
 |U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Methods that are not
@@ -81,7 +80,6 @@ class Shapley(Part):
         "auto",
         "exact",
         "surrogate",
-        "exact_or_gtg",
         "gtg",
         "permutations",
         "antithetic",
@@ -135,9 +133,6 @@ class Shapley(Part):
 
     def chosen(self, players: int) -> str:
         """The method for so many players."""
-        if self.method == "exact_or_gtg":
-            few = players <= EXACT_AT_MOST and 2**players <= self.permutations_per_client * players
-            return "exact" if few or players == 0 else "gtg"
         return affordable_method(players, self.coalitions) if self.method == "auto" else self.method
 
     def _looked_at(self, players: int, method: str) -> float:

@@ -13,6 +13,7 @@ from itertools import combinations
 import numpy as np
 
 ENUMERATED = 4  # all pairs of a size are listed if they are at most this many times those wanted
+UNCOUNTABLE = 2**1000  # in place of larger numbers, as C(M, M / 2) of 1,030 players is no float; no two draws are equal
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ def kernel_weight(players: int, size: int) -> float:
 
 
 def pairs_of(players: int, size: int) -> int:
-    """How many pairs of this size there are."""
-    return math.comb(players, size) // (2 if 2 * size == players else 1)
+    """How many pairs of this size there are, at most `UNCOUNTABLE`."""
+    return min(math.comb(players, size), UNCOUNTABLE) // (2 if 2 * size == players else 1)
 
 
 def distinct_pairs(players: int, size: int, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -60,6 +60,10 @@ class OwnTable(Dataset):
                 f"OwnTable.target must be one column where classes are predicted, got {list(self.targets)}; set "
                 "dataset.predicts=numbers or dataset.predicts=labels"
             )
+        if len(set(self.targets)) < len(self.targets):
+            raise ConfigError(
+                f"OwnTable.target must name each column once, got {list(self.targets)}; leave the rest out"
+            )
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -131,10 +135,27 @@ def _examples(frame: "pd.DataFrame", asked: OwnTable, train: np.ndarray) -> np.n
     taken = {*asked.targets, asked.client, asked.split, *asked.ignore}
     for name in asked.ignore:
         columns.column(frame, name, "dataset.ignore")
-    pieces = [_encoded(columns.column(frame, name, ""), asked, train) for name in frame.columns if name not in taken]
+    features = [name for name in frame.columns if name not in taken]
+    encoded: dict[str, np.ndarray] = {}
+    for block in columns.blocks_of_numbers(frame, features):
+        encoded |= _encoded_numbers(block, asked, train)
+    pieces = [
+        encoded[name] if name in encoded else _encoded(columns.column(frame, name, ""), asked, train)
+        for name in features
+    ]
     if not sum(piece.shape[1] for piece in pieces):
         raise ConfigError(f"the table must have a column to predict {', '.join(asked.targets)} from, but has no other")
     return np.concatenate(pieces, axis=1)
+
+
+def _encoded_numbers(block: "pd.DataFrame", asked: OwnTable, train: np.ndarray) -> dict[str, np.ndarray]:
+    """Columns of numbers as float32 `[S, 1]` each, all at once; none where one of them will not do."""
+    values = block.to_numpy(np.float64, na_value=np.nan)
+    if np.isinf(values).any() or (asked.missing == "refuse" and np.isnan(values).any()):
+        return {}
+    with np.errstate(over="ignore"):
+        found = standardised(np.asfortranarray(values), train).astype(np.float32)
+    return dict(zip(block.columns, found.T[..., None], strict=True)) if np.isfinite(found).all() else {}
 
 
 def _encoded(values: "pd.Series", asked: OwnTable, train: np.ndarray) -> np.ndarray:
@@ -199,11 +220,11 @@ def _test_rows(frame: "pd.DataFrame", asked: OwnTable, groups: np.ndarray) -> np
         if odd:
             raise ConfigError(f"column {asked.split} must hold train or test in every row, got {odd[0]!r}")
         test = found == "test"
-    if test.all() or not test.any():
+    if (~test).sum() < 2 or not test.any():
         change = "lower" if test.any() else "raise"
         cure = "name another dataset.split" if asked.split else f"{change} dataset.test_fraction, a share of each class"
         raise ConfigError(
-            f"the table must give training and test rows, got {int(test.sum())} of {len(test)} for testing; "
+            f"the table must give two training rows and a test row, got {int(test.sum())} of {len(test)} for testing; "
             f"{_or_numbers(frame, asked, cure)}"
         )
     return test

@@ -102,6 +102,11 @@ def _parse(asked: Text, source: tuple[tuple[str, int, int], ...]) -> Read:
             f"dataset.test_fraction must give a line for testing, got {asked.test_fraction:g} of "
             f"{len(lines)} lines; raise it"
         )
+    if (left := int((~test).sum())) < asked.subjects:
+        raise ConfigError(
+            f"dataset.test_fraction must leave a training line for each of {asked.subjects} subjects, got "
+            f"{asked.test_fraction:g} of {len(lines)} lines, which leaves {left}; lower it or dataset.subjects"
+        )
     names = vocabulary((_tokens(lines[line], asked) for line in np.flatnonzero(~test)), asked.vocabulary)
     table = {name: number for number, name in enumerate(names)}
     train, held = (_examples(lines, np.flatnonzero(chosen), table, asked) for chosen in (~test, test))

@@ -132,7 +132,7 @@ def _place(file: Path, header: list[str], column: str | None) -> int:
         raise ConfigError(f"{file} must have commas between its cells, got {between}; save it with commas")
     if column is not None and column not in header:
         raise ConfigError(f"federation.column={column} is not in {file}; {nearest(column, header)}")
-    if column is not None and header.count(column) > 1:
+    if column is not None and [name.strip() for name in header].count(column.strip()) > 1:
         raise ConfigError(f"{file} has several columns named {column}; give each a name of its own")
     return 0 if column is None else header.index(column)
 

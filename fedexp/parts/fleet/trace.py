@@ -4,11 +4,14 @@ A line is valid from its round on until the client's next line; the first line i
 from 1, clients from 0. Legend: L lines, n clients.
 """
 
+import csv
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from fedexp.core.csv_lines import demand_unique_names, read_header
 from fedexp.core.errors import ConfigError
 
 COLUMNS = ("client", "round", "bandwidth_mbit", "compute_samples_per_s")
@@ -57,9 +60,15 @@ def read_trace(path: Path) -> Trace:
     import pandas as pd
 
     try:
-        table = pd.read_csv(path, skip_blank_lines=False).dropna(how="all")  # the line numbers stay
-    except (OSError, ValueError) as error:
+        demand_unique_names(path, read_header(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than the header
+            table = pd.read_csv(path, skip_blank_lines=False, index_col=False)
+    except ConfigError:
+        raise
+    except (OSError, ValueError, csv.Error, pd.errors.ParserWarning) as error:
         raise ConfigError(f"fleet.trace={path} must be a CSV file, but it cannot be read: {error}") from error
+    table = table.dropna(how="all")  # the line numbers stay
     if set(COLUMNS) - set(table.columns):
         raise ConfigError(
             f"fleet.trace={path} must have the columns {','.join(COLUMNS)}, got {','.join(table.columns)}"

@@ -145,7 +145,10 @@ class LocalRule(Workload):
         return trained.delta(), memory
 
     def amounts_to(self, steps: np.ndarray) -> np.ndarray:
-        """To how many plain steps the updates after so many steps `[C]` amount, float64 [C]: as many."""
+        """To how many plain steps the updates after so many steps `[C]` amount, float64 [C]: as many.
+
+        That is the 1-norm of the weights that an update gives to the gradients along its steps.
+        """
         return steps.astype(float)
 
     def serve(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:

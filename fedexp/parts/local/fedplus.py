@@ -19,6 +19,7 @@ import torch
 from fedexp.core.client_rows import ClientRows, remembered
 from fedexp.core.part import Fraction, Positive, Range
 from fedexp.core.values import SERVER, Memory, Trained
+from fedexp.maths.optimizer_steps import select_rows
 from fedexp.maths.proximal import Penalty, clipped
 from fedexp.parts.context import Context
 from fedexp.parts.local.heavy_ball import HeavyBall
@@ -56,7 +57,10 @@ class FedPlus(HeavyBall):
         return np.arange(1, steps + 1) % every == 0
 
     def pull(self, w: torch.Tensor, anchor: torch.Tensor, due: torch.Tensor | None) -> None:
-        w.lerp_(anchor, 1 - self.stay if due is None else due * (1 - self.stay))
+        if due is None:
+            w.lerp_(anchor, 1 - self.stay)
+        else:
+            w.copy_(select_rows(due, w.lerp(anchor, due * (1 - self.stay)), w))
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         after = remembered(memory, trained, trained.rows)  # before delta(), which overwrites the rows

@@ -21,6 +21,7 @@ import torch
 
 from fedexp.core.client_rows import ClientRows
 from fedexp.core.values import Memory, Trained
+from fedexp.maths.optimizer_steps import mask_rows
 from fedexp.parts.context import Context
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
@@ -54,7 +55,7 @@ class Scaffold(AnyOptimizer):
         self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
     ) -> None:
         if self.tells_slot:
-            slots[-1].add_(grad if active is None else grad * active)
+            slots[-1].add_(grad if active is None else mask_rows(grad, active))
             slots = slots[:-1]
         super().update(w, grad, slots, step, active)
 

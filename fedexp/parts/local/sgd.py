@@ -16,6 +16,7 @@ import torch
 from fedexp.core.client_rows import ClientRows, remembered
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Memory, Trained
+from fedexp.maths.optimizer_steps import select_rows
 from fedexp.parts.context import Context
 from fedexp.parts.local.heavy_ball import HeavyBall
 
@@ -66,7 +67,7 @@ class SGD(HeavyBall):
         before = slots[0].clone() if self.worker_momentum and active is not None else None
         super().update(w, grad, slots, step, active)
         if before is not None and active is not None:  # a row that is done keeps its momentum, too
-            slots[0].copy_(torch.where(active > 0, slots[0], before))
+            slots[0].copy_(select_rows(active, slots[0], before))
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         if trained.slot is None:

@@ -6,6 +6,8 @@ differ (Hsieh et al. 2020, arXiv 1910.00189). The small stem is that of ResNets 
 """
 
 import math
+import warnings
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ import torch
 from torch import nn
 
 from fedexp.core.errors import ConfigError, first_line, nearest
+from fedexp.core.stored_zip import is_stored
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.layers import BatchNorm
 
@@ -113,7 +116,11 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
     if not path.expanduser().is_file():  # nor is a pipe waited for
         raise ConfigError(f"model.weights must be a file, but there is none at {path}")
     try:
-        found = torch.load(path.expanduser(), map_location="cpu", weights_only=True)
+        if zipfile.is_zipfile(path.expanduser()) and not is_stored(path.expanduser()):
+            raise ValueError("it holds more than it has bytes")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of sparse tensors and old formats, which are refused or as good
+            found = torch.load(path.expanduser(), map_location="cpu", weights_only=True)
     except Exception as error:  # whatever reading and unpickling raise
         raise ConfigError(
             f"model.weights={path} cannot be read: {type(error).__name__}: {first_line(error)}; give a file that "
@@ -121,6 +128,12 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
         ) from error
     if not isinstance(found, dict) or not all(isinstance(entry, torch.Tensor) for entry in found.values()):
         raise ConfigError(f"model.weights={path} must hold a dict of tensors by name; save network.state_dict()")
+    for name, entry in found.items():
+        if entry.is_meta or entry.is_quantized or entry.is_nested or entry.layout != torch.strided:
+            raise ConfigError(
+                f"model.weights={path} must hold dense tensors with their values, but {str(name)[:80]} is a sparse, "
+                "quantized or nested one, or one on meta; save the state_dict of a plain network"
+            )
     return {str(name): entry for name, entry in found.items() if not str(name).endswith("num_batches_tracked")}
 
 
@@ -128,9 +141,10 @@ def fitting(network: nn.Module, weights: dict[str, torch.Tensor], path: Path) ->
     """The weights (any shape) that the network takes: those of its last layer only if they have as many outputs.
 
     Raises:
-        ConfigError: names or shapes differ elsewhere.
+        ConfigError: names or shapes differ elsewhere, or an entry holds numbers of another kind or no finite ones.
     """
-    own = {name: tuple(entry.shape) for name, entry in network.state_dict().items()}
+    entries = network.state_dict()
+    own = {name: tuple(entry.shape) for name, entry in entries.items()}
     last = [name for name, layer in network.named_modules() if isinstance(layer, nn.Linear | nn.Conv2d)][-1]
     told = {name: tuple(entry.shape) for name, entry in weights.items()}
     if told.get(f"{last}.weight", ())[1:] == own[f"{last}.weight"][1:] and told != own:
@@ -142,4 +156,16 @@ def fitting(network: nn.Module, weights: dict[str, torch.Tensor], path: Path) ->
                 f"model.weights={path} must fit the network: it has {there} for {name}, which has {here} in the "
                 "network; give the weights of the same model.name, model.norm and model.stem"
             )
-    return {name: entry for name, entry in weights.items() if tuple(entry.shape) == own[name]}
+    fits = {name: entry for name, entry in weights.items() if tuple(entry.shape) == own[name]}
+    for name, entry in fits.items():
+        if entry.is_floating_point() != entries[name].is_floating_point():
+            raise ConfigError(
+                f"model.weights={path} must hold {entries[name].dtype} for {name}, got {entry.dtype}; save the "
+                "state_dict of network.float()"
+            )
+        if odd := int((~entry.to(entries[name].dtype).isfinite()).sum()):
+            raise ConfigError(
+                f"model.weights={path} must hold finite numbers, but {odd:,} of {entry.numel():,} of {name} are not; "
+                "give weights of a network that was trained well"
+            )
+    return fits

@@ -7,14 +7,13 @@ its own first values; what it draws by PyTorch is seeded by the run.
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from traceback import extract_tb
 from typing import Any
 
 from torch import nn
 
-from fedexp.core.errors import ConfigError, first_line, nearest
+from fedexp.core.errors import ConfigError, nearest
 from fedexp.core.importing import FACTORY, imported
+from fedexp.core.user_code import errors_refused
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.contract import Model
 
@@ -57,7 +56,9 @@ class Torch(Model):
 
     def check(self) -> None:
         if not FACTORY.fullmatch(self.factory):
-            raise ConfigError(f"Torch.factory must be a function or class as module:name, got {self.factory!r}")
+            file, _, name = self.factory.partition(".py:")
+            cure = f"; write {file.strip('./').replace('/', '.')}:{name}" if name else ""
+            raise ConfigError(f"Torch.factory must be a function or class as module:name, got {self.factory!r}{cure}")
 
     def refuse(self, facts: Facts) -> None:
         given(self._factory(), facts, self.arguments or {})
@@ -65,16 +66,8 @@ class Torch(Model):
     def network(self, facts: Facts) -> nn.Module:
         factory = self._factory()
         asked = given(factory, facts, self.arguments or {})
-        try:
+        with errors_refused(f"model.factory={self.factory} raised", with_line=True):
             return factory(**asked)
-        except ConfigError:
-            raise
-        except Exception as error:
-            place = extract_tb(error.__traceback__)[-1]
-            raise ConfigError(
-                f"model.factory={self.factory} raised {type(error).__name__}: {first_line(error)} "
-                f"({Path(place.filename).name}, line {place.lineno})"
-            ) from error
 
     def _factory(self) -> Callable[..., Any]:
         found = imported(self.factory, "model.factory", "a function or class")

@@ -21,6 +21,8 @@ from fedexp.maths.rows import mixed
 from fedexp.parts.context import Context
 from fedexp.parts.pre_aggregation.contract import PreAggregation
 
+TOGETHER = 1024  # rows, or one bucket
+
 
 def buckets(rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
     """Which bucket each row is in, `[C]`; buckets are numbered by the first row that each of them holds."""
@@ -30,18 +32,35 @@ def buckets(rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
     return np.argsort(np.argsort(first))[bucket]
 
 
+def bucket_means(delta: torch.Tensor, bucket: np.ndarray, part: np.ndarray) -> torch.Tensor:
+    """The sums by `part [C]` of the rows of `delta [C, D]` with the same `bucket [C]`, one for each bucket.
+
+    Some buckets at a time: the product with all rows would grow with their square.
+    """
+    order, ends = np.argsort(bucket, kind="stable"), np.cumsum(np.bincount(bucket))
+    means = delta.new_empty((len(ends), delta.shape[1]))
+    first = begin = 0
+    while first < len(ends):
+        last = max(first + 1, int(np.searchsorted(ends, begin + TOGETHER, side="right")))
+        rows = np.sort(order[begin : ends[last - 1]])
+        mix = np.where(bucket[rows] == np.arange(first, last)[:, None], part[rows], 0.0)
+        place = torch.from_numpy(rows).to(delta.device)
+        means[first:last] = mixed(torch.from_numpy(mix).to(delta.device), delta[place])
+        first, begin = last, int(ends[last - 1])
+    return means
+
+
 def merged(uploads: Uploads, bucket: np.ndarray, weight: np.ndarray) -> Uploads:
     """One row for each bucket: the mean by `weight [C]` of the rows with the same `bucket [C]`, and of their losses."""
-    count, first = np.unique(bucket, return_index=True)
+    _, first = np.unique(bucket, return_index=True)
     part = weight / np.bincount(bucket, weight)[bucket]
-    mix = np.where(bucket == count[:, None], part, 0.0)
     examples = np.bincount(bucket, uploads.examples)
     return Uploads(
         uploads.owner[first],
         uploads.model[first],
         examples.astype(np.int64),
         np.bincount(bucket, uploads.examples * uploads.importance) / examples,
-        mixed(torch.from_numpy(mix).to(uploads.delta.device), uploads.delta),
+        bucket_means(uploads.delta, bucket, part),
         np.bincount(bucket, part * uploads.loss_before),
         np.bincount(bucket, part * uploads.loss_after),
     )

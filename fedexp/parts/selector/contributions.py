@@ -20,7 +20,7 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.values import Memory, Uploads, finite
-from fedexp.maths.shapley.affordable import EXACT_AT_MOST, least
+from fedexp.maths.shapley.affordable import EXACT_AT_MOST, SURROGATE_AT_MOST, least
 from fedexp.maths.shapley.estimate import Estimate, Shapley, Sure
 from fedexp.maths.shapley.settled import mean_variance, top_sure
 from fedexp.maths.shapley.smooth import mixture_weights
@@ -101,10 +101,7 @@ def means_and_counts(memory: Memory, clients: int) -> tuple[np.ndarray, np.ndarr
 
 
 def variances(memory: Memory, count: np.ndarray, owner: np.ndarray, errors: np.ndarray) -> np.ndarray:
-    """The variances `[N]` of the new means by sampling, given `count [N]` and the `errors [C]` of `owner [C]`.
-
-    They are 0 for rounds of older runs, which did not record errors.
-    """
+    """The variances `[N]` of the new means by sampling, given `count [N]` and the `errors [C]` of `owner [C]`."""
     variance = memory["variance"].numpy().copy() if "variance" in memory else np.zeros(len(count))
     variance[owner] = mean_variance(variance[owner], count[owner], errors)
     return variance
@@ -126,6 +123,11 @@ class ShapleySelector(Selector):
             raise ConfigError(
                 f"{type(self).__name__}.count must be at most {EXACT_AT_MOST} with shapley.method=exact, which takes "
                 f"2^count models, got {self.count}; use shapley.method=auto"
+            )
+        if self.shapley.method == "surrogate" and self.count > SURROGATE_AT_MOST:
+            raise ConfigError(
+                f"{type(self).__name__}.count must be at most {SURROGATE_AT_MOST} with shapley.method=surrogate, whose "
+                f"linear algebra grows with the cube of the participants, got {self.count}; use shapley.method=auto"
             )
         bound, needed = self.shapley.coalitions, least(self.count)
         if bound is not None and bound < needed:
@@ -153,6 +155,4 @@ class ShapleySelector(Selector):
         mean, count = running_mean(memory, ctx.clients, owner, values[clients])
         variance = variances(memory, count, owner, errors[clients])
         learnt = {"mean": mean, "count": count, "variance": variance}
-        if "mean" in memory and "variance" not in memory:  # a run begun before errors were recorded keeps its columns
-            del learnt["variance"], columns["standard_error"], columns["sure"]
         return {**memory, **{name: torch.from_numpy(one) for name, one in learnt.items()}, "columns": columns}

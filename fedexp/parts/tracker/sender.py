@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.core.files import remove_leftovers
+from fedexp.core.open_folders import open_folder, refuse_other_folder
 from fedexp.core.part import build
 from fedexp.core.passwords import without_password
 from fedexp.parts.tracker import lines, memo
@@ -69,7 +70,8 @@ class Sender:
             self.ending.told.wait(pause)
 
     def deliver(self, last: bool) -> None:
-        """Sends the rounds that have not arrived, and at the end the rest."""
+        """Sends the rounds that have not arrived, and at the end the rest; raises also if the folder is gone."""
+        refuse_other_folder(self.order.folder)
         if self.receiver is None:
             self.connect()
         assert self.receiver is not None
@@ -131,7 +133,7 @@ def main() -> int:
     threading.Thread(target=ending.hear, daemon=True).start()
     known = {**order["parameters"], **lines.choices(folder)}
     try:
-        with memo.alone(folder, tracker.patience_s):
+        with open_folder(folder), memo.alone(folder, tracker.patience_s):
             remove_leftovers(folder, lambda name: name == memo.NAME)
             done = Sender(tracker, Order(folder, known, order["tags"]), ending).work()
     except Exception as error:

@@ -1,19 +1,15 @@
 """What every launcher does: hand out the folders of points, and tell how each point ended."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED
 from fedexp.core.part import Part
-
-if TYPE_CHECKING:
-    from fedexp.simulation.company import Company
-
 
 ATTEMPTS = 2  # of a point whose process dies
 
@@ -31,9 +27,7 @@ class PointEnd:
 class Live(Protocol):
     """Takes the point of a folder to its end."""
 
-    def __call__(self, folder: Path, *, company: "Company | None" = None) -> PointEnd:
-        """`company` is what the point shares with others of its process."""
-        ...
+    def __call__(self, folder: Path) -> PointEnd: ...
 
 
 Ends = Generator[PointEnd, None, None]
@@ -43,15 +37,9 @@ class Launcher(Part):
     """Executes points, given by their folders; configured under `hydra.launcher`."""
 
     aloud: ClassVar[bool] = False  # whether points tell their rounds on the console
-    in_step: ClassVar[bool] = False  # whether points that are begun wait for each other in every round
-
-    chooses: ClassVar[bool] = False  # whether there are points that it cannot execute
 
     def refuse(self) -> None:
         """Raises ConfigError where this launcher cannot work."""
-
-    def refuse_point(self, config: Mapping[str, Any]) -> None:
-        """Raises ConfigError where a point of this config cannot be executed by it."""
 
     def launch(self, todo: Iterator[Path], live: Live) -> Ends:
         """Yields the outcome of every point of `todo`, in any order; one that fails does not keep the others.

@@ -1,5 +1,6 @@
 """The cores of this machine, by joblib's processes."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fedexp.core.part import Range
+from fedexp.core.signals import die_with
 from fedexp.sweep.launchers.contract import Ends, Launcher, Live, after_death
 
 
@@ -36,12 +38,18 @@ class Joblib(Launcher):
                 yield from killed
 
     def _parallel(self, folders: Iterator[Path], live: Live, flying: list[Path]) -> Any:
-        from joblib import Parallel, delayed
+        from joblib import delayed
 
         def handed_out() -> Iterator[Any]:
             for folder in folders:
                 flying.append(folder)
                 yield delayed(live)(folder)
 
-        parallel = Parallel(self.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")
-        return parallel(handed_out())
+        return parallel(self.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")(handed_out())
+
+
+def parallel(jobs: int, **options: Any) -> Any:
+    """Joblib's `Parallel`, with processes that end when this one is killed."""
+    from joblib import Parallel
+
+    return Parallel(jobs, backend="loky", initializer=die_with, initargs=(os.getpid(),), **options)

@@ -40,12 +40,16 @@ def measured(seed: int) -> list[float]:
     from bench import build
 
     from fedexp.simulation.building import build_world
-    from fedexp.simulation.rounds import rounds
+    from fedexp.simulation.round import run_round
     from fedexp.training.workers import Crew
 
     experiment = build([*WORDS, f"seed={seed}"])
     world = build_world(experiment, None, Crew())
-    return [signal(sent.delta) for _, _, sent in rounds(experiment, world, world.beginning())]
+    state, signals = world.beginning(), []
+    while state.round < experiment.rounds:
+        state, _, sent = run_round(experiment, world, state)
+        signals.append(signal(sent.delta))
+    return signals
 
 
 def lines() -> Iterator[dict[str, object]]:

@@ -8,6 +8,7 @@ import pytest
 from fedexp.maths.shapley.affordable import (
     affordable_method,
     coalition_budget,
+    coalitions_by_size,
     expected_coalitions,
     least,
     surrogate_budget,
@@ -35,6 +36,16 @@ def test_ten_players_with_the_default_budget_ask_for_nearly_all():
         utilities(prefixes(shuffled(10, rng)))
     assert expected_coalitions(10, 500) == pytest.approx(947.2, abs=0.1)
     assert utilities.evaluated == pytest.approx(947, abs=20)
+
+
+def test_sizes_by_hand():
+    assert [coalitions_by_size(players) for players in (0, 1, 2, 5)] == [[], [], [2], [5, 10, 10, 5]]
+
+
+def test_more_players_than_a_float_can_count_the_coalitions_of():
+    """Of 3,000 players' coalitions only the smallest and the largest are ever drawn twice in 10 permutations."""
+    alone = 3000 * (1 - (1 - 1 / 3000) ** 10)
+    assert expected_coalitions(3000, 10) == pytest.approx(2 + 2 * alone + 2997 * 10, rel=1e-8)
 
 
 def test_what_auto_stands_for():

@@ -91,3 +91,8 @@ def test_the_first_share_is_a_sample_of_the_same_kind():
     assert half[0] is strata[0]  # all of size 1
     assert [len(one.members) for one in half[1:]] == [math.ceil(len(one.members) / 2) for one in strata[1:]]
     assert [one.weight for one in half] == [one.weight for one in strata]
+
+
+def test_pairs_of_more_players_than_a_float_can_count_them_of():
+    """One pair of each of 549 sizes, and none of the middle one, for its half; two are left for the smallest sizes."""
+    assert allocation(1100, 551).tolist() == [2, 2, *[1] * 547, 0]

@@ -105,9 +105,3 @@ def test_errors_relative_to_the_spread_by_hand():
 def test_wrong_settings_are_refused(keys: dict):
     with pytest.raises(ConfigError, match=f"Shapley.{next(iter(keys))} must be"):
         Shapley(**keys)
-
-
-def test_what_auto_was_in_the_first_version():
-    before = Shapley(method="exact_or_gtg")
-    assert [before.chosen(players) for players in (0, 1, 8, 9, 20)] == ["exact", "exact", "exact", "gtg", "gtg"]
-    assert Shapley(method="exact_or_gtg", permutations_per_client=200).chosen(10) == "exact"

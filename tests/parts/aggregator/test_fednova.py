@@ -76,17 +76,34 @@ class TestAmounts:
         expected = [(1 - (1 - part) ** steps) / part for steps in self.STEPS]
         assert Prox(lr=0.1, mu=2.0).amounts_to(self.STEPS) == pytest.approx(expected)
 
+    def test_weights_below_zero_count_by_hand(self):
+        """momentum = 1/2, lr mu = 1: v = 1, -1/2, -3/4, -1/8, so a gradient is left with 1, 1/2, -1/4, -3/8."""
+        lengths = Prox(lr=0.5, mu=2.0, momentum=0.5).amounts_to(np.arange(5))
+        assert lengths.tolist() == [0, 1, 1.5, 1.75, 2.125]
+        assert Prox(lr=1.0, mu=0.1, momentum=0.9).amounts_to(np.array([20]))[0] == pytest.approx(25.87, abs=0.005)
+        assert Prox(lr=1.0, mu=1.5).amounts_to(np.arange(4)).tolist() == [0, 1, 1.5, 1.75]
+
     @pytest.mark.parametrize(
         "rule",
-        [SGD(momentum=0.8, nesterov=True), Prox(momentum=0.5, mu=0.7, lr=0.3), Prox(momentum=0.5, nesterov=True, mu=1)],
+        [
+            SGD(momentum=0.8, nesterov=True),
+            Prox(momentum=0.5, mu=0.7, lr=0.3),
+            Prox(momentum=0.9, mu=1, lr=0.4),
+            Prox(momentum=0.99, mu=1),
+            Prox(momentum=0.9, nesterov=True, mu=1, lr=0.4),
+            Prox(mu=1.5, lr=1.0),
+            Scaffold(momentum=0.9),
+        ],
     )
-    def test_it_is_how_far_a_gradient_of_one_goes(self, rule: SGD | Prox):
-        w, start, slots = torch.zeros(1).double(), torch.zeros(1).double(), torch.zeros(1, 1).double()
-        for number in range(1, 8):
-            direction = rule.direction(torch.ones(1).double(), w, start)
-            rule.update(w, direction, slots, torch.tensor(number * 1.0), None)
-            expected = rule.amounts_to(np.array([number]))[0]
-            assert -w.item() / rule.lr == pytest.approx(expected, rel=1e-9)
+    def test_it_is_the_1_norm_of_what_each_gradient_alone_does(self, rule: SGD | Prox | Scaffold):
+        for steps in (1, 2, 20):
+            alone, start = torch.eye(steps).double(), torch.zeros(steps, 1).double()  # [row, step]: one each
+            w, slots = start.clone(), torch.zeros(max(1, rule.slots), steps, 1).double()
+            for number in range(steps):
+                direction = rule.direction(alone[:, number, None], w, start)
+                rule.update(w, direction, slots, torch.tensor(number + 1.0), None)
+            expected = rule.amounts_to(np.array([steps]))[0]
+            assert (w / rule.lr).abs().sum().item() == pytest.approx(expected, rel=1e-9)
 
     def test_the_pull_follows_the_rate_of_the_round(self):
         assert Prox(lr=0.1, mu=2.0).at(0.2).amounts_to(self.STEPS)[2] == pytest.approx(1 + 0.6)

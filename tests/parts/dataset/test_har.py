@@ -1,4 +1,5 @@
 import hashlib
+import re
 import shutil
 import tarfile
 import zipfile
@@ -103,7 +104,10 @@ def test_damaged_recording(tmp_path, recordings):
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize(
     ("lay", "words"),
-    [(as_tar, "RawData.tar.xz is damaged"), (as_zip, "HAPT Data Set.zip is not a complete zip archive")],
+    [
+        (as_tar, "RawData.tar.xz is not whole: it does not end like an xz file"),
+        (as_zip, "HAPT Data Set.zip is not a complete zip archive"),
+    ],
 )
 def test_damaged_archive(tmp_path, recordings, lay, words):
     lay(tmp_path, recordings)
@@ -111,6 +115,16 @@ def test_damaged_archive(tmp_path, recordings, lay, words):
     archive.write_bytes(archive.read_bytes()[:-200])
     with pytest.raises(ConfigError, match=words):
         Har().load(tmp_path, 0)
+
+
+@pytest.mark.parametrize("lay", [as_tar, as_zip, as_zip_in_a_folder])
+def test_an_archive_and_one_byte_is_another_archive(tmp_path, recordings, lay):
+    lay(tmp_path, recordings)
+    Har().require(tmp_path)
+    (archive,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    archive.write_bytes(archive.read_bytes() + b"\0")
+    with pytest.raises(ConfigError, match=rf"{re.escape(archive.name)} is not whole: .*run \"fedexp data download har"):
+        Har().require(tmp_path)
 
 
 def test_absent_recording_names_checksum_and_cure(tmp_path):

@@ -132,7 +132,7 @@ def test_the_file_is_read_once_until_it_changes(mine, tmp_path, monkeypatch):
         ({"ignore": ["agee"]}, "dataset.ignore must name a column"),
         ({"split": "sex"}, "column sex must hold train or test in every row, got 'd'"),
         ({"predicts": "numbers"}, "column sick must hold numbers, since dataset.predicts=numbers, got text; set "),
-        ({"target": "kept", "split": None}, "test rows, got 0 of 3"),
+        ({"target": "kept", "split": None}, "a test row, got 0 of 3"),
         (
             {"target": "sex"},
             "hold every class in the training rows, but d is in test rows alone; call some of them train, or leave "
@@ -150,6 +150,7 @@ def test_what_will_not_do_is_one_line(mine, tmp_path, options, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
+        ("age,sick,kept\n1,a,train\n1,b,test\n2,a,test\n", "must give two training rows and a test row, got 2 of 3"),
         ("age,sick,kept\n", "at least one row"),
         (
             "age;sick;kept\n1,5;a;train\n2,5;b;test\n",
@@ -238,3 +239,48 @@ def test_lines_with_more_cells_than_the_header_are_refused(tmp_path):
     (tmp_path / "mine.csv").write_text("a,sick\n1,0,9\n2,1,9\n3,0,9\n")
     with pytest.raises(ConfigError, match=r"mine\.csv cannot be read as a table: Length of header or names"):
         OwnTable(file=tmp_path / "mine.csv", target="sick").facts(tmp_path)
+
+
+@pytest.mark.parametrize("header", ["y,y,x", "x,y,y", "y, y,x", "\ufeffy,y,x", "\n\ny,y,x", 'y,"y",x', "x,,"])
+def test_columns_of_one_name_are_refused_lest_the_target_is_a_feature(mine, tmp_path, header):
+    rows = "".join(f"{number % 2},{number % 2},{number % 2}\n" for number in range(20))
+    name = "2 have none" if header == "x,," else "2 are named y"
+    with pytest.raises(
+        ConfigError, match=rf"mine\.csv must have a name of its own for each column, but {name}; rename "
+    ):
+        mine(f"{header}\n{rows}", target="y" if "y" in header else "x", split=None).require(tmp_path)
+
+
+def test_names_that_differ_in_case_are_different_names(mine, tmp_path):
+    assert mine("Y,y\n" + "0,1\n1,0\n" * 9, target="y", split=None).facts(tmp_path).shape == (1,)
+
+
+def test_a_target_is_named_once():
+    with pytest.raises(ConfigError, match=r"target must name each column once, got \['a', 'a'\]; leave the rest out"):
+        OwnTable(file=Path("x.csv"), target=("a", "a"), predicts="numbers")
+
+
+@pytest.mark.parametrize("cell", [[1, 2], {"a": 1}])
+def test_columns_of_lists_and_dicts_are_refused(tmp_path, cell):
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "mine.parquet"
+    pd.DataFrame({"x": [cell] * 20, "z": 1.0, "y": [0, 1] * 10}).to_parquet(file)
+    words = r"column x must hold one number or text in each row, got lists or dicts; .* dataset\.ignore=\[x\]"
+    for client in (None, "x"):
+        with pytest.raises(ConfigError, match=words):
+            OwnTable(file=file, target="y", client=client).require(tmp_path)
+    assert OwnTable(file=file, target="y", ignore=("x",)).facts(tmp_path).shape == (1,)
+
+
+def test_many_columns_are_encoded_together_each_as_if_it_were_alone(mine, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(150, 7)) * 10.0 ** np.arange(7), columns=list("abcdefg"))
+    frame.insert(3, "word", rng.choice(["p", "q"], 150))
+    frame["y"] = rng.integers(0, 2, 150)
+    together = mine(frame.to_csv(index=False), target="y", split=None).load(tmp_path, 0)
+    blocks = []
+    monkeypatch.setattr(table, "_encoded_numbers", lambda block, *_: blocks.append(block.shape) or {})
+    table._parse.cache_clear()
+    alone = mine(frame.to_csv(index=False), target="y", split=None).load(tmp_path, 0)
+    assert together.sha256() == alone.sha256()
+    assert blocks == [(150, 7)]

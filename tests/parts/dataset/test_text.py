@@ -95,6 +95,9 @@ def test_what_will_not_do_is_one_line(mine, tmp_path):
         mine(["a", "", "b"]).require(tmp_path)
     with pytest.raises(ConfigError, match=r"dataset.test_fraction must give a line for testing"):
         mine(["a"] * 40, test_fraction=0.01).require(tmp_path)
+    words = "must leave a training line for each of 10 subjects, got 0.9999 of 40 lines, which leaves 1; lower it or"
+    with pytest.raises(ConfigError, match=words):
+        mine(["a"] * 40, test_fraction=0.9999).require(tmp_path)
     (tmp_path / "mine.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="must be a text in UTF-8"):
         Text(file=tmp_path / "mine.txt").require(tmp_path)

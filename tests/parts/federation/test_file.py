@@ -92,6 +92,7 @@ def test_examples_that_the_server_took_are_nobodys(tmp_path: Path):
         ("", None, "must have a header and a line for each training example, but is empty"),
         ('client\n"1\n', None, "cannot be read as a CSV file"),
         ("who,who\n1,2\n", "who", "several columns named who"),
+        ("who, who\n1,2\n", "who", "several columns named who"),
         ("client\na\nb\0\n", None, "line 3 of .* holds a NUL character"),
         ('a,b\n"x\ny\nz",1\n3\n', "a", r"line 5 of .* must have 2 cells like its header, got \['3'\]"),
         ('"a\nb",c\n"x\r\ny",1\n"\n\0",2\n', "a\nb", "line 5 of .* holds a NUL character"),  # it begins there

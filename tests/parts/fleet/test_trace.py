@@ -61,6 +61,10 @@ def test_wrong_columns_no_lines_and_no_file(tmp_path: Path):
         read_trace(written(tmp_path, ""))
     with pytest.raises(ConfigError, match="must be a CSV file"):
         read_trace(tmp_path / "nowhere.csv")
+    with pytest.raises(ConfigError, match="must have a name of its own for each column, but 2 are named client"):
+        read_trace(written(tmp_path, "1,1,1,1,1\n", "client," + HEAD))
+    with pytest.raises(ConfigError, match="cannot be read: Length of header or names"):  # not shifted by one
+        read_trace(written(tmp_path, "9,0,1,1,1\n"))
 
 
 def test_a_fleet_follows_its_trace_and_refuses_a_short_one_before_any_data(tmp_path: Path, tiny):

@@ -46,6 +46,18 @@ class TestLocalRule:
         assert (w[0] < start[0]).all()
         assert torch.equal(w[1], start[1])
 
+    def test_a_done_row_is_not_touched_by_what_is_not_a_number(self, tiny: Tiny, option: str):
+        world, start, anchor = self.begun(tiny, option)
+        rule, w, grad = world.exp.local, start.clone(), torch.rand(start.shape)
+        slots, anchor = torch.zeros(rule.slots, *w.shape), anchor.clone()
+        grad[1], anchor[1] = torch.nan, torch.nan
+        active = torch.tensor([[1.0], [0.0], [1.0]])
+        rule.update(w, rule.direction(grad, w, anchor), slots, torch.tensor(1.0), active)
+        rule.pull(w, anchor, active)
+        assert torch.equal(w[1], start[1])
+        assert w.isfinite().all()
+        assert not rule.tells_slot or slots[-1].isfinite().all()
+
     def test_a_clipped_gradient_is_as_long_as_asked(self, tiny: Tiny, option: str):
         rule = spec.build(tiny(f"local={option}", "local.clip_norm=2")).local
         grad = torch.tensor([[3.0, 4.0], [0.6, 0.8]])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from composing import options
-from networks import FEW, HAR, SMALLEST, TABLE
+from networks import FEW, HAR, SMALLEST, TABLE, published
 from worlds import Tiny, first_round, world_of
 
 from fedexp.core import part as spec
@@ -17,7 +17,6 @@ from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.complex_cnn import ComplexCNN
 from fedexp.parts.model.contract import Model
 from fedexp.parts.model.keras_cnn import KerasCNN
-from fedexp.parts.model.simple_cnn import SimpleCNN
 from fedexp.run.run import complete
 from fedexp.verify import replay
 
@@ -27,7 +26,7 @@ SEVERAL = [Facts(shape, 7, 10) for shape in ((1, 8, 8), (3, 32, 32), (6, 128), (
 NOISY = ("privacy=dp_sgd", "privacy.clip=0.5", "privacy.noise_multiplier=0.5", "privacy.delta=1e-3")
 
 
-@pytest.mark.parametrize("model", [SimpleCNN(), ComplexCNN(), KerasCNN()])
+@pytest.mark.parametrize("model", [published("simple_cnn"), ComplexCNN(), KerasCNN()])
 @pytest.mark.parametrize("shape", [HAR, TABLE, (1, 3, 3)])
 def test_image_networks_say_what_they_need(model: Model, shape: tuple[int, ...]):
     with pytest.raises(ConfigError, match=r"needs images .* have shape .*; use model=mlp"):

@@ -1,5 +1,6 @@
 """Any network by the name of what makes it: what that is given, what goes wrong, and that both engines train it."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,42 @@ def test_what_it_raises_is_one_line_with_its_place():
         named("failing").network(FACTS)
     said = r"model\.factory=own_networks:failing raised ZeroDivisionError: for 3 classes \(own_networks\.py, line \d+\)"
     assert re.fullmatch(said, str(told.value))
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), KeyboardInterrupt(), GeneratorExit()], ids=repr)
+def test_what_would_end_the_process_is_one_line_and_no_folder_is_left(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def ending() -> None:
+        raise error
+
+    monkeypatch.setattr(own_networks, "small", ending)
+    words = ("model=torch", "model.factory=own_networks:small", "dataset=synthetic", "dataset.train_size=60")
+    assert cli.main(["run", *words, f"hydra.run.dir={tmp_path / 'run'}"]) == 2
+    assert f"model.factory=own_networks:small raised {type(error).__name__}" in complaint(capsys)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("factory", ["own_networks.py:small", "./own_networks.py:small"])
+def test_a_file_is_no_module(factory: str):
+    with pytest.raises(ConfigError, match=r"; write own_networks:small$"):
+        Torch(factory=factory).refuse(FACTS)
+
+
+def test_what_is_compiled_is_given_back_as_it_was(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("TORCHDYNAMO_DISABLE", raising=False)
+    Torch(factory="own_networks:small").refuse(FACTS)
+    assert os.environ["TORCHDYNAMO_DISABLE"] == "1", "which torch.compile looks at"
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_a_function_that_fails_in_the_backward_pass_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], engine: str
+):
+    words = ("model=torch", "model.factory=own_networks:Hooked", "dataset=synthetic", "dataset.train_size=60")
+    small = ("dataset.shape=[4]", "dataset.test_size=20", "engine.workers=1", "pictures=false", f"engine={engine}")
+    assert cli.main(["run", *words, *small, f"hydra.run.dir={tmp_path / 'run'}"]) in (1, 2)
+    assert re.search(r"own_networks\.torn \(own_networks\.py, line \d+\) raised KeyError: ", complaint(capsys))
 
 
 def test_it_must_give_a_module(tiny: Tiny):

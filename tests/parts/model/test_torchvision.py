@@ -1,5 +1,6 @@
 """Classifiers of torchvision: what is changed in them, what is kept, weights from a file, what cannot be."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,12 @@ def broken(there: dict[str, Any], name: str) -> Any:
         "shape": {**there, key: torch.zeros(24, 1, 3, 3)},
         "list": [1, 2],
         "numbers": {"a": 3},
+        "sparse": {**there, key: there[key].to_sparse()},
+        "meta": {**there, key: there[key].to("meta")},
+        "whole": {**there, key: there[key].to(torch.int8)},
+        "complex": {**there, key: there[key].to(torch.complex64)},
+        "infinite": {**there, "conv1.1.running_var": there["conv1.1.running_var"] / 0},
+        "beyond": {**there, key: torch.full((24, 3, 3, 3), 1e300, dtype=torch.float64)},
     }[name]
 
 
@@ -156,6 +163,12 @@ def broken(there: dict[str, Any], name: str) -> Any:
         ("shape", r"must fit the network: it has \[24, 1, 3, 3\] for conv1\.0\.weight, which has \[24, 3, 3, 3\] in"),
         ("list", r"must hold a dict of tensors by name; save network\.state_dict\(\)"),
         ("numbers", r"must hold a dict of tensors by name; save network\.state_dict\(\)"),
+        ("sparse", r"must hold dense tensors with their values, but conv1\.0\.weight is a sparse, quantized or nested"),
+        ("meta", r"must hold dense tensors with their values, but conv1\.0\.weight is a sparse, quantized or nested"),
+        ("whole", r"must hold torch\.float32 for conv1\.0\.weight, got torch\.int8; save the state_dict of network\."),
+        ("complex", r"must hold torch\.float32 for conv1\.0\.weight, got torch\.complex64; save the state_dict of"),
+        ("infinite", r"must hold finite numbers, but 24 of 24 of conv1\.1\.running_var are not; give weights"),
+        ("beyond", r"must hold finite numbers, but 648 of 648 of conv1\.0\.weight are not; give weights"),
     ],
 )
 def test_weights_that_do_not_fit_are_told_by_name(saved: Path, name: str, said: str):
@@ -173,6 +186,13 @@ class Evil:
 
 def test_weights_that_are_not_there(tmp_path: Path):
     with pytest.raises(ConfigError, match=r"^model\.weights must be a file, but there is none at "):
+        TorchvisionNet(name=WITH_NORMS, weights=tmp_path / "w.pt").refuse(FACTS)
+
+
+def test_weights_that_unpack_to_more_than_the_file_has_are_not_unpacked(tmp_path: Path):
+    with zipfile.ZipFile(tmp_path / "w.pt", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("archive/data/0", bytes(100_000))
+    with pytest.raises(ConfigError, match=r"cannot be read: ValueError: it holds more than it has bytes; give a file"):
         TorchvisionNet(name=WITH_NORMS, weights=tmp_path / "w.pt").refuse(FACTS)
 
 

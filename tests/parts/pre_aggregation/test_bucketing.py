@@ -14,6 +14,7 @@ from fedexp.core.random_streams import stream
 from fedexp.core.values import Uploads
 from fedexp.parts.aggregator.fedavg import FedAvg
 from fedexp.parts.context import Context
+from fedexp.parts.pre_aggregation import bucketing
 from fedexp.parts.pre_aggregation.bucketing import Bucketing, buckets, merged
 
 
@@ -66,6 +67,19 @@ def test_weighted_buckets_have_the_weighted_mean_of_the_clients(size: int):
     torch.testing.assert_close(
         rule.reduce(mixed.delta, rule.shares(mixed)), rule.reduce(uploads.delta, rule.shares(uploads))
     )
+
+
+@pytest.mark.parametrize("size", [1, 3, 20, 1500])
+def test_many_rows_are_averaged_some_buckets_at_a_time(size: int, monkeypatch: pytest.MonkeyPatch):
+    shapes: list[torch.Size] = []
+    mixed = bucketing.mixed
+    monkeypatch.setattr(bucketing, "mixed", lambda mix, rows: shapes.append(mix.shape) or mixed(mix, rows))
+    delta, bucket = normal(0, 2500, 3), buckets(2500, size, np.random.default_rng(0))
+    together = merged(uploads_of(delta, [1] * 2500), bucket, np.ones(2500))
+    for number in range(0, bucket.max() + 1, 17):
+        torch.testing.assert_close(together.delta[number], delta[torch.from_numpy(bucket == number)].mean(dim=0))
+    assert sum(rows for _, rows in shapes) == 2500
+    assert max(rows for _, rows in shapes) <= max(1024, size)
 
 
 def test_nobody():

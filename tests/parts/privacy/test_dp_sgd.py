@@ -52,6 +52,23 @@ def final(*states: State) -> torch.Tensor:
 
 
 @pytest.mark.usefixtures("_double")
+def test_a_client_without_examples_stays_whatever_the_engine_and_its_workers(tiny: Tiny):
+    """With full batches its nominal size is 0, by which nothing may be divided."""
+    empty = ("federation=quantity", "federation.beta=0.1", "scenario.clients=12", "scenario.participants=12")
+    words, found = (*PRIVATE, *empty, "local.batch_size=full", "local.epochs=2"), {}
+    for engine in ("engine=loop", "engine=stacked", "engine=stacked engine.workers=2"):
+        exp = spec.build(tiny(*words, *engine.split()))
+        world = build_world(exp, None, Crew())
+        assert min(world.partition.sizes) == 0
+        with staffed(world.exp, world, world.beginning()) as world:
+            found[engine] = list(rounds(world.exp, world, world.beginning()))
+        assert all(upload.delta.isfinite().all() for _, _, upload in found[engine])
+    loop, stacked, crew = ([each.models[0].flat for each, _, _ in several] for several in found.values())
+    torch.testing.assert_close(stacked, loop, atol=1e-9, rtol=0)
+    assert all(map(torch.equal, stacked, crew))
+
+
+@pytest.mark.usefixtures("_double")
 @pytest.mark.parametrize("engine", ["loop", "stacked"])
 @pytest.mark.parametrize("model", MODELS)
 def test_no_noise_and_no_clip_is_plain_sgd(tiny: Tiny, model: str, engine: str):

@@ -59,14 +59,6 @@ def test_the_variance_of_a_running_mean_by_hand():
     assert first.tolist() == [0.0, 9.0, 0.0]
 
 
-def test_a_run_begun_before_errors_were_remembered_goes_on_with_its_columns(game: Stage):
-    selector = GreedyFed(count=6, shapley=Shapley())
-    old = {"mean": torch.zeros(6, dtype=torch.float64), "count": torch.ones(6, dtype=torch.int64)}
-    memory = selector.observe(game.uploads(game.plan(np.arange(6))), old, game.ctx)
-    assert "variance" not in memory
-    assert list(memory["columns"]) == ["method", "coalitions", "converged", "error", "shapley_s"]
-
-
 def test_a_bound_that_cannot_tell_the_values_is_refused(tiny):
     with pytest.raises(ConfigError, match=r"selector\.shapley\.coalitions must be at least 22 for 10 participants"):
         spec.build(tiny("selector=greedyfed", "scenario.participants=10", "selector.shapley.coalitions=21"))

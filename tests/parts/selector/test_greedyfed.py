@@ -121,6 +121,7 @@ class TestRoundValues:
         assert columns["coalitions"] == 4
 
 
-def test_exact_values_of_too_many_are_refused_before_anything_is_loaded(tiny):
-    with pytest.raises(ConfigError, match=r"selector\.count must be at most 20 with shapley\.method=exact"):
-        spec.build(tiny("selector=greedyfed", "scenario.participants=21", "selector.shapley.method=exact"))
+@pytest.mark.parametrize(("method", "most"), [("exact", 20), ("surrogate", 1000)])
+def test_values_of_too_many_are_refused_before_anything_is_loaded(tiny, method: str, most: int):
+    with pytest.raises(ConfigError, match=rf"selector\.count must be at most {most} with shapley\.method={method}"):
+        spec.build(tiny("selector=greedyfed", f"scenario.participants={most + 1}", f"selector.shapley.method={method}"))

@@ -8,7 +8,10 @@ from composing import experiment
 
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
+from fedexp.core.open_folders import FolderGoneError, open_folder
+from fedexp.parts.tracker import contract, sender
 from fedexp.parts.tracker.contract import Tracker
+from fedexp.parts.tracker.mlflow import MLflow
 from fedexp.simulation import compatibility
 
 
@@ -32,3 +35,18 @@ def test_none_asks_nothing_and_leaves_nothing(tmp_path: Path):
     following.listen()
     following.close(ValueError)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_sender_makes_no_folder_anew(tmp_path: Path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    one = sender.Sender(MLflow(), contract.Order(folder), sender.Ending())
+    with open_folder(folder):
+        one.keep(round=1)
+        folder.rename(tmp_path / "elsewhere")
+        folder.mkdir()
+        with pytest.raises(FolderGoneError):
+            one.keep(round=2)
+        with pytest.raises(FolderGoneError):
+            one.deliver(last=True)
+    assert not [*folder.iterdir()]

@@ -10,6 +10,7 @@ from worlds import world_of
 
 from fedexp.core.values import Uploads
 from fedexp.simulation.measures.participants import COLUMNS
+from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import rounds
 from fedexp.simulation.world import World
 
@@ -28,10 +29,11 @@ def slow(world: World, start: torch.Tensor, sent: Uploads) -> list[float]:
 
 def test_alone_and_together(tiny: Tiny):
     world = world_of(tiny("evaluation.local_models=true", "engine.evaluation_chunk=25"))
-    start = world.first.flat
-    for state, row, sent in rounds(world.exp, world, world.beginning()):
-        assert [row[name] for name in COLUMNS] == pytest.approx(slow(world, start, sent), rel=1e-5)
-        start = state.models[0].flat
+    before = world.beginning()
+    for state, row, _ in rounds(world.exp, world, before):
+        _, _, sent = run_round(world.exp, world, before)
+        assert [row[name] for name in COLUMNS] == pytest.approx(slow(world, before.models[0].flat, sent), rel=1e-5)
+        before = state
 
 
 def test_empty_cells_in_rounds_without_evaluation_and_without_participants(tiny: Tiny):

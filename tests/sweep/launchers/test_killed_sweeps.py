@@ -23,7 +23,7 @@ MADE = (
 LEARNING_RATES = ("0.05", "0.1", "0.2")
 FULL = os.environ.get("FEDEXP_FULL") == "1"  # the whole 24 points with every launcher: two minutes
 SEEDS, KILLS = (8, 3) if FULL else (1, 1)
-PACKAGES = {"joblib": "joblib", "together": "torch", "submitit_local": "submitit", "ray": "ray"}
+PACKAGES = {"joblib": "joblib", "submitit_local": "submitit", "ray": "ray"}
 
 
 def points() -> list[tuple[str, int]]:
@@ -107,3 +107,24 @@ def test_killed_and_resumed_until_done(alone: Callable[[str, int], Path], here: 
         assert kept_text(run) == kept_text(twin)
         assert (run / "clients.csv").read_bytes() == (twin / "clients.csv").read_bytes()
         assert (run / "fedexp.log").read_text().count("final accuracy") == 1, "run to its end once"
+
+
+@pytest.mark.parametrize("command", ["sweep", "search"])
+def test_joblibs_processes_end_with_the_one_that_is_killed(here: Path, command: str):
+    pytest.importorskip("optuna" if command == "search" else "joblib")
+    long = (*MADE, "rounds=1000000")
+    if command == "search":
+        words = ("search", *long, "local.lr=tag(log,interval(0.01,0.1))", "--jobs", "2", "--out", "many")
+    else:
+        words = ("run", "-m", *long, "seed=0,1", "hydra/launcher=joblib", "hydra.launcher.jobs=2")
+    process = Command(here, *words, *(() if command == "search" else ("hydra.sweep.dir=many",)))
+    deadline = time.monotonic() + 120
+    while not process.over() and len(list((here / "many").rglob("metrics.csv"))) < 2:
+        assert time.monotonic() < deadline, process.said.read_text()
+        time.sleep(0.02)
+    assert len(living_in(here)) > 2
+    os.kill(process.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 3
+    while left := living_in(here):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)

@@ -1,0 +1,60 @@
+"""Which options a run has: its config says so. What `hydra.yaml` says counts only where the config cannot tell."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fedexp.config import catalog, roles
+from fedexp.config.location import conf_dir
+
+
+def option_names(written: Mapping[str, Any], recorded: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The option of each group of a run, given its config (interpolations as written) and what was recorded beside it.
+
+    The part of a group tells its option. A bundle (`algorithm`, `experiment`, ...) leaves no part: its recorded name
+    counts where the run has what makes it.
+    """
+    parts = {name: node for name in roles.names() if isinstance(node := written.get(name), Mapping)}
+    named = {name: option for name, node in parts.items() if (option := _option(name, node, recorded.get(name)))}
+    every = {**recorded, **named}
+    return {name: option for name, option in every.items() if name in named or _holds(name, option, every)}
+
+
+def _option(group: str, node: Mapping[str, Any], recorded: str | None) -> str | None:
+    """The option with the class of a part; of several the one with most of its values, a part of one's own by its file.
+
+    None if the part has no class.
+    """
+    target, conf = node.get("_target_"), conf_dir()
+    if not isinstance(target, str):
+        return None
+    parts = {name: catalog.part(conf, group, name) for name in catalog.options(conf, group)}
+    known = {name: part for name, part in parts.items() if part.get("_target_") == target and _same_layers(part, node)}
+    equal = {name: sum(node.get(key) == value for key, value in part.items()) for name, part in known.items()}
+    best = [name for name in known if equal[name] == max(equal.values())]
+    if best:
+        return recorded if recorded in best else best[0]
+    return target.rpartition(".")[0].rpartition(".")[2]
+
+
+def _same_layers(part: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
+    """Whether an option has the list of layers of a part, or none: another list is another network."""
+    return not isinstance(part.get("layers"), list) or part["layers"] == node.get("layers")
+
+
+def _holds(group: str, option: str | None, every: Mapping[str, str | None]) -> bool:
+    """Whether a recorded name is no bundle's, or that of a bundle whose telling options the run has.
+
+    These are the options that are not usual; where all are usual, as in FedAvg, all but the selector.
+    """
+    if option is None or group in roles.names() or group.partition("/")[0] == "hydra":
+        return True
+    conf = conf_dir()
+    path = conf / group / f"{option}.yaml"
+    if not re.fullmatch(r"\w+", option) or not path.is_file():
+        return False
+    swept, usual = catalog.sweep(path), catalog.defaults(conf)
+    chosen = {name: value for name, value in catalog.choices(path).items() if name not in swept and name in every}
+    telling = {name: value for name, value in chosen.items() if value != usual.get(name)}
+    telling = telling or {name: value for name, value in chosen.items() if name != "selector"}
+    return telling.items() <= every.items()

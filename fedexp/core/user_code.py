@@ -1,0 +1,96 @@
+"""Code of the user's own: what it raises becomes one line, and what it changes in the process is refused."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any
+
+from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.signals import AskedToEnd, counted_interrupts
+
+
+@contextmanager
+def errors_refused(
+    what: str, *, besides: tuple[type[BaseException], ...] = (), with_line: bool = False
+) -> Iterator[None]:
+    """Turns whatever is raised inside into a ConfigError that begins with `what`.
+
+    What is raised `besides` goes on as it is, and so does a signal to the process. `with_line` adds the file and the
+    line of the code that raised it.
+    """
+    with counted_interrupts() as interrupts:
+        try:
+            yield
+        except (ConfigError, AskedToEnd, *besides):
+            raise
+        except BaseException as error:
+            if interrupts:
+                raise
+            last = extract_tb(error.__traceback__)[-1]
+            line = f" ({Path(last.filename).name}, line {last.lineno})" if with_line else ""
+            said = ": ".join(filter(None, (type(error).__name__, first_line(error))))
+            raise ConfigError(f"{what} {said}{line}") from error
+
+
+@contextmanager
+def settings_kept(who: str) -> Iterator[None]:
+    """Restores the settings of the process that are changed inside.
+
+    Raises:
+        ConfigError: `who` changed one, or closed a stream that this process writes to.
+    """
+    settings = _settings()
+    before = {name: read() for name, (read, _) in settings.items()}
+    changed: list[str] = []
+    try:
+        yield
+    finally:
+        for name, (read, write) in settings.items():
+            if read() != before[name]:
+                changed.append(f"calls {name}")
+                write(before[name])
+        changed += [f"closes sys.{name}" for name in ("stdout", "stderr") if _reopened(name)]
+    if changed:
+        raise ConfigError(f"{who} must leave the process as it is, but {changed[0]}; take that out")
+
+
+def _settings() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
+    """What a network must not change for all of the process: how it is read and written, by what changes it."""
+    import torch  # whoever needs no network must not wait for it
+
+    def default_device(device: torch.device) -> None:
+        torch.set_default_device(None if device.type == "cpu" else device)
+
+    def deterministic(mode: tuple[bool, bool]) -> None:
+        torch.use_deterministic_algorithms(mode[0], warn_only=mode[1])
+
+    return {
+        "torch.set_grad_enabled": (torch.is_grad_enabled, torch.set_grad_enabled),
+        "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),
+        "torch.set_default_device": (torch.get_default_device, default_device),
+        "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
+        "torch.set_float32_matmul_precision": (
+            torch.get_float32_matmul_precision,
+            torch.set_float32_matmul_precision,
+        ),
+        "torch.use_deterministic_algorithms": (
+            lambda: (
+                torch.are_deterministic_algorithms_enabled(),
+                torch.is_deterministic_algorithms_warn_only_enabled(),
+            ),
+            deterministic,
+        ),
+        "os.chdir": (os.getcwd, os.chdir),
+    }
+
+
+def _reopened(name: str) -> bool:
+    """Whether a standard stream was closed; it is open again then, as Python leaves its descriptor open."""
+    stream = getattr(sys, name)
+    if stream is None or not stream.closed:
+        return False
+    setattr(sys, name, open(("stdout", "stderr").index(name) + 1, "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+    return True

@@ -1,0 +1,175 @@
+"""A network in words: one layer after another, from the config alone.
+
+    fedexp run dataset=mnist model=chain 'model.layers=[conv 8 3, pool 2, relu, flatten, linear]'
+
+The words are the functions below; the numbers behind a word are its arguments, in their order or behind their names:
+`conv 16 8 stride 2 padding 3`. `linear` without a number gives one output a class.
+
+The published chains of `conf/model` are such lists, and their files name the sources. Pooling stands before ReLU there:
+the two commute, gradients included, and ReLU has a quarter of the work. Legend: B batch, C channels, H x W pixels.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from torch import nn
+
+from fedexp.config import catalog
+from fedexp.config.location import conf_dir
+from fedexp.core.errors import ConfigError, first_line, nearest
+from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.layers import BatchNorm
+from fedexp.parts.model.drawn import Drawn, images, refuse_text
+
+LARGEST_SIDE = 256  # pixels, up to which the smallest images of a chain are looked for
+
+
+def conv(channels: int, outputs: int, kernel: int, stride: int = 1, padding: int = 0) -> nn.Module:
+    """A convolution of images."""
+    return nn.Conv2d(channels, outputs, kernel, stride, padding)
+
+
+def pool(_: int, size: int, stride: int = 0) -> nn.Module:
+    """The maxima of squares of pixels, by default side by side."""
+    return nn.MaxPool2d(size, stride or None)
+
+
+def batch_norm(channels: int) -> nn.Module:
+    """Batch normalisation of images."""
+    return BatchNorm(channels)
+
+
+def group_norm(channels: int, groups: int) -> nn.Module:
+    """Group normalisation of images."""
+    return nn.GroupNorm(groups, channels)
+
+
+def channel_dropout(_: int, p: float) -> nn.Module:
+    """Drops whole channels of images."""
+    return nn.Dropout2d(p)
+
+
+def linear(inputs: int, outputs: int) -> nn.Module:
+    """A linear layer on one line of values."""
+    return nn.Linear(inputs, outputs)
+
+
+def dropout(_: int, p: float) -> nn.Module:
+    """Drops single values."""
+    return nn.Dropout(p)
+
+
+PLAIN = {"relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU, "flatten": nn.Flatten}  # without numbers, for any shape
+OF_IMAGES = (conv, pool, batch_norm, group_norm, channel_dropout)
+MAKERS: dict[str, Callable[..., nn.Module]] = {maker.__name__: maker for maker in (*OF_IMAGES, linear, dropout)}
+WORDS = [*MAKERS, *PLAIN]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chain(Drawn):
+    """Layers one after another, each a word with its numbers."""
+
+    layers: tuple[str, ...]
+
+    @property
+    def option(self) -> str:
+        """The option of `conf/model` that has these layers; `chain` for a list of one's own."""
+        return published_chains().get(self.layers, "chain")
+
+    def check(self) -> None:
+        if self.layers[-1:] != ("linear",):
+            raise ConfigError("Chain.layers must end with linear without a number, which gives one output a class")
+        for text in self.layers[:-1]:
+            parse_layer(text)
+
+    def refuse(self, facts: Facts) -> None:
+        refuse_text(facts, self.option)
+        try:
+            self.shapes(facts)
+        except ConfigError:
+            for side in range(1, LARGEST_SIDE + 1):
+                if self._takes(facts.shape[0], side):
+                    images(facts, self.option, side)
+            raise
+
+    def network(self, facts: Facts) -> nn.Sequential:
+        return nn.Sequential(*(self._layer(*each, facts) for each in zip(self.layers, self.shapes(facts), strict=True)))
+
+    def shapes(self, facts: Facts) -> list[tuple[int, ...]]:
+        """What every layer is given of an example, found without computing anything.
+
+        Raises:
+            ConfigError: a layer cannot take what the one before it makes; names both.
+        """
+        shapes, x = [], torch.empty((2, *facts.shape), device="meta")
+        for number, text in enumerate(self.layers, start=1):
+            shapes.append(tuple(x.shape[1:]))
+            try:
+                with torch.device("meta"):
+                    x = self._layer(text, shapes[-1], facts).eval()(x)
+            except (RuntimeError, ValueError) as error:
+                raise ConfigError(
+                    f"model.layers: {text} (layer {number} of {len(self.layers)}) cannot take values of shape "
+                    f"{list(shapes[-1])}: {first_line(error)}; change it or the layers before it"
+                ) from error
+        return shapes
+
+    def _layer(self, text: str, shape: tuple[int, ...], facts: Facts) -> nn.Module:
+        word, sizes = parse_layer(text)
+        if word in PLAIN:
+            return PLAIN[word]()
+        maker = MAKERS[word]
+        if maker in OF_IMAGES and len(shape) != 3:
+            raise ValueError("they are no images (channels, height, width)")
+        if maker is linear:
+            if len(shape) != 1:
+                raise ValueError("they are not in one line; put flatten before it")
+            sizes = {"outputs": facts.classes, **sizes}
+        return maker(shape[0], **sizes)
+
+    def _takes(self, channels: int, side: int) -> bool:
+        try:
+            self.shapes(Facts((channels, side, side), 2, 0))
+        except ConfigError:
+            return False
+        return True
+
+
+def parse_layer(text: str) -> tuple[str, dict[str, Any]]:
+    """The word of a layer and its numbers by their names.
+
+    Raises:
+        ConfigError: there is no such word, or other numbers belong to it.
+    """
+    word, *rest = text.split() or [""]
+    if word not in WORDS:
+        raise ConfigError(f"Chain.layers must be made of {', '.join(WORDS)}, got {text!r}; {nearest(word, WORDS)}")
+    parameters = [*inspect.signature(MAKERS[word]).parameters.values()][1:] if word in MAKERS else []
+    names = [parameter.name for parameter in parameters]
+    count = next((position for position, token in enumerate(rest) if token in names), len(rest))
+    pairs = [*zip(names, rest[:count], strict=False), *zip(rest[count::2], rest[count + 1 :: 2], strict=False)]
+    sizes = {name: _number(name, value) for name, value in pairs}
+    lacking = [each.name for each in parameters if each.default is each.empty and each.name not in sizes]
+    tokens = min(count, len(names)) + 2 * (len(pairs) - min(count, len(names)))
+    if tokens != len(rest) or len(sizes) < len(pairs) or None in sizes.values() or (lacking and text != "linear"):
+        usage = [each.name.upper() if each.default is each.empty else f"[{each.name} N]" for each in parameters]
+        raise ConfigError(f"Chain.layers: {word} must be written as {' '.join([word, *usage])}, got {text!r}")
+    return word, sizes
+
+
+def _number(name: str, text: str) -> float | None:
+    """A probability below 1, or a whole number from 1 (a padding: from 0) to a million; None where it is neither."""
+    if name == "p":
+        return float(text) if text.replace(".", "", 1).isdecimal() and float(text) < 1 else None
+    return int(text) if text.isdecimal() and len(text) < 7 and (int(text) or name == "padding") else None
+
+
+@cache
+def published_chains() -> dict[tuple[str, ...], str]:
+    """The options of `conf/model` that are lists of layers, by these."""
+    parts = {name: catalog.part(conf_dir(), "model", name) for name in catalog.options(conf_dir(), "model")}
+    return {tuple(part["layers"]): name for name, part in parts.items() if isinstance(part.get("layers"), list)}

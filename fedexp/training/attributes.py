@@ -1,0 +1,138 @@
+"""What the modules of a network keep beside their entries: attributes, variables of closures, globals of their code."""
+
+import pickle
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping, Set
+from functools import partial
+from hashlib import sha256
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+IN_ROWS = ("_parameters", "_buffers", "_modules", "training")
+FOREIGN = {"fedexp", "torch", "torchvision", "numpy", *sys.stdlib_module_names}
+SIMPLE = (type(None), bool, int, float, complex, str, bytes)
+HOLDING = (*SIMPLE, Mapping, list, tuple, deque, Set, torch.Tensor, np.ndarray)
+
+Attributes = dict[str, str]  # by where a value lies, such as `layer.seen[0]`, what stands for it
+
+
+def attributes(network: nn.Module) -> Attributes:
+    """What stands for everything that the modules of a network keep beside their entries; equal while nothing moves.
+
+    What stands for a tensor of floats begins with `float`.
+    """
+    walk = Walk([*network.modules(), *network.parameters(), *network.buffers()])
+    for name, layer in network.named_modules():
+        for own, value in vars(layer).items():
+            if own not in IN_ROWS:
+                walk.visit(f"{name}.{own}".lstrip("."), value)
+        for kind in type(layer).__mro__:
+            if not is_foreign(kind):
+                walk.visit_class(kind)
+    return walk.leaves
+
+
+def is_foreign(code: Any) -> bool:
+    """Whether a class or function is of a library that keeps nothing between calls, or of fedexp."""
+    return str(getattr(code, "__module__", "")).partition(".")[0] in FOREIGN
+
+
+class Walk:
+    """Goes once through all that values hold."""
+
+    def __init__(self, known: list[Any]) -> None:
+        """What is `known` is not looked at."""
+        self.leaves: Attributes = {}
+        self.held = known  # so that no other object gets the number of one that is gone
+        self.seen = set(map(id, known))
+
+    def visit(self, path: str, value: Any) -> None:
+        """Notes what stands for a value, or for all that it holds."""
+        if isinstance(value, SIMPLE):
+            self.leaves[path] = repr(value)
+            return
+        if id(value) in self.seen or isinstance(value, type | ModuleType):
+            return
+        self.seen.add(id(value))
+        self.held.append(value)
+        inner = list(_inner(path, value))
+        for own, each in inner:
+            self.visit(own, each)
+        if not inner:
+            self.leaves[path] = _leaf(value)
+
+    def visit_class(self, kind: type) -> None:
+        """Notes what a class of the user's own and its methods hold."""
+        for name, value in vars(kind).items():
+            value = getattr(value, "__func__", getattr(value, "fget", value))
+            if isinstance(value, FunctionType) or not name.startswith("_"):
+                self.visit(f"{kind.__name__}.{name}", value)
+
+
+def _inner(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """What a value holds, by where that lies; nothing for one without parts."""
+    if isinstance(value, Mapping):
+        yield f"{path}[keys]", _text(list(value))
+        yield from ((f"{path}[{key!r}]", each) for key, each in value.items())
+    elif isinstance(value, list | tuple | deque):
+        yield f"{path}[length]", len(value)
+        yield from ((f"{path}[{place}]", each) for place, each in enumerate(value))
+    elif isinstance(value, Set):
+        yield f"{path}[members]", str(sorted(map(_text, value)))
+    elif isinstance(value, FunctionType):
+        yield from () if is_foreign(value) else _variables(value)
+    elif isinstance(value, MethodType):
+        yield from ((path, value.__self__), (path, value.__func__))
+    elif isinstance(value, partial):
+        yield from ((path, value.func), (f"{path}[args]", value.args), (f"{path}[keywords]", value.keywords))
+    elif hasattr(value, "__dict__") and not is_foreign(type(value)):
+        yield from ((f"{path}.{name}", each) for name, each in vars(value).items())
+
+
+def _variables(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The variables of a function's closure, and those of its module that it uses."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if name != "__class__":
+            try:
+                yield f"{name} (closure of {function.__name__})", cell.cell_contents
+            except ValueError:  # not yet assigned
+                continue
+    for name in sorted(_names(function.__code__) & function.__globals__.keys()):
+        value = function.__globals__[name]
+        if isinstance(value, HOLDING) or (isinstance(value, FunctionType) and value.__module__ == function.__module__):
+            yield f"{function.__module__}.{name}", value
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _text(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:  # whatever a user's own __repr__ raises
+        return type(value).__name__
+
+
+def _leaf(value: Any) -> str:
+    """What stands for a value without parts; the same for all that cannot be read."""
+    if isinstance(value, torch.Tensor):
+        kind = "float" if value.is_floating_point() else "tensor"
+        if value.is_meta or value.layout != torch.strided:
+            return kind
+        flat = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
+        return f"{kind} {list(value.shape)} {sha256(flat.tobytes()).hexdigest()}"
+    if isinstance(value, np.ndarray):
+        return f"array {value.shape} {sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if isinstance(value, torch.Generator):
+        return _leaf(value.get_state())
+    try:
+        return sha256(pickle.dumps(value)).hexdigest()
+    except Exception:  # whatever an object raises that cannot be pickled
+        return type(value).__name__

@@ -1,0 +1,83 @@
+"""What every layer of a network was given and gave: from this the gradients of single examples can be made.
+
+Legend: B examples.
+"""
+
+from collections import Counter
+from functools import partial
+
+import torch
+from torch import nn
+
+ALTERED = (
+    "forward",
+    "_forward_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)  # then a layer is not what its type is
+
+
+class Tape:
+    """The inputs and outputs of every layer that has parameters, in the order of the parameters.
+
+    `whole` says whether the gradients of all entries follow from them. Where not, nothing is noted.
+    """
+
+    def __init__(self, network: nn.Module, example: torch.Tensor) -> None:
+        """Tries the network on `example [1, ...]`, twice beside itself; `shapes` are those of the layers' outputs."""
+        self.layers = [layer for layer in network.modules() if layer._parameters]
+        self.inputs: list[torch.Tensor] = []
+        self.outputs: list[torch.Tensor] = []
+        self.calls: list[int] = []
+        self.shifts: list[torch.Tensor] = []  # added to the outputs; the loss is differentiated with respect to them
+        altered = any(vars(layer).get(name) for layer in self.layers for name in ALTERED)
+        hooks = [layer.register_forward_hook(partial(self._note, number)) for number, layer in enumerate(self.layers)]
+        with torch.enable_grad():
+            answers = network.eval()(torch.cat([example, example]))
+        self.whole = not altered and self._tells_all(network, answers)
+        self.shapes = [tuple(output.shape[1:]) for output in self.outputs] if self.whole else []
+        self.clear()
+        if not self.whole:
+            for hook in hooks:
+                hook.remove()
+
+    def clear(self) -> None:
+        """Forgets the last forward pass."""
+        for noted in (self.inputs, self.outputs, self.calls, self.shifts):
+            noted.clear()
+
+    def _note(
+        self, number: int, _: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor
+    ) -> torch.Tensor | None:
+        self.calls.append(number)
+        self.inputs.extend(inputs[:1])  # none where it is named in the call
+        self.outputs.append(output)
+        return output + self.shifts[number] if self.shifts else None
+
+    def _tells_all(self, network: nn.Module, answers: torch.Tensor) -> bool:
+        """Whether each layer was called once, in turn, with a line for each of two examples, and each entry used once.
+
+        Else an entry has gradients from elsewhere, too: tied weights, layers that are called again, weights that are
+        used beside their layer. Outputs must not have been changed in place behind their layer.
+        """
+        entries = [entry for layer in self.layers for entry in layer._parameters.values() if entry is not None]
+        usual = all({*layer._parameters} <= {"weight", "bias"} for layer in self.layers)  # else made of other entries
+        in_order = self.calls == list(range(len(self.layers))) and len(self.inputs) == len(self.calls)
+        if not (usual and in_order and list(map(id, entries)) == list(map(id, network.parameters()))):
+            return False
+        noted = [*self.inputs, *self.outputs]
+        lines = all(isinstance(each, torch.Tensor) and each.dim() > 0 and len(each) == 2 for each in noted)
+        return lines and all(each._version == 0 for each in self.outputs) and used_once(entries, answers)
+
+
+def used_once(entries: list[nn.Parameter], answers: torch.Tensor) -> bool:
+    """Whether each entry enters the graph of the answers (any shape) in exactly one place."""
+    uses, seen, ahead = Counter[int](), set(), [answers.grad_fn]
+    while ahead:
+        for node, _ in getattr(ahead.pop(), "next_functions", ()):
+            if hasattr(node, "variable"):
+                uses[id(node.variable)] += 1
+            elif node is not None and node not in seen:
+                seen.add(node)
+                ahead.append(node)
+    return all(uses[id(entry)] == 1 for entry in entries)

@@ -1,0 +1,94 @@
+"""What code of the user's own raises becomes one line, and the process stays as it was."""
+
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.signals import AskedToEnd
+from fedexp.core.user_code import errors_refused, settings_kept
+
+
+class Wordless(BaseException):
+    """Cannot say what went wrong."""
+
+    def __str__(self) -> str:
+        raise SystemExit(0)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (SystemExit(3), "it raised SystemExit: 3"),
+        (KeyboardInterrupt(), "it raised KeyboardInterrupt"),
+        (GeneratorExit(), "it raised GeneratorExit"),
+        (Wordless(), "it raised Wordless: (its __str__ raised SystemExit)"),
+        (ValueError("one\ntwo"), "it raised ValueError: one"),
+        (ConfigError("as it is"), "as it is"),
+    ],
+)
+def test_whatever_is_raised_becomes_one_line(error: BaseException, said: str):
+    with pytest.raises(ConfigError) as refused, errors_refused("it raised"):
+        raise error
+    assert str(refused.value) == said
+
+
+def test_ctrl_c_is_no_error_of_the_code():
+    with pytest.raises(KeyboardInterrupt), errors_refused("it raised"):
+        os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(AskedToEnd), errors_refused("it raised"):
+        raise AskedToEnd(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_very_long_words_are_cut():
+    assert first_line(ValueError("x" * 5000)) == "x" * 400 + "... (5,000 characters)"
+
+
+CHANGES: dict[str, Callable[[], object]] = {
+    "calls torch.set_grad_enabled": lambda: torch.set_grad_enabled(False),
+    "calls torch.set_default_dtype": lambda: torch.set_default_dtype(torch.float64),
+    "calls torch.set_default_device": lambda: torch.set_default_device("meta"),
+    "calls torch.set_num_threads": lambda: torch.set_num_threads(torch.get_num_threads() + 1),
+    "calls torch.set_float32_matmul_precision": lambda: torch.set_float32_matmul_precision("medium"),
+    "calls torch.use_deterministic_algorithms": lambda: torch.use_deterministic_algorithms(True),
+    "calls os.chdir": lambda: os.chdir("/"),
+}
+
+
+def settings() -> tuple[object, ...]:
+    return (
+        *(torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_default_device(), torch.get_num_threads()),
+        *(torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled(), os.getcwd()),  # noqa: PTH109
+    )
+
+
+@pytest.mark.parametrize("told", CHANGES)
+def test_a_setting_that_is_changed_is_restored_and_refused(told: str):
+    before = settings()
+    with pytest.raises(ConfigError, match=f"^net must leave the process as it is, but {told}; "), settings_kept("net"):
+        CHANGES[told]()
+    assert settings() == before
+
+
+def test_what_is_changed_before_an_error_is_restored_too():
+    def failing() -> None:
+        torch.set_grad_enabled(False)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), settings_kept("net"):
+        failing()
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_stream_that_is_closed_is_open_again(name: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, name, io.StringIO())
+    with pytest.raises(ConfigError, match=rf"but closes sys\.{name}; "), settings_kept("net"):
+        getattr(sys, name).close()
+    assert not getattr(sys, name).closed

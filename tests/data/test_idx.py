@@ -1,0 +1,16 @@
+import gzip
+
+import pytest
+
+from fedexp.core.errors import ConfigError
+from fedexp.data import idx
+
+
+def test_no_more_is_unpacked_than_the_array_has(tmp_path):
+    path = tmp_path / "images.gz"
+    head = b"\0\0\x08\1" + (5).to_bytes(4)
+    path.write_bytes(gzip.compress(head + bytes(5)))
+    assert idx.read(path, (5,), "cure").tolist() == [0] * 5
+    path.write_bytes(gzip.compress(head + bytes(6)))
+    with pytest.raises(ConfigError, match=r"images.gz is damaged: it holds more than 13 bytes; cure"):
+        idx.read(path, (5,), "cure")
