@@ -1,16 +1,17 @@
 """Worlds of tiny runs, uploads made up for them, one folding of a round: what the contracts of parts are tried on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import torch
 
 from fedexp.core import part as spec
-from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.core.values import Memory, Plan, State, Uploads
 from fedexp.simulation import context
+from fedexp.simulation.answers import asked
 from fedexp.simulation.building import build_world
-from fedexp.simulation.round import fold
+from fedexp.simulation.round import Row, fold, run_round
 from fedexp.simulation.tasks import begun
 from fedexp.simulation.world import World
 from fedexp.training.batches import draw_batches
@@ -23,6 +24,14 @@ WEIGHTLESS = {"pfnm": ("aggregator.s=1e-9",)}  # what keeps a rule's prior from 
 
 def world_of(config: dict[str, Any]) -> World:
     return build_world(spec.build(config), None, Crew())
+
+
+def rounds_with_rows(world: World) -> Iterator[tuple[State, Row, Uploads]]:
+    """The rounds of a run without evaluation; their uploads keep their rows."""
+    state = world.beginning()
+    while state.round < world.exp.rounds:
+        state, row, sent = run_round(asked(world.exp), world, state)
+        yield state, row, sent
 
 
 def uploads_like(delta: torch.Tensor, owner: list[int] | None = None, examples: np.ndarray | None = None) -> Uploads:

@@ -1,19 +1,14 @@
 """What configs may ask for besides each other's values."""
 
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 from omegaconf.resolvers import oc
 
-from fedexp.config.override_text import override_text
 from fedexp.core.cpu_cores import usable_cores
 from fedexp.core.errors import ConfigError
 from fedexp.core.files import shown
@@ -23,7 +18,6 @@ from fedexp.maths.unseen import unseen_count
 MLFLOW = "MLFLOW_TRACKING_URI"
 NO_DEFAULT = object()
 ASKS = "it asks for"
-_VARIABLE = re.compile(r"\$\{\s*oc\.env:[^${}]*\}")
 
 
 def register_resolvers() -> None:
@@ -74,7 +68,7 @@ def no_environment(path: Path) -> Iterator[None]:
     OmegaConf.register_new_resolver("oc.env", env, replace=True)
     try:
         yield
-    except (OmegaConfBaseException, HydraException) as error:
+    except Exception as error:  # OmegaConf wraps what its resolvers raise, and Hydra what OmegaConf raises
         _, asks, rest = str(error).partition(ASKS)
         if not asks:
             raise
@@ -91,22 +85,6 @@ def with_environment(config: DictConfig) -> DictConfig:
     for key in asking:
         OmegaConf.update(config, key, OmegaConf.select(config, key))
     return config
-
-
-def words_with_environment(words: Sequence[str]) -> list[str]:
-    """Overrides with the values of the variables that they ask the environment for, but for where MLflow is."""
-    return [_with_environment(word) if "oc.env" in word and MLFLOW not in word else word for word in words]
-
-
-def _with_environment(word: str) -> str:
-    value = OverridesParser.create().parse_override(word).value()
-    if not isinstance(value, str):
-        return word  # a list or a choice of several: its reader must write the values
-
-    def read(variable: re.Match[str]) -> str:
-        return str(OmegaConf.create({"value": variable[0]}).value)
-
-    return f"{word.partition('=')[0]}={override_text(_VARIABLE.sub(read, value))}"
 
 
 def never_drawn(config: DictConfig, clients: int, malicious: int) -> int:

@@ -16,8 +16,9 @@ from omegaconf import OmegaConf
 
 from fedexp.config import noted
 from fedexp.config.compose import Composer, Request, plain, start
+from fedexp.config.environment_words import words_with_environment
 from fedexp.config.location import conf_dir
-from fedexp.config.resolvers import no_environment, words_with_environment
+from fedexp.config.resolvers import no_environment
 from fedexp.config.trust import Trust
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError

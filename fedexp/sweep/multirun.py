@@ -11,8 +11,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import noted
 from fedexp.config.compose import Composer, Request, settings, start, unresolved
+from fedexp.config.environment_words import words_with_environment
 from fedexp.config.location import conf_dir
-from fedexp.config.resolvers import no_environment, with_environment, words_with_environment
+from fedexp.config.resolvers import no_environment, with_environment
 from fedexp.config.trust import NOBODY, Trust, remember
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import FAILED, Stopped, resumable

@@ -49,6 +49,12 @@ ELSEWHERE = {
     "engine/auto": (ENGINE, STANDS_ABOVE),
     "engine/loop": (ENGINE, STANDS_ABOVE),
     "engine/stacked": (ENGINE, STANDS_ABOVE),
+    **{
+        f"model/{path.stem}": (usual("model", "chain"), "a list of layers in YAML: it is model=chain")
+        for path in sorted(CONF.glob("model/*.yaml"))
+        if catalog.part(CONF, "model", path.stem).get("_target_") == "fedexp.parts.model.chain.Chain"
+        and path.stem != "chain"
+    },
     "local/full_batch_step": (usual("local", "sgd"), "it is local=sgd with one step on all of a client's examples"),
 }
 

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from worlds import Tiny, world_of
+from worlds import Tiny, rounds_with_rows, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -48,9 +48,9 @@ def test_what_is_trained_is_what_the_fleet_is_told(tiny: Tiny):
     told = ctx.fleet.epochs(world.sizes[owner], owner)
     assert len(set(told)) > 1
     fixed = [world_of(tiny(*words, f"local.epochs={epochs}")) for epochs in (1, 2, 3, 4)]
-    _, _, sent = next(rounds(world.exp, world, world.beginning()))
+    _, _, sent = next(rounds_with_rows(world))
     for client, epochs in enumerate(told.astype(int)):
-        _, _, alike = next(rounds(fixed[epochs - 1].exp, fixed[epochs - 1], world.beginning()))
+        _, _, alike = next(rounds_with_rows(fixed[epochs - 1]))
         assert (sent.delta[client] == alike.delta[client]).all(), "as with that number for all"
     assert ctx.fleet.resources(owner).work.tolist() == (told * world.sizes).tolist()
 

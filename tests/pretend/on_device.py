@@ -310,7 +310,7 @@ def test_verify_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.chdir(tmp_path)
     words = ["dataset=synthetic", "dataset.train_size=120", "engine=stacked", f"engine.device={DEVICE}", "rounds=2"]
     assert main(["run", *words, "hydra.run.dir=run"]) == 0
-    assert main(["verify", "run", "--rounds", "2"]) == 0
+    assert main(["verify", "run", "--rounds", "2"]) == 3, "equal within rounding, not bit by bit"
     assert main(["plan", *words]) == 0
     assert "round" in capsys.readouterr().out
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())

@@ -22,8 +22,8 @@ def test_two_words_bring_an_experiment():
         (("dataset=har",), ("subject", "har_cnn"), (10, 10, 1)),
         (("dataset=digits",), ("iid", "mlp"), (10, 10, 1)),
         (("dataset=cifar10", "model=mlp", "federation=iid"), ("iid", "mlp"), (100, 10, 5)),
-        (("dataset=cifar10", "scenario.clients=7", "local.epochs=2"), ("dirichlet", "simple_cnn"), (7, 10, 2)),
-        (("dataset=cifar10", "local=full_batch_step"), ("dirichlet", "simple_cnn"), (100, 10, 1)),
+        (("dataset=cifar10", "scenario.clients=7", "local.epochs=2"), ("dirichlet", "chain"), (7, 10, 2)),
+        (("dataset=cifar10", "local=full_batch_step"), ("dirichlet", "chain"), (100, 10, 1)),
     ],
 )
 def test_what_a_dataset_brings_gives_way_to_what_is_asked(words, parts, numbers):

@@ -86,12 +86,3 @@ def test_a_cut_header_starts_the_table_anew(tmp_path: Path):
     assert truncate(path, 5) is None
     assert path.read_bytes() == b""
     assert truncate(tmp_path / "absent.csv", 5) is None
-
-
-def test_a_run_from_before_goes_on_with_the_columns_it_has(tmp_path: Path):
-    path = tmp_path / "metrics.csv"
-    path.write_text("round,personal_accuracy\n1,0.5\n")
-    growing = GrowingCsv(path, 1)
-    growing.append([{"round": 2, "personal_accuracy": 0.6, "personal_jain": 0.9}], METRICS)
-    growing.close()
-    assert path.read_text().splitlines()[-1] == "2,0.6"

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2
-from worlds import world_of
+from worlds import rounds_with_rows, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError, RunError
@@ -292,7 +292,7 @@ class TestRun:
         words = ("selector=hybridfl", "fleet=simulated", "selector.upload_permission=1", "selector.round_s=1")
         world = world_of(tiny(SECURE, *words, "rounds=4"))
         before, served = world.first.flat, 0
-        for state, _, sent in rounds(world.exp, world, world.beginning()):
+        for state, _, sent in rounds_with_rows(world):
             mean = weighted_mean(sent.delta, torch.from_numpy(sent.examples / max(sent.examples.sum(), 1)))
             torch.testing.assert_close(state.models[0].flat, before + mean, rtol=0, atol=1e-7)
             before, served = state.models[0].flat, served + (SERVER in sent.owner)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from worlds import world_of
+from worlds import rounds_with_rows, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
@@ -130,7 +130,7 @@ class TestWhatIsTold:
 
     def test_what_is_not_finite_leaves_no_trace(self, tiny: Tiny):
         world = world_of(tiny(*SMALL))
-        _, _, sent = next(rounds(world.exp, world, world.beginning()))
+        _, _, sent = next(rounds_with_rows(world))
         sent.delta[1, 3] = torch.nan
         score = world.exp.audit.observe(sent, {}, context.at(world, 1))["score"][:, 0].numpy()
         assert np.isfinite(score).all()

@@ -3,8 +3,6 @@
 import pytest
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.moved import renewed
-from fedexp.core.part import build
 from fedexp.parts.stop.target import Target
 
 
@@ -35,8 +33,3 @@ def test_no_value_can_be_guessed_of_a_metric_that_is_no_share():
     Target().refuse("macro_f1")
     assert Target().judge({"validation_macro_f1": 0.94}, {})[0] is None
     assert Target().judge({"validation_macro_f1": 0.95}, {})[0] == "validation macro_f1 0.9500 reached 0.95"
-
-
-def test_runs_from_before_called_it_accuracy():
-    node = {"_target_": "fedexp.stops.target.Target", "accuracy": 0.8}
-    assert build(renewed(node)) == Target(value=0.8)
