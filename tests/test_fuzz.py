@@ -3,6 +3,7 @@
 import ast
 import time
 from argparse import ArgumentTypeError
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,13 @@ def test_what_falls_short_is_found(name: str):
 def test_what_does_well_is_not_complained_of():
     assert shortcoming(Input("fine", lambda: 0)) == ""
     assert shortcoming(Input("refused", lambda: cli.main(["nothing"]))) == ""
+
+
+def test_warnings_of_the_users_code_are_no_complaints():
+    lines = ("x.py:3: UserWarning: mine", "  warn()", "fedexp: net must be a module")
+    given = Input("warned", lambda: says(*lines) or 2, warns=True)
+    assert shortcoming(given) == ""
+    assert "exit code 2 with 3 lines" in shortcoming(replace(given, warns=False))
 
 
 def test_what_is_left_beside_the_run_falls_short(tmp_path: Path):

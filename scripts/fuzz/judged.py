@@ -1,6 +1,7 @@
 """One input of the fuzz, what a command may answer to it, and whether it does."""
 
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from tests import composing
 
 LIMIT_S = 60.0
 CODES = (0, 1, 2)
+WARNING = re.compile(r"(\[W\d+ .*\] Warning: |.*:\d+: \w*Warning: )")  # of PyTorch's C++, and of Python
+OURS = ("fedexp: ", "Traceback (most")
 
 
 def nothing(_: Path) -> str:
@@ -42,6 +45,7 @@ class Input:
     prepare: Callable[[Path], None] = lambda _: None
     limit_s: float = LIMIT_S
     tells: bool = False  # how far it is, on stderr
+    warns: bool = False  # holds code of the user's, whose warnings are the user's to read
     codes: tuple[int, ...] = CODES  # with which it may end
 
 
@@ -56,14 +60,24 @@ def shortcoming(given: Input) -> str:
         given.prepare(folder)
         there = (folder / "run").exists()
         code, said = outcome(folder, partial(apart, given.act), given.limit_s)
-        complaints = [line for line in said if not given.tells or line.startswith("fedexp: ")]
+        mine = without_warnings(said) if given.warns else said
+        complaints = [line for line in mine if not given.tells or line.startswith("fedexp: ")]
         if code is None:
             return f"still at it after {given.limit_s:g} s"
-        if code not in given.codes or len(complaints) != (code != 0) or any("Traceback" in line for line in said):
+        if code not in given.codes or len(complaints) != (code != 0) or any("Traceback (most" in line for line in said):
             return f"exit code {code} with {len(said)} lines on stderr: {' / '.join(said)[-1500:]}"
         if code == cli.ASKED_WRONGLY and not there and (folder / "run").exists() and not has_rounds(folder / "run"):
             return f"refused, but left a folder: {' '.join(said)}"
         return given.demand(folder)
+
+
+def without_warnings(said: list[str]) -> list[str]:
+    """The lines on stderr without the warnings of Python, which are the user's to read, and what belongs to them."""
+    kept, warned = [], False
+    for line in said:
+        warned = bool(WARNING.match(line)) or (warned and not line.startswith(OURS))
+        kept += [] if warned else [line]
+    return kept
 
 
 def apart(act: Callable[[], int]) -> int:

@@ -213,7 +213,7 @@ def _network(what: str, piece: Piece, *more: str) -> Input:
     late, unrepeatable = (any(part in what for part in parts) for parts in (LATE, UNREPEATABLE))
     demand = partial(_whole if unrepeatable else _equal, words, late=late)
     act = partial(beside_modules, run_of(*words).act)
-    return Input(f"fedexp run {' '.join(words)}  (net.py with {what})", act, demand, prepare)
+    return Input(f"fedexp run {' '.join(words)}  (net.py with {what})", act, demand, prepare, warns=True)
 
 
 def _whole(words: tuple[str, ...], folder: Path, *, late: bool) -> str:
@@ -243,7 +243,10 @@ def differing(one: Path, other: Path) -> str:
     """The first measure of two tables that differs by more than a rounding."""
     rows = zip_longest(*(csv.DictReader(path.read_text().splitlines()) for path in (one, other)))
     for left, right in rows:
+        if left is None or right is None:
+            return "one worker and two come to different numbers of rounds"
         for name in ("test_loss", "test_accuracy"):
-            if not np.isclose(float(left[name]), float(right[name]), atol=1e-4, rtol=1e-3, equal_nan=True):
+            pair = [float(row[name] or "nan") for row in (left, right)]
+            if not np.isclose(*pair, atol=1e-4, rtol=1e-3, equal_nan=True):
                 return f"{name} of one worker is {left[name]}, of two in other pieces {right[name]}"
     return ""
