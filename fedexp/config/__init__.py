@@ -1,1 +1,1 @@
-"""From words to a checked, plain config: all that touches Hydra's composer."""
+"""Composes, resolves and checks configs: everything that touches Hydra's composer."""

@@ -59,7 +59,7 @@ def choices(path: Path) -> dict[str, str]:
 
 
 def sweep(path: Path) -> dict[str, Any]:
-    """What an option runs several values of under `-m`."""
+    """The keys that an option sweeps under `-m`, with their values."""
     return load(path).get("hydra", {}).get("sweeper", {}).get("params", {})
 
 
@@ -74,7 +74,7 @@ def keys(conf: Path, chosen: Mapping[str, str]) -> dict[str, Any]:
 
 
 def part(conf: Path, group: str, option: str) -> dict[str, Any]:
-    """The node of the config that an option makes of its group: a part, or nothing where it is a bundle of others."""
+    """The config node that an option makes of its group; empty where the option is a bundle of others."""
     path = conf / group / f"{option}.yaml"
     return load(path).get(group, {}) if is_global(path) else load(path)
 
@@ -97,7 +97,7 @@ def leaves(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def comments(path: Path) -> dict[str, str]:
-    """What a file says behind its dotted keys, on the same line."""
+    """The comment behind each dotted key of a file, on the same line."""
     import yaml
 
     text = path.read_text(encoding="utf-8")
@@ -111,7 +111,7 @@ def comments(path: Path) -> dict[str, str]:
 
 
 def _ends(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields the dotted keys of a parsed mapping with the place where their value ends."""
+    """Yields the dotted keys of a parsed mapping with the position at which their value ends."""
     for name, value in node.value:
         if value.id == "mapping" and not value.flow_style:
             yield from _ends(value, f"{prefix}{name.value}.")
@@ -120,7 +120,7 @@ def _ends(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def root(conf: Path) -> dict[str, Any]:
-    """The root config as it is written."""
+    """The root config, with unresolved interpolations."""
     return load(conf / "config.yaml")
 
 

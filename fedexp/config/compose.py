@@ -1,4 +1,4 @@
-"""Composing: from the words behind `fedexp run` to plain, checked configs, before anything is loaded or made."""
+"""Composes the overrides of `fedexp run` into resolved, checked configs, before anything is loaded or made."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ class Request:
 
 
 class Composer:
-    """Composes once by Hydra, complains readably, and lets the composed config be corrected before its use."""
+    """Composes a config once by Hydra, with readable errors; the composed config may be corrected before use."""
 
     def __init__(self, *, typed: bool) -> None:
         self.typed = typed
@@ -56,7 +56,7 @@ class Composer:
     def compose_config(
         self, config_name: str, overrides: list[str], run_mode: RunMode, with_log_configuration: bool = False
     ) -> DictConfig:
-        """The config, with Hydra's node; the one that was composed first, if there is one."""
+        """The config with Hydra's node; a second call returns the config composed first."""
         if self.composed is None:
             with self.readable(config_name, overrides), searched():
                 if run_mode == RunMode.RUN:
@@ -75,7 +75,7 @@ class Composer:
     def run(
         self, config_name: str, task_function: TaskFunction, overrides: list[str], with_log_configuration: bool = True
     ) -> None:
-        """Does the task once; logging is set up as the config says."""
+        """Runs the task once, with logging set up by the config."""
         config = self.compose_config(config_name, overrides, RunMode.RUN, with_log_configuration)
         config.hydra.mode = RunMode.RUN
         context = self._context(config)
@@ -86,7 +86,7 @@ class Composer:
         _ = done.return_value  # raises what ended the task
 
     def multirun(self, config_name: str, task_function: TaskFunction, points: list[list[str]]) -> None:
-        """Sweeps as Hydra does it, where the sweeper or the launcher is one of other people's plugins."""
+        """Sweeps as Hydra does, for a sweeper or launcher from a third-party plugin."""
         config = cast(DictConfig, self.composed)
         context = self._context(config)
         context.callbacks.on_multirun_start(config=config, config_name=config_name)
@@ -112,7 +112,7 @@ class Composer:
             raise explain(error, overrides, lambda: self.known(config_name, overrides)) from error
 
     def known(self, config_name: str | None, overrides: Sequence[str]) -> list[str]:
-        """Every key and group there is, with the groups chosen as asked; the keys of Hydra itself only if one is."""
+        """All keys and groups for the chosen options; Hydra's own keys only if an override names one."""
         groups = self.config_loader.list_groups("")
         parsed = OverridesParser.create().parse_overrides(list(overrides))
         choices = [cast(str, one.input_line) for one in parsed if is_choice(one, groups) or "/" in one.key_or_group]
@@ -173,7 +173,7 @@ def start(request: Request) -> Composer:
 
 
 def _refuse_odd_choices(composer: Composer, overrides: list[str]) -> None:
-    """Hydra's own message does not say which group was given a number, a list or nothing."""
+    """Refuses a number, a list or nothing as an option; Hydra's own message does not name the group."""
     groups = composer.config_loader.list_groups("")
     for override in OverridesParser.create().parse_overrides(overrides):
         if not override.key_or_group:
@@ -185,7 +185,7 @@ def _refuse_odd_choices(composer: Composer, overrides: list[str]) -> None:
 
 
 def plain(config: DictConfig) -> dict[str, Any]:
-    """The config without Hydra's node, interpolations resolved: what runs, and what is saved with the state.
+    """The config without Hydra's node, interpolations resolved: what is run, and saved with the state.
 
     Parts have today's names, whether it was composed now or noted by an older version. Passwords of addresses are out.
     """
@@ -194,7 +194,7 @@ def plain(config: DictConfig) -> dict[str, Any]:
 
 
 def settings(*configs: DictConfig) -> list[dict[str, Any]]:
-    """Configs to compare: their interpolations resolved, or as they are written where one of them cannot be."""
+    """Configs to compare: resolved, or all unresolved where one of them cannot be resolved."""
     try:
         return [plain(config) for config in configs]
     except COMPOSING:
@@ -202,13 +202,13 @@ def settings(*configs: DictConfig) -> list[dict[str, Any]]:
 
 
 def unresolved(config: DictConfig) -> dict[str, Any]:
-    """A config by its top-level names, as it is written, but with today's names of parts."""
+    """An unresolved config by its top-level keys, with today's names of parts."""
     container = renewed(OmegaConf.to_container(config, resolve=False))
     return {str(key): value for key, value in container.items()}
 
 
 def read_config(folder: Path, trust: Trust = NOBODY) -> dict[str, Any]:
-    """The plain config that is noted in a run folder.
+    """The resolved config that is saved in a run folder.
 
     Raises:
         ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted.

@@ -1,4 +1,4 @@
-"""A point's config from that of another point whose words differ from its own in plain values only.
+"""Derives a sweep point's config from another point's whose overrides differ in plain values only.
 
 To compose a config takes several times as long as to copy it. A value of a key that is there changes nothing but this
 key, and what is noted of the words.
@@ -35,7 +35,7 @@ class Compositions:
         return whole
 
     def _changed(self, before: Sequence[Override], whole: DictConfig, now: Sequence[Override]) -> list[Override] | None:
-        """The words whose values are others than they were; None if they are not all plain values of plain keys."""
+        """The overrides whose values differ; None unless all of them set plain values of plain keys."""
         if len(before) != len(now):
             return None
         changed = [new for old, new in zip(before, now, strict=True) if old.input_line != new.input_line]
@@ -58,7 +58,7 @@ class Compositions:
 
 
 def copied(whole: DictConfig, words: Sequence[Override], changed: Sequence[Override]) -> DictConfig:
-    """A config with other values, made of these words."""
+    """A copy of a config with the changed values, which records `words` as its overrides."""
     own, naming = deepcopy(whole), whole.hydra.job.config.override_dirname
     for word in changed:
         OmegaConf.update(own, word.key_or_group, word.value(), merge=True)

@@ -1,4 +1,4 @@
-"""Overrides that ask for variables of the environment, with the values in their place."""
+"""Overrides with the values of the environment variables that they refer to."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _VARIABLE = re.compile(r"\$\{\s*oc\.env:[^${}]*\}")
 
 
 def words_with_environment(words: Sequence[str]) -> list[str]:
-    """Overrides with the values of the variables that they ask the environment for, but for where MLflow is."""
+    """Overrides in which references to environment variables are replaced, except for MLflow's."""
     return [_with_environment(word) if "oc.env" in word and MLFLOW not in word else word for word in words]
 
 

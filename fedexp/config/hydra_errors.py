@@ -1,4 +1,4 @@
-"""Hydra's complaints in one readable line: what was wrong, what came, and the nearest names."""
+"""Hydra's errors in one readable line: what was wrong, what was given, and the nearest names."""
 
 import difflib
 import re
@@ -26,7 +26,7 @@ Known = Callable[[], Sequence[str]]
 
 
 def explain(error: Exception, overrides: Sequence[str], known: Known) -> ConfigError:
-    """The ConfigError that says what `error` means; `known` lists every key and group, and is asked only if needed."""
+    """The ConfigError for Hydra's `error`; `list_keys` returns every key and group, and is called only if needed."""
     if isinstance(error, ConfigError):
         return error
     if isinstance(error, OverrideParseException):
@@ -44,7 +44,7 @@ def explain(error: Exception, overrides: Sequence[str], known: Known) -> ConfigE
 
 @contextmanager
 def searched() -> Iterator[None]:
-    """Refuses a folder of configs that is not there, of which Hydra only warns."""
+    """Refuses a missing folder of configs, about which Hydra only warns."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", r"provider=.*path=.* is not available", UserWarning)
         try:

@@ -1,4 +1,4 @@
-"""Hydra's settings of logging: refused in words where Python's logging cannot obey them."""
+"""Hydra's logging settings: a readable error where Python's logging cannot apply them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ def refuse_odd_verbosity(hydra: DictConfig) -> None:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Turns what logging has to say of its settings into a ConfigError of one line; nothing else."""
+    """Turns an error in setting up logging into a ConfigError of one line; other errors pass."""
     try:
         yield
     except ODD as error:

@@ -1,4 +1,4 @@
-"""What is noted in the folder of a run: the config, the options chosen, the overrides.
+"""Saves and reads the config, the chosen options and the overrides in a run folder.
 
 The three files are those that Hydra would leave; here each is whole or absent, and the config comes last. No password
 of an address is noted.
@@ -22,7 +22,7 @@ FOLDER, FILES = ".hydra", ("hydra", "overrides", "config")
 
 
 def note(folder: Path, own: DictConfig) -> None:
-    """Writes what is not there yet of the composed config of a run; all of it where the config is missing, the last."""
+    """Saves the missing files of a run's composed config; all of them if the config, written last, is missing."""
     begun = is_there(folder)
     with open_dict(own):
         own.hydra.runtime.output_dir = str(folder.absolute())
@@ -34,13 +34,13 @@ def note(folder: Path, own: DictConfig) -> None:
 
 
 def as_text(content: DictConfig | ListConfig) -> str:
-    """A config as YAML, its interpolations as they are written."""
+    """A config as YAML, with unresolved interpolations."""
     plain = without_passwords(OmegaConf.to_container(content, resolve=False))
     return OmegaConf.to_yaml(OmegaConf.create(plain))
 
 
 def put(folder: Path, role: str, node: Any) -> None:
-    """Writes another part of a role into the noted config."""
+    """Replaces the part of one role in the saved config."""
     text = yaml.safe_dump(without_passwords({**written(folder), role: node}), sort_keys=False)
     write_atomically(_path(folder, "config"), text.encode())
 
@@ -56,7 +56,7 @@ def is_there(folder: Path) -> bool:
 
 
 def written(folder: Path) -> dict[str, Any]:
-    """The config with its interpolations and today's names of parts; empty where there is none."""
+    """The saved config with unresolved interpolations and today's names of parts; empty if there is none."""
     return renewed(read_yaml(_path(folder, "config")))
 
 
@@ -74,7 +74,7 @@ def choices(folder: Path) -> Mapping[str, str | None]:
 
 
 def overrides(folder: Path) -> list[str]:
-    """The words that made the config, in their order."""
+    """The overrides that made the config, in their order."""
     return [str(word) for word in read_yaml_list(_path(folder, "overrides"))]
 
 

@@ -27,7 +27,7 @@ class OneAtATime:
 
 
 def words(params: Mapping[str, str] | None, arguments: Sequence[str]) -> list[str]:
-    """What an experiment sweeps, then what the command line gives, which replaces it."""
+    """The overrides that an experiment sweeps, then those of the command line, which replace them."""
     return [*(f"{key}={value}" for key, value in (params or {}).items()), *arguments]
 
 

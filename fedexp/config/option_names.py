@@ -1,4 +1,4 @@
-"""Which options a run has: its config says so. What `hydra.yaml` says counts only where the config cannot tell."""
+"""The options that a run chose, read from its config; `hydra.yaml` counts only where the config cannot tell."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def option_names(written: Mapping[str, Any], recorded: Mapping[str, str | None])
 
 
 def _option(group: str, node: Mapping[str, Any], recorded: str | None) -> str | None:
-    """The option with the class of a part; of several the one with most of its values, a part of one's own by its file.
+    """The option whose class a part has; of several, the one that shares most values with the part.
 
     None if the part has no class.
     """
@@ -43,7 +43,7 @@ def _same_layers(part: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
 
 
 def _holds(group: str, option: str | None, every: Mapping[str, str | None]) -> bool:
-    """Whether a recorded name is no bundle's, or that of a bundle whose telling options the run has.
+    """Whether a recorded option still holds: a bundle's does if the run has the bundle's distinctive options.
 
     These are the options that are not usual; where all are usual, as in FedAvg, all but the selector.
     """

@@ -20,7 +20,7 @@ def plain_text(value: Any) -> str:
 
 
 def short_text(value: Any) -> str:
-    """The same for tables and legends: numbers in at most six digits."""
+    """A value as text for tables and legends: numbers in at most six digits."""
     return _text(value, lambda one: f"{one:g}" if isinstance(one, float) else str(one))
 
 

@@ -1,4 +1,4 @@
-"""What configs may ask for besides each other's values."""
+"""The OmegaConf resolvers that configs may use."""
 
 import os
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ ASKS = "it asks for"
 
 
 def register_resolvers() -> None:
-    """What the configs may ask for.
+    """Registers the resolvers that configs may use.
 
     `${data_root:}` is the folder of the datasets, `${usable_cores:}` how many cores this process may keep busy,
     `${likely_malicious:clients,participants,malicious}` how many of a round's uniformly drawn participants
@@ -51,7 +51,7 @@ def register_resolvers() -> None:
 
 @contextmanager
 def no_environment(path: Path) -> Iterator[None]:
-    """Within it a config reads no variable of the environment but the one that says where MLflow is.
+    """Inside the block, configs may read no environment variable but the one that says where MLflow is.
 
     The folder of a run, a sweep or a search may be a stranger's, and what it makes of the reader's environment would
     stand in a report or in a complaint.
@@ -78,7 +78,7 @@ def no_environment(path: Path) -> Iterator[None]:
 
 
 def with_environment(config: DictConfig) -> DictConfig:
-    """A config that holds the values of the variables that it asks the environment for, but for where MLflow is."""
+    """A config in which references to environment variables are replaced by values, except for MLflow's."""
     told = OmegaConf.to_container(config, resolve=False)
     assert isinstance(told, dict)
     asking = [key for key, text in dotted(told).items() if "oc.env" in str(text) and MLFLOW not in str(text)]
@@ -88,7 +88,7 @@ def with_environment(config: DictConfig) -> DictConfig:
 
 
 def never_drawn(config: DictConfig, clients: int, malicious: int) -> int:
-    """How many of the clients never train, as far as a config says so; malicious ones without data always do."""
+    """How many clients never train, as far as the config says; malicious ones without data always do."""
     fraction = OmegaConf.select(config, "evaluation.unseen_fraction", default=0.0)
     if not isinstance(fraction, int | float) or not 0 <= fraction < 1:
         return 0  # refused where it was given

@@ -167,7 +167,7 @@ def option_folders() -> tuple[Path, ...]:
 
 
 def chosen(overrides: Sequence[str]) -> list[str]:
-    """The words of a command line with one option of each installed role, the last one named, else its default.
+    """Overrides with one option of each installed role: the last one given, else the role's default.
 
     Hydra wants them to be added by `+`.
     """
@@ -180,7 +180,7 @@ def chosen(overrides: Sequence[str]) -> list[str]:
 
 
 def every() -> tuple[Role, ...]:
-    """All roles, in the order in which their parts act where they act at the same time."""
+    """All roles, in the order in which their parts act at the same point of a round."""
     return (*ROLES, *installed())
 
 
@@ -190,11 +190,11 @@ def at(when: When) -> Iterator[Role]:
 
 
 def is_free(key: str) -> bool:
-    """Whether a dotted key of a config belongs to a role that changes no result, and changes none itself."""
+    """Whether a config key belongs to a role that changes no result, and changes none itself."""
     group, _, rest = key.partition(".")
     return any(role.name == group and not role.changes_results and rest not in role.binding for role in every())
 
 
 def names(**wanted: bool | str) -> tuple[str, ...]:
-    """The names of the roles for which these fields have these values."""
+    """The names of the roles whose fields have these values."""
     return tuple(role.name for role in every() if all(getattr(role, key) == value for key, value in wanted.items()))

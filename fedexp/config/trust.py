@@ -1,4 +1,4 @@
-"""Whose modules may be imported because a config names them, and where its tracker may send.
+"""Decides whose modules a saved config may import, and to which addresses its tracker may send.
 
 Who composes a run decides about its parts. A folder decides nothing: what it names is imported if it is fedexp's, if an
 installed package offers it (the entry points `fedexp.parts` and `fedexp.groups`), if the user ran it here before from
@@ -68,7 +68,7 @@ class Trust:
         return noted
 
     def sends_to(self, address: str) -> bool:
-        """Whether something may be sent there."""
+        """Whether a run may send something to this address."""
         return self.composed or address in self.addresses or was_used(address)
 
     def _named(self, target: str) -> bool:
@@ -84,7 +84,7 @@ NOBODY = Trust()
 
 
 def remember(config: Any = None, config_dir: Path | None = None) -> None:
-    """Notes for this user, and in no folder of a run, whose parts and options were run; without a home, nothing."""
+    """Records for this user, in no run folder, which modules and options were run; nothing without a home."""
     used = (*map(_package, foreign(config)), *factories(config))
     found = {name: where for name in used if (where := places(_package(name)))}
     if config_dir is not None:
@@ -93,12 +93,12 @@ def remember(config: Any = None, config_dir: Path | None = None) -> None:
 
 
 def remember_address(address: str) -> None:
-    """Notes for this user that something is sent there."""
+    """Records for this user that something was sent to this address."""
     _note_down({ADDRESSES: [address]})
 
 
 def was_used(address: str) -> bool:
-    """Whether something was sent there before, or the environment says that it is to be."""
+    """Whether something was sent to this address before, or the environment names it."""
     return is_held(address) or address in _known().get(ADDRESSES, [])
 
 
@@ -120,7 +120,7 @@ def _still_there(name: str, noted: list[str]) -> list[str]:
 
 
 def _within(known: Known, package: str, where: list[str]) -> bool:
-    """Whether a package is known to lie at all of these places."""
+    """Whether a package is recorded at all of these locations."""
     return set(where) <= set(known.get(package, []))
 
 
@@ -154,7 +154,7 @@ def _nodes(node: Any) -> Iterator[Mapping]:
 
 
 def places(package: str) -> list[str]:
-    """Where a package would be imported from, found without importing it; a folder without __init__.py is several."""
+    """The paths a package would be imported from, found without importing it; several for a namespace package."""
     with suppress(ImportError, ValueError):
         spec = find_spec(package)
         if spec is not None:
@@ -172,7 +172,7 @@ def _offered(package: str) -> bool:
 
 
 def _same(name: str) -> bool:
-    """Whether a package, or a factory's, would be imported from where it was when it was run here, and only there."""
+    """Whether a package or factory would be imported only from where it was when it was run here before."""
     where = places(_package(name))
     return bool(where) and _within(_known(), name, where)
 

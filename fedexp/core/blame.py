@@ -52,7 +52,7 @@ def culprit(error: BaseException) -> str | None:
 
 
 def own_frame(error: BaseException) -> tuple[FrameType | None, int]:
-    """The frame of that method, and the line there."""
+    """The first frame of a user's part or network that an error passed through, and the line there."""
     for frame, line in walk_tb(error.__traceback__):
         holder = frame.f_locals.get("self")
         if is_own(frame) and (isinstance(holder, Part) or is_network(holder)):

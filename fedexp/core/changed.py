@@ -9,7 +9,7 @@ P = TypeVar("P", bound=Part)
 
 
 def changed(part: P, **values: Any) -> P:
-    """A copy of a part with other values of some fields, which are not checked: a rate may be a tensor."""
+    """A copy of a part with new values of some fields, which are not checked: a rate may be a tensor."""
     copied = copy.copy(part)
     for name, value in values.items():
         object.__setattr__(copied, name, value)

@@ -44,7 +44,7 @@ class Resources:
 
     @property
     def distribution_s(self) -> float:
-        """Seconds until all of these clients have the model, T_d; 0 for none."""
+        """Seconds until all of these clients have received the model, T_d; 0 without clients."""
         return float(self.download_s.max(initial=0.0))
 
     def where(self, keep: np.ndarray) -> "Resources":

@@ -23,7 +23,7 @@ class ClientRows:
         return ClientRows(held["owner"], held["rows"])
 
     def save(self) -> Memory:
-        """The plain form that a checkpoint takes."""
+        """The owners and rows by name, in the form that a checkpoint stores."""
         return {"owner": self.owner, "rows": self.rows}
 
     def restore(self, owner: np.ndarray, start: torch.Tensor, columns: np.ndarray | slice) -> torch.Tensor:
@@ -42,7 +42,7 @@ class ClientRows:
         return result
 
     def put(self, owner: np.ndarray, rows: torch.Tensor) -> "ClientRows":
-        """The same with the rows `[C, W]` of the clients `owner [C]` replaced; rows without columns are not stored."""
+        """A copy with the rows `[C, W]` of the clients `owner [C]` replaced; rows without columns are not stored."""
         if rows.shape[1] == 0:
             return self
         stay = np.flatnonzero(~np.isin(self.owner.numpy(), owner))
@@ -53,7 +53,7 @@ class ClientRows:
 
 
 def remembered(memory: Memory, trained: Trained, rows: torch.Tensor) -> Memory:
-    """The memory after a round: of `rows [C, W]`, one for each participant, those whose training may be remembered."""
+    """The memory after a round, updated with those of `rows [C, W]` whose training result is valid."""
     kept = np.flatnonzero(trained.kept())
     held = ClientRows.load(memory, rows.shape[1], rows)
     return held.put(trained.owner[kept], rows[torch.from_numpy(kept).to(rows.device)]).save()

@@ -1,4 +1,4 @@
-"""CSV files as people write them: header, the line on which a row begins, whether commas are between the cells."""
+"""Checks on CSV files written by users: the header, the line on which each row begins, the separator."""
 
 import csv
 from collections import Counter
@@ -44,5 +44,5 @@ def demand_unique_names(path: Path | str, names: Sequence[str]) -> None:
 
 
 def separated_by(header: str) -> str | None:
-    """What is between the cells of a header without commas, in words; None where there are commas or one cell."""
+    """The name of the separator in a header without commas; None if it has commas or only one cell."""
     return None if "," in header else next((word for sign, word in OTHERS.items() if sign in header), None)

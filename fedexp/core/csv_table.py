@@ -59,7 +59,7 @@ def split(raw: bytes) -> list[str] | None:
 
 
 def counted(rounds: Sequence[int]) -> int:
-    """How many of the rounds are numbered 1, 2, 3, ... before the first gap."""
+    """How many round numbers count up 1, 2, 3, ... before the first gap."""
     return next((place for place, number in enumerate(rounds) if number != place + 1), len(rounds))
 
 

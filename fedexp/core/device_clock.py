@@ -1,4 +1,4 @@
-"""Seconds of work on a device: a GPU is asked to do things and does them later."""
+"""Measures seconds of work on a device: a GPU queues work and does it later."""
 
 import time
 from typing import Protocol
@@ -7,15 +7,15 @@ import torch
 
 
 class Moment(Protocol):
-    """A point in the work of a device."""
+    """A point in time in the work of a device."""
 
     def until(self, later: "Moment") -> float:
-        """Seconds from here to a later one of the same device; waits until the device is there."""
+        """Seconds from this point to a later one of the same device; waits until the device has reached it."""
         ...
 
 
 class Instant:
-    """A point in the work of the host, which does everything at once."""
+    """A point in time in the work of the host, which runs synchronously."""
 
     def __init__(self) -> None:
         self.time = time.perf_counter()
@@ -26,7 +26,7 @@ class Instant:
 
 
 class Event:
-    """A point in the work that the current stream of a GPU was asked for; to note it, nobody waits."""
+    """A point in the work queued on the current CUDA stream; recording it does not wait."""
 
     def __init__(self) -> None:
         self.event = torch.cuda.Event(enable_timing=True)
@@ -39,12 +39,12 @@ class Event:
 
 
 def moment(device: torch.device) -> Moment:
-    """What was asked of a device up to here; of a GPU, what its current stream was asked for."""
+    """Records the present point in the work of a device; for a GPU, in that of its current stream."""
     return Event() if device.type == "cuda" else Instant()
 
 
 def now(device: torch.device) -> float:
-    """Seconds of a clock, read when everything that this process asked of the device is done."""
+    """Seconds of a clock, read after everything that this process queued on the device is done."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()

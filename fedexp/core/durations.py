@@ -1,4 +1,4 @@
-"""Seconds as people say them."""
+"""Durations as readable text."""
 
 
 def spoken(seconds: float) -> str:

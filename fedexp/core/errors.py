@@ -40,7 +40,7 @@ def some(name: str, known: Sequence[str], comma: str = ", ") -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What an exception says, in one line that is cut if it is very long; a user's own may fail to say anything."""
+    """An exception's message in one line, shortened if very long; a user's exception may fail to give any."""
     try:
         line = next(iter(str(error).strip().splitlines()), "")
     except BaseException as inner:
@@ -49,6 +49,6 @@ def first_line(error: BaseException) -> str:
 
 
 def absent_part(node: object) -> str:
-    """What is said of a config that describes a part, where its group is unknown; nothing of any other value."""
+    """The hint about a config node that describes a part of an unknown group; empty for any other value."""
     target = node.get("_target_") if isinstance(node, Mapping) else None
     return f"it is a group of a package that is not installed; install the one that has {target}" if target else ""

@@ -47,7 +47,7 @@ class Stopped(BaseException):
 
 @contextmanager
 def ending(folder: Path | None, point: str = "") -> Iterator[None]:
-    """Turns whatever ends a run into Stopped; `point` names the point of a sweep."""
+    """Turns whatever ends a run into a CommandExit; `point` names the point of a sweep."""
     try:
         yield
     except (ConfigError, RunError) as error:
@@ -70,7 +70,7 @@ def ending(folder: Path | None, point: str = "") -> Iterator[None]:
 
 @contextmanager
 def interruptible(cure: str) -> Iterator[None]:
-    """When what takes several runs is interrupted or loses its folder, says of the whole of it how to go on."""
+    """On an interrupt or a lost folder, ends a command over several runs with `cure`: how to continue it."""
     try:
         yield
     except FolderGoneError as error:
@@ -83,7 +83,7 @@ def interruptible(cure: str) -> Iterator[None]:
 
 
 def resumable(folder: Path) -> AbstractContextManager[None]:
-    """When a sweep or search is interrupted, says how to resume the whole of it, not only the run that was cut off."""
+    """On an interrupt, says how to resume the whole sweep or search, not only the run that was cut off."""
     return interruptible(f"continue with: fedexp resume {typed(folder)}")
 
 
@@ -96,7 +96,7 @@ def complain(message: str) -> None:
 
 
 def name_too_long(error: OSError) -> str:
-    """What a name must be that the system refused for its length; nothing where it refused something else."""
+    """The message about a name or path that the system refused as too long; empty for other errors."""
     if error.errno != errno.ENAMETOOLONG:
         return ""
     path = str(error.filename)
@@ -112,7 +112,7 @@ def full_error() -> bool:
 
 
 def _no_room(folder: Path | None, error: OSError) -> str:
-    """What the system refused, such as a write to a full disk; nothing that was saved is lost."""
+    """The message about what the system refused, such as a write to a full disk, and how to continue."""
     if isinstance(error, FolderGoneError):
         return f"{error}; " + (
             f"put it back and continue with: fedexp resume {typed(folder)}" if folder else "start again"
@@ -136,7 +136,7 @@ def _interrupted(folder: Path | None) -> str:
 
 
 def _logged(stop: Stopped, error: BaseException) -> Stopped:
-    """Leaves the reason in the run's log file; the console gets it from `report`."""
+    """Writes the reason into the run's log file and returns the exit; the console gets it from `report`."""
     trace = (type(error), error, error.__traceback__) if stop.unexpected else None
     record = logging.LogRecord("fedexp", logging.ERROR, __file__, 0, stop.message, None, trace)
     for handler in logging.getLogger().handlers:

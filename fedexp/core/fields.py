@@ -43,7 +43,7 @@ def fits(kind: Any, value: Any) -> bool:
 
 @cache
 def _test(kind: Any) -> Callable[[Any], bool]:
-    """What `fits` asks of a value, read from the annotation once."""
+    """The check that `fits` makes for an annotation, built once."""
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         tests = [_test(one) for one in args]
@@ -100,7 +100,7 @@ def _tensor(value: torch.Tensor) -> str:
 
 
 def told(value: Any) -> str:
-    """A value in a few words: an array by its type and shape."""
+    """Describes a value briefly: an array by its type and shape."""
     if isinstance(value, torch.Tensor):
         return f"{type(value).__name__} {_tensor(value)}"
     if isinstance(value, np.ndarray):

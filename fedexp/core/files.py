@@ -1,4 +1,4 @@
-"""Files that are whole or absent: made under a temporary name, synced, renamed."""
+"""Writes files atomically: under a temporary name, synced, then renamed."""
 
 import os
 import re
@@ -64,7 +64,7 @@ def replacing(target: Path) -> Iterator[Path]:
 
 
 def write_atomically(target: Path, content: bytes) -> None:
-    """Writes a whole small file."""
+    """Writes a small file at once."""
     with replacing(target) as part:
         part.write_bytes(content)
 

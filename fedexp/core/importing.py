@@ -32,7 +32,7 @@ def imported(target: str, where: str, what: str = "a part") -> Any:
 
 
 def _absent(target: str, module: str, ours: bool) -> str:
-    """What is said of a module that there is not."""
+    """The message about a module that does not exist."""
     file = target.replace(".py:", ":")
     if module.endswith(".py"):
         return f"{target.partition(':')[0]} is a file and no module; write {file}"

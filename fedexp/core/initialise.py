@@ -32,7 +32,7 @@ def initialise(network: nn.Module, rng: np.random.Generator, law: Law = "default
 
 
 def _first(layer: nn.Module, shape: tuple[int, ...], rng: np.random.Generator, law: Law) -> np.ndarray:
-    """The first values of one entry."""
+    """Draws the initial values of one parameter tensor."""
     if isinstance(layer, nn.Embedding):
         return rng.standard_normal(shape)
     if law == "default":

@@ -28,7 +28,7 @@ def refuse_strange(folder: Path, *, writing: bool = False) -> None:
 
 
 def refuse_taken(folder: Path) -> None:
-    """Like `refuse_strange` for a folder that a run is to begin in: what it will write there must be its own.
+    """Like `refuse_special_files`, for a folder in which a run is to begin: only what it would write.
 
     Raises:
         ConfigError: a link, a pipe or a device has a name that a run writes.

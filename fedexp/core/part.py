@@ -128,7 +128,7 @@ def _float(value: Any) -> float:
 
 
 def excess(kind: Any, value: Any) -> str:
-    """Words for the bound that every number has, if this value exceeds it; else an empty text."""
+    """The upper bound of every number in words, if this value exceeds it; else an empty text."""
     bounds = [rule.high for rule in _ranges(kind)]
     most = next((int(high) for high in bounds if LARGEST <= high != math.inf), LARGEST)
     if type(value) is int and value > most and all(high >= LARGEST for high in bounds):
@@ -171,7 +171,7 @@ class Part:
 
     @classmethod
     def by_field(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The values of its fields, given those of its config keys."""
+        """Maps the values of its config keys to the values of its fields."""
         return given
 
     def check(self) -> None:
@@ -179,12 +179,12 @@ class Part:
 
 
 def option(part: Part) -> str:
-    """The word that chose a part on the command line: its own, or that of its file, which is named like its YAML."""
+    """The name that chose a part on the command line: its own, or that of its module, named like its YAML."""
     return getattr(part, "option", None) or type(part).__module__.rpartition(".")[2]
 
 
 def named(role: str, part: Part) -> str:
-    """A part in words of the command line: `model=mlp`; a user's own by its class, `model=mine.net.Net`."""
+    """A part as chosen on the command line: `model=mlp`; a user's own by its class, `model=mine.net.Net`."""
     kind = type(part)
     own = not kind.__module__.startswith("fedexp.")
     return f"{role}={kind.__module__}.{kind.__qualname__}" if own else f"{role}={option(part)}"
@@ -237,7 +237,7 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
 
 
 def made(kind: type[Part], given: Mapping[str, Any], dot: str) -> Part:
-    """The part with these values; `dot` stands before the names of its keys in messages."""
+    """Makes the part with these values; `dot` precedes the names of its keys in messages."""
     try:
         return kind(**given)
     except ConfigError as error:

@@ -28,7 +28,7 @@ def without_passwords(node: Any) -> Any:
 
 
 def hold(address: object) -> None:
-    """Puts an address into the environment if it has a password."""
+    """Stores an address with a password in the environment variable; does nothing with other addresses."""
     if isinstance(address, str) and without_password(address) != address:
         os.environ[HELD] = address
 

@@ -33,7 +33,7 @@ def lookups(root: Any) -> int:
 
 
 def _found(root: Any, name: str, inside: tuple[str, ...]) -> tuple[Any, tuple[str, ...]]:
-    """The value that a reference at `inside` means, and its place. A leading dot: on the same level; two: one above."""
+    """The value that a reference at `path` means, and its path. A leading dot: on the same level; two: one above."""
     dots = len(name) - len(name.lstrip("."))
     steps = tuple(step for step in re.split(r"[.\[\]]+", name[dots:]) if step)
     place = (*inside[: max(0, len(inside) - dots)], *steps) if dots else steps

@@ -1,4 +1,4 @@
-"""What asks a process to end: SIGTERM (a scheduler, `kill`) and SIGHUP (a closed terminal) do what Ctrl-C does.
+"""Signals that end a process: SIGTERM (a scheduler, `kill`) and SIGHUP (a closed terminal) act like Ctrl-C.
 
 Windows has no SIGHUP.
 """
@@ -44,7 +44,7 @@ def heeded() -> Iterator[None]:
 
 @contextmanager
 def counted_interrupts() -> Iterator[list[int]]:
-    """Every Ctrl-C that arrives inside: code of a user's own may raise KeyboardInterrupt without one."""
+    """Yields a list that gets every Ctrl-C received inside: user code may raise KeyboardInterrupt itself."""
     arrived: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     ours = callable(before) and threading.current_thread() is threading.main_thread()
@@ -78,7 +78,7 @@ def die_with(parent: int) -> None:
 
 
 def exit_code(interrupt: KeyboardInterrupt) -> int:
-    """What a shell expects of a process that such a signal has ended."""
+    """The exit code that a shell expects of a process ended by such a signal."""
     return 128 + (interrupt.number if isinstance(interrupt, AskedToEnd) else signal.SIGINT)
 
 

@@ -1,4 +1,4 @@
-"""What a terminal is told: how wide tables are, whether a bar can be drawn, no control characters of strangers."""
+"""What is written on a terminal: the width of tables, whether bars can be drawn, escaped control characters."""
 
 import os
 import shutil

@@ -8,7 +8,7 @@ import torch
 
 @contextmanager
 def begun_at(seed: int, device: torch.device | None = None) -> Iterator[None]:
-    """Inside, what is drawn follows from the seed alone; outside, no draw changes."""
+    """Seeds PyTorch's global generators inside the block, and restores their states afterwards."""
     places = [device] if device is not None and device.type == "cuda" else []
     with torch.random.fork_rng(places):
         torch.default_generator.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Code of the user's own: what it raises becomes one line, and what it changes in the process is refused."""
+"""Runs user code: its exceptions become one-line errors, and changes to the process are refused."""
 
 import os
 import sys
@@ -58,7 +58,7 @@ def settings_kept(who: str) -> Iterator[None]:
 
 
 def _settings() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
-    """What a network must not change for all of the process: how it is read and written, by what changes it."""
+    """The process-wide settings that user code must not change: how each is read and restored, by function name."""
     import torch  # whoever needs no network must not wait for it
 
     def default_device(device: torch.device) -> None:

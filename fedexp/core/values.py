@@ -134,7 +134,7 @@ class Trained:
         return self.rows.sub_(self.received)
 
     def kept(self) -> np.ndarray:
-        """Which rows may be remembered, bool [C]: of clients that took a step and ended with a finite row."""
+        """Which rows are valid, bool [C]: of clients that took a step and ended with a finite row."""
         return finite(self.rows) & (self.steps > 0) & (self.owner != SERVER)
 
 
@@ -179,11 +179,11 @@ class Uploads:
         )
 
     def with_delta(self, delta: torch.Tensor) -> "Uploads":
-        """The same uploads with other rows `[C, D]`."""
+        """A copy with other rows `[C, D]`."""
         return replace(self, delta=delta)
 
     def sorted(self) -> "Uploads":
-        """The same rows by owner, so that sums do not depend on the order of arrival."""
+        """A copy ordered by owner, so that sums do not depend on the order of arrival."""
         order = np.argsort(self.owner, kind="stable")
         return self if (order == np.arange(len(order))).all() else self.where(order)
 

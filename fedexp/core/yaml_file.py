@@ -31,7 +31,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def read_yaml_list(path: Path) -> list[Any]:
-    """The list of a file, read in the same way."""
+    """The list in a YAML file; empty if the file is absent or empty."""
     found = _read(path)
     if found is not None and not isinstance(found, list):
         raise ConfigError(f"{shown(path)} must hold a list, got {_kind(found)}; restore it")

@@ -1,1 +1,1 @@
-"""Archives of examples: where they are, how they are fetched, checked and read. No options here."""
+"""Dataset archives: where they are, and how they are downloaded, verified and parsed. No options here."""

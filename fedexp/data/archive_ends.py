@@ -1,4 +1,4 @@
-"""Whether an archive is whole: it begins and ends with itself, and holds no more than its own directory says.
+"""Checks that an archive is complete: no bytes before or behind it, no more content than it declares.
 
 Readers skip what stands before or behind an archive, so a file could pass that is not the published one. How much is in
 it is known before anything is unpacked. https://tukaani.org/xz/xz-file-format.txt (sections 2.1.2 and 4), and PKWARE's
@@ -15,7 +15,7 @@ _ENDS = 12  # bytes of an xz stream's header, and of its footer
 
 
 def demand_whole(path: Path) -> None:
-    """Refuses a zip or xz archive with bytes before or behind it, or with too much in it; reads only its directory.
+    """Refuses a zip or xz archive with extra bytes around it or too much content; reads only its directory.
 
     Raises:
         zipfile.BadZipFile, lzma.LZMAError: the archive is damaged, or is not whole.

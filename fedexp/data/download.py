@@ -1,4 +1,4 @@
-"""Fetching a file: to a temporary name, checked, then renamed."""
+"""Downloads a file under a temporary name, checks it, then renames it."""
 
 import os
 import urllib.request
@@ -38,7 +38,7 @@ def fetch(urls: Sequence[str], target: Path, accept: Accept) -> None:
 
 
 def has_md5(md5: str) -> Accept:
-    """Lets a file with this checksum pass."""
+    """A check that accepts only a file with this MD5."""
 
     def accept(path: Path) -> None:
         found = digest(path)
@@ -49,7 +49,7 @@ def has_md5(md5: str) -> Accept:
 
 
 def install(part: Path, known: Known, directory: Path) -> None:
-    """Moves one unpacked file to where it belongs, if it is the published one."""
+    """Moves an unpacked file to its final path, if its checksum is the published one."""
     has_md5(known.md5)(part)
     target = directory / known.path
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ def standardised(values: np.ndarray, train: np.ndarray) -> np.ndarray:
 
 
 def _within_reach(values: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    """Columns of `[S, F]` times a power of two, if their `largest [F]` number has a square that floats cannot hold.
+    """Scales columns of `[S, F]` by a power of two if the square of their `largest [F]` number overflows.
 
     A power of two rounds nothing, and is nothing to numbers that are standardised.
     """
@@ -36,7 +36,7 @@ def _within_reach(values: np.ndarray, largest: np.ndarray) -> np.ndarray:
 
 
 def categories(values: np.ndarray, train: np.ndarray) -> np.ndarray:
-    """The texts `[K]`, sorted, that the training rows of `values [S]` hold; an empty text is none."""
+    """The distinct non-empty texts `[K]`, sorted, of the training rows of `values [S]`."""
     found = np.unique(values[train])
     return found[found != ""]
 
@@ -47,7 +47,7 @@ def one_hot(values: np.ndarray, names: np.ndarray) -> np.ndarray:
 
 
 def held_out(groups: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
-    """Which rows are test rows, a mask `[S]`: of each of the `groups [S]` that share of its rows, rounded down."""
+    """The mask `[S]` of test rows: of each of the `groups [S]` that fraction of its rows, rounded down."""
     order = rng.permutation(len(groups))
     order = order[np.argsort(groups[order], kind="stable")]
     _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)

@@ -41,7 +41,7 @@ def published() -> Digests:
 
 
 def candidates(directory: Path) -> Iterator[Path]:
-    """The places where the files may be; the archive that a download puts there is the first, so it cures."""
+    """Yields the paths where the files may be; the archive that a download puts there comes first."""
     folders = [directory / name for name in FOLDERS]
     yield from (place / name for place in (*folders, directory) for name in ZIPS)
     for folder in folders:
@@ -50,7 +50,7 @@ def candidates(directory: Path) -> Iterator[Path]:
 
 
 def find(directory: Path, names: list[str]) -> Path:
-    """The first place that holds all of the files.
+    """The first candidate source that holds all of the files.
 
     Raises:
         ConfigError: there is none; names the file that the best place lacks, and what to do.

@@ -1,4 +1,4 @@
-"""Arrays laid on one another, in a file where they are many, so that memory holds a part of them at a time."""
+"""Concatenates arrays through a temporary file, so that memory holds only a part of them at a time."""
 
 import os
 import tempfile
@@ -14,7 +14,7 @@ from fedexp.data.store import cache_dir
 
 
 class Pile:
-    """Arrays `[s, ...]` of one type, with rows of one shape. Their file is in the cache folder and has no name."""
+    """Collects arrays `[s, ...]` of one type and row shape; large ones go to an unnamed file in the cache folder."""
 
     def __init__(self) -> None:
         self.held: list[np.ndarray] = []
@@ -29,7 +29,7 @@ class Pile:
             self.file.close()
 
     def add(self, piece: np.ndarray) -> None:
-        """Lays one array `[s, ...]` on the others; ConfigError if the disk is full."""
+        """Appends one array `[s, ...]`; ConfigError if the disk is full."""
         self.held.append(piece)
         self.rows += len(piece)
         self.held_bytes += piece.nbytes
@@ -37,7 +37,7 @@ class Pile:
             self._put_down()
 
     def whole(self) -> np.ndarray:
-        """All of them, at least one, as `[S, ...]`; a large one is a map of the file, which may be closed then."""
+        """All rows as `[S, ...]`, of at least one array; many are a memory map of the file, which may be closed."""
         if self.file is None:
             return np.concatenate(self.held)
         self._put_down()
@@ -60,7 +60,7 @@ class Pile:
 
 
 def _folder() -> Path | None:
-    """Where the user has room for large files; None, which is the system's place for temporary ones, if nowhere."""
+    """The user's folder for large files; None, meaning the system's temporary folder, if it cannot be written."""
     folder = cache_dir() / "parsed"
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)

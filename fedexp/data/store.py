@@ -44,7 +44,7 @@ class Known:
 
 
 def cure(name: str, folder: str) -> str:
-    """The end of every complaint about an absent or damaged file."""
+    """The remedy that ends every error message about an absent or damaged file."""
     return f'run "fedexp data download {name}", or set data_dir or FEDEXP_DATA to the folder that holds {folder}/'
 
 
@@ -88,7 +88,7 @@ def own_file(path: Path, directory: Path, key: str, ending: str) -> Path:
 
 
 def stamp(*files: Path) -> tuple[tuple[str, int, int], ...]:
-    """Path, size and time of files: what is parsed of them is remembered under these."""
+    """Path, size and time of files, which identify what was parsed from them."""
     return tuple((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
 
 
@@ -108,7 +108,7 @@ def digest(path: Path, algorithm: str = "md5") -> str:
 
 
 def cached(name: str, make: Callable[[], Arrays]) -> Arrays:
-    """The arrays stored under a name in the cache, made and stored when absent or damaged.
+    """The arrays stored under a name in the cache; they are made and stored if absent or damaged.
 
     The name must hold everything the arrays depend on. Where the cache cannot be written they are just made. Large ones
     stay in the cache, and are read when they are used.

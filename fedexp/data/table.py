@@ -84,7 +84,7 @@ def blocks_of_numbers(frame: "pd.DataFrame", names: Sequence[str]) -> Iterator["
 
 
 def without_gaps(values: "pd.Series", cure: str) -> "pd.Series":
-    """The same column; ConfigError if a value is missing."""
+    """The column unchanged; ConfigError if a value is missing."""
     absent = int(values.isna().sum())
     if absent:
         raise ConfigError(f"column {values.name} lacks a value in {absent:,} of {len(values):,} rows; {cure}")
@@ -124,7 +124,7 @@ def texts(values: "pd.Series") -> np.ndarray:
 
 
 def narrow(values: np.ndarray, name: str, cure: str) -> np.ndarray:
-    """Numbers (any shape) as float32; ConfigError if one of them is beyond it."""
+    """Numbers (any shape) as float32; ConfigError if one exceeds its range."""
     with np.errstate(over="ignore"):
         found = values.astype(np.float32)
     if beyond := int((~np.isfinite(found)).sum()):

@@ -1,4 +1,4 @@
-"""Images that torchvision knows: what is known before they are read, their files, and reading them.
+"""Image datasets of torchvision: their known facts, their files, and reading them.
 
 Files are where torchvision puts them, and its lists say their MD5. Bytes in the idx format are read by `idx`,
 compressed or not; of compressed ones the MD5 is compared. All other files are compared with their MD5 before
@@ -31,7 +31,7 @@ DIGITS = (1, 28, 28)
 
 @dataclass(frozen=True)
 class Collection:
-    """What is known of a collection: torchvision's class, the part of it, and sizes of training and test examples."""
+    """The known facts of a dataset: torchvision's class, its split, and its training and test sizes."""
 
     kind: str
     shape: tuple[int, int, int]
@@ -46,7 +46,7 @@ class Collection:
 
     @property
     def words(self) -> str:
-        """How it is chosen on the command line."""
+        """How the dataset is chosen on the command line."""
         return f"torchvision dataset.name={self.kind}" + (f" dataset.split={self.split}" if self.split else "")
 
 
@@ -101,12 +101,12 @@ def places(one: Collection, directory: Path) -> list[Path]:
 
 
 def cured(one: Collection) -> str:
-    """The end of every complaint about an absent or damaged file."""
+    """The remedy that ends every error message about an absent or damaged file."""
     return f'run "fedexp data download {one.words}", or set data_dir or FEDEXP_DATA to the folder that holds it'
 
 
 def verify(one: Collection, directory: Path) -> Iterator[str]:
-    """A line for each file, all of which are compared with their MD5 where it is published."""
+    """Yields a line for each file, after comparing it with its MD5 where one is published."""
     known = other_files(one) if not one.is_idx else {}
     if one.is_idx and one.split is None:
         known = {f"{one.kind}/raw/{name}": md5 for name, md5 in torchvisions(one).resources}
@@ -145,7 +145,7 @@ def class_names(one: Collection, found: Any) -> tuple[str, ...]:
 
 
 def _idx_arrays(one: Collection, directory: Path) -> list[np.ndarray]:
-    """EMNIST's files hold each image transposed, and count its letters from 1; both are undone."""
+    """Reads the idx files; EMNIST's images are transposed and its letters count from 1, which is undone."""
     shapes = stems(one).values()
     found = [idx.read(path, shape, cured(one)) for path, shape in zip(places(one, directory), shapes, strict=True)]
     first = int(one.split == "letters")

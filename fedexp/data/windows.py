@@ -1,4 +1,4 @@
-"""Cutting labelled stretches of recordings into windows of equal length.
+"""Cuts labelled segments of recordings into windows of equal length.
 
 Legend: T samples of a recording, W windows, L stretches, H channels.
 """
@@ -10,18 +10,18 @@ STEP = 64
 
 
 def starts(length: int) -> np.ndarray:
-    """First samples `[W]` of the windows inside a stretch of `length` samples: W is length // 64 - 1, at least 0."""
+    """The first samples `[W]` of the windows in a segment of `length` samples: W is length // 64 - 1, at least 0."""
     return STEP * np.arange(max(0, length // STEP - 1))
 
 
 def cut(signal: np.ndarray, first: int, last: int) -> np.ndarray:
-    """Windows `[W, H, 128]` of one stretch of a recording `[T, H]`; first and last count from 1, both inside."""
+    """Windows `[W, H, 128]` of one segment of a recording `[T, H]`; first and last count from 1 and are included."""
     begin = first - 1 + starts(last - first + 1)
     return signal[begin[:, None] + np.arange(LENGTH)].transpose(0, 2, 1)
 
 
 def cut_all(signals: dict[int, np.ndarray], labels: np.ndarray) -> dict[str, np.ndarray]:
-    """Every window of every stretch, with its class and person: `x [W, H, 128]`, `y [W]` from 0, `subject [W]`.
+    """Every window of every segment, with class and person: `x [W, H, 128]`, `y [W]` from 0, `subject [W]`.
 
     `signals` holds each recording `[T, H]`; `labels [L, 5]`: recording, person, activity (from 1), first sample, last.
     """

@@ -1,4 +1,4 @@
-"""The parts that config groups choose, and the names that the author of a part imports: these alone.
+"""The parts that config groups choose, and the only names that the author of a part may import.
 
 `conf/GROUP/OPTION.yaml` names a class of `fedexp/parts/GROUP/OPTION.py`. What every option of a group must do is said
 in `fedexp/parts/GROUP/contract.py`. Where a group can do without, the base class there does nothing: it is `none`, or

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerant(Part):
-    """A rule with a bound on f. Reports the f that it used (None: the model stayed) and whether that was lowered."""
+    """A rule with a bound on f. Reports the f that it used (None: the model stayed) and whether it was lowered."""
 
     bound = "f < n"
     byzantine: Annotated[int, Range(0)] = 0

@@ -28,7 +28,7 @@ class Context(Protocol):
 
     @property
     def first(self) -> Weights:
-        """The model before the first round."""
+        """The initial model, before the first round."""
         ...
 
     @property
@@ -68,7 +68,7 @@ class Context(Protocol):
 
     @property
     def survey(self) -> Survey:
-        """What clients can be asked besides training."""
+        """Questions about clients' data, besides training."""
         ...
 
     @property

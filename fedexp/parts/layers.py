@@ -59,7 +59,7 @@ class BatchNorm(nn.BatchNorm2d):
 
 
 class OneChannel(nn.Module):
-    """Gives a table's features `[B, F]` the channel that a convolution expects, `[B, 1, F]`."""
+    """Adds the channel dimension that a convolution expects: features `[B, F]` become `[B, 1, F]`."""
 
     def forward(self, x):
         return x.unsqueeze(1)

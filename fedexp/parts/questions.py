@@ -1,4 +1,4 @@
-"""The questions of one kind that few parts ask: what stands behind `ctx.survey`, `ctx.fleet` and the others.
+"""The smaller protocols behind `ctx.clients_data`, `ctx.fleet` and the others: questions that only a few parts ask.
 
 Legend: n clients asked for, C participants, R models, D entries of a model, P trainable entries, S examples, K classes.
 """
@@ -15,7 +15,7 @@ from fedexp.parts.workload import Workload
 
 
 class Survey(Protocol):
-    """What clients can be asked besides training. Models that they judge or tune count as traffic."""
+    """Questions about clients' data, besides training. Models that they evaluate or fine-tune count as traffic."""
 
     def class_counts(self, owner: np.ndarray) -> np.ndarray:
         """How many examples of each class these clients hold, int64 [n, K]."""
@@ -34,7 +34,7 @@ class Survey(Protocol):
         ...
 
     def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
-        """What these clients make of a model `[D]` by their rule alone, in so many epochs (None: the rule's), `[n, D]`.
+        """The models `[n, D]` that clients fine-tune from one model `[D]` by their rule (`epochs` None: its own).
 
         Batches are drawn from a stream of round `number`, which is not that of its training. The rows are what the
         server sees: the model itself in the columns that never leave a client, and for a training that is not finite.
@@ -76,7 +76,7 @@ class FleetView(Protocol):
 
     @property
     def judges(self) -> tuple[np.ndarray, ...]:
-        """The clients `[n]`, ascending, that were given each of the models to evaluate in this round so far."""
+        """The clients `[n]`, ascending, that evaluated each of the models sent for evaluation so far this round."""
         ...
 
 
@@ -90,7 +90,7 @@ class Traffic(Protocol):
 
     @property
     def sent(self) -> int:
-        """Trainable entries that travel: all but those that clients keep to themselves."""
+        """Number of trainable entries that travel: all but those that clients keep to themselves."""
         ...
 
     @property
@@ -134,7 +134,7 @@ class Validation(Protocol):
         ...
 
     def shares(self, uploads: Uploads) -> np.ndarray:
-        """What each row counts in the aggregator's mean, float64 [C]."""
+        """The weight of each row in the aggregator's mean, float64 [C]."""
         ...
 
 
@@ -177,11 +177,11 @@ class AuditView(Protocol):
         ...
 
     def gradient_sum(self, index: np.ndarray) -> torch.Tensor:
-        """Their sum, `[P]`."""
+        """The sum of these examples' gradients, clipped as in training, `[P]`."""
         ...
 
     def share_out(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
-        """Fills rows of `out [n, ...]` by jobs that idle workers take.
+        """Lets idle workers run jobs that fill rows of `out [n, ...]`.
 
         A job is the positions of its rows, `[k]`, and a function that gives these rows, `[k, ...]`.
         """

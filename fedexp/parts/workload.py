@@ -42,14 +42,14 @@ class Workload(Part):
             )
 
     def drawn(self, owner: int, rng: Callable[..., np.random.Generator]) -> Self:
-        """The workload of a client in a round, of whose streams `rng` is: its own number of epochs if that is drawn."""
+        """The workload of one client in one round; where epochs are a range, `rng` gives the stream for its draw."""
         if not isinstance(self.epochs, tuple):
             return self
         fewest, most = self.epochs
         return changed(self, epochs=int(rng("epochs", owner).integers(fewest, most, endpoint=True)))
 
     def steps_in(self, epoch: int) -> int:
-        """Steps in a round of a client whose epoch has so many; the most it can be where epochs are drawn."""
+        """Steps in a round of a client with so many steps an epoch; the most possible where epochs are drawn."""
         if self.epochs is None:
             return self.steps or 0
         most = max(self.epochs) if isinstance(self.epochs, tuple) else self.epochs

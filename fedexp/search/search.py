@@ -1,4 +1,4 @@
-"""A search from its present state to its end: the methods' trials in turn, then the table of the best.
+"""Runs a search to its end: trials of the methods in turn, then the table of the best.
 
 Several processes may work on one folder at once, here or on machines that share it: each takes the next trial.
 """
@@ -42,7 +42,7 @@ NAME = "search.yaml"
 
 @dataclass(frozen=True)
 class Search:
-    """What was asked: the words, how many trials each method gets, and how they are drawn."""
+    """The settings of a search: its overrides, how many trials each method gets, and how they are drawn."""
 
     words: tuple[str, ...]
     trials: int
@@ -53,7 +53,7 @@ class Search:
 
     @cached_property
     def space(self) -> space.Space:
-        """The words, sorted into fixed, listed and searched ones."""
+        """The overrides, sorted into fixed, listed and searched ones."""
         return space.read(self.words)
 
     @property
@@ -94,18 +94,18 @@ class Search:
         return next(iter(metrics))
 
     def point(self, number: int, overrides: Sequence[str]) -> Point:
-        """One run of a trial, without test data."""
+        """The sweep point of one run of a trial, without test data."""
         return Point(number, [*self.space.fixed, *overrides, *BLIND])
 
 
 def save(search: Search, folder: Path) -> None:
-    """Writes what was asked into the folder."""
+    """Writes the settings of a search into its folder."""
     told = {**asdict(search), "words": words_with_environment(search.words)}
     write_atomically(folder / NAME, noted.as_text(OmegaConf.create(told)).encode())
 
 
 def load(folder: Path, trust: Trust) -> Search:
-    """What was asked when the search began.
+    """Reads the settings of a search from its folder.
 
     Raises:
         ConfigError: the file cannot be read, or its words would change Hydra itself or take options from elsewhere.
@@ -162,7 +162,7 @@ def work(folder: Path, share: int | None, trust: Trust, tracker: dict[str, Any] 
 
 
 def _tracked(config: dict[str, Any], tracker: dict[str, Any] | None) -> dict[str, Any]:
-    """The config with the tracker that is named now, if one is."""
+    """The config with the `tracker`, if one is given."""
     return config if tracker is None else {**config, "tracker": tracker}
 
 

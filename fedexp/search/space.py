@@ -1,4 +1,4 @@
-"""What a search varies, read from the words after `fedexp search` in Hydra's own grammar.
+"""The search space, read from the overrides of `fedexp search` in Hydra's own grammar.
 
 `key=interval(a,b)`, `key=int(interval(a,b))`, `key=tag(log,interval(a,b))`, `key=range(a,b,step=c)` and
 `key=choice(x,y,...)` are searched. Values listed with commas are compared: every combination is a method of its own.
@@ -43,7 +43,7 @@ class Dimension:
         return f"{self.key}={trial.suggest_float(self.key, self.low, self.high, step=self.step, log=self.log)!r}"
 
     def ends(self) -> tuple[str, ...]:
-        """The overrides of its extreme values, or of all its options."""
+        """The overrides that set the key to its extreme values, or to each of its options."""
         if self.options:
             return tuple(f"{self.key}={option}" for option in self.options)
         return tuple(f"{self.key}={int(end) if self.whole else repr(end)}" for end in (self.low, self.high))
@@ -60,7 +60,7 @@ class Space:
 
 
 def read(words: Sequence[str]) -> Space:
-    """Sorts the words.
+    """Parses overrides into the fixed ones, the methods, the seeds and the searched keys.
 
     Raises:
         ConfigError: nothing is searched, or a range cannot be.

@@ -68,13 +68,13 @@ class MethodTrials:
         return self.folder / str(number)
 
     def pruner(self, rounds: int) -> Any:
-        """Stops a trial worse than the median of the earlier ones at the same round; not in the first quarter."""
+        """Prunes a trial worse than the median of earlier ones at the same round, after a quarter of it."""
         if not self.budget.pruning:
             return self.optuna.pruners.NopPruner()
         return self.optuna.pruners.MedianPruner(n_startup_trials=_STARTED, n_warmup_steps=rounds // 4)
 
     def _left_behind(self, kept: ExitStack) -> Any:
-        """A trial whose process has ended before it."""
+        """A running trial whose process has ended, now locked by this one; None if there is none."""
         states = self.optuna.trial.TrialState
         for frozen in self.trials():
             if frozen.state == states.RUNNING and self._hold(frozen.number, kept):

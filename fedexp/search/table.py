@@ -1,4 +1,4 @@
-"""The end of a search: `search.csv` with every trial, and a table with the best of each method."""
+"""The results of a search: `search.csv` with every trial, and a table with the best of each method."""
 
 import shlex
 from pathlib import Path
@@ -39,7 +39,7 @@ def best(study: MethodTrials) -> Any:
 
 
 def ending(study: MethodTrials, number: int) -> str:
-    """How a trial ended, in a word."""
+    """How a trial ended: its score, the round in which it was pruned, or where its error is."""
     trial = study.trials()[number]
     if trial.state.name == "COMPLETE":
         return f"{trial.value:.4f}"
@@ -49,7 +49,7 @@ def ending(study: MethodTrials, number: int) -> str:
 
 
 def overrides(space: Space, trial: Any) -> list[str]:
-    """The hyperparameters of a trial, as they are written on the command line."""
+    """The hyperparameters of a trial as overrides of the command line."""
     return [one.suggest(trial) for one in space.dimensions]
 
 

@@ -19,7 +19,7 @@ BLIND = ("evaluation.test=false", "evaluation.validation=true", "pictures=false"
 
 
 class CutOffError(Exception):
-    """The trial is too poor to be continued."""
+    """The trial was pruned."""
 
 
 def execute(study: MethodTrials, trial: Any, configs: list[dict[str, Any]]) -> None:
@@ -46,7 +46,7 @@ def execute(study: MethodTrials, trial: Any, configs: list[dict[str, Any]]) -> N
 
 
 def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | None) -> float:
-    """Takes a run to its end; returns its last main metric on the validation data.
+    """Runs or resumes a run to its end; returns its last main metric on the validation data.
 
     Raises:
         RunError: there is none.

@@ -8,7 +8,7 @@ from fedexp.training.examples import Examples
 
 
 def activation_floats(network: nn.Module, examples: Examples) -> int:
-    """Floats kept by one example's forward and backward pass, estimated from the sizes of all layers' outputs."""
+    """Estimates the floats that one example's forward and backward pass keep, from the layers' output sizes."""
     total = 0
 
     def count(module: nn.Module, inputs: object, output: object) -> None:  # noqa: ARG001

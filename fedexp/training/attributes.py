@@ -22,7 +22,7 @@ Attributes = dict[str, str]  # by where a value lies, such as `layer.seen[0]`, w
 
 
 def attributes(network: nn.Module) -> Attributes:
-    """What stands for everything that the modules of a network keep beside their entries; equal while nothing moves.
+    """Returns a digest of everything the modules keep beside their entries; equal as long as nothing changes.
 
     What stands for a tensor of floats begins with `float`.
     """
@@ -43,16 +43,16 @@ def is_foreign(code: Any) -> bool:
 
 
 class Walk:
-    """Goes once through all that values hold."""
+    """Visits every object that a value refers to, once."""
 
     def __init__(self, known: list[Any]) -> None:
-        """What is `known` is not looked at."""
+        """Objects in `skipped_values` are not visited."""
         self.leaves: Attributes = {}
         self.held = known  # so that no other object gets the number of one that is gone
         self.seen = set(map(id, known))
 
     def visit(self, path: str, value: Any) -> None:
-        """Notes what stands for a value, or for all that it holds."""
+        """Records the digest of a value, or of everything that it contains."""
         if isinstance(value, SIMPLE):
             self.leaves[path] = repr(value)
             return
@@ -67,7 +67,7 @@ class Walk:
             self.leaves[path] = _leaf(value)
 
     def visit_class(self, kind: type) -> None:
-        """Notes what a class of the user's own and its methods hold."""
+        """Records the digests of what a user's class and its methods hold."""
         for name, value in vars(kind).items():
             value = getattr(value, "__func__", getattr(value, "fget", value))
             if isinstance(value, FunctionType) or not name.startswith("_"):
@@ -75,7 +75,7 @@ class Walk:
 
 
 def _inner(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """What a value holds, by where that lies; nothing for one without parts."""
+    """Yields the values that a value contains, with their paths; nothing for a value without parts."""
     if isinstance(value, Mapping):
         yield f"{path}[keys]", _text(list(value))
         yield from ((f"{path}[{key!r}]", each) for key, each in value.items())
@@ -95,7 +95,7 @@ def _inner(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _variables(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The variables of a function's closure, and those of its module that it uses."""
+    """Yields the variables of a function's closure, and the globals of its module that it uses."""
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if name != "__class__":
             try:
@@ -121,7 +121,7 @@ def _text(value: Any) -> str:
 
 
 def _leaf(value: Any) -> str:
-    """What stands for a value without parts; the same for all that cannot be read."""
+    """Returns a digest of a value without parts; the same text for all values that cannot be read."""
     if isinstance(value, torch.Tensor):
         kind = "float" if value.is_floating_point() else "tensor"
         if value.is_meta or value.layout != torch.strided:

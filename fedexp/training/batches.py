@@ -36,7 +36,7 @@ class Batches:
 
 @dataclass(frozen=True)
 class Cut:
-    """How one client's examples are cut into batches, before it is drawn which is where.
+    """The batch boundaries of one client, before the order of its examples is drawn.
 
     `bounds [steps + 1]`, `epoch` and `size` are those of `Batches`; `visited` is how many examples an epoch takes.
     """
@@ -48,7 +48,7 @@ class Cut:
 
     @staticmethod
     def of(rule: LocalRule, examples: int, sampling: Sampling) -> "Cut":
-        """The cut of a client with so many examples; with Poisson sampling only the number of steps counts."""
+        """Returns the boundaries for a client with so many examples; Poisson sampling uses only the number of steps."""
         size = examples if rule.batch_size == "full" else rule.batch_size
         whole = rule.drop_last or sampling != "rule"
         epoch = 0 if examples == 0 else examples // size if whole else math.ceil(examples / size)

@@ -1,4 +1,4 @@
-"""Networks whose entries are views of a flat row, or are given with a call; networks tried without moving buffers."""
+"""Networks whose entries are views of a flat row or arguments of a call; trying networks without moving buffers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -47,6 +47,6 @@ class FunctionalNetwork:
                     self.names[name] = firsts.setdefault(id(entry), name)
 
     def __call__(self, entries: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
-        """What the network makes of `x [B, ...]` with these `entries`, by their names in a layout."""
+        """Returns the network's output for `x [B, ...]` with these `entries`, named as in a layout."""
         given = {name: entries[first] for name, first in self.names.items() if first in entries}
         return functional_call(self.network, given, (x,), tie_weights=False)

@@ -1,4 +1,4 @@
-"""What the stacked engine holds of the rows that train together.
+"""The tensors of the rows that the stacked engine trains together.
 
 Legend: R rows, B batch, D entries of a row, P trainable ones, M models that the rule compares with, K classes, k steps
 that are captured together.

@@ -22,7 +22,7 @@ ROOM = 64  # steps that a bucket on a GPU has room for, at least: those of a cap
 
 
 class Buckets:
-    """The buckets of one trainer. `captured` is there on a GPU, and `draws` where the network draws."""
+    """Creates the buckets of one trainer. `graph_cache` is set on a GPU, `keyed_random` where the network draws."""
 
     def __init__(
         self, examples: Examples, recipe: Recipe, layout: Layout, plan: LayerPlan | None, memory_mb: float
@@ -38,11 +38,11 @@ class Buckets:
             self.order, self.back = places, places.argsort()
 
     def as_sent(self, rows: torch.Tensor) -> torch.Tensor:
-        """Rows `[R, D]`, or their trainable beginning `[R, P]`, in the order in which they travel."""
+        """Reorders rows `[R, D]`, or their trainable part `[R, P]`, from the passes' order to the layout's."""
         return rows if self.back is None else rows.index_select(1, self.back[: rows.shape[1]])
 
     def get(self, task: Task, rows: np.ndarray, arrays: Arrays) -> tuple[Bucket, Callable[[], None] | None]:
-        """A loaded bucket for the rows at the positions `[R]` of a task; on a GPU also what replays its next steps."""
+        """Returns a loaded bucket for the rows at positions `[R]` of a task; on a GPU also the replay of its steps."""
         place, steps, batch = self.examples.to_device(rows), len(arrays[0]), arrays[0].shape[2]
         if self.captured is None:
             return self.made(task, place), None
@@ -56,7 +56,7 @@ class Buckets:
         return bucket, replay
 
     def made(self, task: Task, place: torch.Tensor) -> Bucket:
-        """A new bucket, loaded with the rows at the positions `place [R]` of a task."""
+        """Returns a new bucket, loaded with the rows at the positions `[R]` of a task."""
         rule, privacy, each = self.recipe.rule, self.recipe.privacy, isinstance(task.lr, torch.Tensor)
         bucket = Bucket(task, place, rule if each else rule.at(task.lr), self.examples, self.order)
         bucket.load(task, place)
@@ -67,7 +67,7 @@ class Buckets:
         return bucket
 
     def _prepared(self, task: Task, place: torch.Tensor, shape: Shape) -> Bucket:
-        """A bucket on a GPU, with all that captured steps leave in place."""
+        """Returns a new GPU bucket with all tensors that captured steps write to."""
         bucket, (rows, batch, _, together, room) = self.made(task, place), shape
         if task.lr is not None:
             bucket.rule = self.recipe.rule.at(bucket.lr)  # a number would stay in the graph for good
@@ -83,5 +83,5 @@ class Buckets:
 
 
 def whole(steps: int, together: int) -> int:
-    """The least multiple of `together` that is at least `steps`."""
+    """Returns the smallest multiple of `divisor` that is at least `steps`."""
     return -(-steps // together) * together

@@ -34,7 +34,7 @@ def rounded_down(size: int) -> int:
 
 
 def at_once(steps: int) -> int:
-    """How many steps are captured together: the most of `TOGETHER` with which next to none is taken in vain."""
+    """Chooses how many steps one graph holds: the most of `GRAPH_LENGTHS` with at most 1/16 of idle steps."""
     return max(each for each in TOGETHER if each == 1 or 0 < -(-steps // each) * each * 16 <= steps * 17)
 
 
@@ -44,7 +44,7 @@ Arrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def padded(
     rows: np.ndarray, index: np.ndarray, mask: np.ndarray, taking: np.ndarray, due: np.ndarray
 ) -> tuple[np.ndarray, Arrays]:
-    """Positions `[R]`, examples and masks `[S, R, B]`, steps taken `[S, R]`, pulls `[S, R, 1]`: R and B rounded up.
+    """Rounds up R and B of positions `[R]`, examples and masks `[S, R, B]`, active steps `[S, R]`, pulls `[S, R, 1]`.
 
     An added row is the last one again, which takes no step; an added example is the batch's last one with mask 0.
     """
@@ -56,7 +56,7 @@ def padded(
 
 
 class Captures:
-    """The buckets and captured steps of the shapes that were used last."""
+    """Caches the buckets and CUDA graphs of the shapes that were used last."""
 
     def __init__(self, step: Callable[[Bucket], None]) -> None:
         """`step` takes the next steps of a bucket, in place."""
@@ -65,7 +65,7 @@ class Captures:
         self.held: OrderedDict[Shape, tuple[Bucket, torch.cuda.CUDAGraph]] = OrderedDict()
 
     def get(self, shape: Shape, make: Callable[[], Bucket]) -> tuple[Bucket, Callable[[], None]]:
-        """The bucket of a shape, made where there is none, and the function that takes its steps."""
+        """Returns the bucket of a shape, creating it if needed, and the function that takes its steps."""
         if shape not in self.held:
             while len(self.held) >= KEPT:
                 self.held.popitem(last=False)

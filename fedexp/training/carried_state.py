@@ -1,4 +1,4 @@
-"""Whether what a network says depends on its entries and on the example alone; found by trying.
+"""Checks by trying that a network's output depends only on its entries and on the example.
 
 A client's model is its row. What a module keeps elsewhere from one batch to the next (a hidden state, a counter, a list
 in a closure) would go from client to client, and how many clients a process trains would change the result. So it is
@@ -25,7 +25,7 @@ ALONE = 0.05  # of the largest answer: other kernels for one example may round t
 def refuse_carried(
     who: str, network: nn.Module, x: torch.Tensor, others: torch.Tensor, first: list[torch.Tensor], answer: Answer
 ) -> None:
-    """Raises ConfigError if something other than the entries goes from one batch of a network to the next.
+    """Raises ConfigError if a network carries state other than its entries from one batch to the next.
 
     The network was not yet used. `first` is what one like it said of `x [B, *shape]` in evaluation and then in
     training, when that was new; here it has seen `others [B, *shape]` before.
@@ -57,7 +57,7 @@ def refuse_carried(
 
 
 def moved_attributes(built: Attributes, before: Attributes, after: Attributes) -> list[tuple[str, bool]]:
-    """The attributes that moved, and whether each may be a result that is only written, such as a map of attention.
+    """The attributes that changed, and whether each may be a result that is only written, like an attention map.
 
     The others come first. `built` is how they were when the network was built.
     """
@@ -72,12 +72,12 @@ def moved_attributes(built: Attributes, before: Attributes, after: Attributes) -
 
 
 def built_floats(built: Attributes) -> set[str]:
-    """Where tensors of floats lay when the network was built."""
+    """Returns the paths of float tensors among a network's attributes."""
     return {path for path, value in built.items() if value.startswith("float")}
 
 
 def _answers(network: nn.Module, x: torch.Tensor, answer: Answer) -> list[torch.Tensor]:
-    """What it says of `x [B, *shape]` in evaluation and in training, each `[B, *outputs]`."""
+    """Returns the outputs for `x [B, *shape]` in evaluation and in training mode, each `[B, *outputs]`."""
     with begun_at(0, x.device), torch.no_grad():
         evaluated = answer(network.eval(), x)
     with begun_at(0, x.device), training_on(network):
@@ -99,7 +99,7 @@ def refuse_neighbours(who: str, network: nn.Module, x: torch.Tensor, mixed: torc
 
 
 def _near(one: torch.Tensor, other: torch.Tensor, share: float) -> bool:
-    """Whether two answers (any shape) differ by no more than a share of the largest number."""
+    """Whether two outputs (any shape) differ by at most a share of the largest number."""
     if one.shape != other.shape:
         return False
     return torch.allclose(one, other, rtol=0, atol=share * float(one.nan_to_num().abs().max()), equal_nan=True)

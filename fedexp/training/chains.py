@@ -1,4 +1,4 @@
-"""Networks that are chains: what a layer gives goes into the next one, and nowhere else."""
+"""Sequential networks: each layer's output goes into the next layer, and nowhere else."""
 
 from collections.abc import Iterator
 

@@ -11,7 +11,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Form:
-    """The sizes of a convolution: of its input, its kernel and its steps; a signal is an image of height 1."""
+    """The input size, kernel, stride and padding of a convolution; a signal is an image of height 1."""
 
     size: Pair
     channels: int
@@ -25,7 +25,7 @@ class Form:
 
     @staticmethod
     def of(layer: nn.Conv1d | nn.Conv2d, shape: tuple[int, ...]) -> "Form":
-        """The form of a layer for inputs `[C, H, W]`, or `[C, W]`, of this shape."""
+        """Returns the sizes of a layer for inputs of this shape, `[C, H, W]` or `[C, W]`."""
         assert not isinstance(layer.padding, str)
         height, width = (1, shape[1]) if len(shape) == 2 else shape[1:]
         sizes = (layer.kernel_size, layer.stride, layer.padding, layer.dilation)
@@ -35,17 +35,17 @@ class Form:
 
     @property
     def patch(self) -> int:
-        """How many numbers a kernel multiplies."""
+        """How many inputs one output sums over."""
         return math.prod(self.kernel) * self.channels // self.groups
 
     @property
     def entries(self) -> int:
-        """How many entries an output channel has."""
+        """How many entries one output channel has, with its bias."""
         return self.patch + self.bias
 
     @property
     def out(self) -> Pair:
-        """Height and width of the output."""
+        """The height and width of the output."""
         sides = zip(self.size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         height, width = (
             (side + 2 * pad - gap * (kernel - 1) - 1) // step + 1 for side, kernel, step, pad, gap in sides
@@ -54,12 +54,12 @@ class Form:
 
     @property
     def columns(self) -> int:
-        """How many floats the patches of an image are."""
+        """How many floats im2col makes of one image."""
         return math.prod(self.out) * self.entries
 
     @property
     def around(self) -> Pair:
-        """By how much the slope is padded to find the gradient at the input; negative where there is no such way."""
+        """The padding of the output gradient that yields the input gradient; negative where that is impossible."""
         tall, wide = zip(self.kernel, self.padding, self.dilation, strict=True)
         return tall[2] * (tall[0] - 1) - tall[1], wide[2] * (wide[0] - 1) - wide[1]
 
@@ -69,5 +69,5 @@ class Form:
 
 
 def _pair(size: tuple[int, ...], still: int) -> Pair:
-    """Two numbers of two, or of one for a signal, which is an image of height 1."""
+    """Returns two numbers; for a signal, an image of height 1, the first is `height_value`."""
     return (size[0], size[1]) if len(size) == 2 else (still, size[0])

@@ -1,4 +1,4 @@
-"""Random layers in training: every draw is a function of the client, the step and the place of the value.
+"""Keyed random numbers in training: every draw is a hash of the client, the step and the value's coordinates.
 
 PyTorch's layers draw from one generator, in the order in which clients happen to be computed. Here every draw of a
 forward pass is a hash of the row's seed, of the step, of the draw's number in the step and of the value's coordinates.
@@ -23,7 +23,7 @@ GOLDEN = 0x9E3779B9
 
 
 class Draws(TorchDispatchMode):
-    """A context in which dropout and noise are drawn as `begin` says; other kinds of draws are left to PyTorch."""
+    """A context that draws dropout and noise from the keys set by `begin`; other draws are left to PyTorch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Draws(TorchDispatchMode):
         return self
 
     def begin_one_of(self, seeds: torch.Tensor, steps: torch.Tensor, position: int) -> None:
-        """Begins the step at a position of `steps [k]`; `coins` then draws for several of them at once.
+        """Begins the step at a position of `steps [k]`; `bernoulli` then draws for several of them at once.
 
         The steps are begun in their order.
         """
@@ -60,27 +60,27 @@ class Draws(TorchDispatchMode):
         return serve(self.uniform, *args, **given)
 
     def coins(self, x: torch.Tensor, p: float) -> torch.Tensor:
-        """Fills `x` (any shape) with the next draw of the step: 1 with probability `p`, else 0."""
+        """Fills `x` (any shape) with the step's next Bernoulli draw: 1 with probability `p`, else 0."""
         self.count += 1
         if self.ahead is not None:
             return x.copy_(self.ahead.coins(self.count, x.shape, p))
         return _coins_in_place(self.uniform, x, p)
 
     def uniform(self, shape: torch.Size, device: torch.device) -> torch.Tensor:
-        """Numbers in [0, 1) of this `shape`, `[R, ...]`, each a hash of its coordinates; without R for a single row."""
+        """Draws uniform numbers in [0, 1) of this `shape`, `[R, ...]`, by hashing coordinates; no R for one row."""
         return uniform(keys(self.seeds, self.step).to(device), shape, self.count)
 
 
 class Ahead:
-    """Coins of several steps at once: on a GPU as many kernels for ten steps as for one."""
+    """Bernoulli draws of several steps at once: on a GPU ten steps then take as many kernels as one."""
 
     def __init__(self, keys: torch.Tensor, most: int) -> None:
-        """`keys [k, R]` of k steps; at least one is drawn at once, else as many as have at most `most` coins."""
+        """`keys [k, R]` of k steps; draws for as many steps as fit in `max_values` values, at least one."""
         self.keys, self.position, self.most = keys, 0, most
         self.held: dict[int, tuple[int, torch.Tensor]] = {}  # by draw: the first step, and those of some from there
 
     def coins(self, number: int, shape: torch.Size, p: float) -> torch.Tensor:
-        """The draw with this number of the present step: True with probability `p`, of this `shape`, `[R, ...]`."""
+        """Returns the current step's draw with this number: True with probability `p`, of this `shape`, `[R, ...]`."""
         first, drawn = self.held.get(number, (0, self.keys[:0]))
         if self.position - first >= len(drawn):
             first = self.position
@@ -91,13 +91,13 @@ class Ahead:
 
 
 def keys(seeds: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
-    """What the draws of a step (a scalar) begin with, int32 `[R]` of `seeds [2, R]`, or a scalar of `[2]`."""
+    """Returns the hash keys of a step (a scalar): int32 `[R]` for `seeds [2, R]`, or a scalar for `[2]`."""
     low, high = seeds
     return mixed(low ^ mixed(high ^ mixed(step.to(torch.int32, copy=True))))
 
 
 def uniform(keys: torch.Tensor, shape: torch.Size, number: int = 1) -> torch.Tensor:
-    """Numbers in [0, 1) of this `shape`, `[R, ...]`, of the draw with this number; without R for a single row."""
+    """Draws uniform numbers in [0, 1) of this `shape`, `[R, ...]`, for one draw number; a single row has no R."""
     rows = keys.dim()
     if shape[:rows] != keys.shape:
         raise ValueError(f"draws the shape {tuple(shape)} for {keys.shape[0]} clients together")
@@ -109,12 +109,12 @@ def uniform(keys: torch.Tensor, shape: torch.Size, number: int = 1) -> torch.Ten
 
 @cache
 def _places(size: int, device: torch.device) -> torch.Tensor:
-    """What a dimension adds to the hash, `[size]`; always the same, so that no captured graph works it out again."""
+    """Hashes the coordinates of a dimension, `[size]`; cached, so that no captured graph computes it again."""
     return mixed(torch.arange(size, dtype=torch.int32, device=device))
 
 
 def drawing(network: nn.Module, inputs: torch.Tensor) -> Draws | None:
-    """The context for a network's draws; None if it draws nothing when it is trained on `inputs [B, ...]`."""
+    """Returns the random context of a network; None if training on `inputs [B, ...]` draws nothing."""
     counted, seeds = Draws(), torch.zeros(2, dtype=torch.int32, device=inputs.device)
     with begun_at(0, inputs.device):
         before = torch.get_rng_state()
@@ -128,17 +128,17 @@ Uniform = Callable[[torch.Size, torch.device], torch.Tensor]
 
 
 def halves(seeds: list[int]) -> torch.Tensor:
-    """Seeds of 62 bits as `Draws` takes them, int32 `[2, R]`."""
+    """Splits 62-bit seeds into the two int32 halves that `KeyedRandom` takes, `[2, R]`."""
     return torch.tensor([[wrapped(seed) for seed in seeds], [wrapped(seed >> 32) for seed in seeds]], dtype=torch.int32)
 
 
 def wrapped(number: int) -> int:
-    """The lower 32 bits, as a signed number."""
+    """Returns the lower 32 bits as a signed number."""
     return (number + HALVES) % (2 * HALVES) - HALVES
 
 
 def mixed(x: torch.Tensor) -> torch.Tensor:
-    """A permutation of int32 numbers (any shape) without visible pattern ("lowbias32", C. Wellons 2018), in place."""
+    """Mixes the bits of int32 numbers (any shape) by a permutation ("lowbias32", C. Wellons 2018), in place."""
     x ^= (x >> 16).bitwise_and_(0xFFFF)
     x *= 0x7FEB352D
     x ^= (x >> 15).bitwise_and_(0x1FFFF)

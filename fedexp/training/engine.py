@@ -1,4 +1,4 @@
-"""The engine as a part: which trainer, on which device, with how many workers."""
+"""The engine option: which trainer runs, on which device, with how many workers."""
 
 import logging
 import os
@@ -60,13 +60,13 @@ class Engine(Part):
             )
 
     def place(self) -> torch.device:
-        """The device of the run: the first GPU if there is one (torchrun gives each process its own)."""
+        """Returns the device of the run: the first GPU if there is one (torchrun gives each process its own)."""
         if self.device == "cpu" or (self.device == "auto" and not torch.cuda.is_available()):
             return torch.device("cpu")
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
     def enter(self) -> torch.device:
-        """The device of the run, which this process works on from now on."""
+        """Makes the run's device the current one of this process, and returns it."""
         place = self.place()
         if place.type == "cuda":
             torch.cuda.set_device(place)
@@ -74,7 +74,7 @@ class Engine(Part):
         return place
 
     def crew_size(self, participants: int) -> int:
-        """Number of processes: as asked, else one for each usable core and at most one for each participant."""
+        """Returns the number of processes: as configured, else one per usable core, at most one per participant."""
         if self.workers != "auto":
             return self.workers
         if self.place().type == "cuda" or not hasattr(os, "fork"):
@@ -82,7 +82,7 @@ class Engine(Part):
         return max(1, min(usable_cores(), participants))
 
     def chunk(self, floats: int) -> int:
-        """Examples in one evaluation batch, given the number of floats that one example needs."""
+        """Returns the batch size of evaluation, given the floats that one example needs."""
         if self.evaluation_chunk != "auto":
             return self.evaluation_chunk
         budget = 2**30 if self.place().type == "cuda" else 2**23
@@ -90,19 +90,19 @@ class Engine(Part):
 
     @abstractmethod
     def choose(self, made: Made, rows: int) -> "Choice":
-        """The trainer's name and why."""
+        """Chooses the trainer, and gives the reason."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which engine trains, and the reason in words."""
+    """The chosen engine, and the reason for the log."""
 
     name: str
     reason: str
 
     def trainer(self, made: Made) -> Trainer:
-        """The trainer of that name, after a first step on a few examples.
+        """Builds the chosen trainer and warms it up with one step on a few examples.
 
         Raises:
             ConfigError: it cannot train such a network by such a rule.
@@ -126,7 +126,7 @@ class Choice:
         return trainer
 
     def after(self, recorded: "Choice | None") -> "Choice":
-        """The engine that a resumed run goes on with: that of its rounds so far, whatever would be chosen today."""
+        """Returns the engine that a resumed run continues with: the recorded one, whatever would be chosen today."""
         if recorded is None:
             return self
         if recorded.name not in ("loop", "stacked"):
@@ -182,7 +182,7 @@ class AutoEngine(Engine):
 
 
 def obstacle(made: Made) -> str | None:
-    """Why clients with such a network cannot be trained together; None if they can."""
+    """Returns why clients with such a network cannot be trained together; None if they can."""
     examples, network = made.examples, made.network()
     if examples.augment.alone:
         return f"{named('augment', examples.augment)} changes one image after another"
@@ -199,7 +199,7 @@ def obstacle(made: Made) -> str | None:
 
 
 def _instead(made: Made) -> str:
-    """What to do where clients cannot be trained together."""
+    """Suggests what to use where clients cannot be trained together."""
     try:
         warm_up(Loop(made.network(), made.layout, made.examples, made.recipe), made)
     except Exception as error:  # whatever the network or torch.func raises
@@ -208,7 +208,7 @@ def _instead(made: Made) -> str:
 
 
 def warm_up(trainer: Trainer, made: Made) -> None:
-    """Trains two clients for one step on a few examples and drops the result: a first step is slower than others."""
+    """Trains two clients for one step on a few examples and drops the result, since a first step is slow."""
     layout, examples, recipe = made.layout, made.examples, made.recipe
     sizes = np.clip([4, 3], 1, len(examples))
     batches = tuple(Batches(np.arange(size), np.array([0, size]), 1, int(size)) for size in sizes)

@@ -1,4 +1,4 @@
-"""Every example's own gradient of a layer, from the layer's inputs and the gradients at its outputs.
+"""Per-example gradients of a layer, from the layer's inputs and the gradients at its outputs.
 
 The gradient of a linear layer at one example is an outer product: its norm is the product of two norms, and a weighted
 sum over examples is one matrix product, so that it need never be formed (Goodfellow 2015, arXiv 1510.01799). Those of
@@ -29,7 +29,7 @@ class ExampleGradients(Protocol):
 
 @dataclass(frozen=True)
 class Outer:
-    """The gradients of a linear layer: `inputs [B, I]`, `errors [B, O]`."""
+    """Per-example gradients of a linear layer as outer products: `inputs [B, I]`, `errors [B, O]`."""
 
     inputs: torch.Tensor
     errors: torch.Tensor
@@ -46,7 +46,7 @@ class Outer:
 
 @dataclass(frozen=True)
 class Formed:
-    """Gradients held as a matrix, `rows [B, P]`."""
+    """Per-example gradients materialised as a matrix, `rows [B, P]`."""
 
     rows: torch.Tensor
 
@@ -58,7 +58,7 @@ class Formed:
 
 
 def of_linear(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
-    """A linear layer over vectors, `inputs [B, I]` and `errors [B, O]`, or over sequences, `[B, T, I]` and `[B, T, O]`.
+    """Returns the gradients of a linear layer over vectors `[B, I]`, `[B, O]` or sequences `[B, T, I]`, `[B, T, O]`.
 
     The gradients of a layer over sequences are formed.
     """
@@ -72,7 +72,7 @@ def of_linear(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> E
 
 
 def of_convolution(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
-    """A convolution in one or two dimensions, treated as a linear layer over all patches of the input.
+    """Returns the gradients of a 1-D or 2-D convolution, as a linear layer over all patches of the input.
 
     `inputs [B, C, ...]` and `errors [B, O, ...]`, with O output channels.
     """
@@ -89,7 +89,7 @@ def of_convolution(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor)
 
 
 def of_group_norm(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
-    """The scale and the shift of each channel; `inputs` and `errors` are `[B, C, ...]`."""
+    """Returns the gradients of each channel's scale and shift; `inputs` and `errors` are `[B, C, ...]`."""
     assert isinstance(layer, nn.GroupNorm)
     normal = F.group_norm(inputs, layer.num_groups, eps=layer.eps)
     scale, shift = (errors * normal).flatten(2).sum(dim=2), errors.flatten(2).sum(dim=2)
@@ -100,7 +100,7 @@ Rule = Callable[[nn.Module, torch.Tensor, torch.Tensor], ExampleGradients]
 
 
 def rule_for(layer: nn.Module) -> Rule | None:
-    """The function that makes the gradients of such a layer; None if there is none here."""
+    """Returns the function that computes a layer's per-example gradients; None if none is known."""
     if type(layer) is nn.Linear:
         return of_linear
     if type(layer) in (nn.Conv1d, nn.Conv2d):

@@ -1,4 +1,4 @@
-"""Examples on the device: stored as they came, normalised batch by batch."""
+"""Examples on the device: stored as loaded, normalised batch by batch."""
 
 import copy
 
@@ -32,7 +32,7 @@ class Examples:
         self.plain = tokens or bool((self.factor == 1).all() and (self.offset == 0).all())
 
     def subset(self, index: np.ndarray) -> "Examples":
-        """The examples at the positions `index [S]`, which nothing is done to."""
+        """Returns the examples at the positions `index [S]`, without augmentation."""
         part = copy.copy(self)
         part.augment = Augment()
         place = self.to_device(index)
@@ -40,7 +40,7 @@ class Examples:
         return part
 
     def normalised(self) -> "Examples":
-        """The same examples normalised once and for all, unless they are too many to be stored as floats."""
+        """Returns the examples normalised in advance, or itself if they are too many to store as floats."""
         if self.plain or self.x.numel() > KEPT:
             return self
         ready = copy.copy(self)
@@ -64,7 +64,7 @@ class Examples:
         return batch.movedim(-1, -3) if self.images else batch
 
     def as_they_lie(self, index: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
-        """The same as `inputs` with the channels of images last, `[..., B, H, W, C]`; written to `out` if given."""
+        """As `inputs`, but with the channels of images last, `[..., B, H, W, C]`; written to `out` if given."""
         batch = self.x[index]
         if not self.plain:
             return torch.add(batch * self.factor, self.offset, out=out)

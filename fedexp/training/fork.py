@@ -1,4 +1,4 @@
-"""Local workers: copies of this process that share its memory; they end with it, and it notices if one dies."""
+"""Local workers: forks of this process that share its memory and end with it; their deaths are detected."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ FILES, FILES_EACH = 22, 3  # that a group of workers opens in the first process,
 
 
 class LocalWorkers:
-    """The forked processes of one run, seen from the first."""
+    """The forked processes of one run, as the first process manages them."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -38,7 +38,7 @@ class LocalWorkers:
         self.pulse = Pulse(size)
 
     def start(self, follow: Callable[[SharedCrew], None]) -> SharedCrew | None:
-        """Forks `size - 1` copies that run `follow` and end; returns the first process's crew, None if it is alone.
+        """Forks `size - 1` workers that run `worker_main`; returns the first process's pool, None without workers.
 
         Raises:
             ConfigError: the system does not allow so many open files; gloo would abort, or wait for ever.
@@ -68,13 +68,13 @@ class LocalWorkers:
         return self._group(store)
 
     def _work(self, rank: int, port: int, follow: Callable[[SharedCrew], None]) -> None:
-        """What a worker does."""
+        """Runs in a worker: joins the group and runs `worker_main`."""
         self.pulse.begin(rank)
         store = dist.TCPStore("127.0.0.1", port, is_master=False)
         follow(join(rank, self.size, store, torch.device("cpu")))
 
     def _group(self, store: dist.Store) -> SharedCrew:
-        """The group, once all are in it; formed in a thread, as waiting here would not notice a worker that dies."""
+        """Joins the process group in a thread, so that a worker's death is noticed while waiting."""
         formed: list[SharedCrew | BaseException] = []
 
         def form() -> None:
@@ -94,7 +94,7 @@ class LocalWorkers:
         return crew
 
     def attend(self) -> None:
-        """Checks the workers while the first process waits for them, and names those that give no sign of life.
+        """Checks the workers while the first process waits for them, and logs those without a heartbeat.
 
         Raises:
             RuntimeError: one has died; `explain` says how.
@@ -111,7 +111,7 @@ class LocalWorkers:
             )
 
     def stop(self) -> None:
-        """Ends every worker that is still there."""
+        """Kills every worker that is still running."""
         for child, read in self.children.items():
             try:
                 if self._status(child) is None:
@@ -123,7 +123,7 @@ class LocalWorkers:
         self.children.clear()
 
     def explain(self, patience_s: float = 5.0) -> str | None:
-        """The error of the first worker that died, after waiting a little for one to die; None if all live."""
+        """Returns the error of the first worker that died, waiting up to `patience_s`; None if all are alive."""
         if not self.children:
             return None
         deadline = time.monotonic() + patience_s
@@ -139,7 +139,7 @@ class LocalWorkers:
         return None
 
     def _status(self, child: int) -> int | None:
-        """How a worker has ended; None while it lives."""
+        """Returns the exit status of a worker; None while it runs."""
         if child not in self.ended:
             done, status = os.waitpid(child, os.WNOHANG)
             if not done:
@@ -170,7 +170,7 @@ def _epitaph(status: int, rank: int, read: int) -> str:
 
 
 def _live(first: int, write: int, work: Callable[[], None]) -> NoReturn:
-    """The whole life of a worker: never returns into the code that forked it."""
+    """Runs a worker process to its exit; never returns into the code that forked it."""
     status = 1
     try:
         signals.die_with(first)

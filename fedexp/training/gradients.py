@@ -1,4 +1,4 @@
-"""Gradients of single examples outside of training, clipped as private training clips them."""
+"""Per-example gradients outside of training, clipped as private training clips them."""
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ FLOATS = 2**24  # in the gradients that are formed at once
 
 
 class Gradients:
-    """Gradients of a network in evaluation mode. Legend: D entries of a row, n examples, P trainable entries."""
+    """Per-example gradients of a network in evaluation mode. Legend: D entries of a row, n examples, P trainable."""
 
     def __init__(self, network: nn.Module, layout: Layout, clip: float, examples: Examples, losses: Losses) -> None:
         """`clip` may be infinite."""
@@ -21,7 +21,7 @@ class Gradients:
         self.clipped = Clipped(network, layout, clip, examples.inputs(slice(0, 1)), losses)
 
     def each(self, row: torch.Tensor, index: np.ndarray) -> torch.Tensor:
-        """One gradient for each of the examples `index [n]`, as `[n, P]`, at the model `row [D]`."""
+        """Returns the gradient of each of the examples `index [n]`, as `[n, P]`, at the model `row [D]`."""
         parts = self.examples.to_device(index).split(max(1, FLOATS // self.layout.parameters))
         rows = [
             self.clipped.rows(*self._split(row), self.examples.inputs(part), self.examples.y[part]) for part in parts
@@ -29,7 +29,7 @@ class Gradients:
         return torch.cat(rows) if len(index) else row.new_zeros((0, self.layout.parameters))
 
     def sum(self, row: torch.Tensor, index: np.ndarray) -> torch.Tensor:
-        """The sum `[P]` of the gradients at the examples `index [n]`, at the model `row [D]`."""
+        """Returns the sum `[P]` of the gradients at the examples `index [n]`, at the model `row [D]`."""
         total = row.new_zeros(self.layout.parameters)
         for part in self.examples.to_device(index).split(max(1, FLOATS // max(1, self.clipped.formed))):
             x, y = self.examples.inputs(part), self.examples.y[part]

@@ -33,7 +33,7 @@ CACHED_FLOATS = 2**26  # up to this size (256 MB) a client's normalised examples
 
 @dataclass(frozen=True)
 class Task:
-    """The training of one round: `start [C, D]`, the rule's `anchor [C, P]`, the plan, and each client's batches.
+    """One round of local training: `start [C, D]`, the rule's `anchor [C, P]`, the plan, and each client's batches.
 
     `lr` is the rate of the round where a schedule moves it (None: the rule's own), or a column `[C, 1]` where each row
     has its own. `others [M, C, D]` are the models that the rule compares with, `counts [C, K]` each client's examples
@@ -53,28 +53,28 @@ class Task:
     counts: torch.Tensor | None = None
 
     def seeds(self, name: str, rows: np.ndarray) -> list[int]:
-        """The seeds of what is drawn under this name while the rows at these positions `[n]` are trained."""
+        """Returns the seeds of the named random stream for the rows at these positions `[n]`."""
         draws = streams(self.seed, self.round, name, owner=self.plan.owner[rows])
         return [int(each.integers(2**62)) for each in draws]
 
     def dropout_seeds(self, rows: np.ndarray) -> list[int]:
-        """The seeds of all that is drawn while these rows `[n]` are trained, such as dropout masks."""
+        """Returns the seeds of what a network draws while these rows `[n]` are trained, such as dropout masks."""
         return self.seeds("dropout", rows)
 
     def augment_seeds(self, rows: np.ndarray) -> list[int]:
-        """The seeds of what is drawn to change the images of these rows `[n]`."""
+        """Returns the seeds of the augmentation of these rows `[n]`."""
         return self.seeds("augment", rows)
 
     def noise_seeds(self, rows: np.ndarray) -> list[int]:
-        """The seeds of the noise that makes the training of these rows `[n]` private."""
+        """Returns the seeds of the differential-privacy noise of these rows `[n]`."""
         return self.seeds("privacy", rows)
 
 
 class Trainer(Protocol):
-    """What a round needs of an engine: it trains rows of a task."""
+    """The interface of engines: a trainer trains rows of a task."""
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """The rows that train together, `[n]` for each group, the longest first."""
+        """Splits the rows into groups that train together, `[n]` each, the longest first."""
         ...
 
     def run(self, task: Task, rows: np.ndarray) -> torch.Tensor:
@@ -86,7 +86,7 @@ class Trainer(Protocol):
 
 
 class Loop:
-    """Trains rows one after another."""
+    """Trains rows one after another, with one network."""
 
     def __init__(self, network: nn.Module, layout: Layout, examples: Examples, recipe: Recipe) -> None:
         rule, privacy, device = recipe.rule, recipe.privacy, examples.x.device
@@ -116,7 +116,7 @@ class Loop:
         network.train()
 
     def _written_out(self, examples: Examples) -> WrittenPass | None:
-        """The network without autograd, where the rule asks no more of it than its outputs; only tried on CPUs."""
+        """Returns manual passes where the rule uses only the outputs; None otherwise and on GPUs."""
         if self.noise is not None or not self.objective.plain or self.row.device.type != "cpu":
             return None
         return written(self.network, self.layout.views(self.grad), examples.x.dim(), self.draws)
@@ -183,7 +183,7 @@ class Loop:
         return loss.detach()
 
     def _by_hand(self, inputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The same as `_mean`, by passes that are written out."""
+        """Stores the gradient in `grad` by manual passes instead of autograd; returns the mean loss."""
         assert self.written is not None
         if len(inputs) < self.written.least:
             return self._mean(inputs, labels)
@@ -203,7 +203,7 @@ class Loop:
         return loss
 
     def _batches(self, shard: np.ndarray, batches: Batches) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Yields every batch in turn. Where there are several epochs, a small client's examples are normalised once."""
+        """Yields the batches in order. With several epochs, a small client's examples are normalised once."""
         examples, bounds = self.examples, batches.bounds.tolist()
         if batches.steps <= batches.epoch or len(shard) * examples.x[0].numel() > CACHED_FLOATS:
             order = examples.to_device(shard[batches.order])

@@ -1,4 +1,4 @@
-"""What training minimises on one network: what the local rule makes of the loss. Legend: B batch, M other models."""
+"""The objective of local training: the loss as the local rule changes it. Legend: B batch, M reference models."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,7 +16,7 @@ Losses = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 class Objective:
-    """What examples cost, given what a network has just said of them."""
+    """The cost of examples under a loss and a local rule, given a network's outputs."""
 
     def __init__(self, loss: Loss, rule: LocalRule, network: nn.Module) -> None:
         self.loss, self.rule = loss, rule
@@ -53,13 +53,13 @@ class Objective:
         others: Sequence[Seen] = (),
         counts: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """The mean cost of a batch, a scalar; a loss that knows a faster way (one kernel) is asked for it."""
+        """Returns the mean cost of a batch, a scalar; uses the loss's own faster mean where it has one."""
         if self.plain and type(self.loss).mean is not Loss.mean:
             return self.loss.mean(outputs, targets)
         return self.each(outputs, targets, others, counts).mean()
 
     def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The mean cost of a batch, and its gradient at `outputs [B, ...]`, which are detached.
+        """Returns the mean cost of a batch and its gradient at `outputs [B, ...]`, both detached.
 
         Only where the rule makes nothing else of the loss (`plain`).
         """
@@ -74,7 +74,7 @@ class Objective:
     def slopes(
         self, outputs: torch.Tensor, targets: torch.Tensor, share: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The same of several rows at once: costs `[R]` and gradients at `outputs [R, B, ...]`, which are detached.
+        """Returns costs `[R]` of several rows and their gradients at `outputs [R, B, ...]`, all detached.
 
         `share [R, B]` is the weight of every example in its row's mean, 0 where there is none.
         """
@@ -94,7 +94,7 @@ def loss_of_each(loss: Loss, outputs: torch.Tensor, targets: torch.Tensor) -> to
 
 
 def believed(who: str, each: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
-    """What somebody says that examples cost, `[B]`, given `outputs [B, ...]`; raises ConfigError if it is not that."""
+    """Returns costs `[B]` for `outputs [B, ...]`; raises ConfigError if they are not one number an example."""
     if resembles(each, outputs, outputs.shape[:1]):
         return each
     raise ConfigError(
@@ -103,7 +103,7 @@ def believed(who: str, each: torch.Tensor, outputs: torch.Tensor) -> torch.Tenso
 
 
 class LastInput:
-    """Keeps what the last linear layer of a network was given, which are the features that the network has found."""
+    """Records the input of a network's last linear layer: the features that the network has extracted."""
 
     def __init__(self, network: nn.Module) -> None:
         self.given: torch.Tensor | None = None
@@ -112,7 +112,7 @@ class LastInput:
             layers[-1].register_forward_pre_hook(self._note)
 
     def input(self, outputs: torch.Tensor) -> torch.Tensor:
-        """The features `[B, ...]` of the last forward pass; without a linear layer its `outputs [B, ...]`."""
+        """Returns and clears the features `[B, ...]` of the last forward pass; `outputs` without a linear layer."""
         given, self.given = self.given, None
         return outputs if given is None else given
 

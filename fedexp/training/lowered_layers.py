@@ -1,4 +1,4 @@
-"""Written-out layers as autocast has them: products of bfloat16, made of entries that are rounded for every step.
+"""Layers under autocast: products in bfloat16, with entries that are rounded at every step.
 
 All other layers compute in whatever they are given, and their own entries stay as they are. Legend: B batch.
 """
@@ -19,7 +19,7 @@ Tensors = list[torch.Tensor]
 
 
 class Rounding:
-    """Entries and their gradients in bfloat16, beside those in full precision."""
+    """Bfloat16 copies of entries and of their gradients."""
 
     def __init__(self, entries: Tensors, slopes: Tensors) -> None:
         """`entries` and `slopes` are any tensors, in the same order."""
@@ -28,21 +28,21 @@ class Rounding:
         self.found = [torch.zeros_like(slope, dtype=torch.bfloat16) for slope in slopes]
 
     def enter(self, x: torch.Tensor) -> torch.Tensor:
-        """Rounds the entries and the input (any shape)."""
+        """Rounds the entries and returns the rounded input (any shape)."""
         self.came = x.dtype
         for rounded, entry in zip(self.rounded, self.entries, strict=True):
             rounded.copy_(entry)
         return x.to(torch.bfloat16)
 
     def leave(self, given: torch.Tensor) -> torch.Tensor:
-        """Writes the gradients; that at the input (any shape) becomes as precise as the input was."""
+        """Copies the gradients back; returns the input gradient (any shape) in the input's precision."""
         for slope, found in zip(self.slopes, self.found, strict=True):
             slope.copy_(found)
         return given.to(self.came)
 
 
 class Lowered(Written):
-    """A layer that multiplies, in bfloat16."""
+    """A linear or convolution layer that multiplies in bfloat16."""
 
     def __init__(self, layer: nn.Module, place: Place, make: Callable[[Any, Place], Written | None]) -> None:
         names = [name for name, _ in layer.named_parameters()]
@@ -65,7 +65,7 @@ class Lowered(Written):
 
 
 class Widened(Written):
-    """The answers in float32, as they leave a network that computes in bfloat16."""
+    """Casts the outputs of a bfloat16 network to float32."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.came = x.dtype
@@ -76,7 +76,7 @@ class Widened(Written):
 
 
 class StackedLowered(StackedLayer):
-    """A layer of several rows that multiplies, in bfloat16."""
+    """A linear or convolution layer of several rows that multiplies in bfloat16."""
 
     def __init__(self, spot: Spot, make: Callable[[Spot], StackedLayer]) -> None:
         self.rounding = Rounding([spot.entries], [spot.slopes])
@@ -94,4 +94,4 @@ class StackedLowered(StackedLayer):
 
 
 class StackedWidened(Widened, StackedLayer):
-    """The answers of all rows in float32."""
+    """Casts the outputs of all rows to float32."""

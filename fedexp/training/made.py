@@ -1,4 +1,4 @@
-"""What a run's trainer is made of."""
+"""What a trainer is built from."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +13,7 @@ from fedexp.training.recipe import Recipe
 
 @dataclass(frozen=True)
 class Made:
-    """What a run's trainer is made of."""
+    """What a trainer is built from: network, layout, examples, recipe and memory."""
 
     network: Network
     layout: Layout
@@ -23,5 +23,5 @@ class Made:
 
     @cached_property
     def face(self) -> nn.Module:
-        """A network that nobody trains, to look at."""
+        """A network for inspection only, which is never trained."""
         return self.network()

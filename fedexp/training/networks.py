@@ -33,7 +33,7 @@ Network = Callable[[], nn.Module]  # builds it anew each time, always with the s
 
 
 def built(model: Model, facts: Facts, seed: int, device: torch.device, precision: str = "float32") -> nn.Module:
-    """The network with its first values: a user's own sets them itself, seeded by the run; ours draw theirs.
+    """Builds the network with its initial values: a user's model sets them itself, seeded by the run.
 
     With `precision` bf16 its layers compute in that.
 
@@ -53,7 +53,7 @@ def built(model: Model, facts: Facts, seed: int, device: torch.device, precision
 
 
 def refuse(model: Model, build: Network, examples: Examples, outputs: tuple[int, ...], loss: Loss) -> None:
-    """Raises ConfigError if a network cannot be trained; tries it on a few of the examples.
+    """Raises ConfigError if a network cannot be trained; tries it on a few examples.
 
     It must give `outputs`, the shape for one of them, have gradients of this loss, and depend on nothing but its
     entries.
@@ -96,7 +96,7 @@ def refuse_norms(who: str, network: nn.Module) -> None:
 
 
 def refuse_entries(who: str, network: nn.Module) -> None:
-    """Raises ConfigError if the network's entries do not make a row of floats that are all trained."""
+    """Raises ConfigError unless all parameters are finite trainable floats of the default dtype."""
     if not any(True for _ in network.parameters()):
         raise ConfigError(f"{who}: network must have parameters to train, but has none")
     for name, entry in network.named_parameters():
@@ -112,7 +112,7 @@ def refuse_entries(who: str, network: nn.Module) -> None:
 
 
 def refuse_first_values(who: str, network: nn.Module, again: nn.Module) -> None:
-    """Raises ConfigError unless a network and another that was built in the same way begin equal, and share nothing."""
+    """Raises ConfigError unless two builds of a network have equal initial values and share no parameter."""
     second = dict(again.named_parameters())
     for name, entry in network.named_parameters():
         if entry is second.get(name):
@@ -125,7 +125,7 @@ def refuse_first_values(who: str, network: nn.Module, again: nn.Module) -> None:
 
 
 def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, outputs: tuple[int, ...]) -> torch.Tensor:
-    """What it says of `inputs [B, *shape]` in evaluation.
+    """Returns the network's output for `inputs [B, *shape]` in evaluation mode.
 
     Raises:
         ConfigError: that is not `[B, *outputs]`, or it draws, or it writes to the inputs.
@@ -156,7 +156,7 @@ def refuse_answers(who: str, network: nn.Module, inputs: torch.Tensor, outputs: 
 def refuse_gradients(
     who: str, network: nn.Module, batches: Iterator[tuple[torch.Tensor, torch.Tensor]], loss: Loss
 ) -> torch.Tensor:
-    """What it says of the first batch in training; others `(inputs [B, *shape], targets [B])` are for rare layers.
+    """Returns the training output of the first batch; more batches `(inputs, targets)` serve rarely used layers.
 
     Raises:
         ConfigError: a parameter has no dense gradient in any of the batches, or training moves an integer.
@@ -178,7 +178,7 @@ def refuse_gradients(
 
 
 def refuse_moving(who: str, network: nn.Module, whole: dict[str, torch.Tensor]) -> None:
-    """Raises ConfigError if one of the whole-numbered buffers (any shape) has another value than by this name."""
+    """Raises ConfigError if an integer buffer (any shape) differs from its value in `integer_buffers`."""
     for name, entry in network.named_buffers():
         if name in whole and not name.endswith("num_batches_tracked") and not torch.equal(entry, whole[name]):
             raise ConfigError(
@@ -187,7 +187,7 @@ def refuse_moving(who: str, network: nn.Module, whole: dict[str, torch.Tensor]) 
 
 
 def gradients_of(who: str, network: nn.Module, loss: torch.Tensor) -> set[str]:
-    """The parameters that have a gradient of a loss (a scalar); ConfigError if PyTorch cannot take it."""
+    """Returns the parameters that have a gradient of a loss (a scalar); ConfigError if autograd fails."""
     names, entries = zip(*network.named_parameters(), strict=True)
     with errors_refused(f"{who}: forward must have gradients that torch.autograd.grad can take, but that raised"):
         grads = torch.autograd.grad(loss, entries, allow_unused=True)
@@ -205,7 +205,7 @@ def tried(who: str, network: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 @contextmanager
 def process_kept(model: Model, method: str) -> Iterator[None]:
-    """Raises ConfigError if something inside draws from a generator that no run seeds, or changes a setting."""
+    """Raises ConfigError if the code inside draws from an unseeded generator or changes a global setting."""
     before, who = _unseeded(), f"{named('model', model)}: {method}"
     with settings_kept(who):
         yield
@@ -215,6 +215,6 @@ def process_kept(model: Model, method: str) -> Iterator[None]:
 
 
 def _unseeded() -> dict[str, bytes]:
-    """Where the generators of the process stand."""
+    """Returns the states of the generators that no run seeds: Python's and NumPy's global ones."""
     numpy = np.random.get_state(legacy=False)  # noqa: NPY002 - only looked at
     return {"Python's random": pickle.dumps(random.getstate()), "NumPy's global generator": pickle.dumps(numpy)}

@@ -1,4 +1,4 @@
-"""What other models than the one in training say of its examples, for rules that compare them.
+"""Outputs of reference models on a client's examples, for rules that compare models with the one in training.
 
 They answer in evaluation mode and without gradients: nothing is drawn, and their statistics stay as they are.
 Legend: B batch, D entries of a row, M other models.
@@ -16,14 +16,14 @@ from fedexp.training.losses import LastInput
 
 
 class Onlookers:
-    """Models of one network that are only asked."""
+    """Reference models of one network, evaluated but never trained."""
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         self.network, self.layout = copy.deepcopy(network).eval(), layout
         self.noted = LastInput(self.network)
 
     def seen(self, rows: torch.Tensor, inputs: torch.Tensor) -> tuple[Seen, ...]:
-        """What each of the models `rows [M, D]` says of `inputs [B, *shape]`."""
+        """Returns the outputs of each of the models `rows [M, D]` for `inputs [B, *shape]`."""
         return tuple(self._of(row, inputs) for row in rows.unbind())
 
     def _of(self, row: torch.Tensor, inputs: torch.Tensor) -> Seen:

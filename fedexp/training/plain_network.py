@@ -1,4 +1,4 @@
-"""Whether a network is made of plain modules with entries that a row can take; mends what is tied by its memory alone.
+"""Checks that a network consists of plain modules whose entries fit in a row; ties parameters that share memory.
 
 A row holds every entry once. What PyTorch keeps in other ways is refused: parameters without a shape or without
 values, programs that were compiled from a module.
@@ -39,7 +39,7 @@ def _refuse_entry(who: str, name: str, entry: torch.Tensor | None) -> None:
 
 
 def every_module(network: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """The modules of a network by their names, also of one whose constructor was not called."""
+    """Yields the modules of a network by name, also of one whose constructor was not called."""
     left, seen = [("", network)], set()
     while left:
         name, layer = left.pop()
@@ -73,6 +73,6 @@ def tie_shared(who: str, network: nn.Module) -> None:
 
 
 def _end(entry: torch.Tensor) -> int:
-    """Where the memory of a tensor ends."""
+    """Returns the address behind the last byte of a tensor."""
     last = sum((size - 1) * stride for size, stride in zip(entry.shape, entry.stride(), strict=True))
     return entry.data_ptr() + (last + 1) * entry.element_size()

@@ -1,4 +1,4 @@
-"""How exactly networks compute: `engine.precision`.
+"""The numerical precision of networks: `engine.precision`.
 
 `float32` is the default. On a GPU its kernels are then those that give the same bytes every time, and nothing is
 rounded to TF32. `tf32` lets matrix products and convolutions on a GPU round what they multiply to 10 bits. With `bf16`
@@ -27,13 +27,13 @@ def repeatable(*, tf32: bool) -> None:
 
 
 def in_bf16(network: nn.Module) -> nn.Module:
-    """The network, whose forward pass from now on computes in bfloat16 and answers in float32."""
+    """Makes the network's forward pass compute in bfloat16 and return float32; returns the network."""
     network.forward = wraps(network.forward)(partial(_lowered, network.forward))
     return network
 
 
 def lowers(network: nn.Module) -> bool:
-    """Whether a network computes in bfloat16, and is all else that its class says."""
+    """Whether `in_bf16` has wrapped the network and its forward is otherwise that of its class."""
     forward = vars(network).get("forward")
     if not isinstance(forward, partial) or forward.func is not _lowered:
         return False

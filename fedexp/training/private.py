@@ -1,4 +1,4 @@
-"""The gradients of differentially private training: each example's is clipped, their sum noised, for every engine.
+"""DP-SGD gradients for every engine: each example's gradient is clipped, and noise is added to their sum.
 
 g_bar = g / max(1, ||g||_2 / C) over all parameters of the model together; (sum g_bar + N(0, sigma^2 C^2 I)) / B with
 the nominal B, however many examples a batch holds (Abadi et al. 2016, algorithm 1). A gradient of norm zero stays zero.
@@ -27,10 +27,10 @@ Tensors = tuple[torch.Tensor, ...]
 
 
 class Clipped:
-    """The sum over a batch of each example's gradient, clipped at norm `clip`."""
+    """The sum over a batch of per-example gradients, each clipped at norm `clip`."""
 
     def __init__(self, network: nn.Module, layout: Layout, clip: float, example: torch.Tensor, losses: Losses) -> None:
-        """`example [1, ...]` is one input, to see how big the layers' outputs are."""
+        """`example [1, ...]` is one input, used to measure the layers' output shapes."""
         self.network, self.layout, self.clip, self.losses = network, layout, clip, losses
         self.call, self.tape = FunctionalNetwork(network), Tape(network, example)
         self.rules = [rule_for(layer) for layer in self.tape.layers]
@@ -38,7 +38,7 @@ class Clipped:
 
     @property
     def formed(self) -> int:
-        """Number of floats in one example's formed gradients, and in the patches of its convolutions."""
+        """Floats of one example's materialised gradients, and of its convolution patches."""
         if not self.known:
             return self.layout.parameters
         entries = 0
@@ -69,7 +69,7 @@ class Clipped:
     def summed(
         self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, Tensors]:
-        """The same of the examples where `mask [B]` is true, for the entries `parameters [P]` and `buffers [D - P]`.
+        """The clipped sum over the examples where `mask [B]` is true, for `parameters [P]` and `buffers [D - P]`.
 
         Returns (sum [P], (mean loss, buffers)).
         """
@@ -137,7 +137,7 @@ class Noise:
         self.generators = [torch.Generator(device) for _ in range(rows)]
 
     def begin(self, seeds: list[int], sizes: list[int]) -> None:
-        """Begins a round."""
+        """Seeds each row's generator and sets the nominal batch sizes for a round."""
         self.sizes.copy_(torch.tensor(sizes)[:, None].clamp(min=1))  # full batches of a client without examples
         for generator, seed in zip(self.generators, seeds, strict=True):
             generator.manual_seed(seed)
@@ -149,5 +149,5 @@ class Noise:
                 self.values[row].normal_(0, self.std, generator=self.generators[row])
 
     def released(self, sums: torch.Tensor) -> torch.Tensor:
-        """The clipped sums `[R, P]` with noise added, divided by the nominal sizes, in place."""
+        """Adds noise to the clipped sums `[R, P]` and divides them by the nominal batch sizes, in place."""
         return (sums.add_(self.values) if self.std else sums).div_(self.sizes)

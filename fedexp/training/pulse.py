@@ -1,4 +1,4 @@
-"""Signs of life: every worker increments a byte of its own in shared memory, which the first process reads."""
+"""Heartbeats: every worker increments its byte in shared memory, which the first process reads."""
 
 import mmap
 import threading
@@ -9,7 +9,7 @@ PATIENCE = 20  # looks without a new beat; looks are at least a second apart
 
 
 class Pulse:
-    """The bytes of all workers; made before they are forked."""
+    """The heartbeat bytes of all workers; created before they are forked."""
 
     def __init__(self, size: int) -> None:
         self.beats = mmap.mmap(-1, size)
@@ -17,7 +17,7 @@ class Pulse:
         self.missed = [0] * size
 
     def begin(self, rank: int) -> None:
-        """Starts the beat in the worker; it ceases if the process is stopped or stuck in the kernel."""
+        """Starts the heartbeat thread of a worker; it stops when the process is stopped or stuck in the kernel."""
         threading.Thread(target=self._beat, args=(rank,), daemon=True).start()
 
     def _beat(self, rank: int) -> None:
@@ -26,7 +26,7 @@ class Pulse:
             time.sleep(BEAT_S)
 
     def silent(self) -> list[int]:
-        """The workers that have now missed `PATIENCE` looks in a row.
+        """Returns the workers that have now missed `PATIENCE` checks in a row.
 
         Looks are counted instead of seconds: if all processes were stopped together and continue, none counts as
         silent.

@@ -1,4 +1,4 @@
-"""What the training of a client is made of."""
+"""The loss, local rule and privacy of local training."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from fedexp.parts.privacy.contract import Privacy
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is minimised, by which steps, and how private they are; `classes` is K, as many numbers as a model gives."""
+    """The loss, local rule and privacy of local training; `classes` is K, the number of a model's outputs."""
 
     loss: Loss
     rule: LocalRule

@@ -1,4 +1,4 @@
-"""Whether clients can share a pass through a network; found by trying the network."""
+"""Checks by trying whether clients can share a forward pass through a network under vmap."""
 
 import torch
 from torch import nn
@@ -10,7 +10,7 @@ from fedexp.training.draws import Draws
 
 
 def unstackable(network: nn.Module, inputs: torch.Tensor) -> str | None:
-    """Why clients cannot share a pass through a network, tried on `inputs [B, ...]`; None if no reason is found."""
+    """Returns why clients cannot share a pass, tried on `inputs [B, ...]`; None if no reason is found."""
     ours = {id(entry) for layer in network.modules() if isinstance(layer, BatchNorm) for entry in layer.buffers()}
     kept = {name: entry.clone() for name, entry in network.named_buffers() if entry.is_floating_point()}
     draws, seeds = Draws(), torch.zeros(2, dtype=torch.int32, device=inputs.device)

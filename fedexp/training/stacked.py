@@ -40,7 +40,7 @@ DRAWN_AT_ONCE = 8 * 16  # an eighth of the memory for coins, which take 16 bytes
 
 
 class Stacked:
-    """Trains rows together."""
+    """Trains the rows of a group together."""
 
     def __init__(
         self, network: nn.Module, layout: Layout, examples: Examples, recipe: Recipe, memory_mb: float
@@ -70,7 +70,7 @@ class Stacked:
             self.buckets.captured, self.buckets.draws = Captures(self._steps), self.draws
 
     def _planned(self) -> LayerPlan | None:
-        """The network's passes written out: on a GPU, where the rule asks no more of it than its outputs."""
+        """Returns the plan of batched passes: on a GPU, where the rule uses only the outputs; None otherwise."""
         example = self.examples.inputs(slice(0, 1))
         known = self.objective.plain and treats_alike(self.rule) and example.is_floating_point()
         if self.plain or self.clipped is not None or not known:
@@ -78,7 +78,7 @@ class Stacked:
         return planned(self.network, self.layout, tuple(example.shape[1:]))
 
     def groups(self, task: Task, workers: int) -> list[np.ndarray]:
-        """Buckets of rows `[n]` with similar numbers of steps: at least one a worker, each within the memory bound."""
+        """Splits rows into buckets `[n]` of similar step counts: at least one a worker, each within the memory."""
         table = Timetable.of(task.batches)
         steps, batch = table.steps, table.width
         captures = not self.plain
@@ -124,7 +124,7 @@ class Stacked:
         return losses
 
     def _replayed(self, task: Task, bucket: Bucket, arrays: Arrays, replay: Callable[[], None]) -> torch.Tensor:
-        """The same on a GPU by replays of captured steps; nobody waits for it. The noise of a step is drawn before it.
+        """Takes all steps by replaying CUDA graphs, without synchronising; noise is drawn before each step.
 
         Every row draws its noise from a generator of its own, which cannot be captured.
         """
@@ -140,7 +140,7 @@ class Stacked:
         return losses[: max(1, len(taking))]
 
     def _measured(self, table: Timetable, losses: torch.Tensor) -> torch.Tensor:
-        """The rows' losses in the first and the last epoch, `[R, 2]`, given those of all steps, `[S, R]`."""
+        """Returns the rows' losses in the first and last epoch, `[R, 2]`, from those of all steps, `[S, R]`."""
         if self.plain:
             return losses.new_tensor(table.running_losses(losses.numpy()))
         weights = self.examples.to_device(table.weights())
@@ -166,7 +166,7 @@ class Stacked:
         return loss, (loss.detach(), torch.cat(moved) if moved else buffers)
 
     def _steps(self, bucket: Bucket) -> None:
-        """The next steps of every row on a GPU, in place: what is captured."""
+        """Takes the next steps of every row in place; this is what a CUDA graph captures."""
         assert bucket.agenda is not None
         turns = bucket.agenda.turns()
         if bucket.passes is None or bucket.inputs is None:
@@ -184,7 +184,7 @@ class Stacked:
         bucket.agenda.advance()
 
     def _step(self, bucket: Bucket, turn: Turns) -> torch.Tensor:
-        """One step of every row, in place; returns the losses `[R]` before it."""
+        """Takes one step of every row, in place; returns the losses `[R]` before it."""
         parameters, mask = self.layout.parameters, turn.share > 0
         x, y = bucket.augmenting(self.examples.inputs(turn.examples), turn.before), self.examples.y[turn.examples]
         w, buffers = bucket.w[:, :parameters], bucket.w[:, parameters:]
@@ -198,7 +198,7 @@ class Stacked:
         return loss
 
     def _by_hand(self, bucket: Bucket, turn: Turns, x: torch.Tensor, y: torch.Tensor) -> Tensors:
-        """Gradients `[R, P]` and losses `[R]` by passes that are written out; moves the buffers."""
+        """Returns gradients `[R, P]` and losses `[R]` by batched passes without autograd; moves the buffers."""
         assert bucket.passes is not None
         with torch.no_grad():
             outputs = bucket.passes.forward(x, turn.share)
@@ -208,7 +208,7 @@ class Stacked:
         return bucket.gradient, loss
 
     def _move(self, bucket: Bucket, turn: Turns, gradient: torch.Tensor, loss: torch.Tensor) -> torch.Tensor:
-        """Moves all rows by their gradients `[R, P]`, in place; returns the losses `[R]` as they are."""
+        """Updates all rows by their gradients `[R, P]`, in place; returns the losses `[R]` unchanged."""
         w, rule = bucket.w[:, : self.layout.parameters], bucket.rule
         direction = rule.direction(rule.clipped(gradient), w, bucket.anchor)
         rule.update(w, direction, bucket.slots, turn.number, turn.active)
@@ -216,7 +216,7 @@ class Stacked:
         return loss
 
     def _beside(self, bucket: Bucket, x: torch.Tensor) -> tuple:
-        """What else the rule's cost asks, for `x [R, B, *shape]`: what other models say, and the clients' classes."""
+        """Returns the extra arguments of the rule's cost for `x [R, B, *shape]`: reference outputs, class counts."""
         if not (self.rule.compares or self.rule.counts_classes):
             return ()
         others: tuple[Seen, ...] = ()
@@ -226,7 +226,7 @@ class Stacked:
 
 
 def _even(rows: np.ndarray, steps: np.ndarray) -> list[np.ndarray]:
-    """Cuts rows (longest first) where the shortest would otherwise be padded to more than twice its steps."""
+    """Splits rows (longest first) where the shortest would be padded to more than twice its steps."""
     if len(rows) and steps[rows[0]] > 2 * max(1, steps[rows[-1]]):
         short = int(np.argmax(steps[rows] * 2 < steps[rows[0]]))
         return [rows[:short], *_even(rows[short:], steps)]

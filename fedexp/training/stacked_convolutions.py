@@ -1,4 +1,4 @@
-"""Convolutions of rows that each have weights of their own, in three ways that give the same numbers.
+"""Convolutions of rows with their own weights, in three implementations that give the same numbers.
 
 `Unfolded` copies all patches of the images side by side, so that a convolution is one product of matrices a row, all in
 one kernel. `Grouped` lets PyTorch's convolution take the rows for groups, as `vmap` does: reported slower than
@@ -24,38 +24,38 @@ STREAMS = 4
 
 
 class Convolving(ABC):
-    """A convolution of all rows. `entries` and `slopes`, `[R, O, I]`, are views of the rows and of their gradient."""
+    """A convolution of all rows. `entries` and `grads`, `[R, O, I]`, are views of the rows and of their gradient."""
 
     def __init__(self, form: Form, entries: torch.Tensor, slopes: torch.Tensor, batch: int, asked: bool) -> None:
-        """For batches `[R, batch, H, W, C]`; `asked` says whether somebody needs the gradient at the input."""
+        """For batches `[R, batch, H, W, C]`; `needs_input_grad` says whether the input gradient is needed."""
         self.form, self.entries, self.slopes, self.batch, self.asked = form, entries, slopes, batch, asked
 
     @property
     def room(self) -> torch.Tensor | None:
-        """Where its input `[R, B, H, W, C]` is best written to, if anywhere."""
+        """A buffer in which its input `[R, B, H, W, C]` needs no copy; None if there is none."""
         return None
 
     @abstractmethod
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The images `[R, B, H, W, O]` made of `x [R, B, H, W, C]`."""
+        """Returns the output `[R, B, H, W, O]` for `x [R, B, H, W, C]`."""
 
     @abstractmethod
     def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        """Writes the slopes; given that at the output, the gradient at the input `[R, B, H, W, C]` if asked."""
+        """Writes the gradients of the entries; returns the input gradient `[R, B, H, W, C]` if needed."""
 
     def _weight(self) -> torch.Tensor:
-        """The kernels as PyTorch has them, `[R, O, C, kernel height, kernel width]`."""
+        """Returns the kernels as PyTorch shapes them, `[R, O, C, kernel height, kernel width]`."""
         return _as_kernels(self.entries, self.form)
 
     def _take(self, row: int | slice, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
-        """Writes slopes as PyTorch gives them, `[..., O, C, height, width]` and `[..., O]`."""
+        """Stores gradients as PyTorch shapes them, `[..., O, C, height, width]` and `[..., O]`."""
         _as_kernels(self.slopes, self.form)[row].copy_(weight)
         if bias is not None:
             self.slopes[row][..., -1].copy_(bias)
 
 
 class Unfolded(Convolving):
-    """All patches side by side, and a product of matrices a row."""
+    """Im2col: copies all patches into columns, then one matrix product a row."""
 
     def __init__(self, form: Form, entries: torch.Tensor, slopes: torch.Tensor, batch: int, asked: bool) -> None:
         super().__init__(form, entries, slopes, batch, asked)
@@ -78,14 +78,14 @@ class Unfolded(Convolving):
         return None if self.padded is None else _inside(self.padded, self.form.padding)
 
     def rooms(self, steps: int) -> torch.Tensor | None:
-        """As `room`, `[steps, R, B, H, W, C]`: of so many steps at once, of which `turn` says whose turn it is."""
+        """Input buffers for several steps at once, `[steps, R, B, H, W, C]`; `select_step` chooses the current."""
         if self.padded is None:
             return None
         self.turns = self.padded.new_zeros((steps, *self.padded.shape))
         return _inside(self.turns.flatten(0, 1), self.form.padding).unflatten(0, (steps, -1))
 
     def turn(self, step: int) -> torch.Tensor | None:
-        """Makes the room of this step its input's, and returns it, `[R, B, H, W, C]`."""
+        """Makes this step's buffer the input buffer, and returns it, `[R, B, H, W, C]`."""
         self.padded = self.turns[step]
         return self.room
 
@@ -116,7 +116,7 @@ class Unfolded(Convolving):
 
 
 class Grouped(Convolving):
-    """PyTorch's convolution with a group for every row."""
+    """PyTorch's grouped convolution with a group for every row."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.x = _side_by_side(x)
@@ -139,7 +139,7 @@ class Grouped(Convolving):
 
 
 class Separate(Convolving):
-    """One row after another; on a GPU in several streams that begin and end together."""
+    """One convolution a row; on a GPU spread over several streams."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.x, weight, form = x, self._weight(), self.form
@@ -174,7 +174,7 @@ WAYS: dict[str, type[Convolving]] = {"unfolded": Unfolded, "grouped": Grouped, "
 
 
 def way_for(form: Form, batch: int, memory_mb: float) -> str:
-    """The way that a convolution of this form takes, by its shapes and by the memory that rows may take together.
+    """Chooses the implementation of a convolution by its shapes and the memory available for rows.
 
     Groups of channels are groups of the rows' groups. Wide patches are enough work for a convolution a row, and so are
     images whose patches alone, of one row, would take a quarter of the memory. All others are unfolded.
@@ -191,7 +191,7 @@ def _as_kernels(entries: torch.Tensor, form: Form) -> torch.Tensor:
 
 
 def _patches(x: torch.Tensor, kernel: Pair, stride: Pair, dilation: Pair, out: Pair) -> torch.Tensor:
-    """A view of contiguous images `[R, B, H, W, C]`: all their patches, `[R, B, *out, *kernel, C]`."""
+    """Returns a view of all patches of contiguous images `[R, B, H, W, C]`: `[R, B, *out, *kernel, C]`."""
     rows, batch, _, _, channels = x.shape
     row, image, down, right, each = x.stride()
     steps = (down * stride[0], right * stride[1], down * dilation[0], right * dilation[1], each)
@@ -204,7 +204,7 @@ def _inside(x: torch.Tensor, border: Pair) -> torch.Tensor:
 
 
 def _given(weight: torch.Tensor, slope: torch.Tensor, form: Form) -> torch.Tensor:
-    """The gradient at the input `[R, B, H, W, C]`, by PyTorch's convolution with a group for every row."""
+    """Returns the input gradient `[R, B, H, W, C]` by PyTorch's grouped convolution, a group a row."""
     rows, batch = slope.shape[:2]
     like = slope.new_empty((batch, rows * form.channels, *form.size))
     settings = form.settings(rows * form.groups)
@@ -214,12 +214,12 @@ def _given(weight: torch.Tensor, slope: torch.Tensor, form: Form) -> torch.Tenso
 
 
 def _side_by_side(x: torch.Tensor) -> torch.Tensor:
-    """Images `[R, B, H, W, C]` as those of one batch, `[B, R C, H, W]`."""
+    """Turns images `[R, B, H, W, C]` into one batch with the rows as channels, `[B, R C, H, W]`."""
     return x.permute(1, 0, 4, 2, 3).flatten(1, 2)
 
 
 def _apart(x: torch.Tensor, rows: int) -> torch.Tensor:
-    """And back."""
+    """Turns one batch `[B, R C, H, W]` back into images of each row, `[R, B, H, W, C]`."""
     return x.unflatten(1, (rows, -1)).permute(1, 0, 3, 4, 2).contiguous()
 
 

@@ -1,4 +1,4 @@
-"""The inputs of the steps of a captured graph, as stacked passes want them: channels last, with their border.
+"""The inputs of a captured graph's steps as batched passes want them: channels last, padded.
 
 They are gathered for all steps of the graph at once where memory allows and nothing changes them step by step.
 Legend: k steps of a graph, R rows, B batch, H x W pixels, C channels.
@@ -26,14 +26,14 @@ class StackedInputs:
         self.together = False
 
     def prepare(self, steps: int, rows: int, batch: int) -> None:
-        """Makes what stays in place, for so many steps, rows and examples."""
+        """Allocates the buffers for so many steps, rows and examples."""
         floats = steps * rows * batch * self.examples.x[0].numel()
         self.together = not self.examples.augment.draws and floats <= self.floats
         if self.passes.begins is not None and self.together and self.examples.images:
             self.rooms = self.passes.begins.rooms(steps)
 
     def of(self, turns: Turns) -> Iterator[torch.Tensor]:
-        """The inputs of every step, `[R, B, ...]`."""
+        """Yields the inputs of every step, `[R, B, ...]`."""
         whole = self.examples.as_they_lie(turns.examples, self.rooms) if self.together else None
         for step in range(len(turns.examples)):
             if self.rooms is not None and self.passes.begins is not None:
@@ -52,5 +52,5 @@ class StackedInputs:
         return self._lying(self.examples.as_they_lie(turn.examples))
 
     def _lying(self, x: torch.Tensor) -> torch.Tensor:
-        """Signals `[R, B, C, W]` as images of height 1, `[R, B, 1, W, C]`; all else as it is."""
+        """Views signals `[R, B, C, W]` as images of height 1, `[R, B, 1, W, C]`; others unchanged."""
         return x.movedim(-1, -2).unsqueeze(2) if self.examples.x.dim() == 3 else x

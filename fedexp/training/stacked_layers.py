@@ -1,4 +1,4 @@
-"""The passes of known layers for rows that each have entries of their own, without autograd and without vmap.
+"""Batched passes of known layers for rows with their own entries, without autograd and vmap.
 
 Data is `[R, B, H, W, C]`, channels last, or `[R, B, F]`; a signal is an image of height 1. A layer's entries are a view
 `[R, O, I]` of the rows: a line an output, its bias last, so that a one behind the inputs adds it, and the gradients of
@@ -20,7 +20,7 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class Spot:
-    """What a layer is told of its place: its `entries` and their `slopes`, `[R, O, I]`, and the size of batches.
+    """What a layer is built from: its `entries` and their `grads`, `[R, O, I]`, and the batch size.
 
     `asked` says whether somebody needs the gradient at its input.
     """
@@ -32,17 +32,17 @@ class Spot:
 
 
 class StackedLayer(Written):
-    """One layer of a chain; `target` is where the next one wants what this one writes, if it can choose."""
+    """One layer of a chain; `output_buffer` is where the next layer wants its input, if it has a preference."""
 
     target: torch.Tensor | None = None
 
     @property
     def room(self) -> torch.Tensor | None:
-        """Where its own input `[R, B, ...]` is best written to, if anywhere."""
+        """A buffer in which its input `[R, B, ...]` needs no copy; None if there is none."""
         return None
 
     def target_for(self, x: torch.Tensor) -> torch.Tensor | None:
-        """The target, if it takes numbers as precise as those of `x [R, B, ...]`."""
+        """Returns the output buffer if its dtype is that of `x [R, B, ...]`, else None."""
         return self.target if self.target is not None and self.target.dtype == x.dtype else None
 
 
@@ -70,7 +70,7 @@ class StackedAffine(StackedLayer):
 
 
 class StackedConvolution(StackedLayer):
-    """A convolution in one of the ways of `stacked_convolutions`."""
+    """A convolution by one of the implementations in `stacked_convolutions`."""
 
     def __init__(self, way: Convolving) -> None:
         self.way = way
@@ -87,7 +87,7 @@ class StackedConvolution(StackedLayer):
 
 
 class StackedReLU(StackedLayer):
-    """max(x, 0), written to where the next layer wants it."""
+    """max(x, 0), written to the output buffer."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.y = torch.clamp_min(x, 0, out=self.target_for(x))
@@ -98,7 +98,7 @@ class StackedReLU(StackedLayer):
 
 
 class StackedTanh(StackedLayer):
-    """tanh(x), written to where the next layer wants it."""
+    """tanh(x), written to the output buffer."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.y = torch.tanh(x, out=self.target_for(x))
@@ -132,7 +132,7 @@ class StackedDropout(StackedLayer):
     """Drops single values, or whole channels; drawn for `[R, B, C, H, W]`, as every other engine draws."""
 
     def __init__(self, layer: nn.Dropout | nn.Dropout2d, draws: Draws, *, signals: bool) -> None:
-        """`signals` are `[R, B, C, W]` for those who draw."""
+        """`signals` says whether draws have the shape `[R, B, C, W]`."""
         self.keep, self.draws, self.channels = 1 - layer.p, draws, isinstance(layer, nn.Dropout2d)
         self.signals = signals
 
@@ -149,7 +149,7 @@ class StackedDropout(StackedLayer):
 
 
 class StackedFlatten(StackedLayer):
-    """Each example's values in one dimension: as they lie, or with the channels first as PyTorch has them."""
+    """Flattens each example: as stored, or with the channels first as PyTorch does."""
 
     def __init__(self, shape: tuple[int, ...], *, turned: bool) -> None:
         """For examples of this shape, `[C, H, W]`, `[C, W]` or `[F]`."""
@@ -175,7 +175,7 @@ class StackedFlatten(StackedLayer):
 
 
 class StackedChannel(StackedLayer):
-    """Gives features the channel that a convolution expects: `[R, B, F]` is an image of height 1."""
+    """Adds the channel that a convolution expects: `[R, B, F]` becomes an image of height 1."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x[:, :, None, :, None]
@@ -185,10 +185,10 @@ class StackedChannel(StackedLayer):
 
 
 class StackedSame(Same, StackedLayer):
-    """Gives what it is given."""
+    """Returns its input."""
 
 
 def _pair(size: int | tuple[int, ...], still: int | None) -> tuple[int, ...]:
-    """Two numbers of one or two; of a signal, which is an image of height 1, the first is `still`."""
+    """Returns two numbers of one or two; for a signal, an image of height 1, the first is `height_value`."""
     given = size if isinstance(size, tuple) else (size,) if still is not None else (size, size)
     return given if still is None else (still, *given)

@@ -1,4 +1,4 @@
-"""Normalising layers for rows that each have entries of their own; their own passes are autograd's, in full precision.
+"""Batched normalisation layers; their own gradients come from autograd, in full precision.
 
 Legend: R rows, B batch, H x W pixels, C channels. Images are `[R, B, H, W, C]`.
 """
@@ -14,7 +14,7 @@ from fedexp.training.stacked_layers import Spot, StackedLayer
 
 
 class StackedNorm(StackedLayer):
-    """A normalising layer, whose own passes autograd finds; its entries are scales and shifts, `[R, 2, C]`."""
+    """A normalisation layer differentiated by autograd; its entries are scales and shifts, `[R, 2, C]`."""
 
     def __init__(self, spot: Spot, norm: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
         """`norm` makes `[R, B, H, W, C]` of such images, the scales and the shifts `[R, 1, 1, 1, C]`."""
@@ -39,7 +39,7 @@ class StackedNorm(StackedLayer):
 def group_norm(
     layer: nn.GroupNorm,
 ) -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]:
-    """Normalisation of each example `[H, W, C]` by groups of its channels, for `StackedNorm`."""
+    """Returns a function for `BatchedNorm` that normalises groups of each example's channels."""
 
     def normed(x: torch.Tensor, scale: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:
         y = F.group_norm(x.flatten(0, 1).permute(0, 3, 1, 2), layer.num_groups, eps=layer.eps)
@@ -49,7 +49,7 @@ def group_norm(
 
 
 class BatchStatistics:
-    """Normalisation by the statistics of each row's unmasked examples, for `StackedNorm`, as `BatchNorm` does it."""
+    """Batch normalisation by the statistics of each row's unmasked examples, for `BatchedNorm`."""
 
     share: torch.Tensor  # of each example in its batch, [R, B]: 0 where there is none
 
@@ -58,7 +58,7 @@ class BatchStatistics:
         self.step, self.eps, self.running = layer.step, layer.eps, running
 
     def __call__(self, x: torch.Tensor, scale: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:
-        """The images `[R, B, H, W, C]`, normalised."""
+        """Returns the images `[R, B, H, W, C]` normalised."""
         weight = (self.share > 0).to(x.dtype)[:, :, None, None, None]
         count = weight.sum(dim=(1, 2, 3, 4))[:, None] * (x.shape[2] * x.shape[3])  # [R, 1]
         total = count.clamp(min=1)

@@ -1,4 +1,4 @@
-"""A network's forward and backward pass for rows with entries of their own, where it is a chain of known layers.
+"""Batched forward and backward passes of sequential networks, for rows with their own entries.
 
 The rows' entries lie in the order in which the passes want them, each layer's `[O, I]` together, and their gradients
 beside them in the same order: no step moves them. All else is left to vmap. Legend: R rows, B batch, P trainable
@@ -36,10 +36,10 @@ from fedexp.training.stacked_plan import LayerPlan, Planned
 
 
 class StackedPass:
-    """The layers of a network, one after another and back, on the entries of one bucket's rows."""
+    """The batched layers of a network, forwards and backwards, on the entries of one bucket's rows."""
 
     def __init__(self, layers: list[StackedLayer], first: int) -> None:
-        """`first` is the position of the first layer with entries; nobody asks for gradients before it."""
+        """`first` is the position of the first layer with entries; gradients before it are not needed."""
         self.layers = layers
         self.norms = [layer.norm for layer in layers if isinstance(layer, StackedNorm)]
         self.back = [layer.backward for layer in reversed(layers[first:])]
@@ -48,12 +48,12 @@ class StackedPass:
 
     @property
     def begins(self) -> Unfolded | None:
-        """The patches of the first layer, if it makes any."""
+        """The im2col convolution of the first layer, if it is one."""
         first = self.layers[0]
         return first.way if isinstance(first, StackedConvolution) and isinstance(first.way, Unfolded) else None
 
     def forward(self, x: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
-        """What the rows say of `x [R, B, ...]`, images channels last, in training mode: `[R, B, K]`.
+        """Returns the outputs `[R, B, K]` for `x [R, B, ...]` (images channels last), in training mode.
 
         `share [R, B]` is the weight of an example in the mean over its batch, 0 where there is none.
         """
@@ -65,13 +65,13 @@ class StackedPass:
         return x
 
     def backward(self, slope: torch.Tensor) -> None:
-        """Writes the gradients of the rows' numbers, given those at their outputs, `[R, B, K]`."""
+        """Writes the gradients of the rows' entries, given those at the outputs, `[R, B, K]`."""
         for step in self.back:
             slope = step(slope)
 
 
 class Binding:
-    """Makes the passes of a bucket: on the rows `w [R, D]`, in the plan's order, and their gradients `[R, P]`."""
+    """Builds a bucket's passes on its rows `w [R, D]`, in the plan's order, and their gradients `[R, P]`."""
 
     def __init__(self, w: torch.Tensor, gradient: torch.Tensor, batch: int, memory_mb: float) -> None:
         self.w, self.gradient, self.batch, self.memory_mb = w, gradient, batch, memory_mb
@@ -79,7 +79,7 @@ class Binding:
         self.buffers: dict[str, torch.Tensor] = {}
 
     def made(self, plan: LayerPlan, layout: Layout, draws: Draws | None) -> StackedPass:
-        """The passes of all layers, and of dropout drawn from `draws`."""
+        """Returns the passes of all layers; dropout draws from `keyed_random`."""
         self.draws, begin, sizes = draws, layout.parameters, layout.sizes[layout.trainable :]
         for name, size in zip(layout.names[layout.trainable :], sizes, strict=True):
             self.buffers[name] = self.w[:, begin : begin + size]

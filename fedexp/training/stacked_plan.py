@@ -1,4 +1,4 @@
-"""Which networks have stacked passes written out, and in which order these want the entries of a row.
+"""Which networks have batched passes, and in which order these want the entries of a row.
 
 Legend: P trainable entries of a row, O x I: a layer's entries as lines, one an output, the bias last.
 """
@@ -26,7 +26,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Planned:
-    """One layer of a chain: its input's shape, and where in a row its entries stand, `lines [O, I]`, if it has any."""
+    """A layer with its input's shape and the positions of its entries in a row, `[O, I]`, if it has any."""
 
     name: str
     layer: nn.Module
@@ -36,38 +36,38 @@ class Planned:
 
     @property
     def form(self) -> Form:
-        """The form of a convolution."""
+        """The sizes of a convolution."""
         assert isinstance(self.layer, nn.Conv1d | nn.Conv2d)
         return Form.of(self.layer, self.shape)
 
 
 @dataclass(frozen=True)
 class LayerPlan:
-    """The layers of a network in turn; `lowered` says whether their products are of bfloat16."""
+    """The layers of a network in order; `bf16` says whether they multiply in bfloat16."""
 
     layers: tuple[Planned, ...]
     lowered: bool = False
 
     @property
     def order(self) -> torch.Tensor:
-        """The positions `[P]` of all entries of a row in the order of the passes."""
+        """The positions `[P]` of a row's trainable entries, in the order of the passes."""
         return torch.cat([each.lines.flatten() for each in self.layers if each.lines is not None])
 
     @property
     def columns(self) -> int:
-        """How many floats of patches an example may make, in the forward and in the backward pass."""
+        """How many floats of im2col columns an example needs, in the forward and the backward pass."""
         forms = [each.form for each in self.layers if isinstance(each.layer, nn.Conv1d | nn.Conv2d)]
         back = [math.prod(form.size) * math.prod(form.kernel) * form.outputs for form in forms[1:]]
         return sum(form.columns for form in forms) + max(back, default=0)
 
 
 def treats_alike(rule: LocalRule) -> bool:
-    """Whether a rule's steps treat all entries of a row alike, so that their order does not matter: ours do."""
+    """Whether a rule treats all entries of a row alike, so that their order does not matter, as ours do."""
     return all(getattr(type(rule), name).__module__.startswith("fedexp.") for name in STEPS)
 
 
 def planned(network: nn.Module, layout: Layout, shape: Shape) -> LayerPlan | None:
-    """The plan of a network for examples of this shape; None if it is no chain of layers that are known here."""
+    """Plans the passes of a network for examples of this shape; None unless it is a chain of known layers."""
     chain = pooled_first(links(network, lowered=True) or [])
     if not chain:
         return None
@@ -81,7 +81,7 @@ def planned(network: nn.Module, layout: Layout, shape: Shape) -> LayerPlan | Non
 
 
 def _walked(chain: list[Link], layout: Layout, shape: Shape) -> Iterator[Planned]:
-    """Every layer with the shape of its input, up to the first that is not known."""
+    """Yields every layer with its input shape, up to the first unsupported layer."""
     begins = dict(zip(layout.names, torch.tensor([0, *layout.sizes]).cumsum(0).tolist(), strict=False))
     lying: Shape | None = None  # the images that were flattened as they lie, channels last
     for place, (name, layer) in enumerate(chain):
@@ -99,7 +99,7 @@ def _walked(chain: list[Link], layout: Layout, shape: Shape) -> Iterator[Planned
 
 
 def _lines(entries: dict[str, torch.Tensor], lying: Shape | None) -> torch.Tensor:
-    """The positions of a layer's entries as lines `[O, I]`, channels last."""
+    """Returns the positions of a layer's entries as a matrix `[O, I]`, channels last."""
     weight = entries["weight"]
     if weight.dim() == 1:  # of a normalising layer: the scales, and the shifts
         return torch.stack([weight, entries["bias"]])
@@ -111,7 +111,7 @@ def _lines(entries: dict[str, torch.Tensor], lying: Shape | None) -> torch.Tenso
 
 
 def _after(layer: nn.Module, shape: Shape) -> Shape:
-    """The shape of a layer's output, given that of its input; nothing is computed."""
+    """Returns the output shape of a layer by its input shape, on the meta device."""
     if isinstance(layer, SAME):
         return shape
     nothing = torch.empty((2, *shape), device="meta", dtype=torch.float32)
@@ -119,7 +119,7 @@ def _after(layer: nn.Module, shape: Shape) -> Shape:
 
 
 def _known(layer: nn.Module, shape: Shape) -> bool:
-    """Whether a layer has its stacked passes here, with these settings and for inputs of this shape."""
+    """Whether a layer with these settings and this input shape has batched passes."""
     kind, dims = type(layer), len(shape)
     if isinstance(layer, nn.Conv1d | nn.Conv2d) and kind in (nn.Conv1d, nn.Conv2d):
         usual = layer.padding_mode == "zeros" and not isinstance(layer.padding, str)

@@ -1,4 +1,4 @@
-"""What every layer of a network was given and gave: from this the gradients of single examples can be made.
+"""Records the inputs and outputs of every layer, from which per-example gradients can be computed.
 
 Legend: B examples.
 """
@@ -24,7 +24,7 @@ class Tape:
     """
 
     def __init__(self, network: nn.Module, example: torch.Tensor) -> None:
-        """Tries the network on `example [1, ...]`, twice beside itself; `shapes` are those of the layers' outputs."""
+        """Tries the network on `example [1, ...]`, twice in a batch; `shapes` are those of the layers' outputs."""
         self.layers = [layer for layer in network.modules() if layer._parameters]
         self.inputs: list[torch.Tensor] = []
         self.outputs: list[torch.Tensor] = []
@@ -42,7 +42,7 @@ class Tape:
                 hook.remove()
 
     def clear(self) -> None:
-        """Forgets the last forward pass."""
+        """Drops the record of the last forward pass."""
         for noted in (self.inputs, self.outputs, self.calls, self.shifts):
             noted.clear()
 
@@ -55,7 +55,7 @@ class Tape:
         return output + self.shifts[number] if self.shifts else None
 
     def _tells_all(self, network: nn.Module, answers: torch.Tensor) -> bool:
-        """Whether each layer was called once, in turn, with a line for each of two examples, and each entry used once.
+        """Whether each layer was called once, in order, with two examples, and each entry was used once.
 
         Else an entry has gradients from elsewhere, too: tied weights, layers that are called again, weights that are
         used beside their layer. Outputs must not have been changed in place behind their layer.
@@ -71,7 +71,7 @@ class Tape:
 
 
 def used_once(entries: list[nn.Parameter], answers: torch.Tensor) -> bool:
-    """Whether each entry enters the graph of the answers (any shape) in exactly one place."""
+    """Whether each entry enters the autograd graph of the answers (any shape) exactly once."""
     uses, seen, ahead = Counter[int](), set(), [answers.grad_fn]
     while ahead:
         for node, _ in getattr(ahead.pop(), "next_functions", ()):

@@ -1,4 +1,4 @@
-"""Who sees which example when: the batches of the rows that train together, laid out in arrays at once.
+"""The batch schedule: the batches of the rows that train together, laid out in arrays.
 
 Legend: R rows, S steps of the longest row, B examples of the largest batch.
 """
@@ -14,7 +14,7 @@ from fedexp.training.batches import Batches, running_losses
 
 @dataclass(frozen=True)
 class Timetable:
-    """What rows do in every step: `counts [R, S]` examples, the first `steps [R]` steps; `epoch [R]` steps an epoch."""
+    """What rows do in each step: `counts [R, S]` examples, `steps [R]` steps in all, `epoch [R]` steps an epoch."""
 
     batches: Sequence[Batches]
     steps: np.ndarray
@@ -23,7 +23,7 @@ class Timetable:
 
     @staticmethod
     def of(batches: Sequence[Batches]) -> "Timetable":
-        """The timetable of rows that train on these batches `[R]`."""
+        """Returns the schedule of rows that train on these batches `[R]`."""
         steps = np.array([each.steps for each in batches], np.int64)
         epoch = np.array([each.epoch for each in batches], np.int64)
         counts = np.zeros((len(batches), int(steps.max(initial=0))), np.int64)
@@ -34,7 +34,7 @@ class Timetable:
 
     @property
     def width(self) -> int:
-        """How many examples the largest batch has, at least 1."""
+        """The number of examples in the largest batch, at least 1."""
         return int(self.counts.max(initial=1))
 
     @property
@@ -43,7 +43,7 @@ class Timetable:
         return np.ascontiguousarray(_before(self.steps, self.counts.shape[1]).T)
 
     def examples(self, shards: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of the examples in every step and a mask, `[S, R, B]`, given the rows' `shards [R]`.
+        """Returns the example numbers of every step and a mask, `[S, R, B]`, given the rows' `shards [R]`.
 
         Missing examples have mask 0. They are the first of the batch again, which can do a row no harm that it does not
         do anyhow; in an empty batch they are example 0.
@@ -59,7 +59,7 @@ class Timetable:
         return np.ascontiguousarray(index.transpose(1, 0, 2)), np.ascontiguousarray(mask.transpose(1, 0, 2))
 
     def pulled(self, rule: LocalRule) -> np.ndarray:
-        """Which rows the rule pulls after every step, float32 `[S, R, 1]`."""
+        """Returns after which steps the rule pulls which rows, float32 `[S, R, 1]`."""
         due = np.zeros((*self.counts.shape[::-1], 1), np.float32)
         for steps, epoch, rows in self._alike():
             due[:steps, rows, 0] = rule.pulls(steps, epoch)[:, None]
@@ -76,7 +76,7 @@ class Timetable:
         return found
 
     def weights(self) -> np.ndarray:
-        """What `running_losses` multiplies the losses by before it adds them up, float64 `[2, S, R]`, S at least 1."""
+        """Returns the weights that `running_losses` gives to losses, float64 `[2, S, R]`, S at least 1."""
         found = np.zeros((2, max(1, self.counts.shape[1]), len(self.counts)))
         for steps, epoch, rows in self._alike():
             last = (steps - 1) // epoch * epoch if epoch else 0
@@ -87,7 +87,7 @@ class Timetable:
         return found
 
     def _alike(self) -> list[tuple[int, int, np.ndarray]]:
-        """Steps, steps an epoch, and the rows `[n]` that have as many of both."""
+        """Groups rows by steps and steps an epoch: `(steps, epoch, rows [n])` for each group."""
         both = self.steps * (int(self.epoch.max(initial=0)) + 1) + self.epoch
         firsts, kind = np.unique(both, return_index=True, return_inverse=True)[1:]
         rows = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
@@ -95,5 +95,5 @@ class Timetable:
 
 
 def _before(steps: np.ndarray, longest: int) -> np.ndarray:
-    """Which of `longest` steps are among the first `steps [R]`, bool `[R, longest]`."""
+    """Returns which of `longest` steps are among the first `steps [R]`, bool `[R, longest]`."""
     return np.arange(longest) < steps[:, None]

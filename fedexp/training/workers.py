@@ -1,4 +1,4 @@
-"""Workers: the jobs of a round divided among processes that each hold the whole run.
+"""The worker pool: processes that each hold the whole run and share the jobs of a round.
 
 Every process executes the same deterministic program; only the jobs (a client's training, a chunk of an evaluation) are
 divided. An idle process claims the next job from a counter in the group's store and writes the job's rows into a matrix
@@ -22,7 +22,7 @@ LOOK_S = 1.0  # between two looks at the other processes while waiting for them
 
 @dataclass(frozen=True)
 class Kind:
-    """What jobs are for: the stage of a round, the unit that is counted, and what their cost is proportional to."""
+    """What jobs are for: the round's stage, the unit that is counted, and what their cost is proportional to."""
 
     stage: str
     unit: str
@@ -40,7 +40,7 @@ OTHER = Kind("other work", "results", "their number")
 
 @dataclass(eq=False)
 class Work:
-    """Jobs whose results are rows of `out`: positions, and the function that computes these rows.
+    """Jobs that fill rows of `out`: the rows' positions, and the function that computes them.
 
     `effort` is each row's cost relative to the others of its kind; None: all equal.
     """
@@ -52,7 +52,7 @@ class Work:
 
 
 class Crew:
-    """A process that works alone; the base class of the one that shares its jobs."""
+    """A pool of one process, this one; the base class of pools with several processes."""
 
     rank = 0
     size = 1
@@ -62,7 +62,7 @@ class Crew:
         self.background: list[Work] = []
 
     def execute(self, work: Work) -> None:
-        """Does all jobs of the work, and deferred jobs while a process would be idle; afterwards both are done."""
+        """Runs all jobs of the work, and deferred jobs where a process would be idle; returns when both are done."""
         self._do([work, *self.background])
         self.background.clear()
 
@@ -71,33 +71,33 @@ class Crew:
         self._do([work])
 
     def settle(self, work: Work) -> None:
-        """Does deferred work if it is not done yet."""
+        """Runs deferred work if it is not done yet."""
         if work in self.background:
             self._do(self.background)
             self.background.clear()
 
     def alone(self, work: Work) -> None:
-        """Does work in this process, whether or not there are others."""
+        """Runs work in this process only."""
         for rows, job in work.jobs:
             work.out[torch.from_numpy(rows)] = job()
 
     def agree(self, value: T) -> T:
-        """The first process's value, in all of them."""
+        """Returns the first process's value in all processes."""
         return value
 
     def regrouped(self, crew: "Crew") -> "Crew":
-        """The crew that takes over from this one, given the `crew` of the processes that a run has started."""
+        """Returns the pool to use from now on, given the `pool` of the processes that a run has started."""
         return crew
 
     def watch(self, done: int, steps: int) -> None:
-        """Called during a training job with the number of steps done and in all; may raise to give the job up."""
+        """Called during a training job with the steps done and in all; may raise to abort the job."""
 
     def claim(self, jobs: int) -> Iterator[int]:
         """Yields the positions of the jobs that this process is to do."""
         yield from range(jobs)
 
     def gather(self, outs: list[torch.Tensor]) -> None:
-        """Completes the matrices (any shape) of which every process has computed a part, in place."""
+        """Sums the matrices (any shape), of which each process computed a part, over all processes in place."""
 
     def _do(self, works: list[Work]) -> None:
         jobs = [(work.out, rows, job) for work in works for rows, job in work.jobs]
@@ -108,7 +108,7 @@ class Crew:
 
 
 class SharedCrew(Crew):
-    """One of several processes of a torch.distributed group."""
+    """This process's side of a torch.distributed group that shares jobs."""
 
     def __init__(self, store: dist.Store, device: torch.device, attend: Callable[[], None] | None = None) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class SharedCrew(Crew):
         return value if self.rank == 0 else unpacked(holder[0], self.device)
 
     def defer(self, work: Work) -> None:
-        """Keeps work for processes that are idle in the next `execute`."""
+        """Queues work for processes that are idle in the next `execute`."""
         self.background.append(work)
 
     def claim(self, jobs: int) -> Iterator[int]:
@@ -139,7 +139,7 @@ class SharedCrew(Crew):
             self.store.delete_key(str(self.calls - 1))
 
     def _await(self, pending: dist.Work) -> None:
-        """Waits for the others; the process that attends to them checks them meanwhile."""
+        """Waits for a collective operation, checking the other processes meanwhile if this one monitors them."""
         while self.attend is not None and not pending.is_completed():
             try:
                 pending.wait(timedelta(seconds=LOOK_S))
@@ -150,32 +150,32 @@ class SharedCrew(Crew):
 
 
 class Packer(pickle.Pickler):
-    """Writes tensors of a GPU as those of the host, marked."""
+    """A pickler that stores GPU tensors as marked CPU tensors."""
 
     def persistent_id(self, obj: Any) -> torch.Tensor | None:
-        """The same numbers on the host for a tensor (any shape) of a GPU; None for everything else."""
+        """Returns a CPU copy of a GPU tensor (any shape), None for everything else."""
         return obj.cpu() if isinstance(obj, torch.Tensor) and obj.device.type != "cpu" else None
 
 
 class Unpacker(pickle.Unpickler):
-    """Reads them onto a GPU of this process."""
+    """An unpickler that moves marked tensors to this process's device."""
 
     device = torch.device("cpu")
 
     def persistent_load(self, pid: torch.Tensor) -> torch.Tensor:
-        """A marked tensor (any shape) on this process's device."""
+        """Returns a marked tensor (any shape) on this process's device."""
         return pid.to(self.device)
 
 
 def packed(value: Any) -> bytes:
-    """A value with all its tensors, as bytes."""
+    """Pickles a value with all its tensors."""
     buffer = io.BytesIO()
     Packer(buffer).dump(value)
     return buffer.getvalue()
 
 
 def unpacked(content: bytes, device: torch.device) -> Any:
-    """The value of another process of this group; what was on its GPU comes to `device`, this process's own."""
+    """Unpickles the value of another process; its GPU tensors come to `device`."""
     unpacker = Unpacker(io.BytesIO(content))
     unpacker.device = device
     return unpacker.load()
@@ -184,13 +184,13 @@ def unpacked(content: bytes, device: torch.device) -> Any:
 def join(
     rank: int, size: int, store: dist.Store, device: torch.device, attend: Callable[[], None] | None = None
 ) -> SharedCrew:
-    """Enters the group of `size` processes that meet in the store; `attend` is called while waiting for the others."""
+    """Joins the group of `size` processes by their store; `monitor` is called while waiting for the others."""
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timedelta(hours=2))
     return SharedCrew(store, device, attend)
 
 
 def join_torchrun(device: torch.device) -> SharedCrew:
-    """Enters the group that torchrun's environment describes."""
+    """Joins the group that torchrun's environment describes."""
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(hours=2))
     return SharedCrew(dist.distributed_c10d._get_default_store(), device)

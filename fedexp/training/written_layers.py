@@ -1,4 +1,4 @@
-"""The passes of known layers written out: PyTorch's kernels as autograd calls them, without its bookkeeping.
+"""Manual passes of known layers: PyTorch's kernels as autograd calls them, without its bookkeeping.
 
 A layer keeps of its last forward pass what its backward pass needs, and writes the gradients of its entries into views
 of a flat gradient. The kernels and their order are those of autograd, so the bits are, too.
@@ -20,7 +20,7 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True)
 class Place:
-    """What a layer is told of its place in a chain.
+    """What a layer needs to know of its position in a chain.
 
     `slopes` are the views that take the gradients of its entries, by name. `dims` is the number of dimensions of its
     input. `asked` says whether somebody needs the gradient at its input, `spare` whether nobody needs the input again.
@@ -35,21 +35,21 @@ class Place:
 
 
 class Written(ABC):
-    """One layer of a chain."""
+    """A layer of a chain with manual forward and backward passes."""
 
     fresh = True  # whether its output is a tensor of its own, which it does not need again
 
     def dims(self, dims: int) -> int:
-        """The number of dimensions of its output, given that of its input."""
+        """Returns the number of dimensions of its output, given that of its input."""
         return dims
 
     @abstractmethod
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """What the layer makes of `x [B, ...]`."""
+        """Returns the layer's output for `x [B, ...]`."""
 
     @abstractmethod
     def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        """The gradient at its input `[B, ...]`, given that at its output, `[B, ...]`; anything if nobody asks."""
+        """Returns the input gradient `[B, ...]`, given the output gradient `[B, ...]`; arbitrary if not needed."""
 
 
 class Affine(Written):
@@ -127,7 +127,7 @@ class Tanh(Written):
 
 
 class Pool(Written):
-    """Max pooling of images; that of signals `[B, C, length]` is of images of height 1, as in PyTorch."""
+    """Max pooling of images; signals `[B, C, length]` are images of height 1, as in PyTorch."""
 
     def __init__(self, layer: nn.MaxPool1d | nn.MaxPool2d) -> None:
         self.signals = isinstance(layer, nn.MaxPool1d)
@@ -163,7 +163,7 @@ class Dropout(Written):
 
 
 class Same(Written):
-    """Gives what it is given."""
+    """Returns its input."""
 
     fresh = False
 
@@ -175,7 +175,7 @@ class Same(Written):
 
 
 class Flatten(Written):
-    """Each example's values in one dimension."""
+    """Flattens each example."""
 
     fresh = False
 
@@ -191,7 +191,7 @@ class Flatten(Written):
 
 
 class Channel(Written):
-    """Gives features the channel that a convolution expects."""
+    """Adds the channel that a convolution expects."""
 
     fresh = False
 

@@ -1,4 +1,4 @@
-"""The passes of normalising layers written out, like those of `written_layers`."""
+"""Manual passes of normalisation layers, like those of `written_layers`."""
 
 import torch
 from torch import nn
@@ -10,7 +10,7 @@ aten = torch.ops.aten
 
 
 class Norm(Written):
-    """Batch normalisation by the statistics of the batch, which move the running ones."""
+    """Batch normalisation by the batch's statistics, which update the running ones."""
 
     def __init__(self, layer: BatchNorm, place: Place) -> None:
         assert layer.running_mean is not None

@@ -1,4 +1,4 @@
-"""A network's forward and backward pass without autograd, where it is a chain of known layers.
+"""Manual forward and backward passes, without autograd, of networks that are chains of known layers.
 
 The gradient goes straight into a flat row. Everything else is left to autograd: other networks, unusual settings of
 known layers, and subclasses of them, which may do anything. A max pool behind a ReLU is taken before it: the two
@@ -33,28 +33,28 @@ from fedexp.training.written_norms import GroupNorm, Norm
 
 
 class WrittenPass:
-    """The layers of a network, one after another and back. `least` is how many examples a batch must have."""
+    """The manual layers of a network, forwards and backwards. A batch needs at least `min_batch` examples."""
 
     def __init__(self, layers: Sequence[Written], first: int) -> None:
-        """`first` is the position of the first layer with entries; nobody asks for gradients before it."""
+        """`first` is the position of the first layer with entries; gradients before it are not needed."""
         self.forth = [layer.forward for layer in layers]
         self.back = [layer.backward for layer in reversed(layers[first:])]
         self.least = 2 if any(isinstance(layer, Norm) for layer in layers) else 1
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """What the network says of `x [B, *shape]` in training mode, `[B, *outputs]`."""
+        """Returns the outputs `[B, *outputs]` for `x [B, *shape]`, in training mode."""
         for step in self.forth:
             x = step(x)
         return x
 
     def backward(self, slope: torch.Tensor) -> None:
-        """Writes the gradient of a number into the flat row, given that at the outputs, `[B, *outputs]`."""
+        """Writes the gradient of the entries into the flat row, given that at the outputs, `[B, *outputs]`."""
         for step in self.back:
             slope = step(slope)
 
 
 def written(network: nn.Module, slopes: dict[str, torch.Tensor], dims: int, draws: Draws | None) -> WrittenPass | None:
-    """The passes of a network written out; None if one of its layers is not known here.
+    """Returns the manual passes of a network; None if one of its layers is not supported.
 
     The entries of the network must stay where they are. `slopes` are the views that take their gradients, by name;
     inputs have `dims` dimensions, `[B, ...]`; dropout is drawn from `draws`.
@@ -77,7 +77,7 @@ def written(network: nn.Module, slopes: dict[str, torch.Tensor], dims: int, draw
 
 
 def pooled_first(chain: Sequence[Link]) -> list[Link]:
-    """The same chain with each max pool before the ReLU that it follows."""
+    """Returns the chain with each max pool moved before the ReLU that it follows."""
     found = list(chain)
     for place in range(1, len(found)):
         if type(found[place][1]) in (nn.MaxPool1d, nn.MaxPool2d) and type(found[place - 1][1]) is nn.ReLU:

@@ -17,7 +17,7 @@ from fedexp.parts.aggregator.reporting import BoundedRule
 
 
 def chosen_by_krum(square: torch.Tensor, byzantine: int, count: int) -> torch.Tensor:
-    """The `count` rows that Krum chooses one after another, ascending, given squared distances `square [C, C]`.
+    """The `count` rows that Krum selects one by one, ascending, given squared distances `square [C, C]`.
 
     Each row's neighbours are sorted once; rows chosen before are skipped.
     """

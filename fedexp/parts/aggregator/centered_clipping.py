@@ -22,7 +22,7 @@ from fedexp.parts.context import Context
 def towards(
     delta: torch.Tensor, share: torch.Tensor, centre: torch.Tensor, distance: torch.Tensor, radius: float
 ) -> torch.Tensor:
-    """The `centre [D]` moved by the mean of the clipped differences to the rows `delta [C, D]`, float64.
+    """The `centre [D]` moved by the weighted mean of the clipped differences to the rows `delta [C, D]`, float64.
 
     The mean is weighted by `share [C]`; `distance [C]` is that of each row to the centre.
     """

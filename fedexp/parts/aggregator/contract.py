@@ -43,14 +43,14 @@ class Aggregator(Part):
         return [] if cls.combine is not Aggregator.combine else super().lacking()  # which needs no reduce
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        """Raises ConfigError where it cannot combine such networks, and says why."""
+        """Raises ConfigError, with the reason, if it cannot combine networks of this kind."""
 
     def upload_bytes(self, entries: int) -> int:
         """What a client sends for a row of so many entries: each as a float32."""
         return 4 * entries
 
     def counts(self, uploads: Uploads) -> np.ndarray:
-        """What each row counts beside the others, float64 [C]."""
+        """The weight of each row before normalisation, float64 [C]."""
         examples = uploads.examples if self.weighting == "num_samples" else uploads.examples > 0
         return examples * uploads.importance
 

@@ -137,7 +137,7 @@ def robust_centre(
 
 @dataclass(frozen=True, kw_only=True)
 class FedPlusCentre(Aggregator):
-    """Centre of all clients' last models. `penalty`, `mu` and `alpha` are those of the local rule."""
+    """A robust centre of all clients' last models. `penalty`, `mu` and `alpha` are those of the local rule."""
 
     keeps_rows = True
 

@@ -68,7 +68,7 @@ def most_central(rows: torch.Tensor, weight: torch.Tensor) -> int:
 
 
 def held_and_pulled(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Which rows of `[C, R]` lie where this one does, bool `[C]`, and the others' pull, `weight [C]` over distance."""
+    """Which rows of `[C, R]` coincide with this one, bool `[C]`; the others' pull, `weight [C]` over distance."""
     norm = torch.linalg.vector_norm(rows, dim=1)
     distance = distances(rows, rows[row])
     here = distance <= ROUNDING * (norm + norm[row])
@@ -76,7 +76,7 @@ def held_and_pulled(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple
 
 
 def out_of(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, bool]:
-    """Weights `[C]` after Vardi and Zhang's step out of a row, and whether the row is the only minimum (no step).
+    """Weights `[C]` after Vardi and Zhang's step away from a row, and whether that row is the only minimum (no step).
 
     `rows [C, R]` have `weight [C]`.
     """
@@ -98,7 +98,7 @@ def attraction(rows: torch.Tensor, weight: torch.Tensor, point: torch.Tensor, ep
 def weiszfeld(
     rows: torch.Tensor, weight: torch.Tensor, mix: torch.Tensor, eps: float, iterations: int, ftol: float
 ) -> tuple[torch.Tensor, int]:
-    """Weights `[C]` of the mean at which the iteration ends that starts at the mean by `mix [C]`; and its steps.
+    """Weights `[C]` at which Weiszfeld's iteration ends when it starts from the mean by `mix [C]`; and its steps.
 
     `rows [C, R]` have `weight [C]`.
     """

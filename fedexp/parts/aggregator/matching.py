@@ -76,7 +76,7 @@ class Matching(Aggregator):
 
 
 def without_infinite(uploads: Uploads, rows: torch.Tensor) -> tuple[Uploads, torch.Tensor]:
-    """The uploads whose networks `rows [C, D]` are finite, and these: two finite numbers may add up to infinity."""
+    """The uploads whose networks `rows [C, D]` are finite, and these; two finite numbers may add up to infinity."""
     whole = finite(rows)
     if not whole.all():
         log.warning("%d of %d clients' networks are not finite and were left out", (~whole).sum(), len(whole))
@@ -84,7 +84,7 @@ def without_infinite(uploads: Uploads, rows: torch.Tensor) -> tuple[Uploads, tor
 
 
 def unmatched(net: Network) -> tuple[Network, list[Layer]]:
-    """A single participant's network, with its units in their own order."""
+    """The network of a single participant as the global one, its units in their own order."""
     return net, [Layer(np.zeros((width, 0)), np.ones(width, np.int64), (np.arange(width),)) for width in net.hidden]
 
 

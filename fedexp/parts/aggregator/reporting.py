@@ -16,7 +16,7 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True, kw_only=True)
 class ReportingRule(Aggregator):
-    """A rule that reports columns."""
+    """An aggregator that reports columns."""
 
     idle: ClassVar[Columns] = {}  # its columns in a round without usable uploads
 
@@ -34,7 +34,7 @@ class ReportingRule(Aggregator):
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedRule(Tolerant, Aggregator):
-    """A rule that needs to know how many rows may be Byzantine."""
+    """An aggregator that must be told how many rows may be Byzantine."""
 
     idle: ClassVar[Columns] = {}  # its own columns in a round in which the model stays
 

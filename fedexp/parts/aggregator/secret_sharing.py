@@ -27,7 +27,7 @@ HEADROOM = 62  # sums stay below 2^62 before rounding, which adds at most 1/2 fo
 
 
 def encode(values: np.ndarray, fractional_bits: int) -> np.ndarray:
-    """The ring's words, uint64, for float64 values (any shape) of at most `largest` in size."""
+    """The ring's words, uint64, for float64 values (any shape) of at most `max_summand` in size."""
     return np.rint(np.ldexp(values, fractional_bits)).astype(np.int64).view(np.uint64)
 
 
@@ -63,7 +63,7 @@ def opened_sum(views: np.ndarray, complete: np.ndarray) -> np.ndarray:
 
 
 def secure_mean(delta: torch.Tensor, weight: np.ndarray, heard: np.ndarray, fractional_bits: int) -> torch.Tensor:
-    """The mean `[D]` of `delta [C, D]` by `weight [C]`, float64, over clients that every partner `heard [P, C]`.
+    """The mean `[D]` of `delta [C, D]` by `weight [C]`, float64, of clients with all of `delivered [P, C]`.
 
     Their weights must not all be 0. Columns are processed in blocks, to bound the memory.
     """

@@ -68,12 +68,12 @@ class SecureMean(Aggregator):
         return Weights(weights.flat + row, weights.layout), self.reported(int((~complete).sum()), lists + sums)
 
     def reported(self, vanished: int = 0, partner_bytes: int = 0, plain: int = 0) -> Memory:
-        """The columns of one model's mean; `plain` exists only if `least` is above 1."""
+        """The columns of one model's mean; the column `plain` exists only if `least` is above 1."""
         columns = {"vanished": vanished, "partner_bytes": partner_bytes}
         return {"columns": columns | ({"plain": plain} if self.least > 1 else {})}
 
     def heard(self, owner: np.ndarray, ctx: Context) -> np.ndarray:
-        """Which partner hears which of the clients `owner [C]`, bool [P, C]; one that vanishes reaches only some."""
+        """Which partner gets a share from which client of `owner [C]`, bool [P, C]; dropouts reach only some."""
         heard = np.ones((self.partners, len(owner)), dtype=bool)
         if self.dropout == 0:
             return heard

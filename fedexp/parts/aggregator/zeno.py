@@ -60,6 +60,6 @@ class Zeno(Tolerant, Aggregator):
         return np.sort(ctx.rng("aggregator", "examples").choice(size, self.batch_size, replace=False))
 
     def fines(self, delta: torch.Tensor) -> np.ndarray:
-        """The penalty on each row's score for its length, float64 [C], for `delta [C, D]`."""
+        """The penalty on each row's score for its norm, float64 [C], for `delta [C, D]`."""
         square = distances_to(delta).square().cpu().numpy()
         return self.rho * (square if self.penalty == "text" else square / delta.shape[1])

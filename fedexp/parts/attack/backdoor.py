@@ -28,7 +28,7 @@ def stamped(x: torch.Tensor, size: int) -> torch.Tensor:
 
 @dataclass(frozen=True, kw_only=True)
 class Backdoor(Forging):
-    """A square that means `target`."""
+    """Marks images with a bright square and labels them as class `target`."""
 
     needs_classes = True
 

@@ -17,10 +17,10 @@ class Attack(Part):
     needs_classes = False  # whether it can only work where targets are classes
 
     def refuse(self, facts: Facts) -> None:
-        """Raises ConfigError where such examples cannot be attacked so, and says why."""
+        """Raises ConfigError, with the reason, if examples of this kind cannot be attacked in this way."""
 
     def poison(self, train: Split, owned: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
-        """The training data, once, with the malicious clients' examples (numbers `owned [n]`) changed in a copy."""
+        """The training data, once, with the malicious clients' examples (`indices [n]`) changed in a copy."""
         return train
 
     def probes(self, test: Split) -> dict[str, Split]:
@@ -28,5 +28,5 @@ class Attack(Part):
         return {}
 
     def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        """What the server receives instead."""
+        """The uploads as the server receives them, malicious clients' ones changed; and the attack's memory."""
         return uploads, memory

@@ -16,7 +16,7 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True)
 class Scene:
-    """What the attackers `owner [F]` know: their own honest updates `own [F, D]` and the others' `honest [H, D]`.
+    """What attackers `owner [F]` know: their honest `own_updates [F, D]` and the others' `honest_updates [H, D]`.
 
     If no honest client takes part, the attackers' own rows stand for the honest ones.
     """
@@ -35,7 +35,7 @@ class Scene:
 
 @dataclass(frozen=True, kw_only=True)
 class Forging(Attack):
-    """An attack on the uploads."""
+    """An attack on the uploads: malicious clients replace their updates."""
 
     def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         malicious = ctx.malicious(uploads.owner)

@@ -16,7 +16,7 @@ from fedexp.parts.attack.forging import Forging, Scene
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Forging):
-    """Noise of standard deviation `std` in every entry, instead of the update or added to it."""
+    """Sends noise of standard deviation `std` instead of the update, or adds it to the update."""
 
     std: Annotated[float, Range(0)] = 1.0
     add: bool = False

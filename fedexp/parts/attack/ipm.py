@@ -16,7 +16,7 @@ from fedexp.parts.attack.forging import Forging, Scene
 
 @dataclass(frozen=True, kw_only=True)
 class IPM(Forging):
-    """-`epsilon` times the honest mean."""
+    """Sends the honest mean times -`epsilon`."""
 
     epsilon: Annotated[float, Range(0)] = 0.5
 

@@ -17,7 +17,7 @@ from fedexp.parts.attack.forging import Forging, Scene
 
 
 def follow(direction: torch.Tensor, rows: torch.Tensor, seen: int) -> torch.Tensor:
-    """The direction `[D]` after one more round with the rows `[H, D]`, when `seen` rounds went before."""
+    """The direction `[D]` after one more step of Oja's rule on the rows `[H, D]`, with `past_rounds` steps before."""
     centred = rows - rows.mean(dim=0)
     fresh = (centred @ direction) @ centred
     length = fresh.norm()

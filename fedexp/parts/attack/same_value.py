@@ -15,7 +15,7 @@ from fedexp.parts.attack.forging import Forging, Scene
 
 @dataclass(frozen=True, kw_only=True)
 class SameValue(Forging):
-    """A delta of `value` in every entry."""
+    """Sends a delta of `value` in every entry."""
 
     value: Annotated[float, Range()] = 1.0
 

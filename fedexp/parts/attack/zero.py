@@ -10,7 +10,7 @@ from fedexp.parts.attack.forging import Forging, Scene
 
 @dataclass(frozen=True, kw_only=True)
 class Zero(Forging):
-    """A delta of zeros."""
+    """Sends a delta of zeros."""
 
     def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
         return torch.zeros_like(scene.own), scene.memory

@@ -52,7 +52,7 @@ def lower_bound(examples: int, guesses: int, right: int, delta: float, confidenc
 
 
 def guessed(score: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions `[each]` of the highest of `score [m]`, guessed included, and of the lowest, guessed not included.
+    """Positions `[count]` of the highest of `score [m]`, guessed included, and of the lowest, guessed not included.
 
     Example:
         >>> guessed(np.array([0.3, 2.0, -1.0, 0.5]), 1)

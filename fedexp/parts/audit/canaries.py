@@ -49,7 +49,7 @@ class CanaryAudit(Audit):
 
     @property
     def each(self) -> int:
-        """How many are guessed in, and as many out."""
+        """Number of canaries guessed to be included; as many are guessed not to be."""
         return int(self.guesses * self.count / 2 + 1e-9)
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""The contract of audits: examples planted before the first round, and what is told of them later.
+"""The contract of audits: canaries planted before the first round, and how they are reported on later.
 
 Legend: m canaries, C participants, D entries of a model.
 """
@@ -16,7 +16,7 @@ from fedexp.parts.dataset.contract import Facts, Split
 
 @dataclass(frozen=True, kw_only=True)
 class Audit(Part):
-    """What is measured of the privacy that a run really gave. The base measures nothing."""
+    """How much privacy a run really gave, measured by canaries. The base measures nothing."""
 
     needs_classes = False  # whether it can only work where targets are classes
 
@@ -26,7 +26,7 @@ class Audit(Part):
         return False
 
     def refuse(self, facts: Facts) -> None:
-        """Raises ConfigError where such examples leave nothing to plant, and says why."""
+        """Raises ConfigError, with the reason, if nothing can be planted among examples of this kind."""
 
     def plant(self, train: Split, clients: np.ndarray, classes: int, rng: np.random.Generator) -> Canaries:
         """Examples like those of `train` for `clients [n]`, ascending; a coin decides whether each is included."""
@@ -34,17 +34,17 @@ class Audit(Part):
         return Canaries(nobody, train.x[:0], train.y[:0], nobody, nobody.astype(bool))
 
     def observe(self, sent: Uploads, memory: Memory, ctx: Context) -> Memory:
-        """Learns from what the participants of a round sent."""
+        """The memory after a look at the uploads of a round's participants."""
         return memory
 
     def blank(self) -> Columns:
-        """The cells of a round that is not evaluated."""
+        """The audit's columns, empty, for a round that is not evaluated."""
         return {}
 
     def report(self, memory: Memory, ctx: Context) -> Columns:
-        """What is told of an evaluated round; `ctx` is that of the round that would follow."""
+        """The audit's columns of an evaluated round; `ctx` is that of the round that would follow."""
         return {}
 
     def verdict(self, row: Columns) -> dict[str, Any] | None:
-        """What the run's summary says of it, in words under `statement`, given the last line with a report."""
+        """The audit's entry in the run's summary, in words under `statement`, given the last line with a report."""
         return None

@@ -12,7 +12,7 @@ RIDGE = 0.01  # share of the projected gradients' mean squared norm: nearly equa
 
 
 def traces(gradients: torch.Tensor, known: torch.Tensor, movement: torch.Tensor) -> torch.Tensor:
-    """The coefficients `[n]` of `gradients [n, P]` in a fit of `movement [P]` by them and `known [P]`, float64.
+    """Coefficients `[n]` of `gradients [n, P]`, float64, in a fit of `movement [P]` by them and `known_gradient [P]`.
 
     Example:
         >>> known, movement = torch.tensor([0.0, 0.0, 3.0]), torch.tensor([2.02, 0.0, 9.0])

@@ -22,7 +22,7 @@ class Augment(Part):
     alone: ClassVar[bool] = False  # it takes one example after another, so clients cannot be stacked
 
     def refuse(self, facts: Facts) -> None:
-        """Raises ConfigError where this cannot be done to such examples (before they are loaded)."""
+        """Raises ConfigError, before examples are loaded, if this cannot be done to examples of this kind."""
 
     def batch(self, images: torch.Tensor, uniform: torch.Tensor, mean: torch.Tensor, std: torch.Tensor) -> torch.Tensor:
         """The augmented images, in the shape `[..., B, C, H, W]` of `images`, which are not written to.

@@ -40,7 +40,7 @@ def cropped(
 
 
 def _inside(place: torch.Tensor, size: int) -> torch.Tensor:
-    """The places that those beyond an edge (any shape) reflect; the edge itself is not repeated."""
+    """Indices (any shape) beyond an edge reflected back inside; the edge itself is not repeated."""
     place = place.abs()
     return torch.where(place < size, place, 2 * (size - 1) - place)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def adjusted_rand(known: np.ndarray | None, found: np.ndarray) -> float | None:
-    """The adjusted Rand index (Hubert & Arabie 1985) of groupings `known [n]` and `found [n]`: 1 if equal, 0 by chance.
+    """The adjusted Rand index (Hubert, Arabie 1985) of `true_groups [n]` and `clusters [n]`: 1 if equal, 0 by chance.
 
     Clients without a group (-1) are left out; None if no group is known.
     """

@@ -41,7 +41,7 @@ class Clustering(Part):
         return self.divides
 
     def refuse(self, clients: int | None) -> None:
-        """Raises ConfigError where it cannot work with so many clients (None: the data will tell)."""
+        """Raises ConfigError if it cannot work with so many clients (None: unknown before data is loaded)."""
 
     def assign(
         self, models: Models, plan: Plan, memory: Memory, ctx: Context
@@ -50,7 +50,7 @@ class Clustering(Part):
         return models, plan, np.zeros(len(plan.owner), dtype=np.int64), memory
 
     def regroup(self, models: Models, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Models, Memory]:
-        """The models after the round, and whoever arrived, changed or left."""
+        """The models after the round, and the memory with whoever arrived, changed or left."""
         return models, memory
 
     def model_of(self, owner: np.ndarray, memory: Memory) -> np.ndarray:

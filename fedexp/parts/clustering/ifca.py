@@ -20,7 +20,7 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True, kw_only=True)
 class IFCA(Clustering):
-    """`count` clusters from the beginning on."""
+    """Keeps `count` clusters from the first round on."""
 
     divides = True
     reveals = "which model fits each client best"

@@ -34,7 +34,7 @@ def grouped(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torc
 
 @dataclass(frozen=True, kw_only=True)
 class KMeansUpdates(Queued):
-    """`count` groups of the first clients."""
+    """Divides the first clients into `count` groups by k-means; later ones join the nearest."""
 
     reveals = "the first update of each client"
 

@@ -22,12 +22,12 @@ class Membership:
 
     @staticmethod
     def load(memory: Memory) -> "Membership":
-        """The content of a memory; empty at first."""
+        """Reads a membership from a part's memory; empty before the first round."""
         nobody = torch.zeros(0, dtype=torch.int64)
         return Membership(*(memory.get(name, nobody).numpy() for name in NAMES))
 
     def save(self) -> Memory:
-        """As a memory."""
+        """The membership as a part's memory."""
         return {name: torch.from_numpy(getattr(self, name)) for name in NAMES}
 
     def of(self, owner: np.ndarray) -> np.ndarray:
@@ -35,7 +35,7 @@ class Membership:
         return looked_up(owner, self.owner, self.cluster)
 
     def queued(self, client: int, cluster: int, number: int) -> "Membership":
-        """With one more client at the end of the queue."""
+        """A membership with one more client at the end of the queue."""
         return replace(
             self,
             waiting=np.append(self.waiting, client),
@@ -44,7 +44,7 @@ class Membership:
         )
 
     def admitted(self, places: np.ndarray) -> "Membership":
-        """With the clients at the `places [p]` of the queue moved into their clusters."""
+        """A membership with the clients at `positions [p]` of the queue moved into their clusters."""
         owner = np.concatenate([self.owner, self.waiting[places]])
         cluster = np.concatenate([self.cluster, self.waits_for[places]])
         order, stay = np.argsort(owner, kind="stable"), np.ones(len(self.waiting), dtype=bool)
@@ -56,7 +56,7 @@ class Membership:
         return np.bincount(self.cluster, minlength=clusters + 1)[1:]
 
     def ready(self, most: int | None) -> np.ndarray:
-        """Places `[p]` of the queue whose turn it is: the first `most` of each cluster (None: all)."""
+        """Positions `[p]` of clients in the queue whose turn it is: the first `limit` of each cluster (None: all)."""
         turn = np.array(
             [int((self.waits_for[:place] == self.waits_for[place]).sum()) for place in range(len(self.waiting))]
         )

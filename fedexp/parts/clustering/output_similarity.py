@@ -35,7 +35,7 @@ def chosen(distance: np.ndarray, threshold: float, first_match: bool) -> int | N
 
 @dataclass(frozen=True, kw_only=True)
 class OutputSimilarity(Queued):
-    """The nearest cluster below `threshold`, else a new one."""
+    """Assigns a newcomer to the nearest cluster below `threshold`, else founds a new one."""
 
     needs_public = True
     reveals = "what the model of each newcomer answers"

@@ -34,7 +34,7 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True)
 class Placed:
-    """Where newcomers go: `cluster [n]` from 1, `distance [n]`, and all clusters' `references [M, D]` afterwards."""
+    """Newcomers' clusters: `cluster [n]` from 1, `distance [n]`, and all clusters' new `references [M, D]`."""
 
     cluster: np.ndarray
     distance: np.ndarray
@@ -43,7 +43,7 @@ class Placed:
 
 @dataclass(frozen=True, kw_only=True)
 class Queued(Clustering):
-    """Arrivals, queue, joining, the draw inside clusters, the global model. Subclasses assign newcomers to clusters."""
+    """Arrivals, queue, joining, sampling within clusters, the global model; subclasses assign newcomers."""
 
     divides = True
 
@@ -128,7 +128,7 @@ class Queued(Clustering):
     def _welcome(
         self, models: Models, memory: Memory, events: list[Event], ctx: Context, number: int
     ) -> tuple[Models, Memory]:
-        """Queues the clients that arrived in a round (0: before the first), in the order of arrival."""
+        """Appends the clients that arrived in a round (0: before the first) to the queue, in the order of arrival."""
         first = ctx.first.flat
         references = memory.get("references", first.new_zeros((0, len(first))))
         newcomers, there = self._newcomers(ctx, number), Membership.load(memory)
@@ -161,7 +161,7 @@ class Queued(Clustering):
         return order[0 if number == 0 else upto[0] : upto[-1]]
 
     def _drawn(self, cluster: np.ndarray, ctx: Context) -> np.ndarray:
-        """The places of the clients that take part, ascending, given the cluster of each candidate (0: in none)."""
+        """Positions of the clients drawn to take part, ascending, given each candidate's cluster (0: none)."""
         drawn = [np.zeros(0, dtype=np.int64)]
         for one in np.unique(cluster[cluster > 0]).tolist():
             members = np.flatnonzero(cluster == one)

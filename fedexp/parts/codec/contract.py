@@ -9,7 +9,7 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True, kw_only=True)
 class Codec(Part):
-    """What a client does to its row before it travels up. The base sends it as it is."""
+    """What a client does to its row before it travels up. The base sends the row unchanged."""
 
     ratio = 1.0  # bytes that travel, for each byte of the row as float32
     rounds = False  # whether the server gets other numbers than the client had

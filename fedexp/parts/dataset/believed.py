@@ -17,7 +17,7 @@ LOOKED_AT = 2**20  # numbers at a time, since PyTorch copies what it looks at
 
 
 def told(dataset: Dataset, directory: Path) -> Facts:
-    """The facts of a dataset. Raises ConfigError if they are not valid."""
+    """The facts of a dataset, checked. Raises ConfigError if they are not valid."""
     facts: object = dataset.facts(directory)
     if fault := odd_facts(facts):
         raise ConfigError(f"{named('dataset', dataset)}: facts must return {fault}")

@@ -44,7 +44,7 @@ CURE = cure("cifar10", FOLDER)
 
 @dataclass(frozen=True, kw_only=True)
 class Cifar10(Dataset):
-    """The published files are the dataset."""
+    """Reads the published files of CIFAR-10."""
 
     normalise: Normalise = "per_channel"
 

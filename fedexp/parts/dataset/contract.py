@@ -63,7 +63,7 @@ class Split:
 
 
 def parted(test: np.ndarray, x: np.ndarray, y: np.ndarray, subject: np.ndarray | None = None) -> tuple[Split, Split]:
-    """The training and the test examples of arrays `[S, ...]`; the mask `test [S]` says which are for testing."""
+    """The training and the test examples of arrays `[S, ...]`; the mask `test [S]` marks those for testing."""
 
     def part(chosen: np.ndarray) -> Split:
         whose = None if subject is None else torch.from_numpy(subject[chosen])
@@ -106,7 +106,7 @@ class Dataset(Part):
 
     @property
     def names_people(self) -> str:
-        """What the user set so that it says whose each example is, as it was typed; empty where nobody asked."""
+        """The option, as typed by the user, that says which subject each example is from; empty if not set."""
         return ""
 
     @abstractmethod
@@ -121,7 +121,7 @@ class Dataset(Part):
         """
 
     def verify(self, directory: Path) -> list[str]:
-        """Checks every file against its checksum; returns one line a file that is right, raises ConfigError else."""
+        """Checks every file against its checksum: a line for each correct file; raises ConfigError otherwise."""
         return []
 
     def download(self, directory: Path) -> None:
@@ -129,5 +129,5 @@ class Dataset(Part):
 
     @abstractmethod
     def load(self, directory: Path, seed: int) -> Data:
-        """Reads the examples (CPU tensors). `seed` matters only to made data."""
+        """Reads the examples (CPU tensors). `seed` matters only to generated data."""
         raise NotImplementedError

@@ -21,7 +21,7 @@ TRAIN_SIZE = 353
 
 @dataclass(frozen=True, kw_only=True)
 class Diabetes(Dataset):
-    """Needs no files. One number is to be predicted."""
+    """Comes with scikit-learn and needs no files; one number is to be predicted."""
 
     target_scale: Literal["standard", "raw"] = "standard"
 

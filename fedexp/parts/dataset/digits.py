@@ -24,7 +24,7 @@ PUBLISHED: Published = {"standard": ((0.3049,), (0.3757,)), "per_channel": ((0.3
 
 @dataclass(frozen=True, kw_only=True)
 class Digits(Dataset):
-    """Needs no files."""
+    """Comes with scikit-learn and needs no files."""
 
     normalise: Normalise = "standard"
 

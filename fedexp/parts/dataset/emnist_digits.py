@@ -29,7 +29,7 @@ CURE = f"from gzip.zip, MD5 {ARCHIVE_MD5}; {cure('emnist_digits', 'EMNIST')}"
 
 @dataclass(frozen=True, kw_only=True)
 class EmnistDigits(Dataset):
-    """The published files are the dataset."""
+    """Reads the published files of EMNIST Digits."""
 
     normalise: Normalise = "half"
 

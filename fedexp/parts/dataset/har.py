@@ -102,6 +102,6 @@ def _moments(x: torch.Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
 
 
 def _accept(path: Path) -> None:
-    """Compares the recordings, as no checksum of the whole archive is published."""
+    """Checks the recordings in a downloaded archive, as no checksum of the whole archive is published."""
     for _ in hapt.recordings(path, hapt.published()):
         pass

@@ -35,7 +35,7 @@ MOST = 10_000  # classes: with more, a label is hardly one
 
 @dataclass(frozen=True)
 class Loaded:
-    """Training and test examples, the classes, and the words where they are texts."""
+    """Training and test examples, the classes, and the size of the vocabulary (0 for images)."""
 
     train: Split
     test: Split
@@ -45,7 +45,7 @@ class Loaded:
 
 @dataclass(frozen=True, kw_only=True)
 class HuggingFace(Dataset):
-    """`configuration` is the hub's, for names that have several. `client` is the column that says whose each one is."""
+    """`configuration` is the hub's, for names with several; column `client` holds each example's owner."""
 
     path: str
     configuration: str | None = None
@@ -178,7 +178,7 @@ def _labels(asked: HuggingFace, part: Any) -> np.ndarray:
 
 
 def _classes(part: Any, target: str, labels: np.ndarray) -> tuple[str, ...]:
-    """The names that the dataset gives to its classes, else their numbers."""
+    """The names that the dataset gives to its classes, or their numbers where it has none."""
     names = getattr(part.features[target], "names", None)
     return tuple(names) if names else tuple(map(str, range(int(labels.max()) + 1)))
 
@@ -211,7 +211,7 @@ def _tokens(asked: HuggingFace, train: Sequence[str], test: Sequence[str]) -> tu
 
 
 def _owners(asked: HuggingFace, parts: list[Any]) -> list[np.ndarray | None]:
-    """Whose each example is, with the same numbers in both splits."""
+    """The owner of each example, numbered alike in both splits; None where no column of owners is named."""
     if asked.client is None:
         return [None, None]
     names = [_column(part, asked.client, "client") for part in parts]

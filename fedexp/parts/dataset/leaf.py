@@ -1,4 +1,4 @@
-"""Datasets that LEAF has made: FEMNIST, Shakespeare and its synthetic one, with LEAF's own clients and test examples.
+"""Datasets that LEAF's scripts wrote: FEMNIST, Shakespeare and its synthetic one, with its clients and test examples.
 
 Caldas et al., "LEAF: a benchmark for federated settings", 2018, arXiv:1812.01097. `dataset.path` is the folder `data`
 of one of LEAF's datasets, as its script `preprocess.sh` leaves it. Each user is a person (`federation=subject`); test

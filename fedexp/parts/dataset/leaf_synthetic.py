@@ -46,7 +46,7 @@ def examples(size: int, centre: np.ndarray, rng: np.random.Generator) -> np.ndar
 
 @dataclass(frozen=True, kw_only=True)
 class LeafSynthetic(Dataset):
-    """`draw` says which of all such federations it is, whatever the run's seed."""
+    """`draw` selects one of all such federations, independently of the run's seed."""
 
     alpha: Annotated[float, Range(0)] = 1.0
     beta: Annotated[float, Range(0)] = 1.0
@@ -74,7 +74,7 @@ def _held_out(count: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=1)
 def _shared(draw: int) -> tuple[np.ndarray, np.ndarray]:
-    """The one linear model of all devices."""
+    """The linear model that all devices share: weights and bias."""
     rng = stream(draw, "leaf_synthetic", "model")
     return rng.standard_normal((FEATURES, CLASSES)), rng.standard_normal(CLASSES)
 

@@ -46,7 +46,7 @@ PUBLISHED: Published = {"standard": ((0.1307,), (0.3081,)), "per_channel": ((0.1
 
 @dataclass(frozen=True, kw_only=True)
 class Mnist(Dataset):
-    """The published files are the dataset."""
+    """Reads the published files of MNIST."""
 
     normalise: Normalise = "half"
 

@@ -1,4 +1,4 @@
-"""How the pixels of images are normalised, the same words for every dataset of images.
+"""How the pixels of images are normalised, by options that all image datasets share.
 
 `half`: to [-1, 1]. `unit`: to [0, 1]. `standard`: by mean and deviation of all training pixels. `per_channel`: by those
 of each channel. Legend: S examples, C channels.
@@ -22,7 +22,7 @@ def pixels(
     train: Split, test: Split, names: tuple[str, ...], how: Normalise, published: Published | None = None, *,
     scale: float = 255.0,
 ) -> Data:  # fmt: skip
-    """The data of images `x [S, C, H, W]` from 0 to `scale`, normalised as asked."""
+    """The dataset of images `x [S, C, H, W]` with values from 0 to `scale`, normalised as asked."""
     known = {**FIXED, **(published or {})}
     if how in known:
         return Data(train, test, names, scale, *known[how])

@@ -94,7 +94,7 @@ def derangement(size: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def balanced(size: int, kinds: int, rng: np.random.Generator) -> np.ndarray:
-    """`[S]` numbers below `kinds` in random order, each as often as any other (or once more)."""
+    """`[S]` numbers below `kinds` in random order, each equally often (or once more)."""
     return rng.permutation(np.arange(size, dtype=np.int64) % kinds)
 
 

@@ -33,7 +33,7 @@ MOST = 1000  # categories of a column, or classes: with more it is hardly one
 
 @dataclass(frozen=True)
 class Parsed:
-    """All rows as numbers, and the names of the classes or of what else is predicted."""
+    """All rows as numbers, and the names of the classes or of the other targets."""
 
     train: Split
     test: Split
@@ -231,7 +231,7 @@ def _test_rows(frame: "pd.DataFrame", asked: OwnTable, groups: np.ndarray) -> np
 
 
 def _or_numbers(frame: "pd.DataFrame", asked: OwnTable, cure: str) -> str:
-    """A cure for bad classes; those that are numbers may be none."""
+    """The advice for unusable classes; where the target holds numbers, it is to predict these instead."""
     if asked.predicts != "class" or not columns.is_number(columns.column(frame, asked.targets[0], "dataset.target")):
         return cure
     return f"to predict its numbers set dataset.predicts=numbers loss=mse, else {cure}"

@@ -48,7 +48,7 @@ class Read:
 
 @dataclass(frozen=True, kw_only=True)
 class Text(Dataset):
-    """Without a `file` it is Python's own licence. `vocabulary` bounds the number of tokens that are told apart."""
+    """Without a `file` it is Python's own licence. `vocabulary` bounds the number of different tokens."""
 
     file: Path | None = None
     unit: Unit = "characters"
@@ -114,7 +114,7 @@ def _parse(asked: Text, source: tuple[tuple[str, int, int], ...]) -> Read:
 
 
 def _lines(path: Path, asked: Text) -> list[str]:
-    """The lines that are not empty."""
+    """The non-empty lines of a text file. Raises ConfigError if it cannot be read or has too few of them."""
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
     except UnicodeDecodeError as error:

@@ -18,7 +18,7 @@ from fedexp.parts.dataset.normalising import Normalise, pixels
 
 @dataclass(frozen=True, kw_only=True)
 class Torchvision(Dataset):
-    """`split` is EMNIST's alone."""
+    """Only EMNIST takes a `split`."""
 
     name: Literal["MNIST", "FashionMNIST", "KMNIST", "EMNIST", "CIFAR10", "CIFAR100", "SVHN", "USPS"]
     split: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] | None = None
@@ -31,7 +31,7 @@ class Torchvision(Dataset):
 
     @property
     def collection(self) -> vision.Collection:
-        """What is known of it."""
+        """The shape, the classes and the sizes of the named dataset."""
         return vision.COLLECTIONS[self.name, self.split]
 
     def facts(self, directory: Path) -> Facts:

@@ -57,7 +57,7 @@ class Scaling:
 
 
 def coder(widths: list[int], last: nn.Module | None = None) -> nn.Sequential:
-    """Linear layers of these widths with ReLU between them, followed by `last`."""
+    """Linear layers of these widths with ReLU between them, followed by `activation`."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
@@ -65,7 +65,7 @@ def coder(widths: list[int], last: nn.Module | None = None) -> nn.Sequential:
 
 
 def as_one_row(network: nn.Module) -> torch.Tensor:
-    """A row `[P]` of all weights of a network; writing to it changes the network."""
+    """All parameters of a network as one row `[P]`; writing to it changes the network."""
     layout = Layout.of(network)
     row = layout.flatten(network)
     for entry, view in zip(network.parameters(), layout.views(row).values(), strict=True):
@@ -74,14 +74,14 @@ def as_one_row(network: nn.Module) -> torch.Tensor:
 
 
 def noised(x: torch.Tensor, noise: float, rng: np.random.Generator) -> torch.Tensor:
-    """The examples `[n, d]` with Gaussian noise of this deviation."""
+    """Adds Gaussian noise of standard deviation `noise` to the examples `[n, d]`."""
     draw = rng.standard_normal(tuple(x.shape), dtype=np.float32)
     return x + noise * torch.from_numpy(draw).to(x.device)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Code(Encoding):
-    """Scales, adds noise, encodes."""
+    """Scales examples, adds noise to them and encodes them."""
 
     scaling: Scaling
     encoder: nn.Module
@@ -144,13 +144,13 @@ class Autoencoder(Features):
         return Code(figures=figures, scaling=scaling, encoder=both[0].cpu(), noise=self.noise)
 
     def network(self, numbers: int) -> nn.Sequential:
-        """Encoder and decoder for examples of this many numbers, not yet initialised."""
+        """Encoder and decoder for examples of this many input values, not yet initialised."""
         widths = [numbers, *self.hidden, self.code]
         last = nn.Sigmoid() if self.output == "sigmoid" else nn.Tanh()
         return nn.Sequential(coder(widths), coder(widths[::-1], last))
 
     def trained(self, x: torch.Tensor, rng: Streams) -> nn.Sequential:
-        """Encoder and decoder after training on scaled examples `[n, d]`."""
+        """Trains an encoder and a decoder on scaled examples `[n, d]`."""
         both = self.network(x.shape[1])
         initialise(both, rng("model"))
         w = as_one_row(both.to(x.device))

@@ -19,29 +19,29 @@ Streams = Callable[..., np.random.Generator]  # a named random stream of the fea
 
 @dataclass(frozen=True, kw_only=True)
 class Encoding:
-    """What everybody does to examples before a model sees them. The base leaves them as they are."""
+    """How examples are transformed before a model sees them. The base leaves them unchanged."""
 
     figures: Mapping[str, float] = field(default_factory=dict)  # what is worth knowing of it, by name
 
     def split(self, split: Split, rng: np.random.Generator) -> Split:
-        """The examples as models see them."""
+        """The examples after the transformation."""
         return split
 
     def data(self, data: Data, rng: Streams) -> Data:
-        """Training and test examples as models see them."""
+        """Training and test examples after the transformation."""
         return replace(data, train=self.split(data.train, rng("train")), test=self.split(data.test, rng("test")))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Features(Part):
-    """What is learnt of the public examples. The base learns nothing: models see examples as they are."""
+    """Learns an encoding from the public examples. The base learns nothing: models see examples unchanged."""
 
     needs_public: ClassVar[bool] = False  # whether the server must have public data
 
     def facts(self, facts: Facts) -> Facts:
-        """What can be said of the examples that models see, given what can be said of the dataset."""
+        """The facts of the encoded examples, given the facts of the dataset."""
         return facts
 
     def learn(self, public: torch.Tensor, rng: Streams, device: torch.device) -> Encoding:
-        """The encoding learnt of the server's examples `[S, *shape]`, as they are stored."""
+        """Learns the encoding from the server's examples `[S, *shape]` in their stored form."""
         return Encoding()

@@ -24,7 +24,7 @@ from fedexp.parts.federation.shamsian import refuse_uncovered, shamsian_counts
 
 
 def random_classes(clients: int, held: int, classes: int, rng: np.random.Generator) -> np.ndarray:
-    """The classes of each client, `[N, held]`: i modulo K, then those that still lack a holder, then random ones."""
+    """The classes of each client, `[N, k]`: i modulo K, then those that still lack a holder, then random ones."""
     keys = rng.random((clients, classes))  # a client holds the classes with the lowest
     keys[np.arange(clients), np.arange(clients) % classes] = -2
     lacking = rng.permutation(np.arange(clients, classes))

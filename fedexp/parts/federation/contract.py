@@ -14,7 +14,7 @@ from fedexp.parts.federation.partition import Partition
 
 @dataclass(frozen=True, kw_only=True)
 class Federation(Part):
-    """Who holds which training example. Pure: the same labels and stream give the same partition."""
+    """Which client holds which training example. Pure: the same labels and stream give the same partition."""
 
     needs_classes = False  # whether it divides by class, so that targets must be classes
     shifts_features = False  # whether clients see their examples changed, see `seen`
@@ -31,18 +31,18 @@ class Federation(Part):
 
     @property
     def resizable(self) -> bool:
-        """Whether it makes as many clients as it is told."""
+        """Whether the number of clients is a setting."""
         return type(getattr(self, "clients", None)) is int
 
     def without(self, clients: int) -> "Federation":
-        """The same federation with so many clients fewer."""
+        """A copy of the federation with this many clients fewer."""
         return replace(cast(Any, self), clients=cast(Any, self).clients - clients) if clients else self
 
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError when this federation cannot be made from such a dataset (before it is loaded)."""
 
     def whose(self, subjects: np.ndarray | None) -> np.ndarray | None:
-        """What `split` is given as `subjects [S]`: those of the dataset, unless the federation has its own list."""
+        """The `subjects [S]` that `split` gets: those of the dataset, unless the federation has its own list."""
         return subjects
 
     @abstractmethod
@@ -53,12 +53,12 @@ class Federation(Part):
         raise NotImplementedError
 
     def seen(self, x: torch.Tensor, client: int, clients: int, scale: float, rng: np.random.Generator) -> torch.Tensor:
-        """What client number `client` of `clients` sees of its own examples `x [n, *shape]`, in their shape.
+        """The examples `x [n, *shape]` of client number `client` of `clients` after its feature shift, in their shape.
 
         `scale` is that of the dataset: a value is a stored number divided by it.
         """
         return x
 
     def groups(self, clients: int) -> np.ndarray | None:
-        """The group `[N]` of each client, where the federation makes some alike and others different."""
+        """The group number `[N]` of each client, where clients of one group have alike data; None without groups."""
         return None

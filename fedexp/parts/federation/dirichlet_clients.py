@@ -24,7 +24,7 @@ from fedexp.parts.federation.partition import Partition
 
 
 def taken(size: int, mixture: np.ndarray, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """How many of each class `[K]` a client takes that draws `size` classes from its mixture `[K]`.
+    """Draws `size` examples for a client by its mixture `[K]`; returns the number of each class, `[K]`.
 
     `left [K]` is what there is, at least `size` in all. Draws of a class that has run out are made again.
     """

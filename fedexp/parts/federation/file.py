@@ -1,4 +1,4 @@
-"""A file says who has what: an owner for each training example, in the order of the dataset.
+"""Reads the partition from a file: an owner for each training example, in the order of the dataset.
 
 A CSV file with a header and a line for each example, the owner in `column` (which may be left out where there is only
 one), or a `.npy` file with a vector of whole numbers. Owners are whole numbers or names. Each different owner is a
@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
 
 
 def numbered(owner: np.ndarray) -> tuple[np.ndarray, int]:
-    """The client of each example, int64 [S], of `owner [S]` (numbers or texts), -1 for nobody; how many there are."""
+    """Numbers the clients: the client of each example of `owner [S]`, int64 [S], -1 for nobody; and their count."""
     missing = owner == (NOBODY if owner.dtype.kind in "iu" else "")
     names, client = np.unique(owner[~missing], return_inverse=True)
     numbers = np.full(len(owner), NOBODY, dtype=np.int64)
@@ -74,7 +74,7 @@ class File(Federation):
 
 @lru_cache(maxsize=1)
 def _read(column: str | None, suffix: str, source: tuple[tuple[str, int, int], ...]) -> tuple[np.ndarray, int]:
-    """Reads the file once for all who ask, as long as its size and time stay. A link's own name has the `suffix`."""
+    """Reads the file, cached while its size and time stay the same. A link's own name has the `suffix`."""
     file = Path(source[0][0])
     owner = _vector(file) if suffix == ".npy" else _column(file, column)
     if owner.dtype.kind == "i" and owner.min(initial=0) < -1:
@@ -138,7 +138,7 @@ def _place(file: Path, header: list[str], column: str | None) -> int:
 
 
 def _typed(cells: list[str]) -> np.ndarray:
-    """Whole numbers where all cells are, or are empty; else texts, empty where a cell says nobody."""
+    """The cells as whole numbers if all are numbers or empty; else as texts, empty where a cell says nobody."""
     numbers = [_whole(cell) for cell in cells]
     if all(number is not None for number in numbers):
         return np.array(numbers, dtype=np.int64)
@@ -146,7 +146,7 @@ def _typed(cells: list[str]) -> np.ndarray:
 
 
 def _whole(cell: str) -> int | None:
-    """The whole number that a cell is, also as programs write it that know fractions only (2.0, 2e+00).
+    """Parses a cell as a whole number, also in the forms of programs that know only fractions (2.0, 2e+00).
 
     None for every other text, for 007, which is not 7, and for what floats cannot hold exactly.
     """

@@ -6,7 +6,7 @@ from fedexp.parts.federation.partition import Partition
 
 
 def hold_out(partition: Partition, fraction: float, rng: np.random.Generator) -> tuple[Partition, Partition]:
-    """The partition that is left to train on, and that of the held-out examples.
+    """Splits the partition into the examples to train on and the held-out examples.
 
     Every example draws a number, and a client's lowest are held out: other clients' examples do not matter.
     """

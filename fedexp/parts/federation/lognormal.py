@@ -27,13 +27,13 @@ from fedexp.parts.federation.shamsian import refuse_uncovered
 
 
 def neighbouring_classes(clients: int, held: int, classes: int) -> np.ndarray:
-    """The classes of each client, `[N, held]`: from k on, modulo K; with fewer clients than classes, evenly apart."""
+    """The classes of each client, `[N, k]`: from k on, modulo K; with fewer clients than classes, evenly apart."""
     first = np.arange(clients) * max(1, classes / clients)
     return (first.astype(np.int64)[:, None] + np.arange(held)) % classes
 
 
 def lognormal_counts(totals: np.ndarray, held: np.ndarray, base: int, weights: np.ndarray) -> np.ndarray:
-    """Examples of each class for each client, int32 [K, N]; `totals [K]`, `held [N, h]` classes, `weights [N, h]`."""
+    """Examples of each class for each client, int32 [K, N]; `totals [K]`, `client_classes [N, h]`, `weights [N, h]`."""
     counts = np.zeros((len(totals), len(held)), dtype=np.int32)
     for label, total in enumerate(totals.tolist()):
         holder, slot = np.nonzero(held == label)

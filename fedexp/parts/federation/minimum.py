@@ -1,4 +1,4 @@
-"""Drawn divisions that are drawn again until every client holds enough."""
+"""Repeats a random split until every client holds enough examples."""
 
 from collections.abc import Callable
 

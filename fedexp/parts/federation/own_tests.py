@@ -1,4 +1,4 @@
-"""Whose each test example is, where the dataset says from whom its examples come."""
+"""Assigns test examples to clients, where the dataset names the subject of each example."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from fedexp.parts.federation.partition import Partition
 
 
 def own_tests(partition: Partition, train: np.ndarray, test: np.ndarray) -> Partition:
-    """The test examples of each client: those of a subject whose training examples no other client holds.
+    """The test examples of each client: those of subjects whose training examples only this client holds.
 
     `train [S]` and `test [T]` are the subjects of the training and of the test examples. Test examples of other
     subjects are nobody's.

@@ -33,14 +33,14 @@ def deal(labels: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Pa
 
 
 def shuffled(sizes: np.ndarray, rng: np.random.Generator) -> Partition:
-    """Shuffles as many examples as `sizes [N]` sum to, and gives client k `sizes[k]` of them."""
+    """Splits shuffled examples by `sizes [N]`: client k gets `sizes[k]` of them."""
     owner = np.empty(sizes.sum(), dtype=np.int32)
     owner[rng.permutation(len(owner))] = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     return gather(owner, len(sizes))
 
 
 def apportion(total: int, weights: np.ndarray, leftovers: str = "dealt") -> np.ndarray:
-    """Divides `total` in proportion to `weights` [N]: rounded down, the rest by largest remainder or to no client."""
+    """Divides `total` in proportion to `weights` [N], rounded down; the rest by largest remainder or to none."""
     exact = weights * (total / weights.sum())
     counts = np.floor(exact).astype(np.int64)
     left = total - int(counts.sum()) if leftovers == "dealt" else 0

@@ -1,4 +1,4 @@
-"""The value every federation returns: who holds which example, as arrays."""
+"""The value that every federation returns: which client holds which example, as arrays."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class Partition:
         return Partition(offsets, self.indices[np.repeat(kept, self.sizes)], self.server)
 
     def among(self, clients: int, numbers: np.ndarray) -> "Partition":
-        """The same clients under new `numbers [N]`, ascending, among so many; the others hold nothing."""
+        """The same clients with new `numbers [N]`, ascending, in a partition of `clients`; the others hold nothing."""
         sizes = np.zeros(clients, dtype=np.int64)
         sizes[numbers] = self.sizes
         return Partition(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), self.indices, self.server)

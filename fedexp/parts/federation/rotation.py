@@ -26,7 +26,7 @@ from fedexp.parts.federation.partition import Partition
 
 
 def rotated(x: torch.Tensor, angle: float) -> torch.Tensor:
-    """The images `[n, C, H, W]` turned counterclockwise by so many degrees, in their shape."""
+    """Rotates the images `[n, C, H, W]` counterclockwise by `angle` degrees; their shape stays."""
     quarters, rest = divmod(angle, 90)
     if not rest:
         return torch.rot90(x, int(quarters), (2, 3))

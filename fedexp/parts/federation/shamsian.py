@@ -29,7 +29,7 @@ from fedexp.parts.federation.partition import Partition
 
 
 def draw_classes(clients: int, held: int, classes: int, rng: np.random.Generator) -> np.ndarray:
-    """The classes of each client, `[N, held]`: one after another, at random among those with the most free slots.
+    """The classes of each client, `[N, k]`: one after another, at random among those with the most free slots.
 
     K successive picks use each class once, so the picks are a chain of random permutations of the classes. Only a
     client that has picks from two of them constrains the second, which must not begin with classes that the client has.
@@ -59,7 +59,7 @@ def _permutations(seam: np.ndarray, opening: int, classes: int, rng: np.random.G
 
 
 def shamsian_counts(totals: np.ndarray, held: np.ndarray, alpha: np.ndarray, leftovers: str = "dealt") -> np.ndarray:
-    """Examples of each class for each client, int32 [K, N]; `totals [K]`, `held [N, h]` classes, `alpha [N, h]`."""
+    """Examples of each class for each client, int32 [K, N]; `totals [K]`, `client_classes [N, h]`, `alpha [N, h]`."""
     counts = np.zeros((len(totals), len(held)), dtype=np.int32)
     for label, total in enumerate(totals):
         holder, slot = np.nonzero(held == label)
@@ -68,7 +68,7 @@ def shamsian_counts(totals: np.ndarray, held: np.ndarray, alpha: np.ndarray, lef
 
 
 def refuse_uncovered(clients: int, held: int, classes: int, every: str = "classes_per_client=all") -> None:
-    """Raises ConfigError where clients with `held` classes each cannot cover all; `every` gives each client all."""
+    """Raises ConfigError where clients with this many classes each cannot cover all; `remedy` names a cure."""
     if held > classes:
         raise ConfigError(
             f"federation.classes_per_client must be at most the {classes} classes of the dataset, got {held}; "

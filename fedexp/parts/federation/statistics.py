@@ -50,7 +50,7 @@ def label_distances(counts: np.ndarray) -> dict[str, dict[str, float]]:
 
 
 def _distances(shares: np.ndarray, everyone: np.ndarray) -> np.ndarray:
-    """The three distances `[3, n]` of each row of `shares [n, K]` to `everyone [K]`."""
+    """The three distances `[3, n]` of each row of `shares [n, K]` to `overall [K]`."""
     middle = (shares + everyone) / 2
     divergence = (_bits(shares, middle) + _bits(everyone, middle)) / 2
     return np.stack(
@@ -63,13 +63,13 @@ def _distances(shares: np.ndarray, everyone: np.ndarray) -> np.ndarray:
 
 
 def _bits(shares: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """The Kullback-Leibler divergence of each row from that of `other [N, K]`, in bits; 0 log 0 is 0."""
+    """The Kullback-Leibler divergence of each row from that of `reference [N, K]`, in bits; 0 log 0 is 0."""
     ratio = np.divide(shares, other, out=np.ones_like(other), where=(shares > 0) & (other > 0))
     return (shares * np.log2(ratio)).sum(axis=1)
 
 
 def size_spread(sizes: np.ndarray) -> dict[str, float]:
-    """How much the `sizes [N]` differ: the extremes, the middle, and the deviation as a share of the mean."""
+    """Spread of `sizes [N]`: minimum, median, maximum, and the standard deviation over the mean."""
     mean = float(sizes.mean())
     ends = {"smallest": float(sizes.min()), "median": float(np.median(sizes)), "largest": float(sizes.max())}
     return {**ends, "variation": float(sizes.std()) / mean if mean else 0.0}

@@ -35,7 +35,7 @@ def split_by_subject(subjects: np.ndarray) -> Partition:
 
 
 def deal_people(subjects: np.ndarray, clients: int, each: int, server: int, rng: np.random.Generator) -> Partition:
-    """Shuffles the people of `subjects` [S]; every client gets `each` of them, then the server `server`."""
+    """Shuffles the people of `subjects [S]`; each client gets `persons_per_client`, then the server gets `server`."""
     people, person = np.unique(subjects, return_inverse=True)
     owner = np.full(len(people), clients, dtype=np.int64)  # at first without an owner
     order = rng.permutation(len(people))
@@ -82,7 +82,7 @@ class Subject(Federation):
         return deal_people(subjects, clients, self.persons_per_client, server, rng)
 
     def _numbers(self, people: int) -> tuple[int, int]:
-        """How many clients this many people make, and how many people are the server's; ConfigError if too few."""
+        """Number of clients and of the server's people among this many people; ConfigError if there are too few."""
         least = 1 if self.server_persons == "rest" else self.server_persons
         clients = self.clients or max(1, (people - least) // self.persons_per_client)
         taken = clients * self.persons_per_client

@@ -17,12 +17,12 @@ class Fleet(Part):
     simulates = False
 
     def refuse(self, clients: int | None) -> None:
-        """Raises ConfigError where the fleet's files do not serve so many clients (None: the data will tell)."""
+        """Raises ConfigError where the fleet's files do not cover this many clients (None: not known yet)."""
 
     def resources(self, owner: np.ndarray, ctx: Context) -> Resources:
-        """What the clients `owner [n]` can do in this round."""
+        """Bandwidth, speed and workload of the clients `owner [n]` in this round."""
         raise NotImplementedError
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
-        """What arrives, and the simulated seconds that the round took."""
+        """The uploads that arrive, and the simulated seconds of the round."""
         return uploads, 0.0, memory

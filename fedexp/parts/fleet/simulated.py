@@ -47,7 +47,7 @@ def truncated_normal(uniform: np.ndarray, mean: np.ndarray, std: float, half_wid
 
 @dataclass(frozen=True)
 class RoundEnd:
-    """Which clients of a round delivered, bool `[n]`, which were too late, bool `[n]`, and the seconds of the round."""
+    """Which clients delivered, bool `[n]`, which were too late, bool `[n]`, and the seconds of the round."""
 
     arrived: np.ndarray
     late: np.ndarray
@@ -77,7 +77,7 @@ def play(
 
 
 def judging_s(resources: Resources, models: np.ndarray, examples: np.ndarray, model_bits: float) -> float:
-    """Seconds in which clients receive `models [n]` models of `model_bits` each, evaluate them and answer.
+    """Seconds in which clients receive `models [n]` models of `model_bits` each, evaluate them and report losses.
 
     `resources` and `examples [n]` are those of the clients.
     """

@@ -1,4 +1,4 @@
-"""Steps of SGD, Adam or AdamW, as `optimizer` says: for rules that change what is descended and not how.
+"""Steps of SGD, Adam or AdamW, as `optimizer` says: for rules that change the objective and not the optimizer.
 
 All start anew in each round. `weight_decay` is coupled but for AdamW.
 """

@@ -22,7 +22,7 @@ from fedexp.parts.workload import Workload
 
 
 class Seen(NamedTuple):
-    """What a model says of a batch: `outputs [B, *facts.outputs]`, and the features that these are made of.
+    """What a model gives for a batch: `outputs [B, *facts.outputs]`, and the features that these are made of.
 
     `features [B, ...]` is what its last linear layer is given; a network without one has its outputs there.
     """
@@ -60,7 +60,7 @@ class LocalRule(Workload):
 
     @property
     def looks_around(self) -> bool:
-        """Whether an example's cost depends on more than the example and the model in training."""
+        """Whether an example's cost depends on other models, or on the client's class counts."""
         return bool(self.compares) or self.counts_classes
 
     @property
@@ -74,7 +74,7 @@ class LocalRule(Workload):
         return 0
 
     def at(self, lr: float | torch.Tensor | None) -> Self:
-        """The rule at the rate `lr` of a round; itself if that is None.
+        """A copy of the rule with the learning rate `lr`; the rule itself if `lr` is None.
 
         Where a schedule moves the rate and a GPU replays the steps, the rate is a scalar in a tensor: a rule that
         multiplies by it follows, one that turns it into a number does not.
@@ -83,11 +83,11 @@ class LocalRule(Workload):
 
     @property
     def tells_slot(self) -> bool:
-        """Whether `finish` is given the last of the optimizer's slots, as it is after the training."""
+        """Whether `finish` gets the last optimizer slot as it is after the training."""
         return False
 
     def fill(self, slots: torch.Tensor, anchor: torch.Tensor) -> None:
-        """What the slots `[slots, ..., P]` are before the first step, in place: zeros."""
+        """Initialises the slots `[slots, ..., P]` in place before the first step: zeros."""
         slots.zero_()
 
     def refuse(self, model: Model, facts: Facts) -> None:
@@ -104,13 +104,13 @@ class LocalRule(Workload):
         return received, received[:, : ctx.layout.parameters]
 
     def compared(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> torch.Tensor:
-        """The models that `cost` compares each participant's with, `[M, C, D]`, one for each name in `compares`."""
+        """The models that `cost` compares with the participant's, `[M, C, D]`, one for each name in `compares`."""
         return received.new_zeros((0, *received.shape))
 
     def cost(
         self, loss: Loss, mine: Seen, others: tuple[Seen, ...], targets: torch.Tensor, counts: torch.Tensor | None
     ) -> torch.Tensor:
-        """What every example costs its client, `[B]`: the loss, and whatever the rule makes of it.
+        """The cost of every example to its client, `[B]`: the loss, and what the rule adds to it.
 
         `mine` is what the model in training says of the batch, `others [M]` what the compared ones say. `counts [K]`
         are numbers of examples, if the rule counts them. Clients descend the mean over a batch; an example's cost
@@ -119,7 +119,7 @@ class LocalRule(Workload):
         return loss.each(mine.outputs, targets)
 
     def clipped(self, grad: torch.Tensor) -> torch.Tensor:
-        """The gradient of a mini-batch's mean loss, `[..., P]`, at most `clip_norm` long, before the rule sees it."""
+        """Clips the gradient of a mini-batch's mean loss, `[..., P]`, to `clip_norm`, before the rule gets it."""
         return grad if self.clip_norm is None else shortened(grad, self.clip_norm)
 
     def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
@@ -134,23 +134,23 @@ class LocalRule(Workload):
         raise NotImplementedError
 
     def pulls(self, steps: int, epoch: int) -> np.ndarray:
-        """After which of a client's steps it is pulled, bool [steps]; `epoch` is the number of steps of an epoch."""
+        """After which of a client's steps `pull` is called, bool [steps]; an epoch has `epoch` steps."""
         return np.zeros(steps, dtype=bool)
 
     def pull(self, w: torch.Tensor, anchor: torch.Tensor, due: torch.Tensor | None) -> None:
-        """Moves `w` in place once a step is done; `due [C, 1]` leaves rows where it is 0 (None: all are due)."""
+        """Moves `w` in place after a step; rows where `pull_mask [C, 1]` is 0 stay (None: all rows move)."""
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
-        """What is sent, as deltas `[C, D]` against the received model, and what the clients remember."""
+        """The deltas `[C, D]` that are sent, against the received model, and the clients' memory."""
         return trained.delta(), memory
 
     def amounts_to(self, steps: np.ndarray) -> np.ndarray:
-        """To how many plain steps the updates after so many steps `[C]` amount, float64 [C]: as many.
+        """The effective number of plain steps of updates after `steps [C]` steps, float64 [C]: here the same number.
 
         That is the 1-norm of the weights that an update gives to the gradients along its steps.
         """
         return steps.astype(float)
 
     def serve(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
-        """The models that these clients use, `[n, D]`, given the global one's `rows`: the global one."""
+        """The models that these clients use, `[n, D]`, given the global models `rows`: here the global ones."""
         return rows

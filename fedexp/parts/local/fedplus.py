@@ -41,7 +41,7 @@ class FedPlus(HeavyBall):
 
     @property
     def stay(self) -> float:
-        """Theta: the weight of the step against z."""
+        """Theta: the weight of the local step; 1 - theta is the weight of z."""
         return 1 / (1 + self.alpha * self.lr) if self.theta is None else self.theta
 
     def begin(

@@ -32,7 +32,7 @@ from fedexp.parts.model.contract import Model
 
 
 def contrast(mine: torch.Tensor, near: torch.Tensor, far: torch.Tensor, temperature: float) -> torch.Tensor:
-    """The contrastive term `[B]` of features `[B, ...]`: small where they are like `near` and unlike `far`."""
+    """The contrastive loss `[B]` of features `[B, ...]`: small if `query` is like `positive`, unlike `negative`."""
     mine, near, far = (features.flatten(1) for features in (mine, near, far))
     apart = F.cosine_similarity(mine, far, dim=1) - F.cosine_similarity(mine, near, dim=1)
     return F.softplus(apart / temperature)

@@ -35,7 +35,7 @@ class Scaffold(AnyOptimizer):
 
     @property
     def tells_slot(self) -> bool:
-        """Whether the gradients are added up in a slot, the last one: plain SGD's can be told from where it ends."""
+        """Whether the gradients are summed in the last slot; for plain SGD the sum follows from the final model."""
         return self.optimizer != "sgd" or self.momentum > 0
 
     @property

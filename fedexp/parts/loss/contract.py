@@ -28,7 +28,7 @@ class Loss(Part):
     metrics: ClassVar[tuple[str, ...]] = ("accuracy",)  # what `evaluation.metrics=null` measures; the first is the main
 
     def refuse(self, facts: Facts) -> None:
-        """Raises ConfigError where the targets of such data are none of its own."""
+        """Raises ConfigError where the loss does not support the targets of the dataset."""
         if facts.targets not in self.takes:
             wanted = " or ".join(IN_WORDS[one] for one in self.takes)
             raise ConfigError(
@@ -38,7 +38,7 @@ class Loss(Part):
 
     @abstractmethod
     def each(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """What training makes every example cost, `[B]`, given `outputs [B, *facts.outputs]` and `targets [B, ...]`."""
+        """The training loss of every example, `[B]`, given `outputs [B, *facts.outputs]` and `targets [B, ...]`."""
         raise NotImplementedError
 
     def mean(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -46,7 +46,7 @@ class Loss(Part):
         return self.each(outputs, targets).mean()
 
     def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """The same mean and its gradient `[B, *facts.outputs]`; None, as here, where autograd is to find them.
+        """The mean and its gradient `[B, *facts.outputs]`; None, as here, where autograd computes them.
 
         Asked only of the class that defines it: a subclass may cost something else.
         """
@@ -55,7 +55,7 @@ class Loss(Part):
     def slopes(
         self, outputs: torch.Tensor, targets: torch.Tensor, share: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """As `slope` for R batches at once: costs `[R]`, gradients `[R, B, *facts.outputs]`; None is autograd's turn.
+        """As `grad` for R batches at once: costs `[R]`, gradients `[R, B, *facts.outputs]`; None: autograd finds them.
 
         A batch costs the sum of what its examples cost, each times its `share [R, B]`. Asked only of the class that
         defines it.
@@ -63,9 +63,9 @@ class Loss(Part):
         return None
 
     def measured(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """What every example costs, `[B]`, where models are measured: as in training, less what only shapes that."""
+        """The loss of every example in evaluation, `[B]`: as in training, without terms such as smoothing."""
         return self.each(outputs, targets)
 
     def total(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """The sum of `measured`, a scalar in float64; an option may know a faster way."""
+        """The sum of `evaluation_losses`, a scalar in float64; an option may know a faster way."""
         return self.measured(outputs, targets).double().sum()

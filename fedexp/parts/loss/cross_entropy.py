@@ -21,7 +21,7 @@ from fedexp.parts.loss.contract import Loss
 
 @dataclass(frozen=True, kw_only=True)
 class CrossEntropy(Loss):
-    """Plain, unless labels are smoothed or classes weighted."""
+    """The cross-entropy, with label smoothing and class weights if they are set."""
 
     takes = ("class",)
 
@@ -46,7 +46,7 @@ class CrossEntropy(Loss):
         return F.cross_entropy(outputs, targets, label_smoothing=self.label_smoothing)
 
     def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """By the kernels that autograd would call."""
+        """Calls the same kernels as autograd would."""
         if self.label_smoothing or self.class_weights is not None:
             return None
         aten, mean, ignored = torch.ops.aten, 1, -100
@@ -58,7 +58,7 @@ class CrossEntropy(Loss):
     def slopes(
         self, outputs: torch.Tensor, targets: torch.Tensor, share: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """In four kernels: the cost is the product of the log-probabilities and of the gradient at them."""
+        """Uses four kernels: the cost is the product of the log-probabilities and of the gradient at them."""
         if self.label_smoothing or self.class_weights is not None:
             return None
         aten, none, ignored = torch.ops.aten, 0, -100

@@ -1,4 +1,4 @@
-"""A network in words: one layer after another, from the config alone.
+"""A network as a list of layers in text, from the config alone.
 
     fedexp run dataset=mnist model=chain 'model.layers=[conv 8 3, pool 2, relu, flatten, linear]'
 
@@ -34,7 +34,7 @@ def conv(channels: int, outputs: int, kernel: int, stride: int = 1, padding: int
 
 
 def pool(_: int, size: int, stride: int = 0) -> nn.Module:
-    """The maxima of squares of pixels, by default side by side."""
+    """Max pooling; windows do not overlap unless `stride` is given."""
     return nn.MaxPool2d(size, stride or None)
 
 
@@ -54,7 +54,7 @@ def channel_dropout(_: int, p: float) -> nn.Module:
 
 
 def linear(inputs: int, outputs: int) -> nn.Module:
-    """A linear layer on one line of values."""
+    """A linear layer on flattened values."""
     return nn.Linear(inputs, outputs)
 
 
@@ -71,7 +71,7 @@ WORDS = [*MAKERS, *PLAIN]
 
 @dataclass(frozen=True, kw_only=True)
 class Chain(Drawn):
-    """Layers one after another, each a word with its numbers."""
+    """Layers in sequence, each a name with its arguments."""
 
     layers: tuple[str, ...]
 
@@ -100,7 +100,7 @@ class Chain(Drawn):
         return nn.Sequential(*(self._layer(*each, facts) for each in zip(self.layers, self.shapes(facts), strict=True)))
 
     def shapes(self, facts: Facts) -> list[tuple[int, ...]]:
-        """What every layer is given of an example, found without computing anything.
+        """The input shape of every layer for one example, found on the meta device without computing anything.
 
         Raises:
             ConfigError: a layer cannot take what the one before it makes; names both.
@@ -140,7 +140,7 @@ class Chain(Drawn):
 
 
 def parse_layer(text: str) -> tuple[str, dict[str, Any]]:
-    """The word of a layer and its numbers by their names.
+    """The name of a layer and its arguments by name.
 
     Raises:
         ConfigError: there is no such word, or other numbers belong to it.
@@ -170,6 +170,6 @@ def _number(name: str, text: str) -> float | None:
 
 @cache
 def published_chains() -> dict[tuple[str, ...], str]:
-    """The options of `conf/model` that are lists of layers, by these."""
+    """The options of `conf/model` that are lists of layers, by their layers."""
     parts = {name: catalog.part(conf_dir(), "model", name) for name in catalog.options(conf_dir(), "model")}
     return {tuple(part["layers"]): name for name, part in parts.items() if isinstance(part.get("layers"), list)}

@@ -26,7 +26,7 @@ Width = Annotated[int, Range(1)]
 
 
 class Reader(nn.Module):
-    """Tokens `[B, L]` to one answer an example, `[B, K]`, or one a token, `[B, L, K]`."""
+    """Maps tokens `[B, L]` to one answer an example, `[B, K]`, or one a token, `[B, L, K]`."""
 
     def __init__(self, vocabulary: int, widths: tuple[int, int, int], classes: int, *, every: bool) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Reader(nn.Module):
         self.every = every
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Answers `[B, K]` or `[B, L, K]` of tokens `[B, L]`."""
+        """Logits `[B, K]` or `[B, L, K]` of tokens `[B, L]`."""
         read = self.lstm(self.embedding(x))
         return self.last(read if self.every else read[:, -1])
 

@@ -30,8 +30,8 @@ class Model(Part):
         raise NotImplementedError
 
     def initialise(self, network: nn.Module, rng: np.random.Generator) -> None:
-        """Draws the first values of a network just made; here it keeps those that it gave itself, seeded by the run."""
+        """Draws the initial values of a new network; here it keeps PyTorch's own, seeded by the run."""
 
     def personal(self, layout: Layout) -> np.ndarray:
-        """The columns `[m]` of a row, ascending, that each client sends, but keeps for its next training."""
+        """The columns `[m]` of a row, ascending, that each client sends, but also keeps for its next training."""
         return np.arange(layout.parameters if self.buffers == "local" else layout.size, layout.size)

@@ -1,4 +1,4 @@
-"""What the networks that are made here share: first values drawn by a law, and the examples that they can take."""
+"""The base of the networks here: initial values drawn by a law, and checks of the examples that they take."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,7 +14,7 @@ from fedexp.parts.model.contract import Model
 
 @dataclass(frozen=True, kw_only=True)
 class Drawn(Model):
-    """A network whose first values are drawn by the law `init`; its last layer begins at zero if asked."""
+    """A network whose initial values are drawn by the law `init`; its last layer begins at zero if asked."""
 
     init: Law = "default"
     last_layer: Literal["zeros"] | None = None
@@ -24,7 +24,7 @@ class Drawn(Model):
 
 
 def images(facts: Facts, who: str, least: int) -> tuple[int, int, int]:
-    """The (channels, height, width) of images with at least `least` pixels a side; ConfigError for other examples."""
+    """Checks and returns (channels, height, width) of images with at least `min_side` pixels a side."""
     if len(facts.shape) != 3 or min(facts.shape[1:]) < least:
         cure = (
             "use model=mlp, which takes any shape" if not facts.vocabulary else "use model=char_lstm, which reads text"
@@ -37,7 +37,7 @@ def images(facts: Facts, who: str, least: int) -> tuple[int, int, int]:
 
 
 def refuse_text(facts: Facts, who: str) -> None:
-    """Raises ConfigError for examples that are numbers of tokens, which mean nothing as numbers."""
+    """Raises ConfigError for examples that are token numbers, which mean nothing as values."""
     if facts.vocabulary:
         raise ConfigError(
             f"model={who} needs images, signals or tables, but the dataset's examples are text; use model=char_lstm, "

@@ -30,7 +30,7 @@ BESIDE: dict[str, dict[str, Any]] = {  # networks with other answers in training
 
 @dataclass(frozen=True)
 class Fitting:
-    """Which classifier of torchvision, and what is changed in it."""
+    """A classifier of torchvision with another normalisation or stem."""
 
     name: str
     norm: Literal["batch", "group"]
@@ -64,7 +64,7 @@ class Fitting:
 
 
 def replace(network: nn.Module, kind: type[nn.Module], make: Callable[[Any], nn.Module]) -> None:
-    """Puts what `make` gives for a layer in the place of every layer of this very kind."""
+    """Replaces every layer of exactly the type `kind` by what `make` returns for it."""
     for parent in list(network.modules()):
         for name, layer in list(parent.named_children()):
             if type(layer) is kind:
@@ -72,13 +72,13 @@ def replace(network: nn.Module, kind: type[nn.Module], make: Callable[[Any], nn.
 
 
 def put(network: nn.Module, name: str, layer: nn.Module) -> None:
-    """Puts a layer in the place of the one of this dotted name."""
+    """Replaces the layer of this dotted name."""
     parent, _, own = name.rpartition(".")
     setattr(network.get_submodule(parent), own, layer)
 
 
 def convolution(inputs: int, like: nn.Conv2d, **changes: Any) -> nn.Conv2d:
-    """A convolution as `like` with other inputs and these changes, drawn by He's law as ResNets are."""
+    """A convolution as `like` with other inputs and these changes, in He's initialisation as in ResNets."""
     kept = {key: getattr(like, key) for key in ("kernel_size", "stride", "padding", "dilation", "groups")}
     made = nn.Conv2d(inputs, like.out_channels, bias=like.bias is not None, **{**kept, **changes})
     nn.init.kaiming_normal_(made.weight, mode="fan_out", nonlinearity="relu")
@@ -101,7 +101,7 @@ def make_stem_small(network: nn.Module, name: str) -> None:
 
 
 def fit_channels(network: nn.Module, channels: int) -> None:
-    """Gives the first convolution as many inputs as images have channels."""
+    """Gives the first convolution as many input channels as the images have."""
     name, first = next((name, layer) for name, layer in network.named_modules() if isinstance(layer, nn.Conv2d))
     if first.in_channels != channels:
         put(network, name, convolution(channels, first))
@@ -138,7 +138,7 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
 
 
 def fitting(network: nn.Module, weights: dict[str, torch.Tensor], path: Path) -> dict[str, torch.Tensor]:
-    """The weights (any shape) that the network takes: those of its last layer only if they have as many outputs.
+    """The weights (any shape) that fit the network; those of its last layer only if they have as many outputs.
 
     Raises:
         ConfigError: names or shapes differ elsewhere, or an entry holds numbers of another kind or no finite ones.

@@ -1,4 +1,4 @@
-"""Any `torch.nn.Module`: what a function or class of the user's gives, by the name `module:name`.
+"""Any `torch.nn.Module`: the result of a user's function or class, by the name `module:name`.
 
 It gets those of `shape`, `classes`, `vocabulary` and `facts` that it has as parameters, and the `arguments`. It sets
 its own first values; what it draws by PyTorch is seeded by the run.
@@ -21,7 +21,7 @@ KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
 
 
 def given(factory: Callable[..., Any], facts: Facts, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the factory is called with, by name.
+    """The keyword arguments that the factory is called with.
 
     Raises:
         ConfigError: it does not take one of the arguments, or asks for something else.
@@ -49,7 +49,7 @@ def given(factory: Callable[..., Any], facts: Facts, arguments: Mapping[str, Any
 
 @dataclass(frozen=True, kw_only=True)
 class Torch(Model):
-    """`factory` names what makes the network; `arguments` are given to it by name."""
+    """`factory` names the function or class that makes the network; `arguments` are its keyword arguments."""
 
     factory: str
     arguments: dict | None = None

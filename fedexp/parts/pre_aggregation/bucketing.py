@@ -25,7 +25,7 @@ TOGETHER = 1024  # rows, or one bucket
 
 
 def buckets(rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Which bucket each row is in, `[C]`; buckets are numbered by the first row that each of them holds."""
+    """The bucket of each row, `[C]`; buckets are numbered by the first row that each of them holds."""
     bucket = np.empty(rows, dtype=np.int64)
     bucket[rng.permutation(rows)] = np.arange(rows) // size
     _, first = np.unique(bucket, return_index=True)
@@ -33,7 +33,7 @@ def buckets(rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def bucket_means(delta: torch.Tensor, bucket: np.ndarray, part: np.ndarray) -> torch.Tensor:
-    """The sums by `part [C]` of the rows of `delta [C, D]` with the same `bucket [C]`, one for each bucket.
+    """The sums by `share [C]` of the rows of `delta [C, D]` with the same `bucket [C]`, one for each bucket.
 
     Some buckets at a time: the product with all rows would grow with their square.
     """

@@ -9,10 +9,10 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True, kw_only=True)
 class PreAggregation(Part):
-    """What the server makes of the rows before any aggregator sees them. The base leaves them as they are."""
+    """Mixes or merges the rows before the aggregator. The base leaves them unchanged."""
 
     averages_rows = False  # whether it mixes the rows of several clients
 
     def mix(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        """The rows to combine, perhaps fewer of them."""
+        """The rows to aggregate, perhaps fewer than arrived."""
         return uploads, memory

@@ -11,10 +11,10 @@ from fedexp.parts.local.contract import LocalRule
 
 @dataclass(frozen=True, kw_only=True)
 class Pretraining(Part):
-    """Where the first round begins. The base begins it with the model as it was drawn."""
+    """Trains the first model before the first round. The base leaves it at its initial values."""
 
     needs_public: ClassVar[bool] = False  # whether the server must have public data
 
     def prepare(self, first: Weights, train: Callable[[LocalRule], Weights]) -> Weights:
-        """The model before the first round; `train` trains the drawn one on all public data as a rule says."""
+        """The model before the first round; `train` trains the initial one on all public data by a local rule."""
         return first

@@ -72,7 +72,7 @@ def largest_epsilon(
 
 
 def _worst(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[..., float]) -> tuple[float, int]:
-    """The largest epsilon on a frontier and its position; stretches are halved, the highest bound first."""
+    """The largest epsilon on a frontier and its position, by bisection of stretches, the highest bound first."""
     stretches: list[tuple[float, int, int]] = []
 
     def consider(first: int, last: int) -> None:

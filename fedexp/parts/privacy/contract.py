@@ -59,7 +59,7 @@ class Privacy(Part):
         """Raises ConfigError where it cannot protect the training of such networks, and says why."""
 
     def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "Privacy":
-        """The part with its noise worked out, once it is known how many examples each client holds, `sizes [N]`.
+        """A copy with its noise computed from the numbers of examples of the clients, `sizes [N]`.
 
         `rate` is the chance of a client to be asked in a round: 1 where the selector does not draw uniformly.
 
@@ -69,25 +69,25 @@ class Privacy(Part):
         return self
 
     def promise(self) -> str | None:
-        """What is guaranteed, to whom, and on which assumption, in one sentence; None where nothing is."""
+        """The guarantee in one sentence (what, to whom, on which assumption); None without one."""
         return None
 
     def terms(self) -> dict[str, float]:
-        """The numbers of the promise: `delta` and `noise_multiplier`; nothing where nothing is promised."""
+        """The numbers of the guarantee: `delta` and `noise_multiplier`; empty without one."""
         return {}
 
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:
-        """Enters into the ledger that the participants `owner [C]` took `steps [C]` steps."""
+        """Enters the `steps [C]` of the participants `owner [C]` into the ledger."""
         return memory
 
     def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
-        """What its columns will say after so many rounds, in which clients were asked and delivered so often."""
+        """Its columns after `rounds` rounds, given how often each client was selected and delivered by then."""
         return {}
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        """What the aggregator may see of what arrived."""
+        """The uploads as the aggregator may see them."""
         return uploads, memory
 
     def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
-        """What each of these clients has been charged so far, `[n]` by the name of a column of clients.csv."""
+        """The epsilon of each of these clients so far, `[n]` by the name of a column of clients.csv."""
         return {}

@@ -25,11 +25,11 @@ class Ledger:
         return Ledger(memory.get("owner", nothing).numpy(), memory.get("count", nothing).numpy())
 
     def save(self) -> Memory:
-        """As a memory."""
+        """The ledger as a memory."""
         return {"owner": torch.from_numpy(self.owner), "count": torch.from_numpy(self.count)}
 
     def add(self, owner: np.ndarray, count: np.ndarray) -> "Ledger":
-        """With `count [m]` added for the clients `owner [m]`, which may appear twice; the server has no entry."""
+        """A ledger with `count [m]` added for clients `owner [m]`, which may repeat; the server has no entry."""
         clients = owner != SERVER
         known, place = np.unique(np.concatenate([self.owner, owner[clients]]), return_inverse=True)
         total = np.bincount(place, weights=np.concatenate([self.count, count[clients]]), minlength=len(known))

@@ -67,7 +67,7 @@ def _by_divergences(rate: float, noise_multiplier: float, steps: int, delta: flo
 
 
 def _least(places: Sequence[int], rate: float, noise_multiplier: float, steps: int, delta: float) -> tuple[float, int]:
-    """The least epsilon over the orders at these places of ORDERS, and the place of its order."""
+    """The least epsilon over the orders at these indices of ORDERS, and the index of its order."""
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
     divergence = steps * _divergence(places, rate, noise_multiplier)
@@ -77,7 +77,7 @@ def _least(places: Sequence[int], rate: float, noise_multiplier: float, steps: i
 
 @lru_cache(maxsize=2**14)
 def _divergence(places: Sequence[int], rate: float, noise_multiplier: float) -> np.ndarray:
-    """Renyi divergence of one step at the orders at these places; infinite where the series does not converge."""
+    """Renyi divergence of one step at the orders of these indices; infinite where the series does not converge."""
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
     from dp_accounting.rdp import RdpAccountant
 
@@ -126,7 +126,7 @@ def _loss(rate: float, noise_multiplier: float) -> "PrivacyLossDistribution":
 
 
 def interval(rate: float, noise_multiplier: float) -> float:
-    """The width of the cells into which the privacy loss is cut: wide, unless its spread is small against its range.
+    """The width of the cells that discretise the privacy loss: wide, unless its spread is small against its range.
 
     Connecting the dots of cells h wide adds at most h^2 / 4 to the variance v of a step's loss, on average h^2 / 6.
     Epsilon grows like the square root of the composed variance, so by h^2 / (12 v), which is 0.2 % at h = 0.15 sqrt(v).

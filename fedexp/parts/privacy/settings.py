@@ -51,14 +51,14 @@ class PromisedPrivacy(Privacy):
         return {"delta": self.bound, "noise_multiplier": self.noise}
 
     def charges(self, rate: np.ndarray, noise: float, now: np.ndarray, coming: np.ndarray) -> Columns:
-        """The ledger's line of a round: the largest epsilon after `now [n]` and `coming [n]` releases at `rate [n]`."""
+        """A round's ledger columns: the largest epsilon after `now [n]` and `after_next [n]` releases at `rate [n]`."""
         rdp, pld = (largest_epsilon(rate, noise, now, self.bound, accountant) for accountant in ("rdp", "pld"))
         following = largest_epsilon(rate, noise, coming, self.bound, self.accountant)
         epsilon: Columns = {"epsilon_rdp": rdp, "epsilon_pld": pld, "epsilon_next": following}
         return epsilon | {"noise_multiplier": self.noise}
 
     def spent(self, rate: np.ndarray, noise: float, count: np.ndarray) -> dict[str, np.ndarray]:
-        """The epsilons `[n]` after `count [n]` releases at `rate [n]`, by the columns of clients.csv."""
+        """The epsilons `[n]` after `count [n]` releases at `rate [n]`, by column of clients.csv."""
         rdp, pld = epsilons(rate, noise, count, self.bound)
         return {"epsilon_rdp": rdp, "epsilon_pld": pld}
 

@@ -19,26 +19,26 @@ def with_rate(part: P, lr: Any) -> P:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule(Part):
-    """A factor by round. The base is constant after the warm-up."""
+    """The factor of the learning rate in every round. The base is constant after the warm-up."""
 
     warmup: Annotated[int, Range(0)] = 0
 
     @property
     def moves(self) -> bool:
-        """Whether the rate is another in some round."""
+        """Whether the rate differs between rounds."""
         return self.warmup > 0 or type(self).course is not Schedule.course
 
     def factor(self, round: int) -> float:
-        """What the rate of a round is multiplied by; what is trained before the first round has the rate of that."""
+        """The factor of the rate in a round; training before the first round has the first round's rate."""
         round = max(1, round)
         if round <= self.warmup:
             return round / (self.warmup + 1)
         return self.course(round - self.warmup)
 
     def course(self, round: int) -> float:
-        """The factor of round `round`, from 1, after the warm-up."""
+        """The factor of the round with this number, from 1, after the warm-up."""
         return 1.0
 
     def rate(self, part: Any, round: int) -> float | None:
-        """The learning rate of a part in a round; None where it is its own `lr` in all of them."""
+        """The learning rate of a part in a round; None where it is the part's `lr` in all rounds."""
         return part.lr * self.factor(round) if self.moves else None

@@ -15,7 +15,7 @@ Rounds = Annotated[int, Range(1)]
 
 
 def step(round: int, every: int | tuple[int, ...], gamma: float) -> float:
-    """The factor: gamma to the power of how many drops there were before round t, from 1."""
+    """The factor in round t, from 1: gamma to the power of the number of drops before it."""
     drops = (round - 1) // every if isinstance(every, int) else sum(round > last for last in every)
     return gamma**drops
 

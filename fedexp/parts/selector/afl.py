@@ -28,7 +28,7 @@ from fedexp.parts.selector.ranking import highest, lowest, weighted_draw
 def draw(
     valuation: np.ndarray, count: int, alphas: tuple[float, float, float], rng: np.random.Generator, pick: str = "drawn"
 ) -> np.ndarray:
-    """Up to `count` clients, ascending, by the rule above; `valuation` is [N], NaN or -inf where it is unknown."""
+    """Draws up to `count` clients, ascending; `valuation` is [N], NaN or -inf where it is unknown."""
     clients, (alpha1, alpha2, alpha3) = len(valuation), alphas
     count = min(count, clients)
     known = np.where(np.isnan(valuation), -np.inf, valuation)

@@ -10,7 +10,7 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True, kw_only=True)
 class Selector(Part):
-    """Who takes part in a round."""
+    """Selects the participants of each round."""
 
     needs_validation = False
     needs_fleet = False
@@ -22,11 +22,11 @@ class Selector(Part):
     needs_one_model = ""  # why all clients must share one model, in words that end a refusal; "" if they need not
 
     def rate(self, clients: int) -> float:
-        """The chance of each of so many clients to be asked in a round, if that is one number; 1 where it is not."""
+        """The probability of a client to be selected in a round, if it is the same for all; else 1."""
         return 1.0
 
     def asked(self, clients: int) -> int | None:
-        """How many of so many clients it asks in a round; None where that differs from round to round."""
+        """How many of this many clients are selected in a round; None where that differs from round to round."""
         count: int | None = getattr(self, "count", None)
         return None if count is None else min(count, clients)
 
@@ -36,5 +36,5 @@ class Selector(Part):
         raise NotImplementedError
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
-        """Learns from what came back. The uploads may hold rows that are not finite."""
+        """Learns from the uploads, which may hold rows that are not finite."""
         return memory

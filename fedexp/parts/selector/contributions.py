@@ -74,7 +74,7 @@ def round_values(
 
 
 def recorded(found: Estimate) -> dict[str, Any]:
-    """What the columns say of an estimate."""
+    """The columns of metrics.csv that describe an estimate."""
     return {
         "method": found.method,
         "coalitions": found.coalitions,

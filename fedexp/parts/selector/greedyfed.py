@@ -31,7 +31,7 @@ def opening_order(ctx: Context) -> np.ndarray:
 
 
 def complete(turn: np.ndarray, earlier: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """The clients of a `turn [m]`, ascending, completed to `count` with random ones of `earlier [n]`."""
+    """Completes the clients of a `turn [m]` to `count` with random ones of `earlier [n]`; ascending."""
     missing = min(count - len(turn), len(earlier))
     return np.sort(np.concatenate([turn, rng.choice(earlier, missing, replace=False)]))
 

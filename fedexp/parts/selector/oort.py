@@ -88,7 +88,7 @@ class Oort(Selector):
         return {**memory, **held, **self._paced(memory, float(fresh[known].sum()))}
 
     def _paced(self, memory: Memory, gained: float) -> Memory:
-        """The history of utilities, at most two windows long, and the present quantile of durations."""
+        """The pacer's memory: the history of utilities, at most two windows long, and the quantile of durations."""
         history, preferred = (*memory["history"], gained)[-2 * self.window :], memory["preferred"]
         if len(history) == 2 * self.window and sum(history[: self.window]) > sum(history[self.window :]):
             history, preferred = history[self.window :], min(1.0, preferred + self.pacer_step)

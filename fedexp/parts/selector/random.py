@@ -41,7 +41,7 @@ class Random(Selector):
             )
 
     def asked(self, clients: int) -> int:
-        """How many of this many clients take part."""
+        """How many of this many clients are selected in a round."""
         if self.count is not None:
             return min(self.count, clients)
         assert self.fraction is not None

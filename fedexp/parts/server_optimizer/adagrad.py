@@ -17,7 +17,7 @@ from fedexp.parts.server_optimizer.momentum import moved, pseudo_gradient
 
 @dataclass(frozen=True, kw_only=True)
 class Adagrad(ServerOptimizer):
-    """Server steps that shorten with what has moved so far."""
+    """Server steps that shrink with the sum of all squared updates."""
 
     needs_layout = True
 

@@ -10,7 +10,7 @@ from fedexp.parts.schedule.contract import with_rate
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptimizer(Part):
-    """How the server moves from its model to the proposal. The base goes all the way."""
+    """Moves the server's model towards the proposal. The base replaces it by the proposal."""
 
     needs_layout = False  # whether model and proposal must have the same shape
 
@@ -20,9 +20,9 @@ class ServerOptimizer(Part):
         return any(field.name == "lr" for field in fields(self))
 
     def at(self, lr: float | None) -> Self:
-        """The optimizer at the rate `lr` of a round; itself if that is None."""
+        """A copy of the optimizer with the learning rate `lr`; the optimizer itself if `lr` is None."""
         return with_rate(self, lr)
 
     def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
-        """The next model."""
+        """The next model, and the optimizer's memory."""
         return proposal, memory

@@ -14,7 +14,7 @@ from fedexp.parts.server_optimizer.contract import ServerOptimizer
 
 
 def moved(weights: Weights, proposal: Weights, step: torch.Tensor) -> Weights:
-    """The model after a step `[P]` of its trainable entries, with the proposal's buffers."""
+    """Adds a step `[P]` to the trainable entries of the model; buffers are the proposal's."""
     parameters = weights.layout.parameters
     flat = torch.cat([weights.flat[:parameters] + step, proposal.flat[parameters:]])
     return Weights(flat, weights.layout)

@@ -8,7 +8,7 @@ from fedexp.core.values import Columns, Memory
 
 @dataclass(frozen=True, kw_only=True)
 class Stop(Part):
-    """When a run ends before its last round. The base never says so."""
+    """Decides when a run ends before its last round. The base never ends it."""
 
     needs_validation = False
     needs_clock = False

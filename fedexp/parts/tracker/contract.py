@@ -1,4 +1,4 @@
-"""The contract of trackers: a run's parameters, metrics and files, sent elsewhere while it lasts.
+"""The contract of trackers: they send a run's parameters, metrics and files elsewhere while it runs.
 
 `metrics.csv` is what is sent, by a process of its own (`sender`), which may fail, hang or die without harm.
 `tracker.json` remembers what has arrived; whatever is missing at the end goes when the run is resumed.
@@ -32,10 +32,10 @@ class Order:
 
 
 class Receiver:
-    """The open connection to wherever a tracker sends. Whatever it raises is tried again on a new one."""
+    """An open connection to a tracker. After an error the sender opens a new one and sends again."""
 
     def begin(self) -> Memo:
-        """Finds the run or makes it; the memo says which it is, and the last round that has certainly arrived."""
+        """Finds or creates the run; returns which run it is, and the last round that has certainly arrived."""
         raise NotImplementedError
 
     def send(self, lines: Sequence[Line]) -> None:
@@ -43,38 +43,38 @@ class Receiver:
         raise NotImplementedError
 
     def finish(self, status: str, summary: Line | None, files: Sequence[Path]) -> None:
-        """Sends what a run leaves at its end; `summary` and `files` only if they have not arrived before."""
+        """Sends the end of a run; `summary` and `files` are given only if they have not arrived before."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tracker(Part):
-    """Sends nothing."""
+    """The base of trackers; it sends nothing."""
 
     def refuse(self) -> None:
         """Raises ConfigError where the tracker cannot work: its package is not installed, or this is Windows."""
 
     def follow(self, folder: Path, config: dict[str, Any], facts: Callable[[], dict[str, Any]]) -> Courier:
-        """Begins to send what the run leaves in its folder; asks for the `facts` only if they are sent, as tags."""
+        """Begins to send what the run writes to its folder; `facts` is called only if tags are sent."""
         return Courier()
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The addresses that its keys name; an own tracker stands for what its keys say as a whole."""
+        """The addresses in its keys; a tracker of the user's own is its own address, with all its keys."""
         return ()
 
     def addresses(self, folder: Path) -> tuple[str, ...]:
-        """Where it would send what a folder holds, so far as somebody else may have prepared that place."""
+        """The addresses to which it would send a folder, if somebody else may have prepared them."""
         return self.named
 
     def open(self, order: Order, known: Memo) -> Receiver:
-        """The connection, for what is known of the run; called in the sender, whose environment is its own."""
+        """Opens a connection for a run in this state of sending; called in the sender's process."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sending(Tracker):
-    """What all trackers have in common that send something."""
+    """The base of trackers that send something."""
 
     package = ""
 

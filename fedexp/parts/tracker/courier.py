@@ -1,4 +1,4 @@
-"""The run's side of a tracker: starts the sender, logs its messages, and says at the end what was not sent."""
+"""The run's side of a tracker: starts the sender, logs its messages, and reports at the end what was not sent."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class Courier:
-    """For runs without a tracker: sends nothing."""
+    """The client of a run without a tracker: sends nothing."""
 
     def listen(self) -> None:
         """Logs the sender's new messages; never waits."""
@@ -28,7 +28,7 @@ class Courier:
 
 
 class Messenger(Courier):
-    """A sender working on a folder. None of its failures is an error of the run."""
+    """Runs the sender of a folder as a process. None of its failures is an error of the run."""
 
     def __init__(self, name: str, folder: Path, order: dict[str, Any], patience_s: float) -> None:
         self.name, self.folder, self.patience_s = name, folder, patience_s
@@ -88,7 +88,7 @@ class Messenger(Courier):
                     pipe.close()
 
     def _account(self) -> None:
-        """Logs what has not arrived."""
+        """Logs a warning if something has not arrived."""
         known = memo.load(self.folder, self.name)
         left = [line.round for line in lines.after(self.folder / "metrics.csv", known.round)[0]]
         missing = [f"rounds {left[0]} to {left[-1]}"] if left else []
@@ -111,7 +111,7 @@ def status(error: type[BaseException] | None) -> str:
 
 
 def _start(order: str) -> subprocess.Popen[bytes]:
-    """The sender, in a process group of its own: Ctrl-C goes to the run, which tells the sender."""
+    """Starts the sender in a process group of its own: Ctrl-C goes to the run, which tells the sender."""
     root = str(Path(__file__).parents[3])
     path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(

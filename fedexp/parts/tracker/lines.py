@@ -82,24 +82,24 @@ def choices(folder: Path) -> dict[str, str]:
 
 
 def parameters(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config by dotted keys, without those of Hydra, the builder and the tracker itself."""
+    """The config by dotted keys, without Hydra's, the tracker's and `_target_`."""
     known = {name: node for name, node in config.items() if name not in ("hydra", "tracker")}
     return {name: value for name, value in dotted(known).items() if not name.endswith("_target_")}
 
 
 def text(value: Any, longest: int) -> str:
-    """A value as JSON, or a text as it is; cut to `longest` characters."""
+    """A text unchanged, or any other value as JSON; cut to `longest` characters."""
     written = value if isinstance(value, str) else json.dumps(value, default=str)
     return written if len(written) <= longest else written[: longest - 3] + "..."
 
 
 def permitted(name: str) -> str:
-    """The name in letters, digits and `_-. /` only: RoA@0.8 becomes RoA_0.8."""
+    """Replaces what is no letter, digit or one of `_-. /` by `_`: RoA@0.8 becomes RoA_0.8."""
     return re.sub(r"[^\w\-. /]", "_", name, flags=re.ASCII)[:250]
 
 
 def batches(lines: Sequence[Line], most: int) -> Iterator[list[Line]]:
-    """Yields whole rounds in batches of at most `most` numbers, but of at least one round."""
+    """Yields complete rounds in batches of at most `most` numbers, but of at least one round."""
     batch: list[Line] = []
     for line in lines:
         if batch and sum(len(other.cells) for other in batch) + len(line.cells) > most:

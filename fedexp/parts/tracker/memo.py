@@ -1,4 +1,4 @@
-"""tracker.json: the tracker's run that a folder belongs to, and what has arrived there; written whole or not at all."""
+"""Reads and writes tracker.json: the tracker's run of a folder, and what has arrived there; written atomically."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class Memo:
 
 
 def load(folder: Path, tracker: str) -> Memo:
-    """The folder's memo; a new one if there is none, or it is damaged, or it belongs to another tracker."""
+    """The folder's state of sending; a new one if the file is missing, damaged, or of another tracker."""
     try:
         content = json.loads((folder / NAME).read_text(encoding="utf-8"))
         memo = Memo(**{field.name: content[field.name] for field in fields(Memo)})
@@ -43,7 +43,7 @@ def load(folder: Path, tracker: str) -> Memo:
 
 
 def save(folder: Path, memo: Memo) -> None:
-    """Writes the memo."""
+    """Writes tracker.json."""
     write_atomically(folder / NAME, (json.dumps(asdict(memo), indent=2) + "\n").encode())
 
 

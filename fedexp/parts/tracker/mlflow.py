@@ -64,7 +64,7 @@ def _calm(patience_s: float) -> None:
 
 
 def place(uri: str | None, folder: Path) -> str:
-    """The full URI; without one, mlflow.db in the `outputs` above the run, else in its search's folder or beside it."""
+    """The full URI; without one, mlflow.db in the `outputs` above the run, else in its search's or parent folder."""
     if uri is None:
         outputs = [parent for parent in folder.parents if parent.name == "outputs"]
         searches = [parent for parent in folder.parents if (parent / "search.yaml").exists()]
@@ -81,14 +81,14 @@ def destination(uri: str | None, known: Memo, folder: Path) -> str:
 
 
 def beside(uri: str) -> str | None:
-    """Where the files of runs go if their numbers are in an SQLite file; None for a server, which decides itself."""
+    """The folder of artifacts if the numbers are in an SQLite file; None for a server, which decides itself."""
     if not uri.startswith(SQLITE):
         return None
     return (Path(uri.removeprefix(SQLITE)).parent / "mlartifacts").as_uri()
 
 
 def provide(database: Path, patience_s: float) -> None:
-    """Makes the database if there is none; whole or not at all, because MLflow refuses an unfinished one."""
+    """Creates the database if there is none; atomically, because MLflow refuses an unfinished one."""
     from mlflow.tracking import MlflowClient
 
     database.parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ class MlflowRun(Receiver):
             return known.experiment_id
 
     def _parent(self, experiment: str, sweep: Path) -> Memo:
-        """The sweep's run, which the first of its points makes."""
+        """Finds or creates the sweep's run; the first of its points creates it."""
         with memo.alone(sweep, self.tracker.patience_s):
             known = memo.load(sweep, self.tracker.package)
             memo.save(sweep, known)
@@ -177,7 +177,7 @@ class MlflowRun(Receiver):
         return found
 
     def _found(self, experiment: str, known: Memo, name: str, tags: dict[str, str]) -> Memo:
-        """The run of the memo, or the one with its token; made if there is none."""
+        """Finds the run with this state's token; creates one if there is none."""
         runs = self.client.search_runs([experiment], f"tags.`{TOKEN}` = '{known.token}'", max_results=1)
         if runs:
             return replace(known, run=runs[0].info.run_id, place=self.uri)

@@ -26,14 +26,14 @@ LOG = 3  # file descriptor for messages to the run's log
 
 
 class Ending:
-    """How the run ended, once it has."""
+    """How the run ended; waits for it."""
 
     def __init__(self) -> None:
         self.status = ""
         self.told = threading.Event()
 
     def hear(self) -> None:
-        """Waits for the status at the run's end."""
+        """Waits until the run sends its final status."""
         self.status = sys.stdin.readline().strip()
         if not self.status:
             os._exit(1)
@@ -70,7 +70,7 @@ class Sender:
             self.ending.told.wait(pause)
 
     def deliver(self, last: bool) -> None:
-        """Sends the rounds that have not arrived, and at the end the rest; raises also if the folder is gone."""
+        """Sends new rounds, and after the end the rest; raises also if the folder is gone."""
         refuse_other_folder(self.order.folder)
         if self.receiver is None:
             self.connect()
@@ -87,7 +87,7 @@ class Sender:
             self.keep(files=self.memo.files or self.ending.status == "FINISHED")
 
     def connect(self) -> None:
-        """Opens the connection; a run that the tracker no longer has begins anew."""
+        """Opens the connection; a run that the tracker has lost is sent from the beginning."""
         self.keep()
         receiver, known = self.tracker.open(self.order, self.memo), self.memo
         self.memo = receiver.begin()
@@ -97,7 +97,7 @@ class Sender:
         self.receiver, self.position = receiver, 0
 
     def keep(self, **news: Any) -> None:
-        """Updates and saves the memo."""
+        """Changes and saves the state of sending."""
         self.memo = replace(self.memo, **news)
         memo.save(self.order.folder, self.memo)
 
@@ -125,7 +125,7 @@ def hush() -> None:
 
 
 def main() -> int:
-    """Sends as standard input says."""
+    """Reads the order from standard input and sends the run."""
     hush()
     order: Mapping[str, Any] = json.loads(sys.stdin.readline())
     tracker: Sending = build(order["tracker"], "tracker")
