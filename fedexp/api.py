@@ -90,7 +90,7 @@ def run(
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """One run at a time: logging, signals and environment belong to the process, and threads would share them."""
+    """Allows one run at a time: logging, signals and environment belong to the process; threads would share them."""
     if not _LENT.acquire(blocking=False):
         raise ConfigError("run makes one run at a time in a process, but another thread runs one; start processes")
     try:
@@ -101,7 +101,7 @@ def _alone() -> Iterator[None]:
 
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """Raises the error behind an exit, which the command would have told in a line."""
+    """Raises the error behind an exit, which the command line would have printed in one line."""
     try:
         yield
     except Stopped as stop:

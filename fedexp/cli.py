@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _defect(error: BaseException) -> int:
-    """Says in one line what a part of the user's own did; a defect of ours goes on as it is."""
+    """Reports an error in the user's own part in one line; raises an error of the package's own again."""
     from fedexp.core.blame import one_line
 
     known = one_line(error)
@@ -62,7 +62,7 @@ def _defect(error: BaseException) -> int:
 
 
 def _environment() -> None:
-    """One computing thread a process: several processes share the cores better than several threads do."""
+    """Sets one computing thread a process: several processes share the cores better than several threads do."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     os.environ.setdefault("MPLBACKEND", "Agg")
@@ -70,7 +70,7 @@ def _environment() -> None:
 
 
 def _streams() -> None:
-    """Opens closed standard streams onto nothing: the next file, such as metrics.csv, would get what goes to them."""
+    """Opens closed standard streams onto /dev/null; else the next file, such as metrics.csv, would get their text."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             nothing = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is that of the stream

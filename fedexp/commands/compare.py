@@ -43,7 +43,7 @@ FAIL_IF = (
 
 
 def parser() -> Parser:
-    """Folders and picks; those before --against are A's, those after it B's."""
+    """Declares folders and picks; those before --against are A's, those after it B's."""
     made = Parser("compare A... --against B... [--fail-if TEXT]", __doc__)
     made.words("runs", lambda _, word: offered.begun(word))
     many: dict[str, Any] = {"action": "extend", "default": []}

@@ -12,7 +12,7 @@ from fedexp.core.errors import ConfigError
 
 
 def parser() -> Parser:
-    """The name of a shell."""
+    """Declares the name of a shell."""
     made = Parser(f"completion {'|'.join(SCRIPTS)}", __doc__)
     made.words("shells", lambda asked, _: () if asked.shells else SCRIPTS)
     return made

@@ -13,7 +13,7 @@ KEY = "dataset."  # before the keys of a dataset, likewise
 
 
 def parser() -> Parser:
-    """What to do, and with which datasets."""
+    """Declares what to do, and with which datasets."""
     made = Parser("data check|download NAME... [data_dir=DIR] [dataset.KEY=VALUE...]", __doc__)
     made.words("words", _following)
     told = "where datasets lie (default: the variable FEDEXP_DATA, else the cache of the user)"

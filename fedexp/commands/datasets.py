@@ -1,4 +1,4 @@
-"""`fedexp data check|download NAME...`: are the files there and right, and fetching them."""
+"""`fedexp data check|download NAME...`: checks the files of datasets, and downloads them."""
 
 import sys
 from collections.abc import Callable, Mapping

@@ -30,7 +30,7 @@ from fedexp.sweep.points import Point
 
 
 def launch(flags: Namespace) -> int:
-    """Does what the words behind `fedexp run` ask."""
+    """Runs what the arguments of `fedexp run` ask for: one run, a sweep, or a look at the config."""
     request = Request(conf_dir(), flags.overrides, flags.config_name, flags.config_dir)
     try:
         with logs.kept():
@@ -115,7 +115,7 @@ def _single(composer: Composer, request: Request) -> None:
 
 @contextmanager
 def _lent(config: DictConfig) -> Iterator[Path]:
-    """The folder of a run with its config in it, which Hydra would write in place and unsynced."""
+    """Claims the folder of a run and writes its config there, which Hydra itself would write in place and unsynced."""
     with folders.lent(config.hydra.run) as folder:
         config.hydra.run.dir = str(folder)
         noted.note(folder, config)

@@ -13,7 +13,7 @@ from fedexp.core.errors import ConfigError
 
 
 def parser() -> Parser:
-    """At most two words: a group, and one of its options."""
+    """Declares at most two words: a group, and one of its options."""
     made = Parser("list [GROUP [OPTION]] [--config-dir DIR]", __doc__)
     made.words("names", _following)
     made.own_options("show your own options in DIR too, marked +")

@@ -1,4 +1,4 @@
-"""What `fedexp list` and `fedexp run --help` show."""
+"""The text that `fedexp list` and `fedexp run --help` show."""
 
 import textwrap
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Groups; choose with group=option (* marks the default):
 {groups}
 Keys of the run; change with key=value (`fedexp list GROUP OPTION` shows those of an option, --cfg job all of a run):
 {keys}
-Sweeps: hydra/launcher=joblib, together, submitit_local, submitit_slurm or ray runs several points at once;
+Sweeps: hydra/launcher=joblib, submitit_local, submitit_slurm or ray runs several points at once;
   hydra/sweeper=one_at_a_time varies one key at a time around the config.
 E.g. fedexp run -m seed=0,1 model=mlp,keras_cnn
 
@@ -26,7 +26,7 @@ HYDRA_FULL_ERROR=1 shows the traceback of an error.
 
 
 def all_groups(conf: Path, own: Path | None = None) -> str:
-    """Every group: what it decides, and its options, the default first."""
+    """Describes every group: what it decides, and its options, the default first."""
     rows = []
     told = catalog.purposes(conf)
     installed = {role.name: role.purpose for role in roles.installed()}
@@ -50,7 +50,7 @@ def marked(conf: Path, group: str, own: Path | None = None) -> list[str]:
 
 
 def one_group(conf: Path, group: str, own: Path | None = None) -> str:
-    """Every option of a group with its description."""
+    """Describes every option of a group."""
     _known(group, "group", offered.groups(own))
     names = {name.rstrip("*+"): name for name in sorted(marked(conf, group, own))}
     width = max(map(len, names.values()))
@@ -65,7 +65,7 @@ def _legend(own: Path | None) -> str:
 
 
 def one_option(conf: Path, group: str, option: str, own: Path | None = None) -> str:
-    """What an option does, and every key it sets, with its value and what the file says of it."""
+    """Describes an option: what it does, and every key it sets, with its value and the file's comment on it."""
     _known(group, "group", offered.groups(own))
     _known(option, f"option of {group}", offered.options(group, own))
     conf = offered.place(group, option, own)
@@ -73,7 +73,7 @@ def one_option(conf: Path, group: str, option: str, own: Path | None = None) -> 
 
 
 def own_keys(conf: Path, group: str, option: str) -> dict[str, str]:
-    """What an option chooses and sets, as words with what its file says of them; without the keys of Hydra itself."""
+    """The words for what an option chooses and sets, each with the comment in its file; without Hydra's own keys."""
     path = conf / group / f"{option}.yaml"
     said = catalog.comments(path)
     prefix = "" if catalog.is_global(path) else f"{group}."
@@ -90,7 +90,7 @@ def _known(name: str, kind: str, names: list[str]) -> None:
 
 
 def _aligned(rows: Mapping[str, str]) -> str:
-    """Words with what is said of them, which begins in one column; very long words do not push it away."""
+    """Words and their descriptions in two columns; very long words do not move the second column."""
     width = min(max(map(len, rows), default=0), 44)
     return "".join(f"  {word:{width}}  {said}".rstrip() + "\n" for word, said in rows.items())
 

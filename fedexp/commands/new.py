@@ -17,7 +17,7 @@ from fedexp.new.new import groups, trial, write
 
 
 def parser() -> Parser:
-    """A group and a name."""
+    """Declares a group and a name."""
     made = Parser("new GROUP NAME [--into DIR]", __doc__)
     made.words("names", lambda asked, _: () if asked.names else groups())
     made.flag("where to write them (default: here)", "--into", type=folder, default=Path(), values=below, metavar="DIR")

@@ -1,4 +1,4 @@
-"""What words can name: options of fedexp, before them the user's own of `--config-dir`, and folders of runs."""
+"""Candidates for completion: options of fedexp and those of the user's `--config-dir`, and folders of runs."""
 
 from argparse import Namespace
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def options(group: str, own: Path | None = None) -> list[str]:
 
 
 def place(group: str, option: str, own: Path | None = None) -> Path:
-    """The folder of configs that an option comes from.
+    """The configs folder that an option comes from.
 
     Raises:
         ConfigError: it is the user's own, and cannot be read.
@@ -77,13 +77,13 @@ def _keys(asked: Namespace) -> list[str]:
 
 
 def begun(word: str) -> list[str]:
-    """Completes the folder of a run, a sweep or a search below `outputs/`; else any folder, by one step."""
+    """Completes the folder of a run, a sweep or a search below `outputs/`; else any folder, one level at a time."""
     found = [str(path.parent) for pattern in BEGUN for path in OUTPUTS.glob(pattern)]
     found += [str(OUTPUTS / "latest")] if (OUTPUTS / "latest").exists() else []
     return [name for name in found if name.startswith(word)] or below(word)
 
 
 def listed(names: Iterable[str], typed: str) -> list[str]:
-    """Completes the last of names with commas between them, also behind KEY=."""
+    """Completes the last of several names separated by commas, also behind KEY=."""
     done = typed[: max(typed.rfind(","), typed.find("=")) + 1]
     return [f"{done}{name}" for name in names]

@@ -1,4 +1,4 @@
-"""One declaration a command: its help, the reading of its words and their completion all come from one parser."""
+"""One declaration for each command: its help, how its words are read and how they are completed are one parser's."""
 
 import argparse
 import re
@@ -36,7 +36,7 @@ class Parser(argparse.ArgumentParser):
     """The words and flags of a command; flags may stand anywhere between the words."""
 
     def __init__(self, usage: str, told: str | None, more: Callable[[], str] = str) -> None:
-        """Begins with --help alone, which shows what is `told` of the command, and `more` that is found out then."""
+        """Declares only --help, which shows `purpose` and what `extra_help` returns at that time."""
         super().__init__(
             prog=f"fedexp {usage.split()[0]}",
             usage=f"fedexp {usage}",
@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
         self.flag("show this help", "-h", "--help", action="store_true")
 
     def flag(self, told: str, *names: str, values: Values | Sequence[str] = (), **how: Any) -> None:
-        """Declares a flag as `add_argument` does; `values` are all those that there are, or complete what is typed."""
+        """Declares a flag as `add_argument` does; `values` are those allowed, or a function that completes a value."""
         if how.get("action") != "store_true":
             self.values |= dict.fromkeys(names, values if callable(values) else lambda _: values)
             closed = {} if callable(values) or not values else {"type": one_of(values), "metavar": "|".join(values)}
@@ -63,12 +63,12 @@ class Parser(argparse.ArgumentParser):
         self.flag(told, "-cd", "--config-dir", type=present, values=below, metavar="DIR")
 
     def words(self, name: str, following: Words) -> None:
-        """Declares the other words: a list under `name`, and what may follow those typed so far."""
+        """Declares the positional words: a list under `name`, and a function that completes the next one."""
         self.add_argument(name, nargs="*", help=argparse.SUPPRESS)
         self.following = following
 
     def read(self, words: Sequence[str], asked: argparse.Namespace | None = None) -> argparse.Namespace:
-        """The values of flags and the words, added to those that were `asked` before.
+        """The values of flags and the words, added to those already in `namespace`.
 
         Raises:
             ConfigError: a flag is not known, or its value is not what it must be.
@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
         return read
 
     def _instead(self, flag: str) -> str:
-        """What to write instead of a flag that this command does not have."""
+        """Suggests what to write instead of a flag that this command does not have."""
         if others := [word for word in COMMANDS if flag in parser_of(word).flags]:
             return f"it belongs to {', '.join(others)}"
         if "key=value" in str(self.usage) and not get_close_matches(flag, long_names(self), cutoff=0.7):
@@ -93,7 +93,7 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Turns what argparse says into our one line; a value that is missing is refused like an empty one."""
+        """Turns argparse's message into one line of ours; a missing value is refused like an empty one."""
         found = re.match(r"argument (?:\S*/)?(--[a-z-]+): (.*)", message, re.DOTALL)
         if found is None:
             raise ConfigError(f"{message}; see {self.prog} --help")
@@ -104,7 +104,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
-    """Explanations as they are written, and flags with their value once."""
+    """Shows explanations with their line breaks, and flags with their value once."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30, width=min(shutil.get_terminal_size().columns, 120))
@@ -114,7 +114,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 def parser_of(word: str) -> Parser:
-    """What the module of a command declares."""
+    """The parser that the module of a command declares."""
     return import_module(f"fedexp.commands.{word}").parser()
 
 
@@ -124,7 +124,7 @@ def long_names(parser: Parser) -> list[str]:
 
 
 def must(be: str, good: Callable[[str], bool], read: Callable[[str], Any] = str) -> Callable[[str], Any]:
-    """Reads a value that is good, or says what it must be."""
+    """A function for `type=` that reads a valid value, or raises an error that says what it must be."""
 
     def reading(text: str) -> Any:
         if not good(text):
@@ -135,12 +135,12 @@ def must(be: str, good: Callable[[str], bool], read: Callable[[str], Any] = str)
 
 
 def one_of(names: Sequence[str]) -> Callable[[str], str]:
-    """Reads one of some names."""
+    """A function for `type=` that reads one of these names."""
     return must(f"one of {', '.join(names)}", lambda text: text in names)
 
 
 def whole(least: int) -> Callable[[str], int]:
-    """Reads an integer of at least so much."""
+    """A function for `type=` that reads an integer of at least this value."""
     return must(f"an integer >= {least}", lambda text: text.isdecimal() and int(text) >= least, int)
 
 
@@ -156,6 +156,6 @@ present = must("a folder", lambda text: bool(text) and _path(text).is_dir(), lam
 
 
 def below(typed: str) -> list[str]:
-    """Completes the path of a folder by one step."""
+    """Completes the path of a folder, one level at a time."""
     parent = Path(typed[: typed.rfind("/") + 1] or ".")
     return [f"{path}/" for path in parent.glob("*") if path.is_dir()] if parent.is_dir() else []

@@ -21,7 +21,7 @@ from fedexp.core.torchrun import under_torchrun
 
 
 def parser() -> Parser:
-    """The words that compose a run."""
+    """Declares the words that compose a run."""
     made = Parser("plan [group=option] [key=value] [-m] [--json]", __doc__)
     composing(made)
     made.flag("all numbers, for programs", "--json", action="store_true")

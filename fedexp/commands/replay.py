@@ -24,7 +24,7 @@ PAGE = "README.md"
 
 
 def parser() -> Parser:
-    """A table, and how much of it."""
+    """Declares a table, and how much of it to run."""
     made = Parser("replay [NAME] [--cells PATTERN] [--seeds N] [--budget HOURS]", __doc__)
     made.words("words", lambda asked, _: [] if asked.words else shelf.names())
     made.flag("only cells called so; * stands for anything", "--cells", type=given, default="*", metavar="PATTERN")

@@ -25,7 +25,7 @@ NAME = "report.html"
 
 
 def parser() -> Parser:
-    """Folders of runs, the page to write, and the settings to lay the runs out by."""
+    """Declares folders of runs, the page to write, and the settings of a grid."""
     made = Parser("report DIR... [--grid ROWS,COLUMNS] [--out FILE] [--wide]", __doc__)
     made.words("folders", lambda _, word: offered.begun(word))
     told = "lay final accuracies out by two settings instead, as heat maps with the worst case of each row"
@@ -36,7 +36,7 @@ def parser() -> Parser:
 
 
 def act(words: list[str]) -> int:
-    """Writes the report and prints its tables and its place."""
+    """Writes the report, and prints its tables and its path."""
     asked = parser().read(words)
     if not asked.folders:
         raise ConfigError("report needs folders of runs; e.g. fedexp report outputs/latest")

@@ -22,7 +22,7 @@ ANEW = ("tracker", "hydra/launcher")  # what may be chosen again
 
 
 def parser() -> Parser:
-    """The folder first, then what is chosen again."""
+    """Declares the folder, then what is chosen again."""
     made = Parser("resume DIR [tracker=...] [hydra/launcher=...]", __doc__)
     made.words("words", _following)
     made.flag("processes at once, for a search (1)", "--jobs", type=whole(1), metavar="N")

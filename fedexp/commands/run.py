@@ -12,7 +12,7 @@ TOPICS = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 
 def parser() -> Parser:
-    """Hydra's own flags, less those for the authors of apps."""
+    """Declares Hydra's own flags, less those for the authors of apps."""
     made = Parser(
         "run [group=option ...] [key=value ...] [-m] [--cfg job]", __doc__, lambda: listing.run_help(conf_dir())
     )
@@ -26,7 +26,7 @@ def parser() -> Parser:
 
 
 def composing(made: Parser) -> None:
-    """Adds the words that compose a run, and the flags that say how."""
+    """Declares the words that compose a run, and the flags that say how."""
     made.words("overrides", offered.overrides)
     told = "every combination of comma-separated values: -m seed=0,1 model=mlp,keras_cnn"
     made.flag(told, "-m", "--multirun", action="store_true")
@@ -43,7 +43,7 @@ def act(words: list[str]) -> int:
 
 
 def read(words: Sequence[str]) -> Namespace:
-    """Flags and overrides; refuses what contradicts itself."""
+    """Reads flags and overrides; refuses flags that contradict each other."""
     flags = parser().read(words)
     if sum((flags.multirun, flags.cfg is not None, flags.info is not None)) > 1:
         raise ConfigError("only one of --multirun, --cfg and --info can be given")

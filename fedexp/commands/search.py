@@ -18,7 +18,7 @@ from fedexp.run import folders
 
 
 def parser() -> Parser:
-    """The words of a run, and what is searched."""
+    """Declares the words of a run, and how to search."""
     made = Parser("search key=interval(A,B) [...] [--trials N]", __doc__)
     made.words("overrides", offered.overrides)
     made.flag("trials of each method (20)", "--trials", type=whole(1), default=20, metavar="N")
@@ -52,7 +52,7 @@ def act(words: list[str]) -> int:
 
 
 def resume(place: Path, words: Sequence[str], jobs: int, trust: Trust) -> int:
-    """Works on a search that was begun, beside others that may."""
+    """Works on a search that was begun, beside other processes that may do so too."""
     from fedexp.run import retrack
 
     if not all(word.startswith(retrack.WORDS) for word in words):

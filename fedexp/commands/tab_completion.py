@@ -1,4 +1,4 @@
-"""Tab completion: what may follow the words typed so far, from declarations and YAML files alone, which is quick."""
+"""Tab completion: the words that may follow, from declarations and YAML files alone, which is quick."""
 
 from collections.abc import Iterable
 

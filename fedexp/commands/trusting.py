@@ -1,4 +1,4 @@
-"""`--trust-modules MODULE,...`: what the user vouches for when a folder is taken up."""
+"""`--trust-modules MODULE,...`: modules that the user trusts when a folder is resumed."""
 
 import re
 from argparse import Namespace
@@ -17,7 +17,7 @@ def vouch(parser: Parser) -> None:
 
 
 def trust_of(asked: Namespace) -> Trust:
-    """What was vouched for."""
+    """The trust that the flags express."""
     return Trust(tuple(asked.trust_modules), getattr(asked, "config_dir", None))
 
 

@@ -34,7 +34,7 @@ from fedexp.run import folders
 
 
 def parser() -> Parser:
-    """A run folder, a sweep or a results.csv."""
+    """Declares a run folder, a sweep or a results.csv."""
     made = Parser("verify DIR|results.csv [--rounds K] [--seed S] [--all]", __doc__)
     made.words("places", lambda _, word: offered.begun(word))
     made.flag("how many rounds are replayed (those of a minute), or lines (3)", "--rounds", type=whole(1), metavar="K")

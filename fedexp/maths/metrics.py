@@ -1,4 +1,4 @@
-"""Numbers that summarise a run, computed from the columns of its metrics.
+"""Summary numbers of a run, computed from the columns of its metrics.
 
 A column has one entry for each round; NaN or None marks a round that was not evaluated. A number that does not exist is
 None. RoA is the first round in which the main metric is x or better, ToA the cumulative time until then.
@@ -23,7 +23,7 @@ def main_metric(columns: Iterable[str], kind: str = "test") -> str:
 
 
 def thresholds(asked: Iterable[float] | None, metric: str) -> tuple[float, ...]:
-    """The values that RoA and ToA are told for: those asked for, or the usual ones of a metric from 0 to 1."""
+    """The thresholds of RoA and ToA: those requested, or default ones of a metric from 0 to 1."""
     if asked is not None:
         return tuple(asked)
     return USUAL if metric in SHARES else ()

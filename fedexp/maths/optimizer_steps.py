@@ -45,7 +45,7 @@ def path_lengths(steps: np.ndarray, momentum: float, nesterov: bool, pull: float
 
 
 def _positions(grads: Iterable[float], momentum: float, nesterov: bool, pull: float) -> Iterator[float]:
-    """How far along is who takes a step of rate 1 down each of these numbers in turn."""
+    """Yields the position after each step of rate 1 along these gradients, with momentum and pull."""
     position, velocity = 0.0, 0.0
     for each in grads:
         grad = each - pull * position
@@ -55,12 +55,12 @@ def _positions(grads: Iterable[float], momentum: float, nesterov: bool, pull: fl
 
 
 def shortened(grad: torch.Tensor, longest: float) -> torch.Tensor:
-    """Each gradient of `[..., P]` scaled to the norm `longest` if its own is larger; others as they are."""
+    """Clips each gradient of `[..., P]` to the norm `max_norm`; smaller ones stay."""
     return grad * (longest / grad.norm(dim=-1, keepdim=True).clamp(min=longest))
 
 
 def mask_rows(values: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
-    """The `values [..., P]`, but exactly 0 where `active [C, 1]` is 0, whatever they are there."""
+    """The `values [..., P]`, exactly 0 where `active [C, 1]` is 0, even where they are NaN."""
     if values.device.type != "cpu":
         return torch.where(active > 0, values, 0.0)
     whole = WHOLE[values.element_size()]
@@ -68,7 +68,7 @@ def mask_rows(values: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
 
 
 def select_rows(active: torch.Tensor, moved: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
-    """The rows of `moved [..., P]`, and those of `kept [..., P]` where `active [C, 1]` is 0, bit for bit."""
+    """The rows of `moved [..., P]`, and bit for bit those of `before [..., P]` where `active [C, 1]` is 0."""
     if kept.device.type != "cpu":
         return torch.where(active > 0, moved, kept)
     whole = WHOLE[kept.element_size()]
@@ -132,5 +132,5 @@ def _fused_adam(
 
 
 def _number(lr: Rate) -> float:
-    """What a product with a rate that is no number has left: it is in the other factor."""
+    """The rate as a factor: 1 if it is a tensor, which is then multiplied into the other factor."""
     return 1.0 if isinstance(lr, torch.Tensor) else lr

@@ -14,7 +14,7 @@ COLUMNS = {"cpu": 1024}  # more on other devices, where starting a computation c
 
 
 def blocks(rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
-    """Cuts `rows [C, D]` into blocks of columns: yields each block's place and its rows, in their own precision."""
+    """Cuts `rows [C, D]` into blocks of columns: yields each slice and its columns, in the rows' precision."""
     width = COLUMNS.get(rows.device.type, 2**16)
     for start in range(0, rows.shape[1], width):
         place = slice(start, min(start + width, rows.shape[1]))
@@ -57,7 +57,7 @@ def distances_to(rows: torch.Tensor, centre: torch.Tensor | None = None) -> torc
 
 
 def typical(distance: torch.Tensor, weight: torch.Tensor) -> float:
-    """The smallest of the distances `[C]` within which rows with more than half of the `weight [C]` lie."""
+    """The weighted median of the distances `[C]`: rows within it hold more than half of the `weight [C]`."""
     ordered, order = distance.sort()
     return float(ordered[(weight[order].cumsum(dim=0) > weight.sum() / 2).int().argmax()])
 

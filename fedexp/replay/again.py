@@ -1,4 +1,4 @@
-"""Runs lines of a table's results once more and compares: the same machine and versions must give the same models."""
+"""Runs lines of a table's results again and compares: the same machine and versions must give the same models."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -95,7 +95,7 @@ def _again(
 
 
 def difference(before: Result, now: Result, measure: Measure) -> str | None:
-    """What is not as it was, in words. What was made elsewhere may differ by rounding, in its bits and its value."""
+    """How a result differs from the earlier one, in words; on another machine it may differ by rounding."""
     if (before.digest, before.value) == (now.digest, now.value):
         return None
     values = f"{words(before.value)} then, {words(now.value)} now"
@@ -107,7 +107,7 @@ def difference(before: Result, now: Result, measure: Measure) -> str | None:
 
 
 def words(value: float | None) -> str:
-    """A value, or that there is none."""
+    """A value as text, or that it was not reached."""
     return "not reached" if value is None else f"{value:.6g}"
 
 

@@ -1,4 +1,4 @@
-"""What a cell's number is of a run: its last value, the mean of the last ones, the first round with an accuracy."""
+"""The quantity a cell reads from a run: a last value, the mean of the last, or the first round with an accuracy."""
 
 import re
 from dataclasses import dataclass
@@ -44,13 +44,13 @@ class Measure:
         return Measure(text, found["column"], int(found["last"] or 1))
 
     def alike(self, one: float, other: float) -> bool:
-        """Whether the same run, computed on two machines, may have had these two numbers."""
+        """Whether two machines that compute the same run may give these two numbers."""
         larger = max(1.0, abs(one), abs(other))
         most = ELSEWHERE * larger if self.threshold is None else max(1.0, ELSEWHERE_ROUNDS * larger)
         return abs(one - other) <= most
 
     def of(self, run: Run) -> float | None:
-        """The number of a run; None where it did not reach the threshold.
+        """Reads the number from a run; None where the run did not reach the threshold.
 
         Raises:
             ConfigError: the run has no value in the column.

@@ -1,4 +1,4 @@
-"""The tables at one glance: how many runs each asks for, how many are there, what the rest would take, the verdicts."""
+"""An overview of the tables: how many runs each has and needs, how long the others would take, and the verdicts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from fedexp.report.markup import Grid
 
 @dataclass(frozen=True)
 class TableSoFar:
-    """A table, and how far it is."""
+    """A table, and how much of it has been run."""
 
     name: str
     about: str
@@ -20,17 +20,17 @@ class TableSoFar:
 
     @property
     def asked(self) -> int:
-        """The runs that the table asks for: several numbers of one run are one."""
+        """How many runs the table needs: several numbers of one run count once."""
         return len(self._runs)
 
     @property
     def done(self) -> int:
-        """Those of them that are there."""
+        """How many of them have all their results."""
         return sum(is_there for is_there, _ in self._runs)
 
     @property
     def hours(self) -> float:
-        """What the others would take on one core: as long as the cell's runs took, else as the table says."""
+        """Hours of the other runs on one core, by the cell's finished runs or else by the table's estimate."""
         return sum(minutes for is_there, minutes in self._runs if not is_there) / 60
 
     @cached_property
@@ -39,7 +39,7 @@ class TableSoFar:
 
 
 def runs(cells: Iterable[Judged], minutes: Callable[[Judged], float | None] = page.minutes) -> list[tuple[bool, float]]:
-    """Of every run that these cells ask for, whether all its numbers are there, and its minutes."""
+    """For every run that these cells need: whether all its numbers are there, and its minutes."""
     found: dict[tuple[str, ...], tuple[bool, float]] = {}
     for one in cells:
         seeds = {result.seed for result in one.found}
@@ -51,7 +51,7 @@ def runs(cells: Iterable[Judged], minutes: Callable[[Judged], float | None] = pa
 
 
 def lines(into: Path) -> list[TableSoFar]:
-    """Every table of the package with its results in a folder."""
+    """Reads every table of the package, with its results in a folder."""
     found = [table.load(name) for name in shelf.names()]
     return [TableSoFar(one.name, one.about, page.judged(one, results.read(into / one.name))) for one in found]
 
@@ -63,7 +63,7 @@ def progress(held: Sequence[TableSoFar]) -> Grid:
 
 
 def verdicts(held: Sequence[TableSoFar]) -> Grid:
-    """A row for each table that was begun, one for the others and one for all: the verdicts alone."""
+    """A row for each table with results, one for the others and one for all: the verdicts alone."""
     others = [one for one in held if not one.done]
     named = [(one.name, [one]) for one in held if one.done] + [(f"{len(others)} not begun", others)] * bool(others)
     rows = []
@@ -74,7 +74,7 @@ def verdicts(held: Sequence[TableSoFar]) -> Grid:
 
 
 def share(held: Sequence[TableSoFar]) -> str:
-    """How many of the cells that have been run against a number are inside, in words."""
+    """How many of the cells with a published number and results are inside, in words."""
     found = page.counts([cell for one in held for cell in one.judged])
     against = sum(found[word] for word in ("inside", "outside", "disputed", "not resolved"))
     part = f" ({100 * found['inside'] / against:.0f} %)" if against else ""
@@ -87,5 +87,5 @@ def _numbers(line: TableSoFar) -> list[str]:
 
 
 def _hours(hours: float) -> str:
-    """Hours with a digit behind the point; what is left is never called 0."""
+    """Formats hours with one decimal; a positive rest is never shown as 0."""
     return "< 0.1" if 0 < hours < 0.05 else f"{hours:,.1f}"

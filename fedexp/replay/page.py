@@ -1,4 +1,4 @@
-"""The page of a table: what was published beside what came out, from the table and its results alone."""
+"""The page of a table, from the table and its results alone: published numbers beside ours."""
 
 import shlex
 from collections import Counter
@@ -24,7 +24,7 @@ class Judged:
 
 
 def judged(table: PublishedTable, held: Sequence[Result]) -> list[Judged]:
-    """Every cell with its verdict."""
+    """Judges every cell by its results."""
     lines = []
     for cell in table.cells:
         own = results.of_cell(held, cell)
@@ -33,13 +33,13 @@ def judged(table: PublishedTable, held: Sequence[Result]) -> list[Judged]:
 
 
 def counts(lines: Sequence[Judged]) -> dict[str, int]:
-    """How many cells have each word."""
+    """How many cells have each outcome."""
     found = Counter(line.verdict.word for line in lines)
     return {word: found[word] for word in WORDS}
 
 
 def summary(lines: Sequence[Judged]) -> str:
-    """How many cells there are, and how many have each word, in words."""
+    """How many cells there are, and how many have each outcome, in words."""
     told = ", ".join(f"{count} {word}" for word, count in counts(lines).items() if count)
     return f"{len(lines)} cell{'s' * (len(lines) != 1)}: {told}"
 
@@ -51,7 +51,7 @@ def grid(lines: Sequence[Judged]) -> Grid:
 
 
 def markdown(table: PublishedTable, lines: Sequence[Judged], into: str) -> str:
-    """The whole page, which lies in `into`/NAME."""
+    """The complete page, which is written to `into`/NAME."""
     makers = sorted(
         {f"{one.made_by} ({one.commit})" if one.commit else one.made_by for own in lines for one in own.found}
     )
@@ -74,7 +74,7 @@ def markdown(table: PublishedTable, lines: Sequence[Judged], into: str) -> str:
 
 
 def _again(table: PublishedTable, into: str) -> str:
-    """How to make the page and its lines again; a table of one's own is named by its file."""
+    """The commands that make the page and its lines again; a table of the user's own is named by its file."""
     own = table.name not in shelf.names()
     name = f"{table.name}{shelf.ENDING}" if own else table.name
     page = shlex.join(["fedexp", "replay", name, "--seeds", "0", "--into", into])
@@ -87,7 +87,7 @@ def _again(table: PublishedTable, into: str) -> str:
 
 
 def command(cell: Cell) -> str:
-    """What runs a cell's seeds."""
+    """The command that runs a cell's seeds."""
     seeds = "seed=" + ",".join(str(seed) for seed in range(cell.seeds))
     return f"fedexp run -m {shlex.join([*cell.overrides, seeds])}"
 
@@ -110,7 +110,7 @@ def _row(line: Judged) -> list[str]:
 
 
 def told(published: Published) -> str:
-    """A published number, and how far another may be from it."""
+    """A published number, and how far another run may be from it."""
     value = f"{published.value:g}"
     if published.beyond:
         return f"> {value}"
@@ -128,7 +128,7 @@ def ours(verdict: Verdict, missed: int) -> str:
 
 
 def minutes(line: Judged) -> float | None:
-    """Minutes of a run: measured, else the table's estimate."""
+    """Minutes of one run: measured, or else the table's estimate."""
     if line.found:
         return sum(one.seconds for one in line.found) / len(line.found) / 60
     return line.cell.minutes

@@ -1,4 +1,4 @@
-"""Runs what is missing of a table, cheapest cells first, and keeps the number of each run as soon as it is there.
+"""Runs the missing runs of a table, cheapest cells first, and saves the result of each as soon as it has ended.
 
 A run's folder is NAME/runs/CELL/SEED; one that was cut off goes on where it stopped. Cells that ask for other numbers
 of the same words share it. Its lines in results.csv are all that the page needs, so folders of runs may be removed.
@@ -44,7 +44,7 @@ RUNS = "runs"
 
 @dataclass(frozen=True)
 class Job:
-    """One run that is missing."""
+    """One missing run: a cell and a seed."""
 
     number: int
     cell: Cell
@@ -55,13 +55,13 @@ class Job:
 
     @property
     def point(self) -> Point:
-        """It as a point of a sweep."""
+        """The job as a point of a sweep, which launchers can run."""
         return Point(self.number, self.cell.words(self.seed))
 
 
 @dataclass(frozen=True)
 class Failed:
-    """A run that failed, and how."""
+    """A run that failed, and how it ended."""
 
     job: Job
     end: PointEnd
@@ -90,7 +90,7 @@ def missing(table: PublishedTable, folder: Path, pattern: str, seeds: int | None
 
 @dataclass
 class Replay:
-    """The runs that are missing, and the folder that holds the table's results; `words` choose a launcher."""
+    """The missing runs, and the folder that holds the table's results; `words` choose a launcher."""
 
     table: PublishedTable
     folder: Path
@@ -133,7 +133,7 @@ class Replay:
             raise ConfigError(f"{self.table.name}, {error}") from error
 
     def _todo(self, composer: Composer, config: DictConfig) -> Iterator[Path]:
-        """The folders of the runs, each made when it is asked for."""
+        """Yields the folders of the runs, each created when the launcher takes it."""
         for jobs in self._runs():
             first = jobs[0]
             spent = time.monotonic() - self.begun
@@ -145,19 +145,19 @@ class Replay:
             yield folder
 
     def _runs(self) -> list[list[Job]]:
-        """The jobs by the run that does them: several numbers of one run are one run."""
+        """The jobs grouped by run: several numbers of one run need it once."""
         runs: dict[tuple[str, ...], list[Job]] = {}
         for job in self.jobs:
             runs.setdefault(tuple(job.cell.words(job.seed)), []).append(job)
         return list(runs.values())
 
     def _place(self, cell: Cell) -> str:
-        """The folder of a cell's runs, called like the first cell with its words."""
+        """The name of the folder of a cell's runs: cells with the same words share it."""
         first = next(other for other in self.table.cells if other.overrides == cell.overrides)
         return f"{first.folder}-{first.run}"
 
     def _prepare(self, folder: Path, own: DictConfig) -> None:
-        """Notes the config of a run. One that is there must be of the same run, and is not used: it may be planted."""
+        """Saves a run's config. One that is there must be of the same run, but is not used: it may be planted."""
         refuse_strange(folder)
         if noted.is_whole(folder):
             if changed := differing(*settings(OmegaConf.create(noted.written(folder)), own)):
@@ -182,13 +182,13 @@ class Replay:
 
 
 def made_by(summary: Mapping[str, Any]) -> str:
-    """The versions, the device and its instructions, on which bits depend, as the run noted them where it ran."""
+    """The versions, the device and its instructions, on which bits depend, as the run recorded them."""
     versions, instructions = summary.get("versions") or {}, summary.get("instructions") or "unknown"
     return f"fedexp {versions.get('fedexp')}, torch {versions.get('torch')}, {summary.get('device')} {instructions}"
 
 
 def found(job: Job, folder: Path) -> Result:
-    """The result of a run that has ended.
+    """Reads the result of a finished run.
 
     Raises:
         ConfigError: its folder does not have what is measured.

@@ -42,7 +42,7 @@ class Result:
 
     @property
     def counted(self) -> float:
-        """The value; where it was not reached, the round after the last, in which it could have been."""
+        """The value; if it was not reached, the round after the last, the earliest in which it could have been."""
         return self.rounds + 1.0 if self.value is None else self.value
 
 
@@ -93,7 +93,7 @@ def add(folder: Path, table: PublishedTable, result: Result) -> None:
 
 
 def as_text(table: PublishedTable, results: Iterable[Result]) -> str:
-    """The file: cells in the order of the table, those that it no longer has last, seeds in theirs."""
+    """The text of the file: cells in the table's order, cells that it no longer has last, and seeds ascending."""
     order = {cell.name: number for number, cell in enumerate(table.cells)}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -104,7 +104,7 @@ def as_text(table: PublishedTable, results: Iterable[Result]) -> str:
 
 
 def of_cell(results: Iterable[Result], cell: Cell) -> list[Result]:
-    """The results of a cell as it is asked for today."""
+    """The results of a cell whose words and measure have not changed since."""
     return [one for one in results if one.cell == cell.name and one.asked == cell.asked]
 
 

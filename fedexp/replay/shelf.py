@@ -8,10 +8,10 @@ ENDING = ".yml"
 
 
 def tables_dir() -> Path:
-    """Where the tables lie."""
+    """The folder of the tables."""
     return conf_dir() / "replay"
 
 
 def names() -> list[str]:
-    """The tables that there are."""
+    """The names of all tables."""
     return sorted(path.stem for path in tables_dir().glob(f"*{ENDING}"))

@@ -60,17 +60,17 @@ class Cell:
 
     @property
     def folder(self) -> str:
-        """The name of its folder."""
+        """The name of the cell's folder."""
         return re.sub(r"[^\w.=+-]+", "_", self.name)
 
     @property
     def asked(self) -> str:
-        """Eight letters that change when another run or another number of it is asked for."""
+        """A fingerprint of eight letters that changes with the cell's words or measure."""
         return _letters(*self.overrides, self.measure.text)
 
     @property
     def run(self) -> str:
-        """Eight letters that change when another run is asked for."""
+        """A fingerprint of eight letters that changes with the cell's words."""
         return _letters(*self.overrides)
 
     def words(self, seed: int) -> list[str]:
@@ -90,7 +90,7 @@ class PublishedTable:
 
 
 def load(name: str) -> PublishedTable:
-    """The table of this name, or of a file of one's own that ends in .yml.
+    """Reads the table of this name, or of a file of one's own that ends in .yml.
 
     Raises:
         ConfigError: there is none, or it does not say what a table must.
@@ -106,7 +106,7 @@ def load(name: str) -> PublishedTable:
 
 
 def read(path: Path) -> PublishedTable:
-    """The table of a file."""
+    """Reads the table of a file."""
     told = read_yaml(path)
     where = shown(path)
     if path.stem.startswith("."):
@@ -136,7 +136,7 @@ def read(path: Path) -> PublishedTable:
 
 
 def _apart(node: Any, where: str) -> list[Any]:
-    """The node of a cell, or those of the numbers that it asks of one run."""
+    """The node of a cell, or one node for each of its `numbers`."""
     if not isinstance(node, Mapping) or "numbers" not in node:
         return [node]
     numbers, rest = node["numbers"], {key: value for key, value in node.items() if key != "numbers"}
@@ -187,7 +187,7 @@ def _other(node: Any, where: str) -> tuple[str, Published]:
 
 
 def number(node: Any, where: str) -> Published:
-    """A published number as it is written in a table."""
+    """Reads a published number from its node in a table."""
     kinds = {field.name: field.type for field in fields(Published)}
     _demand(node, kinds, ("value",), where)
     found = Published(**node)

@@ -70,17 +70,17 @@ class Ours:
 
     @property
     def censored(self) -> bool:
-        """Whether some run did not get there."""
+        """Whether some run did not reach the measured value."""
         return None in self.values
 
     def bounds(self) -> np.ndarray:
-        """The values `[n]`, of a run that did not get there what it would be at least."""
+        """The values `[n]`; for a run that did not get there, the least that it would be."""
         return np.array([self.limit + 1 if value is None else value for value in self.values])
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The word, and the 95 % interval of our mean."""
+    """The outcome, and our mean with its 95 % interval."""
 
     word: Word
     mean: float | None = None
@@ -90,7 +90,7 @@ class Verdict:
 
 
 def judge(published: Published | None, ours: Ours, others: Sequence[tuple[str, Published]] = ()) -> Verdict:
-    """The verdict on a cell; `others` are numbers of those who ran the same setting, by name."""
+    """The verdict on a cell; `replications` are the numbers of others who ran the same setting, by name."""
     if not ours.values:
         return Verdict("not run")
     mean, low, high = interval(ours.bounds())
@@ -105,7 +105,7 @@ def judge(published: Published | None, ours: Ours, others: Sequence[tuple[str, P
 
 
 def against(published: Published, ours: Ours) -> Word:
-    """Inside, outside or not resolved, of one published number."""
+    """Compares our values with one published number: inside, outside or not resolved."""
     if published.spread is not None and published.runs is not None and published.runs > 1:
         return _by_spread(published, published.spread, published.runs, ours)
     return _by_range(*published.range(), published.beyond, ours)

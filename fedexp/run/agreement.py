@@ -44,7 +44,7 @@ def agreement(folder: Path, *, clustered: bool) -> Agreement:
 
 
 def _counting(path: Path, columns: tuple[str, ...]) -> list[dict[str, str]]:
-    """The lines of rounds 1, 2, 3, ... up to the first gap."""
+    """The lines of rounds 1, 2, 3, ... up to the first gap in the numbers."""
     found = list(lines(path, columns))
     return found[: counted([int(line["round"]) for line in found])]
 
@@ -61,7 +61,7 @@ def _attended(folder: Path, expected: list[int]) -> int:
 
 
 def _told(folder: Path, rounds: int) -> int:
-    """The last round up to which clusters.csv may be complete: not every round has events, so only bad lines count."""
+    """The last round for which clusters.csv may be complete: not every round has events, so only bad lines count."""
     path = folder / "clusters.csv"
     content = path.read_bytes() if path.is_file() else b""
     found = [int(line["round"]) for line in lines(path, CLUSTERS)]

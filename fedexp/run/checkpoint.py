@@ -88,7 +88,7 @@ def _write(content: dict[str, Any], path: Path) -> None:
 
 
 def keep(folder: Path, number: int) -> None:
-    """Copies the newest state, which is of this round, into `states/`."""
+    """Copies the newest state, which must be that of this round, into `states/`."""
     with replacing(_kept(folder, number)) as copy:
         shutil.copyfile(folder / NAME, copy)
 
@@ -178,7 +178,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 
 def _whole(path: Path) -> bool:
-    """Whether every record matches its checksum: torch.load checks none, and skips what is marked as a folder."""
+    """Whether every record matches its checksum, which torch.load does not check, and none is marked as a folder."""
     if not is_stored(path):
         return False
     with zipfile.ZipFile(path) as archive:

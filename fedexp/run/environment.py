@@ -1,4 +1,4 @@
-"""The environment that the bits of a result depend on besides the config: another order of sums rounds differently."""
+"""The environment that the bits of a result depend on besides the config: sums in another order round differently."""
 
 import platform
 from contextlib import suppress
@@ -16,12 +16,12 @@ MANY_ROWS = "stacked"  # this engine groups rows by workers, and with other runs
 
 @cache
 def installed(package: str) -> str:
-    """The version of an installed package, which takes its time to look up."""
+    """The version of an installed package; cached, since looking it up is slow."""
     return version(package)
 
 
 def device_name(exp: Experiment) -> str:
-    """The device in words."""
+    """The name of the device, as people know it."""
     place = exp.engine.place()
     return torch.cuda.get_device_name(place) if place.type == "cuda" else f"{platform.machine()} CPU"
 
@@ -42,7 +42,7 @@ def processor() -> str:
 
 
 def surroundings(exp: Experiment, choice: Choice, workers: int) -> dict[str, str]:
-    """The environment by name; if all of it is equal, a round gives the same bits."""
+    """The environment by name; where all of it is equal, a round gives the same bits."""
     return {
         "engine": choice.name,
         "device": device_name(exp),

@@ -50,7 +50,7 @@ def _claim(folder: Path, dated: bool) -> Path:
 
 @contextmanager
 def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Keeps every other process out of a run folder, on this machine and on others that share it.
+    """Locks a run folder against every other process, on this machine and on others that share it.
 
     What is written below its path meanwhile goes into this very folder. The lock ends with the last process of the run,
     however it ends; one that is just ending is waited for a little.
@@ -102,7 +102,7 @@ def is_run(folder: Path) -> bool:
 
 
 def _cut_off(folder: Path) -> bool:
-    """Whether the run's process died before it wrote the config: it has no round, and may begin again."""
+    """Whether the process died before it wrote the config; such a folder has no round, so the run may begin again."""
     config = folder / ".hydra" / "config.yaml"
     return config.parent.is_dir() and not (config.exists() and config.stat().st_size) and not _size(folder)
 
@@ -132,7 +132,7 @@ def claimed(place: "DictConfig") -> Path:
 
 @contextmanager
 def lent(place: "DictConfig") -> Iterator[Path]:
-    """A claimed folder; removed again if the run is refused before it has recorded anything and the folder was new."""
+    """Claims a new folder for a run, and removes it again if the run is refused before it has recorded anything."""
     latest, asked = Path.cwd() / OUTPUTS / "latest", Path(place.dir)
     before, there = latest.readlink() if latest.is_symlink() else None, asked.exists()
     folder = claimed(place)
@@ -147,7 +147,7 @@ def lent(place: "DictConfig") -> Iterator[Path]:
 
 
 def give_back(folder: Path, latest: Path, before: Path | None) -> None:
-    """Removes a folder in which nothing happened, and empty ones above it, and restores the link."""
+    """Removes a claimed folder without a recorded run, and empty folders above it, and restores the link `latest`."""
     with suppress(FolderGoneError):
         refuse_other_folder(folder)
         shutil.rmtree(folder, ignore_errors=True)

@@ -19,14 +19,14 @@ _ANEW = (GlobalHydra, HydraConfig, VersionBase)
 
 @contextmanager
 def isolated() -> Iterator[None]:
-    """Runs the block with a new Hydra and one computing thread, and restores everything at the end."""
+    """Runs the block with a new Hydra and one computing thread, and restores the process's state at the end."""
     with _own_hydra(), _one_thread(), _own_environment(), logs.kept():
         yield
 
 
 @contextmanager
 def _own_hydra() -> Iterator[None]:
-    """Hydra's state without that of the calling application, which may be in the middle of its own Hydra job."""
+    """Gives the block an empty Hydra, since the calling application may be in the middle of its own Hydra job."""
     instances, resolvers = Singleton._instances, BaseContainer._resolvers
     Singleton._instances = {kind: one for kind, one in instances.items() if kind not in _ANEW}
     BaseContainer._resolvers = dict(resolvers)
@@ -38,7 +38,7 @@ def _own_hydra() -> Iterator[None]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """One computing thread, as the command has: sums in another order would give other bytes."""
+    """Limits the block to one computing thread, as on the command line: another order of sums gives other bytes."""
     threads = torch.get_num_threads()
     try:
         with threadpool_limits(limits=1):

@@ -126,7 +126,7 @@ class Logbook:
         return table
 
     def _draw_seen(self) -> None:
-        """Draws what clients see, where these are images and differ."""
+        """Draws what clients' examples look like, if they are images and the clients' features differ."""
         world, parts = self.world, self.world.partition
         if not (self.exp.federation.shifts_features and world.train.images):
             return
@@ -138,7 +138,7 @@ class Logbook:
         seen.draw(self.folder / "seen.png", images, high)
 
     def _catch_up(self) -> None:
-        """Copies the resumed state into `states/` if the run was killed before that was done."""
+        """Copies the resumed state into `states/` if the run was killed before it had done so."""
         if self._stays():
             checkpoint.keep_late(self.folder, self.state, self.config, *self._made_by())
 

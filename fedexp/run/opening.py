@@ -9,7 +9,7 @@ GROUPS = ("dataset", "federation", "model", "local", "selector", "aggregator")
 
 
 def lines(exp: Experiment, clients: int) -> Iterator[str]:
-    """The chosen parts, how many of the `clients` take part, and a note on a selector that has nothing to choose."""
+    """Describes the chosen parts and how many of the `clients` take part; notes a selector that has no choice."""
     yield " ".join(f"{group}={option(getattr(exp, group))}" for group in GROUPS)
     asked = exp.selector.asked(clients)
     who = f"{clients} clients" if asked is None else f"{asked} of {clients} clients a round"

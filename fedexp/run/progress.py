@@ -17,7 +17,7 @@ ROUND = "of_a_round"  # marks the lines that the bar replaces
 
 
 class Progress:
-    """Reports the rounds."""
+    """Prints the progress of a run, round by round."""
 
     def __init__(self, rounds: int, done: int) -> None:
         self.rounds = rounds
@@ -45,11 +45,11 @@ class Progress:
         log.info("round %s/%d%s", row["round"], self.rounds, measured, extra={ROUND: True})
 
     def say(self, text: str) -> None:
-        """One message."""
+        """Prints one message."""
         log.info(text)
 
     def close(self) -> None:
-        """Ends the bar where it is."""
+        """Closes the bar where it stands."""
         if self.bar is not None:
             self.beside.close()
             self.bar.close()
@@ -57,7 +57,7 @@ class Progress:
 
 
 class Silent(Progress):
-    """Reports nothing."""
+    """Progress that prints nothing."""
 
     def __init__(self) -> None:
         super().__init__(0, 0)

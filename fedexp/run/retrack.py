@@ -19,7 +19,7 @@ WORDS = ("tracker=", "tracker.", "+tracker.")
 
 
 def chosen(words: Sequence[str], config_dir: Path | None = None) -> dict[str, Any] | None:
-    """The tracker's config that these words ask for, from the user's own options too; None if there are no words.
+    """The config of the tracker that these words name, the user's own options included; None without words.
 
     Raises:
         ConfigError: there is no such tracker, or it cannot work here.
@@ -33,7 +33,7 @@ def chosen(words: Sequence[str], config_dir: Path | None = None) -> dict[str, An
 
 
 def trusting(trust: Trust, node: dict[str, Any] | None) -> Trust:
-    """The same trust, extended by the addresses that a typed tracker names."""
+    """The same trust, extended by the addresses of the tracker that the user typed."""
     if node is None:
         return trust
     tracker: Tracker = build(node, "tracker")
@@ -41,7 +41,7 @@ def trusting(trust: Trust, node: dict[str, Any] | None) -> Trust:
 
 
 def put(folder: Path, node: dict[str, Any] | None) -> None:
-    """Writes the tracker into the config of a run folder; it changes no result."""
+    """Writes the tracker into the saved config of a run folder; this changes no result."""
     if node is None or not noted.is_there(folder):
         return
     noted.put(folder, "tracker", node)

@@ -82,7 +82,7 @@ def send(config: dict[str, Any], folder: Path) -> None:
 
 
 def follow(config: dict[str, Any]) -> None:
-    """What every process but the first does under torchrun: the same run, without a folder."""
+    """What every torchrun process but the first does: takes part in the run, without a folder."""
     conduct(config, None)
 
 
@@ -118,13 +118,13 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
 
 
 def _standing(folder: Path, config: dict[str, Any], exp: Experiment) -> tuple[State, dict[str, str]] | None:
-    """The saved state that a run goes on from, if the tables agree with it, and the engine that made it."""
+    """The newest saved state that agrees with the tables, and the engine that made it; None without one."""
     tables = agreement(folder, clustered=exp.clustering.divides)
     return checkpoint.load(folder, config, exp.engine.place(), tables.objection)
 
 
 def _continued(folder: Path, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
-    """The rounds after a state. Parts read their memories in the first one, so its errors are reported as theirs."""
+    """Yields the rounds after a state. Parts read their memories in the first one: its errors are theirs."""
     played = rounds(world.exp, world, state)
     try:
         first = next(played, None)

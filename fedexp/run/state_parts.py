@@ -1,4 +1,4 @@
-"""What a saved state must consist of: a file that loads may be something else, or may have been changed."""
+"""Checks that a loaded state has all its entries, of the right types: the file may be another one, or was changed."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from fedexp.training.engine import Choice
 
 
 def complete(content: Mapping[Any, Any]) -> bool:
-    """Whether all entries are there and each is of its kind; the roles' memories are not looked into."""
+    """Whether all entries are there and have the right types; the roles' memories are not checked."""
     return all(name in content and sound(content[name]) for name, sound in _PARTS.items()) and _texts(
         content.get("surroundings", {})
     )
@@ -44,7 +44,7 @@ def _models(value: Any) -> bool:
 
 
 def _model(value: Any) -> bool:
-    """A row, and a layout with as many entries as the row."""
+    """Whether this is a model: a row of floats, and a layout of as many entries."""
     match value:
         case (torch.Tensor() as flat, {"names": list() as names, "shapes": list() as shapes, "trainable": trainable}):
             whole = all(isinstance(shape, list) and all(map(_whole, shape)) for shape in shapes)

@@ -36,7 +36,7 @@ def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame"
 
 
 def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
-    """What follows from metrics.csv, the last state and the world, in a run as in `fedexp verify`.
+    """The entries that follow from metrics.csv, the last state and the world, in a run as in `fedexp verify`.
 
     `counts [N, K]` is how many examples of each class the clients hold.
     """
@@ -72,7 +72,7 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", 
 
 
 def made_with(exp: Experiment, world: World) -> dict[str, Any]:
-    """The program, its libraries and the machine."""
+    """The versions of the program and its libraries, and the machine."""
     return {
         "versions": {
             "fedexp": __version__,
@@ -87,7 +87,7 @@ def made_with(exp: Experiment, world: World) -> dict[str, Any]:
 
 
 def verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
-    """The audit's verdict on the last round that was evaluated; None without an audit."""
+    """The audit's verdict on the last evaluated round; None without an audit."""
     evaluated = table[table["test_loss"].notna()]
     if not len(evaluated):
         return None
@@ -96,7 +96,7 @@ def verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
 
 
 def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
-    """The privacy that was spent by the end, and what was promised; None if nothing was."""
+    """The privacy spent by the end, and what was promised; None if nothing was."""
     promise = exp.privacy.promise()
     if promise is None:
         return None
@@ -106,7 +106,7 @@ def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
 
 
 def all_dropped(table: "pd.DataFrame") -> bool:
-    """Whether no update of any round counted, because none was finite."""
+    """Whether every update of every round was dropped because it was not finite."""
     dropped, asked = table["aggregator.dropped"], table["participants"]
     return bool(len(table) and (asked > 0).all() and (dropped >= asked).all())
 

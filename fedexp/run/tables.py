@@ -122,7 +122,7 @@ def truncate(path: Path, upto: int, *, single: bool = False) -> tuple[str, ...] 
 
 
 def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
-    """Writes a table once, whole or not at all."""
+    """Writes a table in one step: it appears complete or not at all."""
     with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
@@ -130,13 +130,13 @@ def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[st
 
 
 def attendance(exp: Experiment, world: World, state: State, sent: Uploads) -> list[dict[str, Any]]:
-    """The lines of clients.csv of the round that led to `state`."""
+    """The lines of clients.csv for the round that led to `state`."""
     charged = exp.privacy.statement(sent.owner, state.memory.get("privacy", {}), context.at(world, state.round))
     return client_rows(state.round, sent, charged)
 
 
 def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -> list[dict[str, Any]]:
-    """The line of every participant of a round; `charged` holds columns `[C]` of the privacy that each has spent."""
+    """The line of every participant of a round; `privacy_columns` holds columns `[C]` of the privacy each has spent."""
     losses = (uploads.loss_before, uploads.loss_after) if uploads.exact is None else uploads.exact.T
     columns = (uploads.owner, uploads.examples, *losses, *charged.values())
     return [
@@ -146,7 +146,7 @@ def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -
 
 
 def cluster_rows(events: Sequence[tuple[int, str, int, int, float | None]]) -> list[dict[str, Any]]:
-    """The lines of a round's events."""
+    """The lines of clusters.csv for a round's events."""
     return [dict(zip(CLUSTERS, event, strict=True)) for event in events]
 
 

@@ -1,1 +1,1 @@
-"""Loss and accuracy of models, of many at once."""
+"""Loss and metrics of one model, or of many at once."""

@@ -1,4 +1,4 @@
-"""Scores that a GPU works out on a second stream, while it trains the next round on the first.
+"""Scoring on a second GPU stream while the first one trains the next round.
 
 The host asks for them and goes on. The GPU copies the sums to it, and the host waits only where it reads them.
 """
@@ -17,7 +17,7 @@ from fedexp.training.examples import Examples
 
 
 class OnItsWay:
-    """A score that is on its way to the host.
+    """A score that the GPU is still computing or copying to the host.
 
     It holds the model until it is there: what the first stream frees, it gives to whoever asks next.
     """
@@ -35,7 +35,7 @@ class OnItsWay:
 
 
 class Beside:
-    """Evaluates models on a stream of its own, with a network of its own: the other stream may need the scorer's."""
+    """Evaluates models on a second stream with a network of its own, as the first stream may use the scorer's."""
 
     def __init__(self, scorer: Scorer, network: Callable[[], nn.Module]) -> None:
         """`network` makes one like the scorer's."""
@@ -45,7 +45,7 @@ class Beside:
             self.scorer = Scorer(network(), scorer.layout, scorer.chunk, scorer.row.device, scorer.loss, scorer.gauge)
 
     def begin(self, weights: Weights, examples: Examples, gauge: Gauge) -> OnItsWay:
-        """Asks for the scores of a model that the current stream makes."""
+        """Starts scoring a model that the current stream computes."""
         device = weights.flat.device
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):

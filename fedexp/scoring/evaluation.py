@@ -1,4 +1,4 @@
-"""What is measured of the models, and how often: the node `evaluation` of the config."""
+"""The section `evaluation` of the config: what is measured, and how often."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""Outputs of the first layer for the models of a round, kept as long as these models are evaluated.
+"""A cache of the first layer's outputs for the models of a round, as long as they are evaluated.
 
 Shapley values evaluate hundreds of mixtures of the same few models on the same examples, in many small calls. Each
 process keeps the blocks of examples that it happens to work on. Legend: M models, S examples, B examples of a part, F
@@ -18,7 +18,7 @@ KEPT = 2**26  # floats in all; if there are more, nothing is kept
 
 
 class FirstLayer:
-    """The outputs of models `rows [M, D]` for blocks of examples; forgotten when the rows are freed."""
+    """Caches the outputs of models `rows [M, D]` for blocks of examples until the rows are freed."""
 
     def __init__(self, way: SideBySide) -> None:
         self.way = way

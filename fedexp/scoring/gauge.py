@@ -1,4 +1,4 @@
-"""The metrics that `evaluation.metrics` names: sums over examples, and the exact numbers that follow from these.
+"""The metrics of `evaluation.metrics`: sums over examples, and the exact values that follow from them.
 
 Any worker computes sums of its own chunk of the examples; they add up to those of all of them. Definitions and corner
 cases are scikit-learn's: macro-F1 is over the classes that are there or were named, balanced accuracy over those that
@@ -21,7 +21,7 @@ Sums = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
 
 def hits(outputs: torch.Tensor, targets: torch.Tensor, most: int = 1) -> torch.Tensor:
-    """How many `targets [B, ...]` are among the `most` likeliest, and how many there are, `[2]`.
+    """The number of `targets [B, ...]` among the `k` most likely classes, and the number of targets, `[2]`.
 
     `outputs` are `[B, *facts.outputs]`. Labels are right or wrong each; ignored tokens do not count.
     """
@@ -35,12 +35,12 @@ def hits(outputs: torch.Tensor, targets: torch.Tensor, most: int = 1) -> torch.T
 
 
 def hits_of_five(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """The same for the five likeliest: `[2]` of `outputs [B, K]` and `targets [B]`."""
+    """`correct_counts` for the five most likely classes: `[2]` of `outputs [B, K]` and `targets [B]`."""
     return hits(outputs, targets, 5)
 
 
 def classwise(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """How often each class was rightly named, how often it was there and how often it was named, `[3 K]`."""
+    """True positives, targets and predictions of each class, `[3 K]`."""
     if targets.is_floating_point():
         named, there = outputs > 0, targets > 0.5
         return torch.cat([(named & there).sum(dim=0), there.sum(dim=0), named.sum(dim=0)]).double()
@@ -52,61 +52,61 @@ def classwise(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 
 def surprise(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """The summed -log p of the tokens that count, and how many count, `[2]`, of `outputs [B, L, K]`."""
+    """The summed negative log-likelihood of the tokens that count, and their number, `[2]`, of `outputs [B, L, K]`."""
     flat = targets.flatten()
     each = F.cross_entropy(outputs.flatten(0, -2), flat, ignore_index=IGNORED, reduction="none")
     return torch.stack([each.double().sum(), (flat != IGNORED).sum().double()])
 
 
 def misses(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Of each number: summed |error|, error**2, target, target**2; behind these the number of examples, `[4 K + 1]`."""
+    """For each number summed |error|, error**2, target and target**2, then the number of examples, `[4 K + 1]`."""
     error, target = (outputs.double() - targets.double()), targets.double()
     parts = (error.abs(), error.square(), target, target.square())
     return torch.cat([*(part.sum(dim=0) for part in parts), target.new_full((1,), len(target))])
 
 
 def share(sums: np.ndarray) -> float:
-    """The part of the right ones, of `sums [n]` with n = 2: those and all."""
+    """The ratio of the first to the second of `sums [n]` with n = 2; NaN where the second is 0."""
     return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
 
 def macro_f1(sums: np.ndarray) -> float:
-    """Mean over classes of 2 right / (there + named), given `classwise` sums `[3 K]`."""
+    """Mean over classes of 2 TP / (targets + predictions), given `per_class_counts` `[3 K]`."""
     right, there, named = sums.reshape(3, -1)
     known = there + named > 0
     return float((2 * right[known] / (there + named)[known]).mean()) if known.any() else float("nan")
 
 
 def recalls(sums: np.ndarray) -> np.ndarray:
-    """How much of each class `[K]` is rightly named, given `classwise` sums; NaN for a class that is not there."""
+    """The recall `[K]` of each class, given `per_class_counts`; NaN for a class without targets."""
     right, there, _ = sums.reshape(3, -1)
     return np.divide(right, there, out=np.full(len(there), np.nan), where=there > 0)
 
 
 def balanced_accuracy(sums: np.ndarray) -> float:
-    """The mean of the recalls of the classes that are there, given `classwise` sums `[3 K]`."""
+    """The mean recall of the classes that have targets, given `per_class_counts` `[3 K]`."""
     found = recalls(sums)
     return float(found[~np.isnan(found)].mean()) if not np.isnan(found).all() else float("nan")
 
 
 def perplexity(sums: np.ndarray) -> float:
-    """Exp of the mean surprise of a token, of `sums [n]` with n = 2."""
+    """The exponential of the mean negative log-likelihood of a token, of `sums [n]` with n = 2."""
     return float(np.exp(share(sums)))
 
 
 def mae(sums: np.ndarray) -> float:
-    """The mean absolute error, given `misses` `[4 K + 1]`."""
+    """The mean absolute error, given `error_sums` `[4 K + 1]`."""
     return float((sums[: len(sums) // 4] / sums[-1]).mean())
 
 
 def rmse(sums: np.ndarray) -> float:
-    """The mean over the numbers of the root of the mean squared error, given `misses` `[4 K + 1]`."""
+    """The mean over the numbers of the root mean squared error, given `error_sums` `[4 K + 1]`."""
     squared = sums[:-1].reshape(4, -1)[1]
     return float(np.sqrt(squared / sums[-1]).mean())
 
 
 def r2(sums: np.ndarray) -> float:
-    """The mean of 1 - (squared error) / (squared deviation from the mean), given `misses` `[4 K + 1]`.
+    """The mean of 1 - (squared error) / (squared deviation from the mean), given `error_sums` `[4 K + 1]`.
 
     NaN for fewer than two examples.
     """
@@ -120,7 +120,7 @@ def r2(sums: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Metric:
-    """The sums that it needs, the number made of them (None: one for each class), and the targets that it is of."""
+    """A metric: its sums, the value computed from them (None: one for each class), and the targets that it suits."""
 
     sums: Sums
     value: Callable[[np.ndarray], float] | None
@@ -142,7 +142,7 @@ METRICS: Mapping[str, Metric] = {
 
 
 def refuse(names: tuple[str, ...], facts: Facts) -> None:
-    """Raises ConfigError where one of the metrics is not of such targets."""
+    """Raises ConfigError if a metric does not suit the dataset's targets."""
     for name in names:
         if facts.targets not in METRICS[name].takes:
             fitting = [other for other, metric in METRICS.items() if facts.targets in metric.takes]
@@ -166,7 +166,7 @@ class Gauge:
 
     @cached_property
     def _kinds(self) -> dict[Sums, slice]:
-        """The sums to compute, each once, and where they lie."""
+        """The slice of each kind of sums, each computed once."""
         classes, places, start = len(self.class_names), {}, 0
         widths = {hits: 2, hits_of_five: 2, surprise: 2, classwise: 3 * classes, misses: 4 * classes + 1}
         for kind in dict.fromkeys(METRICS[name].sums for name in self.names):
@@ -176,7 +176,7 @@ class Gauge:
 
     @property
     def accuracy(self) -> "Gauge":
-        """Of accuracy alone, for what is about right answers, whatever the main metric is."""
+        """A metric set of accuracy alone, for measurements that need it whatever the main metric is."""
         return Gauge(("accuracy",), self.class_names)
 
     @property
@@ -202,7 +202,7 @@ class Gauge:
         return found
 
     def blank(self, kind: str) -> dict[str, None]:
-        """The empty cells of a round that is not evaluated, as far as a table would not have their columns without."""
+        """The empty recall cells of a round that is not evaluated; other columns need none."""
         recalls = [f"recall.{one}" for one in self.class_names] if "class_recall" in self.names else []
         return {f"{kind}_{name}": None for name in recalls}
 

@@ -1,4 +1,4 @@
-"""Max pooling where no gradient is asked for, which on a CPU need not note where the largest values stood."""
+"""Max pooling without gradients, which on a CPU need not store the positions of the maxima."""
 
 from collections.abc import Callable
 
@@ -9,14 +9,14 @@ from fedexp.training.chains import links
 
 
 def pools_by_two(layer: nn.Module) -> bool:
-    """Whether a layer takes the largest of every 2 x 2 pixels, and nothing else."""
+    """Whether a layer is a 2 x 2 max pooling with stride 2 and no other options."""
     if type(layer) is not nn.MaxPool2d or layer.return_indices:
         return False
     return (layer.kernel_size, layer.stride, layer.padding, layer.dilation, layer.ceil_mode) == (2, 2, 0, 1, False)
 
 
 def pooled(x: torch.Tensor) -> torch.Tensor:
-    """The largest of every 2 x 2 pixels of `x [B, C, H, W]`, as maxima of strided views: twice as fast as PyTorch's."""
+    """Max pooling of 2 x 2 pixels of `x [B, C, H, W]`, as maxima of strided views: twice as fast as PyTorch's."""
     if x.dim() != 4:  # [C, H, W] of one example, or signals that PyTorch takes for it
         return nn.functional.max_pool2d(x, 2)
     height, width = (side // 2 * 2 for side in x.shape[2:])
@@ -25,7 +25,7 @@ def pooled(x: torch.Tensor) -> torch.Tensor:
 
 
 def quickly(network: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The network as a function of `[B, *shape]`, with such pools in a chain of layers taken by `pooled`."""
+    """The network's forward function, with 2 x 2 max pools of a sequential network done by `max_pool_2x2`."""
     chain = links(network)
     if chain is None:
         return network

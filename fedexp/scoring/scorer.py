@@ -41,7 +41,7 @@ class Pending:
         self.work, self.finish, self.gauge = work, finish, gauge
 
     def result(self) -> Scores:
-        """The scores; computes the chunks that nobody has done yet."""
+        """The scores; computes the chunks that no worker has computed yet."""
         self.finish(self.work)
         loss, count, seconds, *sums = self.work.out.sum(dim=0).tolist()
         return Scores(loss / count, self.gauge.values(np.array(sums)), seconds)
@@ -82,7 +82,7 @@ class Scorer:
         return Work(out, jobs, EVALUATION, chunk_sizes(len(examples), self.chunk))
 
     def parts(self, examples: Examples) -> list[slice]:
-        """The chunks that examples are cut in."""
+        """The slices of the chunks."""
         return [slice(start, start + self.chunk) for start in range(0, len(examples), self.chunk)]
 
     def losses_work(self, weights: Weights, examples: Examples, index: torch.Tensor) -> Work:

@@ -1,4 +1,4 @@
-"""Several models in one pass over the same examples, their channels side by side.
+"""Evaluates several models in one pass over the same examples, with their channels stacked.
 
 One small network leaves a CPU's vector units half empty; eight of them together fill them. The first convolution has
 the filters of all models as its output channels, later ones are grouped, linear layers become batched products. On one
@@ -74,7 +74,7 @@ class SideBySide:
         return self.entries(slice(self.first + 1, None), mix, rows)
 
     def later_logits(self, entries: list[Entries], mix: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
-        """Logits `[R, B, K]` of mixtures `mix [R, M]`, from the models' outputs `given [M, B, F]` of the first layer.
+        """Logits `[R, B, K]` of mixtures `mix [R, M]`, from the models' `first_outputs [M, B, F]` of the first layer.
 
         A linear layer's outputs are linear in its weights: the mixture's are the mixture of the models'.
         """
@@ -103,19 +103,19 @@ class SideBySide:
 
 
 class OneByOne:
-    """One model after another, for networks that are not a chain of known layers."""
+    """Evaluates one model after another, for networks that are not a sequence of known layers."""
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         self.network, self.layout = network.eval(), layout
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """Logits `[R, B, K]`, like `SideBySide.logits`."""
+        """Logits `[R, B, K]`, like `BatchedEvaluator.logits`."""
         models = (self.layout.views(row) for row in (rows if mix is None else mixtures(mix, rows)))
         return torch.stack([functional_call(self.network, model, (x,)) for model in models])
 
 
 def plain(layer: nn.Module) -> bool:
-    """Whether a layer of a known type is as usual: with a bias and zero padding, no stride, dilation or groups."""
+    """Whether a known layer has no unusual options: a bias, zero padding, no stride, dilation or groups."""
     if isinstance(layer, nn.Linear):
         return layer.bias is not None
     if isinstance(layer, nn.Conv1d | nn.Conv2d):
@@ -178,14 +178,14 @@ def flatten(_layer: nn.Module, _entries: Entries, flow: Flow, rows: int) -> Flow
 
 
 def pooling(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
-    """Max pooling, of 2 x 2 pixels by `pooled`."""
+    """Max pooling, of 2 x 2 pixels by `max_pool_2x2`."""
     if not pools_by_two(layer):
         return unchanged(layer, entries, flow, rows)
     return Flow(pooled(flow.x), flow.form)
 
 
 def unchanged(layer: nn.Module, _entries: Entries, flow: Flow, _rows: int) -> Flow:
-    """Layers without entries that treat every channel separately; dropout does nothing in eval mode."""
+    """Applies a layer without entries that treats each channel separately; dropout does nothing in eval mode."""
     return Flow(layer(flow.x), flow.form)
 
 

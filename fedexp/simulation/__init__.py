@@ -1,1 +1,1 @@
-"""One run in memory: what was asked, the world, the round, the rounds, what is measured of them. Writes no file."""
+"""One run in memory: its parts, its data, its rounds and their measurements. Writes no file."""

@@ -1,4 +1,4 @@
-"""What parts answer, looked at before it is used: a mistake is told where it was made, not where it hurts.
+"""Checks of what parts return, so that a mistake is reported for the part that made it.
 
 Every check gives in words what is wrong, or None. Legend: C participants, N clients, M models, D entries of a model,
 P trainable entries.
@@ -23,12 +23,12 @@ Check = Callable[..., str | None]
 
 
 def asked(exp: Experiment) -> Experiment:
-    """The same experiment, whose parts' answers are looked at."""
+    """The same experiment with parts whose return values are checked."""
     return cast(Experiment, Asked(exp))
 
 
 class Asked:
-    """Stands for an experiment; hands out its parts as they are checked."""
+    """Wraps an experiment; its parts are wrapped in `CheckedPart`."""
 
     def __init__(self, exp: Experiment) -> None:
         self._exp = exp
@@ -42,13 +42,13 @@ class Asked:
 
 
 class Checked:
-    """Stands for a part, and raises ConfigError where an answer is not what its contract says."""
+    """Wraps a part; raises ConfigError where a method returns what its contract does not allow."""
 
     def __init__(self, role: str, part: Part, checks: dict[str, Check]) -> None:
         self._role, self._part, self._checks = role, part, checks
 
     def at(self, lr: float | None) -> "Checked":
-        """Stands for the part at another learning rate."""
+        """The wrapped part at another learning rate."""
         return Checked(self._role, cast(Any, self._part).at(lr), self._checks)
 
     def __getattr__(self, name: str) -> Any:
@@ -66,7 +66,7 @@ class Checked:
 
 
 def found(check: Check, came: Any, *given: Any) -> str | None:
-    """What a check finds, or cannot even look at."""
+    """Runs a check; describes the fault, also where the check itself fails on the value."""
     try:
         return check(came, *given)
     except Exception as error:
@@ -76,7 +76,7 @@ def found(check: Check, came: Any, *given: Any) -> str | None:
 
 
 def plan(came: Any, _: Any, ctx: Any) -> str | None:
-    """Clients that there are, each once, and what each trains on."""
+    """Checks that a plan names existing clients, each once, with an array of example numbers each."""
     if fault := several(came, Plan, dict):
         return fault
     owner, shards = came[0].owner, came[0].shards
@@ -99,7 +99,7 @@ def plan(came: Any, _: Any, ctx: Any) -> str | None:
 
 
 def delivered(came: Any, given: Uploads, *rest: Any) -> str | None:
-    """Uploads, and the seconds that they took."""
+    """Checks the uploads that arrived and the seconds that they took."""
     if fault := uploads(came, given, *rest, kinds=(Uploads, float, dict)):
         return fault
     right = type(came[1]) in (int, float) and 0 <= came[1] < math.inf
@@ -107,7 +107,7 @@ def delivered(came: Any, given: Uploads, *rest: Any) -> str | None:
 
 
 def assigned(came: Any, given: tuple[Weights, ...], *rest: Any) -> str | None:
-    """Models, participants, and which of the models each of these is given."""
+    """Checks the models, the participants and the number of the model that each of them gets."""
     if fault := several(came, tuple, Plan, np.ndarray, dict):
         return fault
     models, chosen, number, _ = came
@@ -135,7 +135,7 @@ def compared(came: Any, received: torch.Tensor, *_: Any) -> str | None:
 
 
 def finished(came: Any, trained: Any, *_: Any) -> str | None:
-    """What is sent."""
+    """Checks the deltas `[C, D]` that clients send after training."""
     return several(came, torch.Tensor, dict) or rows(
         came[0], tuple(trained.received.shape), trained.received, "the delta [C, D]"
     )
@@ -153,12 +153,12 @@ def dispatched(came: Any, weights: Weights, owner: np.ndarray, *_: Any) -> str |
 
 
 def model(came: Any, weights: Weights, *_: Any) -> str | None:
-    """A model whose row is as long as its layout says."""
+    """Checks that a model's row is as long as its layout says."""
     return several(came, Weights, dict) or of_layout(came[0], weights)
 
 
 def combined(came: Any, weights: Weights, voters: Uploads, *_: Any) -> str | None:
-    """A model of finite numbers, where those that it was made of are finite and of a usual size."""
+    """Checks that a model is finite if the model and the uploads it was combined from are finite and moderate."""
     if fault := model(came, weights):
         return fault
     if came[0].flat.isfinite().all() or not usual(weights.flat) or not usual(voters.delta):
@@ -167,7 +167,7 @@ def combined(came: Any, weights: Weights, voters: Uploads, *_: Any) -> str | Non
 
 
 def stepped(came: Any, weights: Weights, proposal: Weights, *_: Any) -> str | None:
-    """The same for one model and a proposal; a rate that is too high makes infinite ones of sound numbers."""
+    """Checks the server optimizer's model: no NaN from finite inputs; too high a rate may give infinite ones."""
     if fault := model(came, weights):
         return fault
     if not came[0].flat.isnan().any() or not usual(weights.flat) or not usual(proposal.flat):
@@ -176,7 +176,7 @@ def stepped(came: Any, weights: Weights, proposal: Weights, *_: Any) -> str | No
 
 
 def usual(values: torch.Tensor) -> bool:
-    """Whether sums and squares of these numbers (any shape) are finite: overflow is not the next part's fault."""
+    """Whether these numbers (any shape) are small enough that sums and squares of them do not overflow."""
     return values.numel() == 0 or bool(values.abs().max() < 1e15)
 
 
@@ -186,14 +186,14 @@ def wrong_numbers(values: torch.Tensor) -> str:
 
 
 def judged(came: Any, *_: Any) -> str | None:
-    """A reason to stop or None."""
+    """Checks for a reason to stop, or None, and a memory."""
     if not isinstance(came, tuple) or len(came) != 2 or not isinstance(came[0], str | None):
         return f"(a reason or None, memory), got {told(came)}"
     return memory(came[1])
 
 
 def regrouped(came: Any, given: tuple[Weights, ...], *_: Any) -> str | None:
-    """Models, and in the memory what happened: an event has five values."""
+    """Checks the models, and in the memory the events: tuples of five values."""
     if fault := several(came, tuple, dict) or several_models(came[0], given):
         return fault
     events = came[1].get("events", ())
@@ -206,7 +206,7 @@ def _five(event: Any) -> bool:
 
 
 def checks_by_role() -> dict[str, dict[str, Check]]:
-    """What is looked at of every role: the methods of its contract, and its step where it changes uploads."""
+    """The checks of every role by method: of its contract, and of its step if it changes uploads."""
     steps = {role.name: {role.step: uploads} for role in roles.every() if role.step}
     return {role: steps.get(role, {}) | METHODS.get(role, {}) for role in (*METHODS, *steps)}
 

@@ -1,4 +1,4 @@
-"""What the clients of a round are asked besides training: noted as it is asked, for the traffic and the clock."""
+"""The messages to clients besides training, counted for the traffic and the simulated clock."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from fedexp.core.values import Weights
 
 
 class Besides:
-    """Counts what the clients of one round are asked besides training."""
+    """Counts the models that clients evaluate or fine-tune in one round besides training."""
 
     def __init__(self) -> None:
         self.answers = 0

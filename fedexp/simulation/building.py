@@ -1,4 +1,4 @@
-"""Building the world of a run in four steps: the data, who holds which example, what models see, who trains them."""
+"""Builds the world of a run in four steps: load data, split and poison it, prepare inputs, choose a trainer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ Network = Callable[[], nn.Module]
 
 @dataclass(frozen=True)
 class SharedOut:
-    """The data with whatever attack and audit put into it, and who holds which training example."""
+    """The data after poisoning and planting of canaries, and which client holds which training example."""
 
     data: Data
     division: Division
@@ -44,7 +44,7 @@ class SharedOut:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What models see, on the device, and the first model."""
+    """The examples on the device, and the model that the first round begins with."""
 
     train: Examples
     test: Examples
@@ -57,7 +57,7 @@ class Prepared:
 
 
 def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
-    """The unchanging surroundings of a run; `choice` is that of the rounds so far.
+    """Builds what does not change during a run; `choice` is the trainer that earlier rounds of it used, if any.
 
     Raises:
         ConfigError: data, parts and machine cannot work together as asked.
@@ -75,14 +75,14 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
 
 
 def loaded(exp: Experiment) -> tuple[Data, Facts]:
-    """The dataset, and what it had said of itself before."""
+    """Loads the dataset; also returns the facts that it declared before, which must agree with it."""
     data, told = exp.dataset.load(exp.data_dir, exp.seed), believed.told(exp.dataset, exp.data_dir)
     believed.refuse(exp.dataset, told, data)
     return data, told
 
 
 def shared_out(exp: Experiment, data: Data) -> SharedOut:
-    """Divides the training examples, then has malicious clients change theirs and the audit plant its canaries."""
+    """Splits the training examples over the clients, then poisons them and plants the audit's canaries."""
     division, data = divide(exp, data)
     if exp.scenario.copies:
         data, division, malicious = with_copies(exp, data, division)
@@ -95,7 +95,7 @@ def shared_out(exp: Experiment, data: Data) -> SharedOut:
 
 
 def prepared(exp: Experiment, shared: SharedOut, network: Network, seen: Facts, crew: Crew) -> Prepared:
-    """Features learnt, examples on the device, and the model that the first round begins with."""
+    """Learns features, moves the examples to the device and pretrains the first model."""
     device, untrained = exp.engine.place(), network()
     data, probes, learnt = encode(exp, shared.data, shared.division.public, crew)
 
@@ -125,7 +125,7 @@ def staffed(  # noqa: PLR0913
     choice: Choice | None,
     crew: Crew,
 ) -> World:
-    """The world with the engine that trains in it and the scorers that judge its models."""
+    """Chooses the trainer, makes the scorers, and puts the world together."""
     layout, device, some = ready.first.layout, exp.engine.place(), exp.scenario.participants
     made = Made(network, layout, ready.train, recipe(exp, shared.data), exp.engine.memory_mb)
     chosen = crew.agree(exp.engine.choose(made, min(some, shared.partition.clients)))
@@ -158,7 +158,7 @@ def staffed(  # noqa: PLR0913
 
 
 def recipe(exp: Experiment, data: Data) -> Recipe:
-    """What the training of a client is made of."""
+    """The loss, local rule and privacy mechanism that every client trains with."""
     return Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
 
 

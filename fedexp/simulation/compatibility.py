@@ -1,4 +1,4 @@
-"""What cannot work together: a table of parts with parts, then what depends on numbers, files and the data's facts."""
+"""Refuses combinations that cannot work: a table of pairs of parts, then checks of numbers, files and data."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from fedexp.simulation.experiment import Experiment
 
 @dataclass(frozen=True)
 class Impossible:
-    """One pair that cannot be: a part of role `who` with the flag `has`, and one of role `other` with the flag `meets`.
+    """A pair of parts that exclude each other: of `role` with `flag`, and of `other_role` with `other_flag`.
 
     Flags are those of their contracts, with `not` before them where they must be false. `because` and `but` say in
     words what is so on either side; `{part.FLAG}` stands for what a flag says. `use` is what to write instead.
@@ -30,11 +30,11 @@ class Impossible:
     use: str
 
     def holds(self, exp: Experiment) -> bool:
-        """Whether both are so."""
+        """Whether an experiment has both parts of this pair."""
         return has(_part(exp, self.who), self.has) and has(_part(exp, self.other), self.meets)
 
     def sentence(self, exp: Experiment) -> str:
-        """Why, and what to do."""
+        """The error message: why the two exclude each other, and what to use instead."""
         left, right = _words(exp, self.who, self.has), _words(exp, self.other, self.meets)
         because = self.because.format(part=_part(exp, self.who))
         return f"{left} {because}, but {right} {self.but.format(part=_part(exp, self.other))}; use {self.use}"
@@ -121,7 +121,7 @@ ROWS = tuple(Impossible(*row) for row in (
 
 
 def has(part: Any, flag: str) -> bool:
-    """Whether a flag of a part is so; one that begins with `not` is so where the rest of it is not."""
+    """Whether a part has a flag; `not FLAG` asks for the opposite."""
     return bool(getattr(part, flag.removeprefix("not "))) != flag.startswith("not ")
 
 
@@ -235,7 +235,7 @@ def refuse_thresholds(exp: Experiment) -> None:
 
 
 def _part(exp: Experiment, role: str) -> Any:
-    """The part of a role, or the numbers of a section; of no role, the whole experiment."""
+    """The part of a role, or a section of the config; the experiment itself for the empty role."""
     return exp.part(role) if role else exp
 
 

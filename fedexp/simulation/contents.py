@@ -1,4 +1,4 @@
-"""What an answer is made of: memories, rows, uploads and models that hold what they should, in shapes that fit.
+"""Checks of single values that parts return: memories, rows, uploads and models.
 
 Every check gives in words what is wrong, or None. Legend: C participants, D entries of a model.
 """
@@ -15,7 +15,7 @@ REMEMBERED = (str, int, float, bool, type(None))
 
 
 def several(came: Any, *kinds: type) -> str | None:
-    """A tuple of these kinds of values, the last of which is a memory."""
+    """Checks for a tuple of values of these kinds, the last of which is a memory."""
     names = [kind.__name__ for kind in kinds]
     if not isinstance(came, tuple) or len(came) != len(kinds):
         got = f"{len(came)} values" if isinstance(came, tuple) else told(came)
@@ -29,7 +29,7 @@ def several(came: Any, *kinds: type) -> str | None:
 
 
 def memory(came: Any, *_: Any) -> str | None:
-    """What can be saved with the state and loaded again."""
+    """Checks that a memory can be saved with the state and loaded again."""
     if not isinstance(came, dict):
         return f"its memory, a dict, got {told(came)}"
     found = strange(came)
@@ -37,7 +37,7 @@ def memory(came: Any, *_: Any) -> str | None:
 
 
 def strange(value: Any, where: str = "memory") -> str | None:
-    """The first value of a nest that no saved state can hold."""
+    """Describes the first nested value that cannot be saved with the state; None if all can."""
     if isinstance(value, dict):
         if odd := [key for key in value if type(key) not in (str, int)]:
             return f"{told(odd[0])} as a key of {where}"
@@ -54,7 +54,7 @@ def rows(came: Any, shape: tuple[int, ...], like: torch.Tensor, what: str) -> st
 
 
 def uploads(came: Any, given: Uploads, *rest: Any, kinds: tuple[type, ...] = (Uploads, dict)) -> str | None:
-    """Uploads whose columns have a value a row, and rows as long as those that were given."""
+    """Checks uploads: one value a row in every column, and rows as long as before."""
     if fault := several(came, *kinds):
         return fault
     new, width = came[0], given.delta.shape[1]
@@ -67,7 +67,7 @@ def uploads(came: Any, given: Uploads, *rest: Any, kinds: tuple[type, ...] = (Up
 
 
 def columns(new: Uploads, given: Uploads, clients: int) -> str | None:
-    """Whole numbers where something is numbered, of clients and models that there are."""
+    """Checks the columns of uploads: integers where clients, models or examples are counted, and in range."""
     for name in ("owner", "model", "examples", "importance", "loss_before", "loss_after"):
         column, whole = getattr(new, name), name in ("owner", "model", "examples")
         if column.ndim != 1 or (whole and column.dtype.kind not in "iu"):
@@ -83,7 +83,7 @@ def columns(new: Uploads, given: Uploads, clients: int) -> str | None:
 
 
 def of_layout(came: Weights, given: Weights) -> str | None:
-    """A row as long as a layout says that is the given one's, but for its widths."""
+    """Checks that weights fit their layout, and that it differs from the one before in widths only."""
     names = (came.layout.names, came.layout.trainable)
     if names != (given.layout.names, given.layout.trainable):
         return "Weights whose layout has the names and the trainable entries of those it was given"
@@ -91,7 +91,7 @@ def of_layout(came: Weights, given: Weights) -> str | None:
 
 
 def several_models(came: tuple[Any, ...], given: tuple[Weights, ...]) -> str | None:
-    """At least one model, each of the layout of those that were given."""
+    """Checks for at least one model, each with the layout of those before."""
     if not came:
         return "at least one model, got none"
     for one in came:

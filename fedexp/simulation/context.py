@@ -1,4 +1,4 @@
-"""The answers to what parts ask, from the world of a run. `fedexp.parts.context` says what each of them means."""
+"""The round's context that parts see; `fedexp.parts.context` documents its members."""
 
 from dataclasses import dataclass, field
 
@@ -19,18 +19,18 @@ from fedexp.simulation.world import World
 
 
 def at(world: World, number: int, models: tuple[Weights, ...] | None = None) -> "RoundContext":
-    """What a part may ask in the round of this number that begins with these models (the first ones if not given)."""
+    """The context of the round `number` that begins with these models (the initial one if not given)."""
     return RoundContext(world, number, models or (world.first,))
 
 
 def asked_besides(ctx: "RoundContext") -> Besides:
-    """What clients have been asked besides training, which only the round may look at."""
+    """The round's count of messages besides training; for the round only, not for parts."""
     return ctx._besides
 
 
 @dataclass(frozen=True)
 class RoundContext:
-    """One round's view of the world, which parts do not get to see itself."""
+    """One round's view of the world; parts see this and not the world itself."""
 
     _world: World
     round: int

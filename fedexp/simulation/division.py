@@ -1,4 +1,4 @@
-"""Who holds which training example of a run: the clients, and the server for two purposes.
+"""Splits the training examples of a run over the clients and the server.
 
 The server's validation examples are those on which models are compared, its public ones those that it may train on and
 whose answers it may ask for; neither overlaps with the other or with what any client holds. Public are a fraction of
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Division:
-    """Numbers of training examples."""
+    """Indices of training examples by holder and purpose."""
 
     partition: Partition  # what the clients train on
     held_out: Partition  # what they measure models on: training examples, or their own of the test data
@@ -39,7 +39,7 @@ class Division:
 
 
 def divide(exp: Experiment, data: Data) -> tuple[Division, Data]:
-    """Shares out the training examples; the data as the clients see theirs.
+    """Splits the training examples; also returns the data with the clients' feature shifts applied.
 
     Raises:
         ConfigError: nobody would train, or have anything to train on.
@@ -65,7 +65,7 @@ def divide(exp: Experiment, data: Data) -> tuple[Division, Data]:
 
 
 def tell_what_is_unused(exp: Experiment, data: Data) -> None:
-    """Logs a line where the user said whose each example is, and the federation does not ask."""
+    """Warns if the dataset knows the subject of each example and the federation does not use it."""
     if data.train.subject is not None and exp.dataset.names_people and not exp.federation.by_subject:
         log.warning(
             "%s says whose each example is, but %s does not ask; federation=subject makes a client of each of them",
@@ -75,7 +75,7 @@ def tell_what_is_unused(exp: Experiment, data: Data) -> None:
 
 
 def set_apart(exp: Experiment, clients: int) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of the clients that train, `[n]`, and of those that never do, `[m]`, both ascending.
+    """The numbers of the clients that train, `[n]`, and of those that never train, `[m]`, both ascending.
 
     Raises:
         ConfigError: nobody would train.
@@ -91,7 +91,7 @@ def set_apart(exp: Experiment, clients: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tests_at_home(exp: Experiment, data: Data, whole: Partition) -> Partition:
-    """The clients' own test examples.
+    """The clients' own test examples, found by subject.
 
     Raises:
         ConfigError: the dataset does not say whose its test examples are, or no client has any.
@@ -126,14 +126,14 @@ def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.nda
 
 
 def split_public(exp: Experiment, rest: np.ndarray, examples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers `[n]` that `rest [S]` leaves to the clients, and `[m]` of those that become public; both ascending."""
+    """Splits the indices `remaining [S]` into the clients' `[n]` and the public `[m]`; both ascending."""
     count = exp.scenario.public_count(examples)
     order = stream(exp.seed, "public").permutation(rest) if count else rest
     return np.sort(order[count:]), np.sort(order[:count])
 
 
 def federate(exp: Experiment, data: Data, rest: np.ndarray) -> Partition:
-    """The federation over the training examples `rest [S]` that the server has not taken."""
+    """Divides the training examples `remaining [S]` over the clients."""
     federation = exp.divided
     whose = federation.whose(None if data.train.subject is None else data.train.subject.numpy())
     subject, labels = None if whose is None else whose[rest], data.train.labels[rest]
@@ -142,7 +142,7 @@ def federate(exp: Experiment, data: Data, rest: np.ndarray) -> Partition:
 
 
 def shifted(exp: Experiment, data: Data, whole: Partition) -> Data:
-    """The data with the training examples as their clients see them, where the federation makes these differ."""
+    """The data with each client's feature shift applied to its training examples, if the federation has one."""
     if not exp.federation.shifts_features:
         return data
     x: torch.Tensor | None = None

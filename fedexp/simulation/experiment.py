@@ -1,4 +1,4 @@
-"""What was asked: the frozen root of a run."""
+"""The frozen configuration of a run."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -60,7 +60,7 @@ class Scenario(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(Part):
-    """One run: its numbers, and a part of every role. Roles that no line of ours calls by name are in `others`."""
+    """One run: its numbers, and a part of every role. Parts of user-defined roles are in `extra_parts`."""
 
     seed: Annotated[int, Range(0, 2**63 - 1)]
     rounds: Annotated[int, Range(1)]
@@ -141,7 +141,7 @@ class Experiment(Part):
 
     @property
     def divided(self) -> Federation:
-        """The federation over the clients that have a share of the data."""
+        """The federation over the clients that get a share of the data."""
         return self.federation.without(self.scenario.malicious if self.scenario.copies else 0)
 
     @property

@@ -1,4 +1,4 @@
-"""Columns of a row that belong to one client: it goes on from its own values in them, not from the server's.
+"""Personal columns of a row: a client goes on from its own values in them, not from the server's.
 
 The model names some (statistics of normalisation, with `model.buffers=local`). These are sent all the same, so that the
 global model has statistics. The local rule names others (`local=personal_layer`). These never leave their client:
@@ -16,20 +16,20 @@ from fedexp.simulation.experiment import Experiment
 
 
 def kept_columns(exp: Experiment, layout: Layout) -> np.ndarray:
-    """The columns `[m]`, ascending."""
+    """The personal columns `[m]`, ascending."""
     return np.union1d(exp.model.personal(layout), exp.local.keeps(layout))
 
 
 def restored(
     exp: Experiment, layout: Layout, owner: np.ndarray, rows: torch.Tensor, memory: dict[str, Memory]
 ) -> torch.Tensor:
-    """`rows [n, D]` with the columns that these clients have kept put back; the rows of others stay."""
+    """`rows [n, D]` with the clients' saved personal columns put back; rows of clients without any stay."""
     columns = kept_columns(exp, layout)
     return ClientRows.load(memory.get("personal", {}), len(columns), rows).restore(owner, rows, columns)
 
 
 def keep(exp: Experiment, layout: Layout, trained: Trained, memory: Memory) -> Memory:
-    """What clients keep after a round; a training that is not finite leaves what its client had."""
+    """Saves the clients' personal columns after a round; a row that is not finite leaves what was saved before."""
     rows = trained.rows[:, torch.from_numpy(kept_columns(exp, layout)).to(trained.rows.device)]
     held = ClientRows.load(memory, rows.shape[1], rows)
     whole = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
@@ -37,7 +37,7 @@ def keep(exp: Experiment, layout: Layout, trained: Trained, memory: Memory) -> M
 
 
 def without_unsent(uploads: Uploads, columns: np.ndarray) -> Uploads:
-    """The uploads with zeros in the `columns [m]` that never leave a client."""
+    """The uploads with zeros in the private `columns [m]`, which never leave a client."""
     place = torch.from_numpy(columns).to(uploads.delta.device)
     if not uploads.delta[:, place].any():
         return uploads

@@ -1,10 +1,10 @@
-"""The learning rates that a schedule moves: columns of metrics.csv, which runs with constant rates do not have."""
+"""Learning rates that a schedule changes: columns of metrics.csv, absent where rates are constant."""
 
 from fedexp.simulation.experiment import Experiment
 
 
 def moving_rates(exp: Experiment, round: int) -> dict[str, float]:
-    """`lr` of the clients and `server_lr` in a round, each where its schedule moves it."""
+    """`lr` of the clients and `server_lr` in a round, each only if it has a schedule."""
     found = {
         "lr": exp.schedule.rate(exp.local, round),
         "server_lr": exp.server_schedule.rate(exp.server_optimizer, round),

@@ -1,4 +1,4 @@
-"""What malicious clients and the audit put into the training data, before the first round.
+"""Malicious clients' data and the audit's canaries, put into the training data before the first round.
 
 With `scenario.malicious_hold_data=false` the federation divides the data over the honest clients alone, as papers on
 robust aggregation do. A malicious client then trains on copies of a random part of it. That is what the workers of
@@ -35,7 +35,7 @@ def draw_malicious(exp: Experiment, clients: int) -> np.ndarray:
 
 
 def with_copies(exp: Experiment, data: Data, division: Division) -> tuple[Data, Division, np.ndarray]:
-    """Gives malicious clients that have no share of the data a place among the others, and copies to train on.
+    """Adds malicious clients without a share of the data, and gives them copies of others' examples.
 
     Each has copies of as many random training examples of all other clients as one of these holds on average: so it
     weighs what they weigh, and attacks on data and on updates work as they always do. Returns the data with the copies
@@ -66,20 +66,20 @@ def copied(data: Data, index: np.ndarray) -> Data:
 
 
 def poisoned(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Data:
-    """The data with the own examples of the clients `malicious [n]` changed by the attack."""
+    """The data with the examples of the clients `malicious [n]` changed by the attack."""
     owned = np.concatenate([np.zeros(0, np.int64), *(partition.shard(int(client)) for client in malicious)])
     train = exp.attack.poison(data.train, owned, len(data.class_names), stream(exp.seed, "attack"))
     return replace(data, train=train)
 
 
 def drawn_canaries(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Canaries:
-    """What the audit plants at the clients with examples, except for `malicious [n]`."""
+    """Draws the audit's canaries for the clients with examples, except `malicious [n]`."""
     honest = np.setdiff1d(np.flatnonzero(partition.sizes), malicious)
     return exp.audit.plant(data.train, honest, len(data.class_names), stream(exp.seed, "audit"))
 
 
 def planted(data: Data, partition: Partition, canaries: Canaries) -> tuple[Data, Partition]:
-    """The training examples with all canaries behind them, and the clients with those that are included."""
+    """Appends all canaries to the training examples, and the included ones to their clients' shards."""
     if not len(canaries.index):
         return data, partition
     nobody, examples = partition.clients, len(data.train.y)

@@ -1,4 +1,4 @@
-"""What the server does with its public data before the first round: it learns features, it trains the first model.
+"""What the server does before the first round: it learns features and pretrains the first model.
 
 Every process of a run does both; what the first one came to is what all of them use.
 """
@@ -32,7 +32,7 @@ Figures = dict[str, float]  # what is worth telling of a preparation, by name; e
 
 
 def encode(exp: Experiment, data: Data, public: np.ndarray, crew: Crew) -> tuple[Data, dict[str, Split], Figures]:
-    """The data and the attack's probes as models see them; learnt from the examples with numbers `public [m]`."""
+    """Learns features from the public examples `public [m]`; returns the encoded data and attack probes."""
     rng, probes = partial(stream, exp.seed, "features"), exp.attack.probes(data.test)
     examples = data.train.x[torch.from_numpy(public)]
     learnt: Encoding = crew.agree(exp.features.learn(examples, rng, exp.engine.place()))
@@ -48,7 +48,7 @@ def pretrain(
     gauge: Gauge,
     crew: Crew,
 ) -> tuple[Weights, Figures]:
-    """The model before the first round.
+    """Trains the initial model on public data, if the config asks for it.
 
     Raises:
         ConfigError: it is to be trained on public data that there is not.
@@ -80,7 +80,7 @@ def pretrain(
 def train_alone(
     network: nn.Module, first: Weights, examples: Examples, recipe: Recipe, seed: int, crew: Crew
 ) -> Weights:
-    """A model trained on all of these examples by one learner, whichever engine the clients train with."""
+    """Trains one model on all of these examples, independent of the clients' engine."""
     everything = Plan(np.array([SERVER]), (np.arange(len(examples)),))
     drawn = recipe.rule.drawn(SERVER, partial(stream, seed))
     batches = draw_batches(drawn, len(examples), stream(seed, "pretraining"))

@@ -1,4 +1,4 @@
-"""One round: who, from what, trained, delivered, combined. No algorithm has a name here."""
+"""One round: select clients, train them, deliver uploads, aggregate. No algorithm is named here."""
 
 import logging
 from typing import Any
@@ -26,7 +26,7 @@ Row = dict[str, Any]  # a round's line of metrics.csv by column
 
 
 def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
-    """Maps a state to the next; beside it the round's row of the metrics and what the participants sent."""
+    """Maps a state to the next; also returns the round's row of metrics and the participants' uploads."""
     ctx, clock = context.at(world, state.round + 1, state.models), Stopwatch(world.first.flat.device)
     mem: dict[str, Memory] = {role: without_columns(memory) for role, memory in state.memory.items()}
 
@@ -60,7 +60,7 @@ def dispatch(
     owner: np.ndarray,
     mem: dict[str, Memory],
 ) -> torch.Tensor:
-    """What each participant starts from, `[C, D]`: what its model has for it, with the columns it keeps to itself.
+    """The rows `[C, D]` that participants start from: their model's, with their personal columns restored.
 
     Every client trains the network of the config, whatever shape the global models have by now.
     """
@@ -83,7 +83,7 @@ def train(  # noqa: PLR0913
     mem: dict[str, Memory],
     ctx: Context,
 ) -> tuple[Uploads, dict[str, Memory]]:
-    """Trains every participant on its own batches; the deltas, and what stays with the clients.
+    """Trains every participant on its own batches; returns the deltas and the updated memories.
 
     `received [C, D]` is what the server sent, `model [C]` the number of each participant's model.
     """
@@ -107,7 +107,7 @@ def train(  # noqa: PLR0913
 
 
 def parted(out: torch.Tensor, layout: Layout, told: int) -> tuple[torch.Tensor, torch.Tensor | None, np.ndarray]:
-    """The trained rows `[C, D]`, the last slots `[C, P]` if the rule tells them, and the losses `[C, told]`."""
+    """Splits the output into rows `[C, D]`, last slots `[C, P]` (or None) and losses `[C, loss_columns]`."""
     rows, slot = out[:, : layout.size], out[:, layout.size : out.shape[1] - told]
     return rows, slot if slot.shape[1] else None, out[:, out.shape[1] - told :].cpu().double().numpy()
 
@@ -115,7 +115,7 @@ def parted(out: torch.Tensor, layout: Layout, told: int) -> tuple[torch.Tensor, 
 def passed(
     exp: Experiment, when: roles.When, uploads: Uploads, mem: dict[str, Memory], ctx: Context
 ) -> tuple[Uploads, dict[str, Memory]]:
-    """The uploads after the parts of every role that changes them at this point, and what these remember."""
+    """Applies the parts of every role that changes uploads at this point; returns uploads and memories."""
     after = {}
     for role in roles.at(when):
         uploads, after[role.name] = getattr(exp.part(role.name), role.step)(uploads, mem.get(role.name, {}), ctx)
@@ -125,7 +125,7 @@ def passed(
 def fold(
     exp: Experiment, models: tuple[Weights, ...], uploads: Uploads, mem: dict[str, Memory], ctx: Context
 ) -> tuple[tuple[Weights, ...], dict[str, Memory]]:
-    """The models' next versions, from the finite uploads that were trained from each, in the order of their owners.
+    """Updates each model from the finite uploads that were trained from it, in the order of their owners.
 
     A row that counts for nothing (a client without examples) has no say in any rule, and a model rests, with what is
     remembered of it, in a round that brought something for others only.
@@ -147,7 +147,7 @@ def fold(
 
 
 def moving(models: int, came: np.ndarray) -> list[int]:
-    """Which of so many models a round moves, given those `[C]` that something came for.
+    """The numbers of the models to update, given the models `[C]` that received uploads.
 
     Where nothing came, all do: but not the first of several, that nobody trains.
     """
@@ -157,7 +157,7 @@ def moving(models: int, came: np.ndarray) -> list[int]:
 def advance(
     exp: Experiment, weights: Weights, uploads: Uploads, held: dict[str, Memory], ctx: Context
 ) -> tuple[Weights, dict[str, Memory]]:
-    """One model's next version, and what the parts that made it remember and report."""
+    """Updates one model; also returns the memories of the parts that did so."""
     mixed, memories = passed(exp, "mixing", uploads, held, ctx)
     proposal, combining = exp.aggregator.combine(weights, mixed, held["aggregator"], ctx)
     lr = exp.server_schedule.rate(exp.server_optimizer, ctx.round)
@@ -166,7 +166,7 @@ def advance(
 
 
 def gathered(memories: dict[str, Memory]) -> Memory:
-    """A part's memories of every model, and what it reports of all of them: counts added, other numbers averaged."""
+    """Merges a part's memories of all models, and its reported columns: counts added, other numbers averaged."""
     reports = [memory.get("columns", {}) for memory in memories.values()]
     names = dict.fromkeys(name for report in reports for name in report)
     columns = {name: pooled([report[name] for report in reports if name in report]) for name in names}
@@ -174,7 +174,7 @@ def gathered(memories: dict[str, Memory]) -> Memory:
 
 
 def pooled(values: list[float | None]) -> float | None:
-    """Several models' numbers as one: whole ones are counts and add up; None where there is none."""
+    """Merges several models' numbers: integers are added, others averaged; None if there is none."""
     known = [value for value in values if value is not None]
     if not known:
         return None
@@ -182,7 +182,7 @@ def pooled(values: list[float | None]) -> float | None:
 
 
 def row(exp: Experiment, ctx: context.RoundContext, state: State, plan: Plan, sent: Uploads, uploads: Uploads) -> Row:
-    """The round's line of metrics.csv, less what is evaluated later."""
+    """The round's row of metrics.csv without what is evaluated later."""
     trained = ~np.isnan(sent.loss_after)
     loss = np.average(sent.loss_after[trained], weights=sent.examples[trained]) if trained.any() else None
     own = {
@@ -201,7 +201,7 @@ def row(exp: Experiment, ctx: context.RoundContext, state: State, plan: Plan, se
 
 
 def without_columns(memory: Memory) -> Memory:
-    """A role's memory less what it reported last round."""
+    """A role's memory without the columns that it reported last round."""
     return {name: value for name, value in memory.items() if name != "columns"}
 
 
@@ -213,7 +213,7 @@ class Stopwatch:
         self.ends: list[tuple[str, Moment]] = []
 
     def lap(self, stage: str) -> None:
-        """The work since the last lap belongs to a stage."""
+        """Assigns the time since the last lap to a stage."""
         self.ends.append((stage, moment(self.device)))
 
     @property

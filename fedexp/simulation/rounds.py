@@ -18,7 +18,7 @@ from fedexp.training.fork import LocalWorkers
 
 @contextmanager
 def staffed(exp: Experiment, world: World, state: State) -> Iterator[World]:
-    """The world with its workers: those that torchrun started, or forks of this process, or none."""
+    """The world with its workers: those of torchrun, forks of this process, or none."""
     size = exp.engine.crew_size(min(exp.scenario.participants, world.partition.clients))
     workers = LocalWorkers(1 if world.crew.size > 1 else size)
     try:
@@ -37,13 +37,13 @@ def staffed(exp: Experiment, world: World, state: State) -> Iterator[World]:
 
 
 def exhaust(exp: Experiment, world: World, state: State) -> None:
-    """Lives through the rounds without keeping a record of them."""
+    """Runs all rounds without recording them, as worker processes do."""
     for _ in rounds(exp, world, state):
         pass
 
 
 def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
-    """Yields each round's state, row of metrics and uploads without their rows, once its model is evaluated.
+    """Yields each evaluated round's state, row of metrics, and uploads without their deltas.
 
     Where somebody can evaluate beside the next round, that comes first; nothing decided depends on it. Rows `[C, D]`
     are the most that a round holds, so they live no longer than its measures take.
@@ -85,7 +85,7 @@ def reason_to_stop(state: State) -> str | None:
 
 
 def judge(exp: Experiment, world: World, state: State, row: Row) -> tuple[State, Row]:
-    """Looks at the server's validation data where that is asked for, and asks the stop rule."""
+    """Evaluates on the validation data if asked for, and applies the stop rule."""
     due = exp.evaluation.validation and (state.round % exp.evaluation.every == 0 or state.round == exp.rounds)
     if exp.stop.needs_validation or due:
         assert world.validation is not None
@@ -102,7 +102,7 @@ def judge(exp: Experiment, world: World, state: State, row: Row) -> tuple[State,
 def evaluate_later(
     exp: Experiment, world: World, before: State, state: State, row: Row, sent: Uploads
 ) -> Callable[[], tuple[State, Row, Uploads]]:
-    """Begins the evaluation of a round's models, if it is due; the result completes the round's row."""
+    """Starts the evaluation of a round's models if it is due; the result completes the round's row."""
     last = state.round == exp.rounds or reason_to_stop(state)
     if not exp.evaluation.test or (state.round % exp.evaluation.every and not last):
         unseen = world.scorer.gauge.blank("test") if exp.evaluation.test else {}

@@ -1,4 +1,4 @@
-"""What clients train in a round, and what else their local rule asks for meanwhile."""
+"""The training task of a round's participants."""
 
 import torch
 
@@ -12,7 +12,7 @@ from fedexp.training.loop import Task
 def begun(
     exp: Experiment, received: torch.Tensor, plan: Plan, batches: tuple[Batches, ...], memory: Memory, ctx: Context
 ) -> Task:
-    """The training of a plan's participants from the rows that they `received [C, D]`."""
+    """Makes the training task of a plan's participants from the rows that they `received [C, D]`."""
     lr = exp.schedule.rate(exp.local, ctx.round)
     rule = exp.local.at(lr)
     start, anchor = rule.begin(received, plan.owner, memory, ctx)

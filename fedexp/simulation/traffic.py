@@ -1,4 +1,4 @@
-"""What a round sends: models down, updates up, and what clients are asked besides.
+"""The traffic of a round: models down, updates up, and messages besides training.
 
 A client that judges a model gets it and answers with a loss; a participant that has judged models has the one that it
 trains already. A client that tunes a model gets it and sends what it made of it. What the server trains on itself has
@@ -15,7 +15,7 @@ ANSWER_BYTES = 4  # a loss
 
 
 def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarray) -> dict[str, float]:
-    """The megabytes of a round: down to those who were asked, and up from those of whom something arrived.
+    """The megabytes of a round: down to all participants, and up from those whose uploads arrived.
 
     `arrived [n]` holds the owners of the uploads that came.
     """

@@ -1,4 +1,4 @@
-"""The answers to the questions of one kind: what a part finds behind `ctx.survey`, `ctx.fleet` and the others.
+"""The members of a round's context by topic: `ctx.clients_data`, `ctx.fleet` and the others.
 
 `fedexp.parts.context` says what each of them means.
 """
@@ -22,7 +22,7 @@ from fedexp.training.workers import Work
 
 @dataclass(frozen=True)
 class SurveyAnswers:
-    """What clients can be asked besides training."""
+    """Queries of the clients' data, and models that clients evaluate or fine-tune besides training."""
 
     _world: World
     _ctx: Context
@@ -91,7 +91,7 @@ class FleetAnswers:
 
 @dataclass(frozen=True)
 class TrafficAnswers:
-    """How large the messages of a round are."""
+    """The sizes of a round's messages."""
 
     _world: World
 
@@ -159,7 +159,7 @@ class PublicAnswers:
 
 @dataclass(frozen=True)
 class AuditAnswers:
-    """What an audit works with; gradients are those of the model that the round began with."""
+    """What a privacy audit may use; gradients are those of the model that the round began with."""
 
     _world: World
     _received: Weights

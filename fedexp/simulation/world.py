@@ -32,7 +32,7 @@ from fedexp.training.workers import FINE_TUNING, TRAINING, Crew, Kind, Work
 
 @dataclass(frozen=True)
 class World:
-    """The unchanging surroundings of the rounds."""
+    """What does not change during a run."""
 
     exp: Experiment
     first: Weights  # the model before the first round
@@ -60,7 +60,7 @@ class World:
 
     @property
     def layout(self) -> Layout:
-        """What lies where in a row."""
+        """The names and shapes of the entries of a row."""
         return self.first.layout
 
     @cached_property
@@ -70,21 +70,21 @@ class World:
 
     @property
     def home(self) -> Examples:
-        """What clients measure models on is a part of: the training or the test data."""
+        """The split that held-out examples are taken from: the training data, or the test data with `own_test`."""
         return self.test if self.exp.evaluation.own_test else self.train
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """The names of what labels tell apart."""
+        """The names that labels index: the classes, or `all` where a target is more than one number."""
         return self.class_names if self.train.y.dim() == 1 else ("all",)
 
     def with_crew(self, crew: Crew) -> "World":
-        """The same world, its work shared by a crew."""
+        """The same world with another worker pool."""
         return replace(self, crew=self.crew.regrouped(crew))
 
     @cached_property
     def beside(self) -> Beside:
-        """A GPU's second stream."""
+        """Scores models on a GPU's second stream."""
         return Beside(self.scorer, self.network)
 
     @property
@@ -97,7 +97,7 @@ class World:
         return self.crew.size == 1 and not self.crew.times_jobs and self.first.flat.device.type == "cuda"
 
     def score_later(self, weights: Weights, examples: Examples, gauge: Gauge | None = None) -> Pending | OnItsWay:
-        """Scores of a model, worked out while somebody is idle, at the latest when they are asked for.
+        """Starts scoring a model; idle workers take the jobs, at the latest when the result is asked for.
 
         They are those of the run's metrics, unless another gauge is given.
         """
@@ -163,7 +163,7 @@ class World:
         return self.mixtures.means(work, len(rows), len(examples)).cpu().numpy()
 
     def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, ctx: Context, rule: LocalRule) -> torch.Tensor:
-        """The models that the clients `owner [n]` make of one `[D]`, `[n, D]`, in batches of a stream of their own."""
+        """Fine-tunes one model `[D]` at the clients `owner [n]`, `[n, D]`; batches come from a stream of their own."""
         exp, plan = self.exp, ctx.plan(owner)
         rules = [rule.drawn(client, ctx.rng) for client in owner.tolist()]
         batches = draw_all(rules, plan.sizes, streams(exp.seed, ctx.round, "fine_tune", owner=owner))
@@ -173,7 +173,7 @@ class World:
     def trained(
         self, task: Task, told: int, run: Callable[[Task, np.ndarray], torch.Tensor], kind: Kind = TRAINING
     ) -> torch.Tensor:
-        """What `run` makes of all rows of a task, `[C, D + told]`, its groups of rows shared out.
+        """Runs a task in groups of rows over the workers; returns `[C, D + loss_columns]`.
 
         With a rule that tells its last slot, `[C, D + P + told]`.
         """
@@ -200,7 +200,7 @@ class World:
         return 4 if self.exp.evaluation.client_losses == "exact" else 2
 
     def train_rows(self, task: Task, rows: np.ndarray) -> torch.Tensor:
-        """Trains the rows `[n]` of a task as its trainer does; with exact client losses adds those before and after."""
+        """Trains the rows `[n]` of a task; with exact client losses appends the losses before and after."""
         out = self.trainer.run(task, rows)
         if self.losses_told == 2:
             return out

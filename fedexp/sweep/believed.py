@@ -1,4 +1,4 @@
-"""What a resumed sweep takes from its `multirun.yaml`: settings, and of Hydra's the sweeper, launcher and subfolder.
+"""What a resumed sweep takes from its `multirun.yaml`: settings, and Hydra's sweeper, launcher and subfolder.
 
 Everything else that Hydra would obey (loggers, callbacks, search paths, an environment, ...) comes from `conf/` again.
 """
@@ -22,7 +22,7 @@ _OPTION = re.compile(r"[\w-]+(/[\w-]+)*")
 
 
 def words(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -> list[str]:
-    """The words that compose the sweep of a file again, to be followed by those that are typed now.
+    """Reads the words that compose a saved sweep again, to be followed by those that are typed now.
 
     Raises:
         ConfigError: they are not words, would change Hydra itself, lead out of the folder, or say where to compute.
@@ -39,7 +39,7 @@ def words(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -> list[st
 
 
 def name(saved: Mapping[str, Any], path: Path) -> str:
-    """The name of the root config."""
+    """Reads the name of the root config."""
     found = _at(saved, "job").get("config_name")
     if not isinstance(found, str) or not _OPTION.fullmatch(found):
         raise ConfigError(f"{shown(path)}: hydra.job.config_name must be the name of a config, got {found!r}")
@@ -47,7 +47,7 @@ def name(saved: Mapping[str, Any], path: Path) -> str:
 
 
 def config_dir(saved: Mapping[str, Any]) -> Path | None:
-    """The folder of options that the command named; None if it named none."""
+    """Reads the --config-dir of the command that began the sweep; None if it had none."""
     sources = _at(saved, "runtime").get("config_sources")
     told = (source for source in sources or () if isinstance(source, Mapping)) if isinstance(sources, list) else ()
     own = [source.get("path") for source in told if source.get("provider") == "command-line"]
@@ -55,7 +55,7 @@ def config_dir(saved: Mapping[str, Any]) -> Path | None:
 
 
 def refuse_hydra(overrides: Sequence[str], path: Path) -> None:
-    """Refuses overrides that a sweeper made from a file, if they would change Hydra itself."""
+    """Refuses the overrides of a point, read from a file, if they would change Hydra itself."""
     for word in _parsed(list(overrides), path):
         _demand_setting(word, path)
 
@@ -69,7 +69,7 @@ def _demand_setting(word: Override, path: Path) -> None:
 
 
 def _believed(word: Override, path: Path) -> bool:
-    """Whether a word about Hydra is used; words that cannot change the sweep's results are ignored."""
+    """Whether a saved word about Hydra is used; words that cannot change the sweep's results are ignored."""
     key, value = _key(word), None if word.is_delete() else word.value()
     if key in CHOICES:
         return _demand(value in CHOICES[key], word, f"one of {', '.join(CHOICES[key])}", path)

@@ -99,7 +99,7 @@ def _go_on(request: Request, saved: dict[str, Any], folder: Path, trust: Trust, 
 
 
 def _composed_again(request: Request, saved: dict[str, Any], folder: Path, trust: Trust) -> tuple[Composer, DictConfig]:
-    """The config of a sweep as it was begun, which names no module that is not trusted."""
+    """Composes the config of a sweep as it was begun; refuses modules that are not trusted."""
     from fedexp.run.checkpoint import differing  # it brings PyTorch
 
     composer = start(request)
@@ -123,7 +123,7 @@ def _execute(sweep: Sweep) -> None:
 
 
 def _with_environment(config: DictConfig) -> DictConfig:
-    """The config to note: as nothing in a folder may ask for the reader's environment, it holds the values."""
+    """The config to save, with environment variables' values: a folder must not read its reader's environment."""
     words = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)
     config = with_environment(deepcopy(config))
     config.hydra.overrides.task = words_with_environment(cast(list[str], words))
@@ -131,7 +131,7 @@ def _with_environment(config: DictConfig) -> DictConfig:
 
 
 def _settle(config: DictConfig, folder: Path) -> None:
-    """Puts the folder into the overrides, as each point is composed again from them."""
+    """Puts the folder into the overrides, from which each point is composed again."""
     config.hydra.sweep.dir = str(folder)
     quoted = str(folder).replace("'", r"\'")
     config.hydra.overrides.hydra.append(f"hydra.sweep.dir='{quoted}'")

@@ -1,4 +1,4 @@
-"""The points of a sweep, expanded and checked before the first one runs."""
+"""Expands a sweep into its points and checks them before the first one runs."""
 
 import logging
 import math
@@ -101,12 +101,12 @@ def check(composer: Composer, config: DictConfig) -> list[Point]:
 
 
 def configured(composer: Composer, config: DictConfig, point: Point) -> dict[str, Any]:
-    """The plain config of a point, checked."""
+    """Composes and checks a point, and returns its plain config."""
     return _checked(composer, config, point)[1]
 
 
 def _checked(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, dict[str, Any]]:
-    """The whole config of a point and the plain one."""
+    """Composes and checks a point; returns its complete config, with Hydra's keys, and the plain one."""
     try:
         own = composed(composer, config, point)
         return own, checked(composer, own, point.overrides)
@@ -115,7 +115,7 @@ def _checked(composer: Composer, config: DictConfig, point: Point) -> tuple[Dict
 
 
 def composed(composer: Composer, config: DictConfig, point: Point) -> DictConfig:
-    """The whole config of a point, unchecked."""
+    """Composes the complete config of a point, with Hydra's keys, unchecked."""
     own = point.config
     if own is None:
         with composer.readable(config.hydra.job.config_name, point.overrides):
@@ -129,7 +129,7 @@ def composed(composer: Composer, config: DictConfig, point: Point) -> DictConfig
 
 
 def _settle(own: DictConfig, config: DictConfig) -> None:
-    """Puts in what the sweep has found out since this point of it was composed: its folder."""
+    """Copies the sweep's folder, which was claimed later, into the config of a point composed for the check."""
     given = list(own.hydra.overrides.hydra)
     own.hydra.sweep.dir = config.hydra.sweep.dir
     own.hydra.overrides.hydra.extend([word for word in config.hydra.overrides.hydra if word not in given])

@@ -1,4 +1,4 @@
-"""Runs what is missing of a sweep: makes the points' folders, hands them to the launcher, reports how each ended."""
+"""Runs the missing points of a sweep: creates their folders, gives them to the launcher, reports how each ended."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class Sweep:
-    """The points of one sweep and the folder that holds theirs."""
+    """The points of one sweep, its folder, and how far it is."""
 
     composer: Composer
     config: DictConfig
@@ -80,7 +80,7 @@ class Sweep:
         self.trust = replace(self.trust, addresses=tuple(sorted(known)))
 
     def _trackers(self, sweep: Path) -> list[dict[str, Any]]:
-        """The trackers of all points, each once: the one that is named now, else those in the folders or the config."""
+        """The distinct trackers of all points: the one that is named now, else those in the folders or the config."""
         if self.tracker is not None:
             return [self.tracker]
         begun = [sweep / str(one.number) for one in self.points] if self._numbered() else []
@@ -91,7 +91,7 @@ class Sweep:
         return [node for number, node in enumerate(found) if node and node not in found[:number]]
 
     def _todo(self, failed: list[PointEnd]) -> Iterator[Path]:
-        """The folders of unfinished points, each made when it is asked for."""
+        """Yields the folders of unfinished points, each created when the launcher takes it."""
         for point in self.points:
             try:
                 folder = self._place(point)
@@ -158,7 +158,7 @@ class Sweep:
         log.info("%d of %d%s%s%s", point.number + 1, len(self.points), words, took, self._left())
 
     def _left(self) -> str:
-        """How many points are left, and how long they will take if they are like those so far."""
+        """How many points remain, and how long they will take at the mean duration so far."""
         left = len(self.points) - self.over
         if not self.lasted or not left:
             return f"; {left} left" if left else ""
@@ -166,7 +166,7 @@ class Sweep:
         return f"; {left} left, about {spoken(each * left / self.together)}"
 
     def over_ahead(self) -> frozenset[int]:
-        """The finished points, if folders are named by number; otherwise points have to be composed first."""
+        """The numbers of finished points, if folders are named by number; else points have to be composed first."""
         sweep = Path(self.config.hydra.sweep.dir)
         points = self.points if self._numbered() else ()
         return frozenset(one.number for one in points if folders.is_finished(sweep / str(one.number)))
@@ -187,7 +187,7 @@ def send(folder: Path, trust: Trust) -> None:
 
 
 def launcher_of(config: DictConfig) -> Launcher | None:
-    """The launcher that was chosen, or None if it is a plugin of somebody else.
+    """Builds the launcher that was chosen; None if it is somebody else's plugin.
 
     Raises:
         ConfigError: it cannot work here.
@@ -204,7 +204,7 @@ def launcher_of(config: DictConfig) -> Launcher | None:
 
 
 def verdict(failed: list[PointEnd], points: int, folder: Path) -> str:
-    """The message about a sweep with failed points."""
+    """The error message of a sweep with failed points."""
     named = ", ".join(shown(one.folder) for one in failed[:SHOWN]) + (", ..." if len(failed) > SHOWN else "")
     told = f"{len(failed)} of {points} points failed: {named}; the reasons are above and in their {TRACEBACK}"
     over = sum(folders.is_finished(one.folder) for one in failed)

@@ -1,4 +1,4 @@
-"""Takes one point of a sweep from its present state to its end, in the process that got it.
+"""Runs or resumes one point of a sweep, in the process that a launcher chose.
 
 The point's folder holds all that is needed: `.hydra/config.yaml` what to run, the tables and states how far it came,
 `summary.json` that it is finished. `traceback.txt` says why it failed.
@@ -27,7 +27,7 @@ TRACEBACK = "traceback.txt"
 
 
 def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Trust = NOBODY) -> PointEnd:
-    """Runs or resumes the point; a finished one is left alone.
+    """Runs or resumes the point of a folder; a finished one is left unchanged.
 
     With `share` the point has that many cores; without `aloud` it writes only to its log file.
 
@@ -60,7 +60,7 @@ def _execute(place: Path, aloud: bool, trust: Trust) -> None:
 
 @contextmanager
 def _traceback_kept(folder: Path) -> Iterator[None]:
-    """Leaves in the folder why its run ended, unless it was interrupted; removes it once the run has ended well."""
+    """Writes the traceback into the folder if its run fails, not if it is interrupted; removes it after a good end."""
     try:
         yield
     except Stopped as stop:
@@ -88,7 +88,7 @@ def shared_cores(share: int | None) -> Iterator[None]:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Discards what points print: several on one terminal would only disturb each other."""
+    """Discards what a point prints: several on one terminal would only disturb each other."""
     said = sys.stdout, sys.stderr
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         sys.stdout = sys.stderr = nowhere

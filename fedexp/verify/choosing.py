@@ -24,7 +24,7 @@ class Stretch:
 
 
 def choose(finished: int, starts: Collection[int], count: int, seed: int) -> list[Stretch]:
-    """`count` rounds (all, if there are no more): round 1, the last if it is near a state, then random ones.
+    """Draws `count` rounds (all, if there are no more): round 1, the last if it is near a state, then random ones.
 
     The last one is what the newest state must come from. Of the random ones, those right after a saved state come
     first, then those within NEAR of one, then the others.
@@ -52,11 +52,11 @@ def choose(finished: int, starts: Collection[int], count: int, seed: int) -> lis
 
 
 def computed(stretches: list[Stretch]) -> int:
-    """How many rounds are computed for them."""
+    """How many rounds must be computed for these segments."""
     return sum(stretch.last - stretch.start for stretch in stretches)
 
 
 def fitting(finished: int, starts: Collection[int], rounds: float, seed: int) -> int:
-    """The largest count for which `choose` lets at most so many `rounds` be computed; at least 1."""
+    """The largest count for which `choose` needs at most `rounds` rounds computed; at least 1."""
     counts = range(1, finished + 1)
     return max(1, bisect_right(counts, rounds, key=lambda count: computed(choose(finished, starts, count, seed))))

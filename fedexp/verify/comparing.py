@@ -58,7 +58,7 @@ def differing_lines(table: str, written: Sequence[Line], replayed: Sequence[Line
 
 
 def alike(written: str, replayed: str, tolerance: float) -> bool:
-    """Whether two cells agree; whole numbers are counts and must be equal, as must texts."""
+    """Whether two cells agree within the tolerance; whole numbers are counts and must be equal, as must texts."""
     if written == replayed:
         return True
     if written.isdecimal() and replayed.isdecimal():

@@ -20,7 +20,7 @@ FILES = (  # that are checked, as far as the last line does not say otherwise
 
 
 def closing(recorded: Recorded, ready: Stage, played: Sequence[int], *, every: bool, bit_by_bit: bool) -> str:
-    """Both lists in one line."""
+    """One line with what was checked and what was not."""
     checked = ["metrics.csv, clients.csv and digests.csv against each other"]
     whole = not any(tables.gaps(recorded, ready.exp.rounds, ready.exp.stop))
     made = [name for name in ("summary.json", "federation.csv", "client_accuracy.csv") if _there(recorded, name)]
@@ -38,7 +38,7 @@ def _there(recorded: Recorded, name: str) -> bool:
 
 
 def spans(numbers: Sequence[int]) -> str:
-    """Ascending numbers as people write them.
+    """Formats ascending numbers as ranges.
 
     Example:
         >>> spans([1, 2, 3, 5, 7, 8])
@@ -66,7 +66,7 @@ def _left(recorded: Recorded, played: Sequence[int], *, every: bool, whole: bool
 
 
 def unchecked_files(folder: Path, known: Collection[str]) -> str:
-    """The files that nothing here looks into, in words."""
+    """The files that no check reads, in words."""
     every = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     others = [name for name in every if name not in known and name != ".lock" and not name.startswith("states/")]
     more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""

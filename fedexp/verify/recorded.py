@@ -36,7 +36,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run folder, which is only read. Tables are as they are in the files: in that order, with their gaps."""
+    """The record of a run, read from its folder. Tables are as in the files: in that order, with their gaps."""
 
     folder: Path
     rows: tuple[Line, ...]
@@ -64,7 +64,7 @@ class Recorded:
 
     @property
     def settled(self) -> int:
-        """How many of the finished rounds all tables must have: a killed run may have been writing the last one."""
+        """How many of the finished rounds must be in all tables: a killed run may have been writing the last one."""
         return self.finished - (not self.ended and self.finished == len(self.rows) == len(self.made) + 1)
 
     @cached_property
@@ -85,7 +85,7 @@ class Recorded:
 
     @cached_property
     def table(self) -> "pd.DataFrame":
-        """metrics.csv with its numbers as numbers."""
+        """metrics.csv as a DataFrame of numbers."""
         return read_metrics(self.folder / "metrics.csv")
 
     @property
@@ -120,7 +120,7 @@ class Recorded:
 
 
 def read(folder: Path, config: dict[str, Any]) -> Recorded:
-    """Reads a run folder whole: every saved state is opened.
+    """Reads a run folder completely: every saved state is opened.
 
     Raises:
         ConfigError: no round is over yet, a table or the summary cannot be read, or a state belongs to another config.

@@ -41,7 +41,7 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Stage:
-    """The world of a run, ready to replay any of its rounds."""
+    """The world of a run, built again so that any of its rounds can be replayed."""
 
     config: dict[str, Any]
     world: World
@@ -52,18 +52,18 @@ class Stage:
 
     @property
     def surroundings(self) -> dict[str, str]:
-        """The environment here, on which the bits of a result depend."""
+        """The environment of this process, on which the bits of a result depend."""
         exp = self.exp
         workers = exp.engine.crew_size(min(exp.scenario.participants, self.world.partition.clients))
         return surroundings(exp, self.world.choice, workers)
 
     @property
     def steady(self) -> bool:
-        """Whether a round gives the same bits each time; a GPU may add in another order."""
+        """Whether a round gives the same bits each time: not on a GPU, which may add in another order."""
         return self.exp.engine.place().type == "cpu"
 
     def state(self, claim: Claim | None) -> State:
-        """The state of a file, or the one before the first round."""
+        """The state in a saved file; without one, the state before the first round."""
         if claim is None:
             return self.world.beginning()
         found = checkpoint.read(claim.path, self.config, self.exp.engine.place())
@@ -82,7 +82,7 @@ class Stage:
                 yield Replayed(after, line, clients, tuple(map(texts, events)))
 
     def scores(self, claim: Claim) -> Line:
-        """The scores of a state's models on the server's data, by the name of the column."""
+        """The scores of a state's models on the server's data, by column of metrics.csv."""
         world, model = self.world, self.state(claim).models[0]
         found: dict[str, Any] = world.score(model, world.test).columns("test")
         if world.validation is not None:
@@ -94,12 +94,12 @@ class Stage:
 
 
 def texts(row: Mapping[str, Any]) -> Line:
-    """A line of a table as it is written."""
+    """The row of a table as it is written to CSV: every cell as text."""
     return {name: str(cell(value)) for name, value in row.items()}
 
 
 def stage(config: dict[str, Any], engine: dict[str, str] | None) -> Stage:
-    """Builds the world, with the engine that made the run if it is known."""
+    """Builds the world, with the engine of the run if it is known."""
     exp: Experiment = build(config)
     compatibility.refuse(exp)
     return Stage(config, build_world(exp, Choice(**engine) if engine else None, Crew()))

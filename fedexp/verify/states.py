@@ -18,7 +18,7 @@ OPTIONAL = ("selector.variance", "selector.columns.standard_error", "selector.co
 
 
 def misplaced(recorded: Recorded) -> Iterator[str]:
-    """Yields a state that is missing, states that are damaged, and states of rounds that are not in the tables."""
+    """Yields complaints about a missing state, damaged states, and states of rounds that are not in the tables."""
     if recorded.ended and not (recorded.folder / checkpoint.NAME).exists():
         yield f"{shown(recorded.folder / checkpoint.NAME)} is missing"
     for claim in recorded.claims:
@@ -32,7 +32,7 @@ def misplaced(recorded: Recorded) -> Iterator[str]:
 def differing(
     recorded: Recorded, ready: Stage, tolerance: float, *, every: bool
 ) -> Iterator[tuple[Claim, Difference | None]]:
-    """Yields the states of recorded rounds, each with what differs in it.
+    """Yields every state of a recorded round with what differs in it; None if nothing does.
 
     The models of states in `states/` are scored only with `every`.
     """
@@ -45,7 +45,7 @@ def differing(
 
 
 def disagreement(recorded: Recorded, claim: Claim) -> str:
-    """How a state differs from the tables; empty if it does not."""
+    """How a state differs from the tables, in words; empty if it does not."""
     name, line = claim.path.relative_to(recorded.folder), recorded.lines[claim.round]
     written = recorded.digests.get(claim.round)
     if written is not None and written != claim.digest:
@@ -60,7 +60,7 @@ def disagreement(recorded: Recorded, claim: Claim) -> str:
 
 
 def differing_memory(recorded: Recorded, ready: Stage, after: State, tolerance: float) -> str:
-    """How the saved states of a round differ from the replayed one in what is not in the tables; empty if nowhere."""
+    """How saved states of a round differ from the replayed one in what no table shows; empty if they do not."""
     for claim in recorded.claims:
         if claim.round != after.round:
             continue
@@ -73,7 +73,7 @@ def differing_memory(recorded: Recorded, ready: Stage, after: State, tolerance: 
 
 
 def leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields the values of a memory with their places, but for clocks."""
+    """Yields the values of a memory with their dotted keys, without timings."""
     if isinstance(node, dict):
         inner = [(str(name), child) for name, child in node.items()]
     elif isinstance(node, tuple | list):
@@ -100,7 +100,7 @@ def equal(saved: Any, now: Any, tolerance: float) -> bool:
 
 
 def scored(recorded: Recorded, claim: Claim, ready: Stage, tolerance: float) -> str:
-    """How the scores of a state's models differ from their line in metrics.csv; empty if they do not."""
+    """How the scores of a state's models differ from metrics.csv, in words; empty if they do not."""
     line = recorded.lines[claim.round]
     for column, found in ready.scores(claim).items():
         if line.get(column) and not alike(line[column], found, tolerance):

@@ -31,7 +31,7 @@ MADE_WITH = {  # the program and the machine, which cannot be computed again
 
 
 def odd_summary(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[str]:
-    """Yields the entries of summary.json that differ when computed again, and those that no run writes."""
+    """Yields complaints about entries of summary.json that differ when computed again, or that no run writes."""
     path, written = shown(recorded.folder / "summary.json"), recorded.summary
     if written is None:
         return
@@ -56,7 +56,7 @@ def odd_summary(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[
 
 
 def odd_federation(recorded: Recorded, ready: Stage) -> Iterator[str]:
-    """Yields a complaint if federation.csv is not what the config makes."""
+    """Yields a complaint if federation.csv is not the federation that the config gives."""
     path = recorded.folder / "federation.csv"
     if not path.is_file():
         yield f"{shown(path)} is missing"
@@ -69,7 +69,7 @@ def odd_federation(recorded: Recorded, ready: Stage) -> Iterator[str]:
 
 
 def odd_client_accuracy(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[str]:
-    """Yields a complaint if client_accuracy.csv is not what the models of the last state score at the clients."""
+    """Yields a complaint if client_accuracy.csv is not how the last state's models score at the clients."""
     path, claim = recorded.folder / "client_accuracy.csv", recorded.last
     if not (recorded.ended and ready.exp.evaluation.personal):
         if path.is_file():
@@ -81,7 +81,7 @@ def odd_client_accuracy(recorded: Recorded, ready: Stage, tolerance: float) -> I
 
 
 def same(written: Any, found: Any, tolerance: float) -> bool:
-    """Whether two values agree; numbers within the tolerance, relative and absolute."""
+    """Whether two entries agree; numbers within the tolerance, relative and absolute."""
     if isinstance(written, Mapping) and isinstance(found, Mapping):
         return written.keys() == found.keys() and all(same(written[key], found[key], tolerance) for key in found)
     if isinstance(written, float) and isinstance(found, float):
@@ -90,7 +90,7 @@ def same(written: Any, found: Any, tolerance: float) -> bool:
 
 
 def _end(recorded: Recorded, ready: Stage) -> State:
-    """The last state as far as summary.json tells of it, from the tables."""
+    """The last state, rebuilt from the tables as far as summary.json needs it."""
     last, world = recorded.lines[recorded.finished], ready.world
     claim = recorded.last
     host_s = claim.clocks["host_s"] if claim is not None and claim.round == recorded.finished else last["host_s"]

@@ -1,4 +1,4 @@
-"""Verifies a sweep: each of its points, that none is missing, and sweep.csv, which is made again of them."""
+"""Verifies a sweep: each of its points, that none is missing, and sweep.csv, which is computed again from them."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ _SPLIT = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: o
 
 
 def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NOBODY) -> VerifyResult:
-    """Complaints about a sweep, in the order of its points; the seconds asked for are shared by them.
+    """Verifies the points of a sweep in order; the seconds of the budget are shared among them.
 
     Raises:
         ConfigError: the folder holds no point that can be verified.
@@ -48,7 +48,7 @@ def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO
 
 
 def _missing(folder: Path) -> Iterator[str]:
-    """Points of the sweep's words that have no folder of their number, or were made by other words."""
+    """Yields complaints about points that have no folder of their number, or whose folder has other words."""
     hydra = read_yaml(folder / NAME).get("hydra", {})
     sweeper = _at(hydra, "sweeper")
     split, task = _SPLIT.get(str(sweeper.get("_target_"))), _at(hydra, "overrides").get("task")
@@ -72,7 +72,7 @@ def _missing(folder: Path) -> Iterator[str]:
 
 
 def _merged(points: list[Path]) -> Iterator[str]:
-    """Points that sweep.csv takes for one another's repetitions, though more than their seed differs."""
+    """Yields complaints about points that sweep.csv counts as repetitions, though more than their seed differs."""
     first: dict[Any, tuple[Path, Any]] = {}
     for place in points:
         run = runs.read(place)
@@ -85,7 +85,7 @@ def _merged(points: list[Path]) -> Iterator[str]:
 
 
 def _table(folder: Path, points: list[Path], trust: Trust) -> Iterator[str]:
-    """A complaint if sweep.csv is not what the points come to."""
+    """Yields a complaint if sweep.csv is not the table that the points give."""
     path, evaluation = folder / TABLE, read_config(points[0], trust)["evaluation"]
     metrics = evaluation.get("metrics")
     table = sweep_table.ranking(

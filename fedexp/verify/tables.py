@@ -16,7 +16,7 @@ ROUNDING = 1e-9  # for a mean computed again, perhaps with another version of nu
 
 
 def gaps(recorded: Recorded, rounds: int, stop: Stop) -> Iterator[Difference]:
-    """Yields rounds missing from metrics.csv, and lines out of place; only a stop rule ends a run before `rounds`."""
+    """Yields rounds missing from metrics.csv, and lines out of order; only a stop rule ends a run before `rounds`."""
     numbers, last = [int(line["round"]) for line in recorded.rows], recorded.finished
     ends, _ = reason_to_stop(recorded, stop)
     if last < len(numbers):
@@ -44,7 +44,7 @@ def reason_to_stop(recorded: Recorded, stop: Stop) -> tuple[int, str | None]:
 
 
 def _value(text: str) -> Any:
-    """The value of a cell; what does not exist or has no bound is not a number."""
+    """The value of a cell; nan where it is empty."""
     if text.isdecimal():
         return int(text)
     try:
@@ -54,7 +54,7 @@ def _value(text: str) -> Any:
 
 
 def clustering(recorded: Recorded, *, divides: bool) -> Iterator[str]:
-    """Yields a complaint if clusters.csv is missing, is not of this run, or tells of rounds that are not there."""
+    """Yields a complaint if clusters.csv is missing, belongs to another run, or has rounds that metrics.csv lacks."""
     path = recorded.folder / "clusters.csv"
     if path.is_file() != divides:
         yield f"{shown(path)} {'is missing' if divides else 'is there, but no such run writes it'}"

@@ -1,4 +1,4 @@
-"""The whole of `fedexp verify`: reads a folder, checks its files, replays rounds, and reports differences."""
+"""Verifies a run folder: reads it, checks its files, replays rounds, and reports differences."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ LEAST = 3
 
 @dataclass(frozen=True)
 class ReplayBudget:
-    """How much is replayed: so many `rounds`, `every` one, or those that fit into `seconds`; the seed draws them."""
+    """How much is replayed: `rounds` rounds, `every` round, or those that fit into `seconds`; the seed draws them."""
 
     seed: int
     rounds: int | None = None
@@ -39,7 +39,7 @@ class ReplayBudget:
 
 @dataclass(frozen=True)
 class VerifyResult:
-    """What is not as it was written; and whether bits were compared, or only what is within rounding."""
+    """The complaints, and whether bits were compared (`exact`), or only values within rounding."""
 
     complaints: list[str]
     exact: bool
@@ -74,7 +74,7 @@ def verify(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NOBODY) 
 
 
 def affordable(recorded: Recorded, ready: Stage, budget: ReplayBudget) -> int:
-    """How many rounds fit into the seconds asked for, by round 1: once more if that was fast, as what is new is slow.
+    """How many rounds fit into the seconds, measured by round 1: twice if it was fast, since the first time is slower.
 
     At least three, so that chance has a say. The clock says how much is checked, and nothing else.
     """
@@ -95,7 +95,7 @@ def affordable(recorded: Recorded, ready: Stage, budget: ReplayBudget) -> int:
 
 
 def tell_plan(recorded: Recorded, stretches: list[Stretch], say: Say) -> None:
-    """Says which rounds will be computed."""
+    """Prints which rounds will be computed."""
     say(f"{shown(recorded.folder)}: {recorded.finished} rounds, of which {computed(stretches)} are computed again")
     for stretch in stretches:
         claim = recorded.starts.get(stretch.start)
@@ -104,7 +104,7 @@ def tell_plan(recorded: Recorded, stretches: list[Stretch], say: Say) -> None:
 
 
 def tell_measure(recorded: Recorded, ready: Stage, say: Say) -> float:
-    """Says how results are compared, and returns the tolerance: 0 in the same environment as the run's."""
+    """Prints how results are compared, and returns the tolerance: 0 in the environment of the run."""
     now = ready.surroundings
     other = other_surroundings(recorded.surroundings, now)
     if other is None and not ready.steady:
@@ -123,7 +123,7 @@ def tell_measure(recorded: Recorded, ready: Stage, say: Say) -> float:
 def checked(
     recorded: Recorded, ready: Stage, tolerance: float, say: Say, *, every: bool
 ) -> tuple[list[Difference], list[str]]:
-    """Complaints that need no replay: about rounds, and about the rest."""
+    """Checks the files without replaying; returns differences of rounds, and all other complaints."""
     gaps = [*tables.gaps(recorded, ready.exp.rounds, ready.exp.stop)]
     exact = ready.exp.evaluation.client_losses == "exact"
     found = [*gaps, *tables.undigested(recorded), *tables.attendance(recorded, exact=exact)]
@@ -145,7 +145,7 @@ def checked(
 def replayed(
     recorded: Recorded, ready: Stage, stretch: Stretch, tolerance: float
 ) -> Iterator[tuple[int, Difference | None]]:
-    """Yields the rounds of a stretch up to the first that differs: later ones differ because of it."""
+    """Yields the rounds of a segment up to the first that differs: later ones would differ because of it."""
     reached = stretch.start
     try:
         for played in ready.play(recorded.starts.get(stretch.start), stretch.last):

@@ -1,4 +1,4 @@
-"""Checks what lies beside the config of a run, the options chosen and the words typed, against the config."""
+"""Checks the saved options and typed words of a run against its config."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -40,7 +40,7 @@ def _is_free(key: str) -> bool:
 
 
 def _other_option(group: str, option: Any, names: Mapping[str, str | None], words: Mapping[str, Any]) -> bool:
-    """Whether this is an option of ours that the run does not have; its class or layers may have been named anew."""
+    """Whether the run has another option than this one of ours; a word may have replaced the class or the layers."""
     conf, name = conf_dir(), names.get(group)
     if f"{group}._target_" in words or f"{group}.layers" in words:
         return False
@@ -64,6 +64,6 @@ def _at(node: Any, key: str) -> Any:
 
 
 def _same(value: Any, found: Any) -> bool:
-    """Whether a word's value is that of the config; one that asked the environment was replaced by the answer."""
+    """Whether a word's value is that of the config; one that read the environment was replaced by its value."""
     asked = isinstance(value, str) and "oc.env" in value
     return asked or value == found or str(value) == str(found)

@@ -1,4 +1,4 @@
-"""The values of matching: one client's atoms, the global atoms that they were matched to, and the prior of both.
+"""Atoms of one client, the global atoms that they are matched to, and the prior.
 
 An atom is the vector of a hidden unit's weights. A precision is an inverse variance, one per coordinate.
 Legend: J clients, l atoms of a client, L global atoms, P coordinates of an atom.
@@ -28,7 +28,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Matched:
-    """What the local atoms say about the global ones; the prior is left out.
+    """Sufficient statistics of the global atoms, given the local atoms matched to them; the prior is left out.
 
     `total [L, P]` sums precision times atom, `precision [L, P]` the precisions, `popularity [L]` counts the atoms.
     """
@@ -43,7 +43,7 @@ class Matched:
         return Matched(np.zeros((0, coordinates)), np.zeros((0, coordinates)), np.zeros(0, dtype=np.int64))
 
     def joined(self, group: Group, assigned: np.ndarray) -> "Matched":
-        """With a client's atoms added at the places `assigned [l]`; places from L on are new."""
+        """Adds a client's atoms at the positions `assigned [l]`; positions from L on are new."""
         grown = max(len(self.popularity), int(assigned.max(initial=-1)) + 1) - len(self.popularity)
         total, precision = (np.pad(entry, ((0, grown), (0, 0))) for entry in (self.total, self.precision))
         popularity = np.pad(self.popularity, (0, grown))
@@ -53,7 +53,7 @@ class Matched:
         return Matched(total, precision, popularity)
 
     def without(self, group: Group, assigned: np.ndarray) -> "Matched":
-        """Without a client's atoms, at the places `assigned [l]`; a place left empty stays, with popularity 0."""
+        """Removes a client's atoms from the positions `assigned [l]`; an empty position stays, with popularity 0."""
         less = Matched(self.total.copy(), self.precision.copy(), self.popularity.copy())
         less.total[assigned] -= group.precision * group.atoms
         less.precision[assigned] -= group.precision
@@ -70,7 +70,7 @@ class Matched:
 
 
 def gathered(groups: Sequence[Group], assigned: Sequence[np.ndarray]) -> Matched:
-    """The global atoms of a complete matching; `assigned` holds the places `[l]` of each client's atoms."""
+    """The global atoms of a complete matching; `assigned` holds the positions `[l]` of each client's atoms."""
     matched = Matched.nothing(groups[0].atoms.shape[1])
     for group, places in zip(groups, assigned, strict=True):
         matched = matched.joined(group, places)

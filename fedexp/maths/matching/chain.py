@@ -6,7 +6,7 @@ ELEMENTWISE = (nn.Dropout, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.T
 
 
 def obstacle(network: nn.Module) -> str | None:
-    """What keeps a network from being a chain of linear layers with activations between them; None where it is one."""
+    """Why a network is not a chain of linear layers with activations between them; None if it is one."""
     if not isinstance(network, nn.Sequential):
         return "is no plain chain of layers"
     layers = [layer for layer in network if not isinstance(layer, nn.Flatten)]

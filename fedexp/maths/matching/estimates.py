@@ -73,7 +73,7 @@ def match_estimated(
 
 
 def estimated(hyper: Hyper, atoms: np.ndarray, places: np.ndarray) -> Hyper:
-    """The hyperparameters estimated from local atoms `[n, P]` at the places `[n]`."""
+    """The hyperparameters estimated from local atoms `[n, P]` assigned to the global atoms `positions [n]`."""
     popularity = np.bincount(places)[:, None]
     if len(popularity) == len(atoms):
         return hyper

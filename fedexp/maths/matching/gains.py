@@ -48,7 +48,7 @@ class Buffet:
 
 
 def places_for_new(units: int, atoms: int) -> int:
-    """How many new atoms a client may make: at least one, and enough that every unit has a place."""
+    """How many new atoms a client may make: at least one, and enough for every unit."""
     return max(min(units, max(ATOMS_CAP - atoms, 1)), units - atoms)
 
 

@@ -1,4 +1,4 @@
-"""One matched layer, and how PFNM matches it: with given variances.
+"""One matched layer, and PFNM's matching with given variances.
 
 Legend: J clients, l atoms of a client, L global atoms, P coordinates.
 """

@@ -21,7 +21,7 @@ Gain = Callable[[Matched, Group], tuple[np.ndarray, np.ndarray]]  # of existing 
 
 
 def assign(matched: Matched, group: Group, gain: Gain, buffet: Buffet) -> np.ndarray:
-    """The best places of a client's atoms, `[l]`; places from L on are new."""
+    """The best positions `[l]` of a client's atoms; positions from L on are new."""
     atoms, units = len(matched.popularity), len(group.atoms)
     existing, new = gain(matched, group)
     made = buffet.new(places_for_new(units, atoms))

@@ -1,4 +1,4 @@
-"""Which units of the global network a client holds, round after round.
+"""The units of the global network that each client holds, traced from round to round.
 
 A client that took part in the last matching holds the units that its own were matched to. The network is matched anew
 in every round, so a unit of an absent client is traced through the participants that were given the same unit: it
@@ -24,7 +24,7 @@ Units = tuple[np.ndarray, ...]  # by hidden layer
 
 @dataclass(frozen=True)
 class Seats:
-    """`owner [n]` ascending; by hidden layer `held [n, l]` and `popularity [L]`, how many participants hold a unit."""
+    """`owner [n]` ascending; by hidden layer `held_units [n, l]` and `popularity [L]`, how many hold a unit."""
 
     owner: np.ndarray
     held: Units
@@ -32,7 +32,7 @@ class Seats:
 
     @staticmethod
     def load(memory: dict[str, Any], widths: Sequence[int]) -> "Seats":
-        """The seats that a memory holds; at the start no client has any, and the global network has `widths`."""
+        """Loads the assignment from a memory; at first no client has units and the global network has `widths`."""
         if "owner" not in memory:
             nobody = tuple(np.zeros((0, width), dtype=np.int64) for width in widths)
             return Seats(np.zeros(0, dtype=np.int64), nobody, tuple(np.zeros(width, np.int64) for width in widths))
@@ -40,12 +40,12 @@ class Seats:
         return Seats(memory["owner"].numpy(), held, popularity)
 
     def save(self) -> dict[str, Any]:
-        """The plain form that a checkpoint takes."""
+        """The assignment as tensors, for a checkpoint."""
         held, popularity = (tuple(map(torch.from_numpy, each)) for each in (self.held, self.popularity))
         return {"owner": torch.from_numpy(self.owner), "held": held, "popularity": popularity}
 
     def units(self, owner: np.ndarray) -> Units:
-        """The global units `[C, l]`, by hidden layer, that the clients `owner [C]` are given."""
+        """The global units `[C, l]` of the clients `owner [C]`, by hidden layer."""
         known = np.isin(owner, self.owner)
         place = np.searchsorted(self.owner, owner[known])
         given = []
@@ -56,7 +56,7 @@ class Seats:
         return tuple(given)
 
     def after(self, owner: np.ndarray, given: Units, matched: Units, popularity: Units) -> "Seats":
-        """The seats in a new network: the participants `owner [C]` were `given [C, l]` and hold `matched [C, l]` now.
+        """The assignment in a new network: participants began with `start_units` and hold `matched [C, l]` now.
 
         All but `owner` are by hidden layer; `popularity [L]` is that of the new network.
         """
@@ -71,7 +71,7 @@ class Seats:
 
 
 def filled(held: np.ndarray, popularity: np.ndarray) -> np.ndarray:
-    """`held [C, l]` with gone units replaced by the most popular others of `popularity [L]`; at ties the first."""
+    """`held_units [C, l]` with missing units replaced by the most popular others of `popularity [L]`."""
     seats, order = held.copy(), np.argsort(-popularity, kind="stable")
     for row in seats:
         gone = row == GONE
@@ -81,7 +81,7 @@ def filled(held: np.ndarray, popularity: np.ndarray) -> np.ndarray:
 
 
 def followed(held: np.ndarray, given: np.ndarray, matched: np.ndarray) -> np.ndarray:
-    """Places `[n, l]` in the new network of the units `held [n, l]` of the old one; GONE where there is none.
+    """Units `[n, l]` of the new network that `held_units [n, l]` of the old one became; MISSING if none.
 
     `given [C, l]` are the old units that the participants began with, `matched [C, l]` where those are now.
     """

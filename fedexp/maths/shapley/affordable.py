@@ -56,14 +56,14 @@ def surrogate_budget(players: int, coalitions: int | None) -> int:
 
 
 def affordable_method(players: int, coalitions: int | None) -> str:
-    """The method that `auto` takes: exact, surrogate or leverage."""
+    """The method that `auto` chooses: exact, surrogate or leverage."""
     if players <= EXACT_AT_MOST and 2**players <= surrogate_budget(players, coalitions):
         return "exact"
     return "surrogate" if players <= SMOOTH_AT_MOST else "leverage"
 
 
 def least(players: int) -> int:
-    """The fewest coalitions that determine M values: M pairs, nobody and all; or all coalitions of few players."""
+    """The fewest coalitions that determine M values: M pairs, the empty and the full one; or all of few players."""
     return 2 * players + 2 if players > 3 else 2**players
 
 

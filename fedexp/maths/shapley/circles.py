@@ -38,7 +38,7 @@ def circle_values(utilities: Utilities, rng: np.random.Generator) -> tuple[np.nd
 
 
 def circle_sizes(players: int) -> list[int]:
-    """For every circle, how many sizes of T are evaluated: 0, 1, ... up to that many."""
+    """For every circle, the number of window sizes that are evaluated."""
     every, sizes = [], players
     while sizes >= 2:
         every += [sizes] * max(1, LEVEL // (players * sizes))

@@ -1,4 +1,4 @@
-"""When sampled Shapley values have settled: three published tests on the running means `[T, M]` of T permutations.
+"""When sampled Shapley values have converged: three published tests on running means `[T, M]`.
 
 `per_client` is the selection thesis' text: over the last 20 running means the mean of |v_i - v_T| / |v_T| is below 0.01
 for every client. `flexcs` is its code: the same test on the average over the clients, without absolute values, so that

@@ -37,7 +37,7 @@ def coalition_sequence(players: int, budget: int, rng: np.random.Generator) -> n
 
 
 def _pairs(players: int, room: int, rng: np.random.Generator) -> np.ndarray:
-    """All pairs in the order of a random circle, or as many as fit."""
+    """All pairs in the order of a random circle, or as many as fit into the budget."""
     if players < 4 or room <= 0:
         return np.zeros((0, players), dtype=bool)
     circle, every = rng.permutation(players), math.comb(players, 2)
@@ -51,7 +51,7 @@ def _pairs(players: int, room: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _drawn(before: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """The coalitions of `before`, then random ones of 2 to M - 2 players, `count` different ones in all."""
+    """The coalitions `before` and random ones of 2 to M - 2 players, `count` distinct ones in all."""
     players = before.shape[1]
     sizes = np.arange(2, players - 1)
     many = np.sqrt([float(math.comb(players, size)) for size in sizes])
@@ -65,5 +65,5 @@ def _drawn(before: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarr
 
 
 def _distinct(members: np.ndarray) -> np.ndarray:
-    """The rows in their order, each once."""
+    """The distinct rows, in their order."""
     return np.array(list({row.tobytes(): row for row in members}.values()))

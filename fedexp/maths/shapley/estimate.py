@@ -50,7 +50,7 @@ Sure = Callable[[np.ndarray, np.ndarray], float | None]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Values `[M]`, how they were found, how many coalitions that took, and their largest error where it is known.
+    """Values `[M]`, the method, the number of coalitions evaluated, and the largest error if it is known.
 
     `errors [M]` are standard errors: 1.96 of them make a 95 % interval; None where they are unknown. They are about
     sampling alone: not about truncation, nor about the noise of the validation data.
@@ -74,7 +74,7 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Shapley(Part):
-    """How Shapley values are found, at what cost, and when they are good enough."""
+    """How Shapley values are estimated, with which budget, and when to stop."""
 
     method: Literal[
         "auto",

@@ -1,4 +1,4 @@
-"""Utilities on all validation examples, and on a part of them, which costs less.
+"""Utilities at two fidelities: on all validation examples, and on a cheaper part of them.
 
 The utility on all examples is that on the part plus a difference, U = U_part + (U - U_part). Shapley values are linear
 in the game, so the two are estimated separately. Where U is rough, U_part is rough, too; the difference is a mean over
@@ -46,7 +46,7 @@ class Fidelities:
         return max(self.whole.evaluated, self.part.evaluated if self.part else 0)
 
     def games(self, asked: np.ndarray) -> list[tuple[Utilities, np.ndarray]]:
-        """Games that add up to the utility on all examples, each with the coalitions of `asked [R, M]` to evaluate.
+        """Games that add up to the utility on all examples, each with the `coalitions [R, M]` to evaluate.
 
         The first of `asked` are evaluated on all examples, so they should be those that determine an additive game.
         """

@@ -1,4 +1,4 @@
-"""The regression estimators, stage by stage: the sample is drawn once and evaluated in growing parts.
+"""Regression estimators in stages: one sample is drawn, and evaluated in growing parts.
 
 Legend: M players.
 """

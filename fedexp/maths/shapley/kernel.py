@@ -14,7 +14,7 @@ from fedexp.maths.shapley.pairs import Stratum, distinct_pairs, kernel_weight, p
 
 
 def kernel_pairs(players: int, pairs: int, rng: np.random.Generator) -> list[Stratum]:
-    """At most `pairs` pairs: the complete sizes, and one stratum drawn from the others."""
+    """At most `pairs` pairs: the complete sizes, and one stratum sampled from the others."""
     strata, sizes, left = [], list(range(1, players // 2 + 1)), pairs
     while sizes:
         size, weight = sizes[0], np.array([kernel_weight(players, one) for one in sizes])

@@ -64,7 +64,7 @@ def random_pairs(players: int, sizes: np.ndarray, rng: np.random.Generator) -> n
 
 
 def first_share(strata: list[Stratum], share: float) -> list[Stratum]:
-    """The first part of the sample, but complete strata whole; at least two pairs of each stratum."""
+    """The first share of each sampled stratum, at least two pairs; complete strata stay complete."""
     cut = (max(2, math.ceil(share * len(one.members))) for one in strata)
     return [
         one if one.complete else replace(one, members=one.members[:some]) for one, some in zip(strata, cut, strict=True)

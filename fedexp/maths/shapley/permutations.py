@@ -45,7 +45,7 @@ def stratified(players: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def prefixes(permutations: np.ndarray) -> np.ndarray:
-    """The coalitions that the permutations `[P, M]` pass, bool `[P M, M]`: the first player, the first two, ... all."""
+    """All prefixes of the permutations `[P, M]` as coalitions, bool `[P M, M]`: the first player, the first two, ..."""
     place = np.argsort(permutations, axis=1)
     return (place[:, None, :] <= np.arange(permutations.shape[1])[:, None]).reshape(-1, permutations.shape[1])
 
@@ -82,7 +82,7 @@ def counting_walk(permutations: np.ndarray, utilities: Utilities, truncation: fl
 
 
 def _whole(permutations: np.ndarray, empty: float, passed: np.ndarray) -> np.ndarray:
-    """Marginal contributions by player, from the utilities that the permutations pass one after another."""
+    """Marginal contributions by player, from the utilities of all prefixes of the permutations."""
     gains = np.diff(passed.reshape(permutations.shape), axis=1, prepend=empty)
     marginal = np.empty(permutations.shape)
     np.put_along_axis(marginal, permutations, gains, axis=1)

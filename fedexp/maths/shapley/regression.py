@@ -62,7 +62,7 @@ def _least_squares(strata: list[Stratum], players: int) -> tuple[np.ndarray, np.
 
 
 def _errors(strata: list[Stratum], moved: np.ndarray) -> np.ndarray | None:
-    """Standard errors; `moved [n, M]` is by how much each pair would move the values if it alone were its stratum."""
+    """Standard errors; `influence [n, M]` is how much each pair alone would move the values."""
     players = moved.shape[1]
     sampled = [one for one in strata if not one.complete]
     if not sampled:

@@ -1,4 +1,4 @@
-"""Whether it is certain enough which clients a selector will take, when their scores have errors.
+"""How certain a selector's choice of the best clients is, given the errors of their scores.
 
 The n clients with the highest scores are certainly the true best n if, for some threshold, all of them truly lie above
 it and all others below. A client is on the wrong side with probability Phi(-|score - threshold| / error). The sum of
@@ -40,7 +40,7 @@ def top_sure(scores: np.ndarray, errors: np.ndarray, count: int) -> float | None
 
 
 def is_settled(sure: float | None, confidence: float, looks: int = 1) -> bool:
-    """Whether a confidence `sure` is enough to stop, if the test is made up to `looks` times."""
+    """Whether the confidence `reached` is enough to stop, if the test is made up to `looks` times."""
     return sure is not None and 1 - sure <= (1 - confidence) / looks
 
 

@@ -51,13 +51,13 @@ def mixture_weights(members: np.ndarray, share: np.ndarray) -> np.ndarray:
 
 
 def kernel(one: np.ndarray, other: np.ndarray, length: float) -> np.ndarray:
-    """exp(-|w - w'|^2 / (2 l^2)) of mixture weights `one [R, M]` and `other [n, M]`, `[R, n]`."""
+    """exp(-|w - w'|^2 / (2 l^2)) of mixture weights `first [R, M]` and `second [n, M]`, `[R, n]`."""
     squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
     return np.exp(-np.maximum(squares, 0) / (2 * length**2))
 
 
 def unknown_weight(members: np.ndarray) -> np.ndarray:
-    """What the unknown coalitions count in the values, `[n]`: for each of `members [n, M]` the others of its size."""
+    """How much the unevaluated coalitions of each size count in the values, `[n]`, for `members [n, M]`."""
     players, size = members.shape[1], members.sum(axis=1).astype(np.int64)
     sizes, place, known = np.unique(size, return_inverse=True, return_counts=True)
     each = [
@@ -81,7 +81,7 @@ class Surface:
 
     @cached_property
     def basis(self) -> np.ndarray:
-        """Makes the mean's columns orthonormal and independent, `[M, p]`; `[2 M, p]` if the mean is `additive`."""
+        """The transformation to orthonormal columns of the mean, `[M, p]`; `[2 M, p]` if the mean is `additive`."""
         _, size, right = np.linalg.svd(_columns(self.weight, self.members, self.additive), full_matrices=False)
         kept = size > DEPENDENT * size[0]
         return right[kept].T / size[kept]
@@ -168,7 +168,7 @@ class Surface:
 
 
 def fitted(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Surface:
-    """The surface of coalitions with the mean, length and nugget that suit them best.
+    """Fits the process: length and nugget by likelihood, the mean by its leave-one-out score.
 
     `weight [n, M]` and `members [n, M]` are the coalitions, `utility [n]` their utilities.
     """

@@ -45,7 +45,7 @@ BATCHES = {
 def surrogate_fits(
     sight: Fidelities, share: np.ndarray, budget: int, stages: tuple[float, ...], rng: np.random.Generator
 ) -> Iterator[Fitted]:
-    """Yields values after each batch of one sequence of at most `budget` coalitions; `share [M]` weighs the members."""
+    """Yields fits after each batch of one sequence of at most `budget` coalitions; `share [M]` weighs the members."""
     players = sight.whole.players
     share = share if share.any() else np.ones(players)
     asked = coalition_sequence(players, budget, rng)
@@ -60,7 +60,7 @@ def surrogate_fits(
 def completed(
     utilities: Utilities, asked: np.ndarray, share: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values `[M]` and standard errors `[M]` from the utilities of coalitions `asked [R, M]`; others are predicted."""
+    """Values and standard errors `[M]` from the utilities of `coalitions [R, M]`; others are predicted."""
     players, known = utilities.players, utilities(asked)
     if utilities.complete:
         return exact(utilities(all_coalitions(players))), np.zeros(players)
@@ -83,6 +83,6 @@ def completed(
 
 
 def _predicted(surface: Surface, share: np.ndarray, nobody: float, members: np.ndarray) -> np.ndarray:
-    """Utilities of other coalitions; one whose members have no weight has the utility of nobody."""
+    """Predicts utilities of other coalitions; one whose members have no weight has the empty coalition's."""
     weight = mixture_weights(members, share)
     return np.where(weight.any(axis=1), surface.predict(weight, members.astype(float)), nobody)

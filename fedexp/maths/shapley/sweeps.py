@@ -67,7 +67,7 @@ class Sampled:
         return standard_errors(self.marginal.reshape(-1, strata, unit, self.marginal.shape[1]).mean(axis=2))
 
     def converged(self, test: str) -> bool:
-        """Whether the running means have settled by one of the published tests."""
+        """Whether the running means have converged by one of the published tests."""
         return TESTS[test](self.means)
 
 

@@ -1,4 +1,4 @@
-"""Utilities of coalitions, each evaluated once and remembered by its set.
+"""Utilities of coalitions, each evaluated once and cached.
 
 Legend: M players, R coalitions. A coalition is a row of a boolean matrix `[R, M]`.
 """
@@ -11,7 +11,7 @@ WORST = -1e3  # utility of a coalition whose model has no finite loss, unless a 
 
 
 class Utilities:
-    """Remembers the utilities that `evaluate` returns for coalitions `[R, M]`; new ones are evaluated in one batch."""
+    """Caches the utilities that `evaluate` returns for coalitions `[R, M]`; new ones are evaluated in one batch."""
 
     def __init__(self, players: int, evaluate: Callable[[np.ndarray], np.ndarray]) -> None:
         self.players, self.evaluate = players, evaluate
@@ -25,7 +25,7 @@ class Utilities:
         return np.array([self.known[key] for key in keys])
 
     def ahead(self, members: np.ndarray) -> None:
-        """Evaluates coalitions `[R, M]` in advance, in one batch; they are counted when they are asked for."""
+        """Evaluates coalitions `[R, M]` in advance in one batch; they count only once they are requested."""
         self._learn(members)
 
     def missing(self, members: np.ndarray) -> int:

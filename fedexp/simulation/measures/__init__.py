@@ -1,1 +1,1 @@
-"""What evaluated rounds tell beside the test data, one idea a file."""
+"""Measurements of evaluated rounds besides the test data, one a file."""

@@ -1,4 +1,4 @@
-"""What evaluated rounds tell beside the test data: probes, the clients' and the clusters' models, the audit."""
+"""All measurements of an evaluated round besides the test data."""
 
 import time
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def blank(exp: Experiment, world: World) -> dict[str, Any]:
 
 
 def begin(exp: Experiment, world: World, before: State, state: State, sent: Uploads) -> list[Callable[[], Told]]:
-    """Begins all of them, for the round that led from `before` to `state`; each result completes the round's row."""
+    """Starts all measurements of the round that led from `before` to `state`; each result gives columns of its row."""
     return [
         probes(world, state),
         participants.score_later(exp, world, before, state, sent),
@@ -33,7 +33,7 @@ def begin(exp: Experiment, world: World, before: State, state: State, sent: Uplo
 
 
 def probes(world: World, state: State) -> Callable[[], Told]:
-    """The global model's accuracy on the examples that the attack wants looked at."""
+    """The global model's accuracy on the attack's probe examples."""
     accuracy = world.scorer.gauge.accuracy
     pending = {name: world.score_later(state.models[0], probe, accuracy) for name, probe in world.probes.items()}
 
@@ -46,7 +46,7 @@ def probes(world: World, state: State) -> Callable[[], Told]:
 
 
 def audit(exp: Experiment, world: World, state: State) -> Callable[[], Told]:
-    """What the audit has found so far."""
+    """The audit's report so far."""
     begun = time.perf_counter()
     found = exp.audit.report(state.memory.get("audit", {}), context.at(world, state.round + 1, state.models))
     told = {f"audit.{name}": value for name, value in found.items()}, time.perf_counter() - begun

@@ -1,4 +1,4 @@
-"""client_accuracy.csv: every model that there is at the end, on what each client held out, or its own test examples.
+"""client_accuracy.csv: every final model on each client's held-out or own test examples.
 
 Without clusters these are the global model and the client's own. Clients that never trained follow the others, with 1
 in the column `unseen` and no model of their own. With clusters they are left out.
@@ -24,14 +24,14 @@ COLUMNS = ("client", "cluster", "examples", "global", "inside", "personal", "vot
 
 
 def measured(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
-    """A line for each client that is measured; none where no models are measured at the clients."""
+    """A row for each measured client; none if no models are measured at the clients."""
     if not exp.evaluation.personal:
         return []
     return at_clusters(exp, world, state) if exp.clustering.divides else at_clients(exp, world, state)
 
 
 def at_clients(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
-    """The lines of a run without clusters."""
+    """The rows of a run without clusters."""
     lines, layout = [], state.models[0].layout
     for client in measured_clients(exp, world).tolist():
         (own,) = own_models(exp, world, state, np.array([client]))
@@ -53,7 +53,7 @@ def _line(world: World, client: int, held: np.ndarray, models: tuple[Weights, ..
 
 
 def at_clusters(exp: Experiment, world: World, state: State) -> list[dict[str, Any]]:
-    """The lines of a run with clusters."""
+    """The rows of a run with clusters."""
     memory = state.memory.get("clustering", {})
     models = [state.models[number] for number in inhabited(exp, world, state)]
     lines = []
@@ -67,7 +67,7 @@ def at_clusters(exp: Experiment, world: World, state: State) -> list[dict[str, A
 
 
 def _right(world: World, client: int, single: list[Weights], together: list[Weights]) -> tuple[list[Any], int]:
-    """The accuracies of single models and of an ensemble's four ways on what a client held out, and of how many."""
+    """Accuracies of single models and of four ensembles on a client's held-out examples, and their number."""
     index = world.home.to_device(world.held_out.shard(client))
     inputs, labels = world.home.inputs(index), world.home.y[index]
     asked = [F.log_softmax(world.scorer.logits(each, inputs), dim=1) for each in (*single, world.first, *together)]

@@ -1,4 +1,4 @@
-"""The clusters' models beside the global one: together on the test data, and each at its own members.
+"""The clusters' models: ensembles of them on the test data, and each on its members' held-out examples.
 
 `clusters.vote`, `max`, `mean` and `nearest` are accuracies on the test data, which belongs to no cluster, of all
 clusters that have members; `nearest` asks the one whose answers are closest to those of the model before the first
@@ -33,7 +33,7 @@ def blank(exp: Experiment) -> dict[str, Any]:
 
 
 def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tuple[dict[str, Any], float]]:
-    """Scores of the clusters' models, worked out while somebody is idle: columns and seconds."""
+    """Starts scoring the clusters' models; the result gives columns and seconds."""
     if not exp.clustering.divides:
         return lambda: ({}, 0.0)
     memory = state.memory.get("clustering", {})
@@ -68,7 +68,7 @@ def inhabited(exp: Experiment, world: World, state: State) -> np.ndarray:
 
 
 def together(world: World, models: list[Weights]) -> Work:
-    """A job for each chunk of the test data: right answers of each way of answering together, and seconds."""
+    """A job for each chunk of the test data: correct answers of each kind of ensemble, and seconds."""
     chunk = world.scorer.chunk
     starts = range(0, len(world.test) if models else 0, chunk)
     work = Work(torch.zeros((len(starts), len(TOGETHER) + 1), dtype=torch.float64, device=world.first.flat.device))
@@ -87,7 +87,7 @@ def _answers(world: World, models: list[Weights], part: slice) -> torch.Tensor:
 
 
 def answers(clusters: torch.Tensor, server: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """The classes that clusters with log-probabilities `[M, B, K]` name in each way of `TOGETHER`, `[B]` each."""
+    """The classes `[B]` that each kind of ensemble predicts from log-probabilities `[M, B, K]`."""
     return (
         predictions.vote(clusters),
         predictions.highest(clusters),
@@ -97,7 +97,7 @@ def answers(clusters: torch.Tensor, server: torch.Tensor) -> tuple[torch.Tensor,
 
 
 def inside(world: World, models: tuple[Weights, ...], owner: np.ndarray, number: np.ndarray) -> Work:
-    """A job for each `owner [n]`: home accuracies of its cluster's model `number [n]` and the global one; seconds."""
+    """A job for each client of `owner [n]`: accuracies of its cluster's model `number [n]` and the global one."""
     work = Work(torch.zeros((len(owner), len(INSIDE) + 1), dtype=torch.float64, device=world.first.flat.device))
     for position, (client, own) in enumerate(zip(owner.tolist(), number.tolist(), strict=True)):
         asked = (models[own], models[0])

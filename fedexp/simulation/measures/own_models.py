@@ -1,4 +1,4 @@
-"""The models that clients use themselves, each on examples of its own client that nobody trained on.
+"""Personal models, each measured on its own client's held-out examples.
 
 With `evaluation.personal_fraction` every client holds out that part of its examples (rounded down, at least one of
 two). Evaluated rounds then have the mean over clients of the main metric, the means of its worst and best tenths, its
@@ -40,7 +40,7 @@ def columns(exp: Experiment) -> tuple[str, ...]:
 
 
 def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tuple[dict[str, Any], float]]:
-    """Scores of the clients' models in this state, worked out while somebody is idle.
+    """Starts scoring the clients' models in this state; idle workers take the jobs.
 
     The result gives their columns (none unless they are asked for), and the seconds of computing that they took.
     """
@@ -68,7 +68,7 @@ def measured_clients(exp: Experiment, world: World) -> np.ndarray:
 
 
 def sampled(exp: Experiment, able: np.ndarray, name: str) -> np.ndarray:
-    """All of the clients `able [n]`, or as many as are measured at most, drawn once from the stream of this name."""
+    """At most `evaluation.personal_clients` of the clients `candidates [n]`, drawn from the stream of this name."""
     most = exp.evaluation.personal_clients
     if len(able) <= most:
         return able

@@ -1,4 +1,4 @@
-"""The participants' own models beside the global one (`evaluation.local_models`), alone and together.
+"""The participants' own models and their ensemble, on the test data (`evaluation.local_models`).
 
 `local.test_accuracy` is the mean of the accuracies of the models that the round's clients trained; the ensemble answers
 with the mean of their probabilities. A client without examples, or whose model is not finite, is left out.
@@ -32,7 +32,7 @@ def blank(exp: Experiment) -> dict[str, Any]:
 def score_later(
     exp: Experiment, world: World, before: State, after: State, sent: Uploads
 ) -> Callable[[], tuple[dict, float]]:
-    """Scores of the models trained in the round between these states, worked out while somebody is idle.
+    """Starts scoring the models trained in the round between these states; idle workers take the jobs.
 
     The result gives their columns (none unless they are asked for), and the seconds of computing that they took.
     """
@@ -54,7 +54,7 @@ def score_later(
 
 
 def trained_rows(exp: Experiment, world: World, before: State, after: State, sent: Uploads) -> torch.Tensor:
-    """The clients' own models at the end of the round between these states, `[C, D]`: sent columns and others."""
+    """The clients' own models at the end of the round between these states, `[C, D]`, private columns included."""
     rows = dispatch(exp, world, before.models, sent.model, sent.owner, before.memory) + sent.delta
     unsent = torch.from_numpy(exp.local.keeps(world.layout)).to(rows.device)
     rows[:, unsent] = restored(exp, world.layout, sent.owner, rows, after.memory)[:, unsent]

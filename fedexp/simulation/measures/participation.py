@@ -1,4 +1,4 @@
-"""The global model at clients that never train, beside those that do (`evaluation.unseen_fraction`).
+"""The global model at clients that never train and at those that do (`evaluation.unseen_fraction`).
 
 Source: Yuan, Morningstar, Ning & Singh, "What Do We Mean by Generalization in Federated Learning?" (ICLR 2022, arXiv
 2110.14216): the participation gap is the accuracy (here the main metric) on what participating clients held out less
@@ -34,7 +34,7 @@ def columns(exp: Experiment) -> tuple[str, ...]:
 
 
 def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tuple[dict[str, Any], float]]:
-    """Scores of the global model at both kinds of clients, worked out while somebody is idle: columns and seconds."""
+    """Starts scoring the global model at both kinds of clients; the result gives columns and seconds."""
     if not exp.evaluation.unseen_fraction:
         return lambda: ({}, 0.0)
     training, unseen = measured_clients(exp, world), measured_unseen(exp, world)

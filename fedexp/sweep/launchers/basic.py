@@ -1,4 +1,4 @@
-"""One point after another, in this process."""
+"""Runs one point after another, in this process."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from fedexp.sweep.launchers.contract import Ends, Launcher, Live
 
 @dataclass(frozen=True, kw_only=True)
 class Basic(Launcher):
-    """What Hydra's own launcher of this name does, less its end at the first point that fails."""
+    """Runs points as Hydra's own launcher of this name does, but goes on after a point that fails."""
 
     aloud: ClassVar[bool] = True
 

@@ -1,4 +1,4 @@
-"""What every launcher does: hand out the folders of points, and tell how each point ended."""
+"""The contract of launchers: they execute points, given by folders, and yield how each ended."""
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
@@ -16,7 +16,7 @@ ATTEMPTS = 2  # of a point whose process dies
 
 @dataclass(frozen=True)
 class PointEnd:
-    """How a point ended: 0 and its seconds, or an exit code and why."""
+    """How a point ended: code 0 and its seconds, or an exit code and a message."""
 
     folder: Path
     code: int
@@ -25,7 +25,7 @@ class PointEnd:
 
 
 class Live(Protocol):
-    """Takes the point of a folder to its end."""
+    """A function that runs the point of a folder to its end."""
 
     def __call__(self, folder: Path) -> PointEnd: ...
 
@@ -50,7 +50,7 @@ class Launcher(Part):
 
 
 def after_death(flying: Sequence[Path], deaths: Counter[Path]) -> tuple[list[Path], list[PointEnd]]:
-    """The points of a process that has died which are taken up again, and the ends of those that died too often.
+    """After a process died: its points to run again, and the ends of those whose processes died too often.
 
     Their deaths are counted in `deaths`.
     """
@@ -61,7 +61,7 @@ def after_death(flying: Sequence[Path], deaths: Counter[Path]) -> tuple[list[Pat
 
 
 def needed(package: str, extra: str, asked: str) -> Any:
-    """Imports the package that does the work.
+    """Imports an optional package.
 
     Raises:
         ConfigError: it is not installed; says which extra brings it.

@@ -1,4 +1,4 @@
-"""The cores of this machine, by joblib's processes."""
+"""Runs points on the cores of this machine, in joblib's processes."""
 
 import os
 from collections import Counter
@@ -15,7 +15,7 @@ from fedexp.sweep.launchers.contract import Ends, Launcher, Live, after_death
 
 @dataclass(frozen=True, kw_only=True)
 class Joblib(Launcher):
-    """`jobs` points at once, each in a process of its own."""
+    """Runs `jobs` points at once, each in its own process."""
 
     jobs: Annotated[int, Range(1)]
 

@@ -1,4 +1,4 @@
-"""The machines of a Ray cluster; they must share the folder of the sweep, the data and the Python environment."""
+"""Runs points on a Ray cluster, whose machines must share the sweep's folder, the data and the Python environment."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from fedexp.sweep.launchers.contract import Ends, Launcher, Live, PointEnd, need
 
 @dataclass(frozen=True, kw_only=True)
 class Ray(Launcher):
-    """Points take `cpus` and `gpus` of the cluster at `address`, or of one that is started here for the sweep."""
+    """Gives each point `cpus` and `gpus` of the cluster at `address`, or of one that is started here for the sweep."""
 
     address: str | None = None
     cpus: Annotated[float, Range(0)] = 1.0
@@ -47,7 +47,7 @@ class Ray(Launcher):
         return ray
 
     def _places(self, ray: Any) -> int:
-        """How many points are handed out at once: what can run, and one that waits."""
+        """How many points are submitted at once: those that can run, and one that waits."""
         if self.jobs is not None:
             return self.jobs
         cores = ray.cluster_resources().get("CPU", 1)
@@ -55,7 +55,7 @@ class Ray(Launcher):
 
 
 def live_alone(live: Live, folder: Path) -> PointEnd:
-    """A plain function: Ray names tasks by their function, and a partial has no name."""
+    """A named function for Ray, which names tasks by their function; a partial has no name."""
     return live(folder)
 
 

@@ -1,4 +1,4 @@
-"""Jobs of a Slurm cluster, or processes of this machine in the same manner, by submitit.
+"""Runs points as jobs of a Slurm cluster, or as local processes in the same manner, by submitit.
 
 The cluster's nodes and this machine must share the folder of the sweep, the data and the Python environment.
 """
@@ -66,7 +66,7 @@ class Submitit(Launcher):
         return executor
 
     def _landed(self, flying: dict[Path, Any]) -> list[PointEnd]:
-        """The outcomes of the jobs that have ended since; waits a little where none has."""
+        """Collects the jobs that have ended; waits a little if none has."""
         done = [folder for folder, job in flying.items() if job.done()]
         if not done:
             time.sleep(_LOOK_S[self.cluster])
