@@ -14,20 +14,20 @@ import torch.distributed as dist
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from fedexp.commands.launch import single
-from fedexp.config.compose import Composer, Request, start
+from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import override_text
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.exits import Stopped
+from fedexp.core.exits import CommandExit
 from fedexp.core.torchrun import under_torchrun
-from fedexp.run.isolation import isolated
+from fedexp.run.isolation import isolate_process
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["ConfigError", "Finished", "RunError", "run"]
 
-_LENT = threading.RLock()
+_RUN_LOCK = threading.RLock()
 _SWEEPS = "sweeps are for the command line (fedexp run -m ...), or call run once for each value"
 
 
@@ -77,40 +77,40 @@ def run(
     words = [*overrides, *(f"{key}={override_text(value)}" for key, value in keys.items())]
     if folder is not None:
         words.append(f"hydra.run.dir={override_text(folder)}")
-    own = Path(config_dir) if config_dir is not None else None
-    with _alone(), isolated(), _plain_errors():
-        _refuse_company()
+    options_folder = Path(config_dir) if config_dir is not None else None
+    with _one_run_at_a_time(), isolate_process(), _unwrapped_errors():
+        _refuse_distributed()
         _refuse_flags(words)
-        request = Request(conf_dir(), words, config_dir=own)
-        composer = start(request)
+        request = Request(conf_dir(), words, config_dir=options_folder)
+        composer = make_composer(request)
         _refuse_sweeps(composer, words)
-        place = single(composer, request, console=not quiet)
-    return Finished(place, json.loads((place / "summary.json").read_text(encoding="utf-8")))
+        run_folder = single(composer, request, console=not quiet)
+    return Finished(run_folder, json.loads((run_folder / "summary.json").read_text(encoding="utf-8")))
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _one_run_at_a_time() -> Iterator[None]:
     """Allows one run at a time: logging, signals and environment belong to the process; threads would share them."""
-    if not _LENT.acquire(blocking=False):
+    if not _RUN_LOCK.acquire(blocking=False):
         raise ConfigError("run makes one run at a time in a process, but another thread runs one; start processes")
     try:
         yield
     finally:
-        _LENT.release()
+        _RUN_LOCK.release()
 
 
 @contextmanager
-def _plain_errors() -> Iterator[None]:
+def _unwrapped_errors() -> Iterator[None]:
     """Raises the error behind an exit, which the command line would have printed in one line."""
     try:
         yield
-    except Stopped as stop:
+    except CommandExit as stop:
         if stop.__cause__ is None:
             raise
         raise stop.__cause__ from None
 
 
-def _refuse_company() -> None:
+def _refuse_distributed() -> None:
     if under_torchrun():
         raise ConfigError("run in a script must be the only process, got torchrun; use torchrun -m fedexp run ...")
     if dist.is_initialized():
@@ -128,7 +128,7 @@ def _refuse_flags(words: list[str]) -> None:
 
 
 def _refuse_sweeps(composer: Composer, words: list[str]) -> None:
-    with composer.readable(None, words):
+    with composer.explain_errors(None, words):
         for override in OverridesParser.create().parse_overrides(words):
             if override.is_sweep_override():
                 raise ConfigError(f"run makes one run, but {override.input_line} gives several values; {_SWEEPS}")

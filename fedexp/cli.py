@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from fedexp.commands.parsing import COMMANDS, parser_of
-from fedexp.core.errors import ConfigError, RunError, nearest
-from fedexp.core.exits import ASKED_WRONGLY, FAILED, Stopped, complain, full_error, name_too_long
-from fedexp.core.signals import exit_code, heeded
+from fedexp.core.errors import ConfigError, RunError, did_you_mean
+from fedexp.core.exits import FAILURE, USAGE_ERROR, CommandExit, full_error, name_too_long, print_error
+from fedexp.core.signals import exit_code, raise_on_termination
 from fedexp.core.version import __version__
 
 HELP = """\
@@ -25,15 +25,15 @@ Every command answers --help; `fedexp --version` names the version.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0, 1 failed, 2 asked wrongly, 130 / 143 / 129 interrupted."""
-    _environment()
-    _streams()
+    _set_environment()
+    _open_streams()
     try:
-        with heeded():
+        with raise_on_termination():
             return _dispatch(list(sys.argv[1:] if argv is None else argv))
-    except Stopped as stop:
+    except CommandExit as stop:
         return stop.report()
     except KeyboardInterrupt as interrupt:
-        complain("interrupted")
+        print_error("interrupted")
         return exit_code(interrupt)
     except BrokenPipeError:  # the reader of our output left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -42,26 +42,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         if full_error():
             traceback.print_exc()
         too_long = name_too_long(error) if isinstance(error, OSError) else ""
-        complain(too_long or str(error))
-        return ASKED_WRONGLY if too_long or isinstance(error, ConfigError) else FAILED
+        print_error(too_long or str(error))
+        return USAGE_ERROR if too_long or isinstance(error, ConfigError) else FAILURE
     except BaseException as error:
-        return _defect(error)
+        return _report_user_error(error)
 
 
-def _defect(error: BaseException) -> int:
+def _report_user_error(error: BaseException) -> int:
     """Reports an error in the user's own part in one line; raises an error of the package's own again."""
-    from fedexp.core.blame import one_line
+    from fedexp.core.blame import explain_in_one_line
 
-    known = one_line(error)
-    if known is None:
+    message = explain_in_one_line(error)
+    if message is None:
         raise error
     if full_error():
         traceback.print_exception(error)
-    complain(known)
-    return FAILED
+    print_error(message)
+    return FAILURE
 
 
-def _environment() -> None:
+def _set_environment() -> None:
     """Sets one computing thread a process: several processes share the cores better than several threads do."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -69,7 +69,7 @@ def _environment() -> None:
     logging.raiseExceptions = full_error()  # a log that finds no room is no news beside what ends the run
 
 
-def _streams() -> None:
+def _open_streams() -> None:
     """Opens closed standard streams onto /dev/null; else the next file, such as metrics.csv, would get their text."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -80,7 +80,7 @@ def _streams() -> None:
 def _dispatch(words: list[str]) -> int:
     if not words:
         raise ConfigError(f"a command must be given: {', '.join(COMMANDS)}; see fedexp --help")
-    first, *rest = words
+    first, *arguments = words
     if first in ("--help", "-h", "help"):
         return _say(_help())
     if first == "--version":
@@ -88,18 +88,18 @@ def _dispatch(words: list[str]) -> int:
     if first == "__complete":
         from fedexp.commands.tab_completion import complete
 
-        return _say("".join(f"{word}\n" for word in complete(" ".join(rest))))
+        return _say("".join(f"{word}\n" for word in complete(" ".join(arguments))))
     if first not in COMMANDS:
-        hint = f"write fedexp run {first} ..." if "=" in first else nearest(first, list(COMMANDS))
+        hint = f"write fedexp run {first} ..." if "=" in first else did_you_mean(first, list(COMMANDS))
         raise ConfigError(f"unknown command {first}; {hint} (fedexp --help)")
-    if "--help" in rest or "-h" in rest:
+    if "--help" in arguments or "-h" in arguments:
         return _say(parser_of(first).format_help())
-    return import_module(f"fedexp.commands.{first}").act(rest)
+    return import_module(f"fedexp.commands.{first}").act(arguments)
 
 
 def _help() -> str:
     width = max(map(len, COMMANDS))
-    rows = (f"  fedexp {word:{width}}  {parser_of(word).told.partition('.')[0]}" for word in COMMANDS)
+    rows = (f"  fedexp {word:{width}}  {parser_of(word).purpose.partition('.')[0]}" for word in COMMANDS)
     return HELP.format(commands="\n".join(rows))
 
 

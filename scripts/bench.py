@@ -152,14 +152,14 @@ def ours(words: list[str], rounds: int) -> dict[str, float]:
     """Seconds a round of fedexp after the first one, and what it took to get there."""
     begun = time.perf_counter()
     from fedexp.simulation.building import build_world
-    from fedexp.simulation.rounds import rounds as run_rounds
-    from fedexp.simulation.rounds import staffed
-    from fedexp.training.workers import Crew
+    from fedexp.simulation.rounds import run_rounds as run_rounds
+    from fedexp.simulation.rounds import with_workers
+    from fedexp.training.workers import WorkerPool
 
     experiment = build(words)
-    world = build_world(experiment, None, Crew())
-    with staffed(experiment, world, world.beginning()) as world:
-        marks = [time.perf_counter() for _ in run_rounds(experiment, world, world.beginning())]
+    world = build_world(experiment, None, WorkerPool())
+    with with_workers(experiment, world, world.initial_state()) as world:
+        marks = [time.perf_counter() for _ in run_rounds(experiment, world, world.initial_state())]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "round_s": (marks[-1] - marks[0]) / rounds,

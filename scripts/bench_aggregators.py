@@ -67,18 +67,18 @@ def our_call(rule: str, case: str) -> tuple[Callable[[int], object], int]:
 
     from fedexp.core.values import Uploads
     from fedexp.simulation.building import build_world
-    from fedexp.training.workers import Crew
+    from fedexp.training.workers import WorkerPool
 
     clients, words = CASES[case]
     chosen = f"pre_aggregation={rule}" if rule in MIXING else f"aggregator={rule}"  # and perhaps a setting of it
     made = ("dataset=synthetic", "dataset.train_size=1000", "dataset.test_size=100", "engine=loop", "engine.workers=1")
     asked = (f"scenario.clients={clients}", f"scenario.malicious={clients // 5}")
     exp = build([*made, *words, *asked, *chosen.split()])
-    world = build_world(exp, None, Crew())
+    world = build_world(exp, None, WorkerPool())
     matrix = torch.randn(clients, world.layout.size, generator=torch.Generator().manual_seed(0)).mul_(0.01)
     owner = np.arange(clients)
     ones = np.ones(clients)
-    uploads, ctx = Uploads(owner, owner * 0, owner * 0 + 20, ones, matrix, ones, ones), context.at(world, 1)
+    uploads, ctx = Uploads(owner, owner * 0, owner * 0 + 20, ones, matrix, ones, ones), context.make_context(world, 1)
 
     def call(rows: int) -> object:
         some = uploads if rows == clients else uploads.where(np.arange(rows))

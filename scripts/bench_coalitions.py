@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from bench import WORKLOADS, build, overrides
 
-from fedexp.scoring.mixtures import TOGETHER
-from fedexp.scoring.side_by_side import mixtures
+from fedexp.scoring.mixtures import MODELS_PER_PASS
+from fedexp.scoring.side_by_side import mix_models
 from fedexp.simulation.building import build_world
 from fedexp.simulation.world import World
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 IMAGES, TURNS = 5000, 3
 BESIDE, A_CALL = (8, 16, 32), (8, 16, 32, 64, 128)  # models side by side, images of a call
@@ -29,7 +29,7 @@ CASES = (("MLP 784-128-10", "W2", 3), ("MLP 784-128-10", "W2", 6), ("SimpleCNN",
 
 def world_of(workload: str) -> World:
     experiment = build([*overrides(WORKLOADS[workload]), "engine=loop", "engine.workers=1", "dataset.train_size=1000"])
-    world = build_world(experiment, None, Crew())
+    world = build_world(experiment, None, WorkerPool())
     return replace(world, validation=world.test.subset(np.arange(IMAGES)))
 
 
@@ -37,16 +37,16 @@ def ways(world: World, mix: np.ndarray, rows: torch.Tensor) -> dict[str, Callabl
     """Each way to the losses of the models `mix @ rows`."""
     validation = world.validation
     assert validation is not None
-    first, together = world.mixtures.first, world.mixtures.together
+    first, together = world.mixture_scorer.first_layer, world.mixture_scorer.models_per_pass
 
     def one_by_one() -> np.ndarray:
-        models = mixtures(torch.from_numpy(mix), rows)
+        models = mix_models(torch.from_numpy(mix), rows)
         return np.array([world.score(replace(world.first, flat=model), validation).loss for model in models])
 
     def in_one_pass(linear_first: bool) -> Callable[[], np.ndarray]:
         def losses() -> np.ndarray:
-            world.mixtures.first = first if linear_first else None
-            world.mixtures.together = together if linear_first else TOGETHER
+            world.mixture_scorer.first_layer = first if linear_first else None
+            world.mixture_scorer.models_per_pass = together if linear_first else MODELS_PER_PASS
             if first:
                 first.blocks.clear()  # what is measured begins with the first layer
             return world.mixture_losses(mix, rows)
@@ -61,7 +61,7 @@ def ways(world: World, mix: np.ndarray, rows: torch.Tensor) -> dict[str, Callabl
 
 def stacking(world: World) -> None:
     """Prints microseconds a model and image, medians of turns, of every number of models and images."""
-    scorer, rng = world.mixtures, np.random.default_rng(0)
+    scorer, rng = world.mixture_scorer, np.random.default_rng(0)
     images = world.test.subset(np.arange(1000))
     world = replace(world, validation=images)
     rows = world.first.flat + 0.05 * torch.randn(4, world.layout.size)
@@ -69,7 +69,7 @@ def stacking(world: World) -> None:
     seconds: dict[tuple[int, int], list[float]] = {(models, call): [] for models in BESIDE for call in A_CALL}
     for _ in range(TURNS + 1):  # the first turn warms up
         for models, call in seconds:
-            scorer.together, scorer.budget = models, call * scorer.floats * models
+            scorer.models_per_pass, scorer.budget = models, call * scorer.floats * models
             begun = time.perf_counter()
             world.mixture_losses(mix, rows)
             seconds[models, call].append(time.perf_counter() - begun)

@@ -33,13 +33,13 @@ def our_round(batch: int, engine: str, *more: str) -> Callable[[], object]:
     from fedexp.simulation.building import build_world
     from fedexp.training.batches import draw_batches
     from fedexp.training.loop import Task
-    from fedexp.training.workers import Crew
+    from fedexp.training.workers import WorkerPool
 
     size = CLIENTS * STEPS * batch
     made = ("dataset=synthetic", "dataset.shape=[1,28,28]", f"dataset.train_size={size}", "dataset.test_size=100")
     asked = (f"scenario.clients={CLIENTS}", f"local.batch_size={batch}", f"engine={engine}", "engine.workers=1")
-    world = build_world(build([*made, *asked, *more]), None, Crew())
-    plan = context.at(world, 1).plan(np.arange(CLIENTS))
+    world = build_world(build([*made, *asked, *more]), None, WorkerPool())
+    plan = context.make_context(world, 1).plan(np.arange(CLIENTS))
     rng = np.random.default_rng(0)  # batches are cut as plain ones are: equally many examples in every step
     batches = tuple(draw_batches(world.exp.local, len(shard), rng) for shard in plan.shards)
     start = world.first.flat.expand(CLIENTS, -1)

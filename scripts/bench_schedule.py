@@ -16,7 +16,7 @@ from fedexp.core.values import Plan
 from fedexp.parts.local.sgd import SGD
 from fedexp.training.batches import Batches, draw_all, draw_batches, running_losses
 from fedexp.training.loop import Task
-from fedexp.training.timetable import Timetable
+from fedexp.training.timetable import BatchSchedule
 
 TURNS = 50
 ROUNDS = {
@@ -40,7 +40,7 @@ def row_by_row(rule: SGD, plan: Plan) -> Made:
     for row, each in enumerate(batches):
         mask[row, : each.steps] = np.arange(width) < each.counts[:, None]
         index[row, : each.steps][mask[row, : each.steps]] = plan.shards[row][each.order]
-        due[: each.steps, row, 0] = rule.pulls(each.steps, each.epoch)
+        due[: each.steps, row, 0] = rule.pulled_steps(each.steps, each.epoch)
     seeds = [int(stream(0, 1, "dropout", int(owner)).integers(2**62)) for owner in plan.owner]
     losses = np.ones((steps, len(batches)), np.float32)
     told = [running_losses(losses[: each.steps, row], each.counts, each.epoch) for row, each in enumerate(batches)]
@@ -62,11 +62,11 @@ def without_seeds(rule: SGD, plan: Plan) -> Made:
 def laid_out(rule: SGD, plan: Plan, batches: tuple[Batches, ...], *, seeds: bool) -> Made:
     nothing = torch.zeros(0)
     task, rows = Task(nothing, nothing, plan, batches, 0, 1), np.arange(len(batches))
-    table = Timetable.of(batches)
+    table = BatchSchedule.of(batches)
     index, mask = table.examples(plan.shards)
     drawn = task.dropout_seeds(rows if seeds else rows[:1])
     losses = np.ones((len(index), len(batches)), np.float32)
-    return index, mask, table.pulled(rule), drawn, table.running_losses(losses)
+    return index, mask, table.pull_mask(rule), drawn, table.running_losses(losses)
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ ROUNDS = 12
 
 def measure(selector: str, clients: int) -> dict[str, object]:
     from fedexp.simulation.building import build_world
-    from fedexp.simulation.rounds import rounds
-    from fedexp.training.workers import Crew
+    from fedexp.simulation.rounds import run_rounds
+    from fedexp.training.workers import WorkerPool
 
     needs_fleet = selector in ("fedcs", "hybridfl", "dyn_hybridfl")
     experiment = build(
@@ -48,8 +48,8 @@ def measure(selector: str, clients: int) -> dict[str, object]:
             *(["selector.round_s=5"] if needs_fleet else []),
         ]
     )
-    world = build_world(experiment, None, Crew())
-    rows = [row for _, row, _ in rounds(experiment, world, world.beginning())]
+    world = build_world(experiment, None, WorkerPool())
+    rows = [row for _, row, _ in run_rounds(experiment, world, world.initial_state())]
     seconds = [row["select_s"] - row.get("selector.shapley_s", 0.0) for row in rows]
     return {
         "selector": selector,

@@ -30,10 +30,10 @@ from bench import WORKLOADS, build, overrides  # noqa: E402
 
 from fedexp.simulation import context  # noqa: E402
 from fedexp.simulation.building import build_world  # noqa: E402
-from fedexp.simulation.tasks import begun  # noqa: E402
+from fedexp.simulation.tasks import make_task  # noqa: E402
 from fedexp.training.batches import draw_batches  # noqa: E402
-from fedexp.training.captures import Captures  # noqa: E402
-from fedexp.training.workers import Crew  # noqa: E402
+from fedexp.training.captures import CudaGraphCache  # noqa: E402
+from fedexp.training.workers import WorkerPool  # noqa: E402
 
 TIMES = {"pfl": 10}  # a tenth of its 50 participants is counted: bytes and operations are so many times as many
 RATES = {"float32": 67e12, "tf32": 495e12, "bf16": 989e12}  # of matrix products, a second
@@ -108,15 +108,15 @@ def words(name: str) -> list[str]:
 
 def measured(name: str) -> dict[str, object]:
     """One round of a workload."""
-    world = build_world(build(words(name)), None, Crew())
-    ctx, exp = context.at(world, 1), world.exp
+    world = build_world(build(words(name)), None, WorkerPool())
+    ctx, exp = context.make_context(world, 1), world.exp
     owner = np.arange(exp.scenario.participants)
     plan = ctx.plan(owner)
     batches = tuple(
         draw_batches(exp.local, len(shard), ctx.rng("batches", int(k)))
         for k, shard in zip(owner, plan.shards, strict=True)
     )
-    task = begun(exp, world.first.flat.expand(len(owner), -1), plan, batches, {}, ctx)
+    task = make_task(exp, world.first.flat.expand(len(owner), -1), plan, batches, {}, ctx)
     groups = world.trainer.groups(task, 1)
     steps = sum(max(batches[row].steps for row in rows) for rows in groups)
     replays, counted, times = run_at_once(), Counted(), TIMES.get(name, 1)
@@ -165,7 +165,7 @@ def run_at_once() -> Counter[str]:
             found["graphs"] += 1
             found["steps"] += 1 if agenda is None else agenda.at_once
 
-    Captures._capture = lambda self, bucket: Step(self, bucket)  # type: ignore[method-assign, assignment]
+    CudaGraphCache._capture = lambda self, bucket: Step(self, bucket)  # type: ignore[method-assign, assignment]
     return found
 
 

@@ -24,24 +24,26 @@ KEPT = ROOT / "scripts" / "replays"
 
 def pages() -> dict[Path, str]:
     """What the pages must hold."""
-    held = overview.lines(KEPT)
-    share = overview.share(held)
+    held = overview.read_progress(KEPT)
+    share = overview.describe_share_inside(held)
     tables = {
-        "verdicts": f"\n{overview.verdicts(held).markdown()}\n{share}\n",
-        "progress": f"\n{overview.progress(held).markdown()}\n{share}\n",
+        "verdicts": f"\n{overview.verdict_grid(held).markdown()}\n{share}\n",
+        "progress": f"\n{overview.progress_grid(held).markdown()}\n{share}\n",
     }
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
     for line in held:
         if (KEPT / line.name).is_dir():  # a page without any run can go stale as well
-            made[KEPT / line.name / "README.md"] = page.markdown(table.load(line.name), line.judged, "scripts/replays")
+            made[KEPT / line.name / "README.md"] = page.markdown(
+                table.load(line.name), line.judged_cells, "scripts/replays"
+            )
     return made
 
 
 def cheapest(count: int) -> list[tuple[str, Result]]:
     """The results that took least, with the names of their tables; at most half of them from one table."""
     chosen: list[tuple[str, Result]] = []
-    for line in overview.lines(KEPT):
-        found = sorted((one for cell in line.judged for one in cell.found), key=lambda one: one.seconds)
+    for line in overview.read_progress(KEPT):
+        found = sorted((one for cell in line.judged_cells for one in cell.results), key=lambda one: one.seconds)
         chosen += [(line.name, one) for one in found[: (count + 1) // 2]]
     return sorted(chosen, key=lambda named: named[1].seconds)[:count]
 

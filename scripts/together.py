@@ -9,7 +9,7 @@ from typing import Any
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.core.part import build
-from fedexp.simulation.compatibility import ROWS, Impossible, has
+from fedexp.simulation.compatibility import ROWS, Incompatibility, has_flag
 from tests.composing import config
 
 GIVEN = {  # what must be given
@@ -28,21 +28,21 @@ ELSEWHERE = {
 def lines() -> list[str]:
     """A line for each thing that cannot be, below the role that asks for it."""
     found: list[str] = []
-    for role in dict.fromkeys(row.who for row in ROWS):
-        found += [f"### {role}", "", *(told(row) for row in ROWS if row.who == role), ""]
+    for role in dict.fromkeys(row.role for row in ROWS):
+        found += [f"### {role}", "", *(told(row) for row in ROWS if row.role == role), ""]
     return found
 
 
-def told(row: Impossible) -> str:
+def told(row: Incompatibility) -> str:
     """One row in words."""
-    who, other = words(row.who, row.has), words(row.other, row.meets)
-    because, but = said(row.because, row.who, row.has), said(row.but, row.other, row.meets)
+    who, other = words(row.role, row.flag), words(row.other_role, row.other_flag)
+    because, but = said(row.because, row.role, row.flag), said(row.but, row.other_role, row.other_flag)
     return fill(f"{who} {because}, but {other} {but}: use {row.use}", 120, initial_indent="* ", subsequent_indent="  ")
 
 
 def words(role: str, flag: str) -> str:
     """Whose flag is so, as words of the command line."""
-    return f"`{role}={', '.join(options(role, flag))}`" if role in roles.names() else ELSEWHERE[role]
+    return f"`{role}={', '.join(options(role, flag))}`" if role in roles.role_names() else ELSEWHERE[role]
 
 
 def said(text: str, role: str, flag: str) -> str:
@@ -54,7 +54,7 @@ def said(text: str, role: str, flag: str) -> str:
 
 def options(role: str, flag: str) -> list[str]:
     """The options of a role whose part has a flag, or has it not where the flag begins with `not`."""
-    return [option for option in catalog.options(conf_dir(), role) if has(part(role, option), flag)]
+    return [option for option in catalog.options(conf_dir(), role) if has_flag(part(role, option), flag)]
 
 
 @cache

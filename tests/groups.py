@@ -8,9 +8,9 @@ import pytest
 from fedexp.core import part as spec
 from fedexp.core.values import State
 from fedexp.simulation.building import build_world
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 GROUPED = (
     "dataset=synthetic",
@@ -31,9 +31,9 @@ def live(tiny: Callable[..., dict[str, Any]]) -> Callable[..., Lived]:
     """A world on grouped data, and the states and rows of its rounds."""
 
     def lived(*words: str) -> Lived:
-        world = build_world(spec.build(tiny(*GROUPED, *words)), None, Crew())
+        world = build_world(spec.build(tiny(*GROUPED, *words)), None, WorkerPool())
         states, lines = [], []
-        for state, row, _ in rounds(world.exp, world, world.beginning()):
+        for state, row, _ in run_rounds(world.exp, world, world.initial_state()):
             states.append(state)
             lines.append(row)
         return world, states, lines

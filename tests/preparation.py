@@ -23,7 +23,7 @@ class Preparation:
             compatibility.refuse(spec.build(tiny(word, PUBLIC)))
             return
         plain, public = world_of(tiny(word)), world_of(tiny(word, PUBLIC))
-        assert plain.prepared == public.prepared == EMPTY
+        assert plain.preparation_figures == public.preparation_figures == EMPTY
         assert torch.equal(plain.first.flat, public.first.flat)
         assert torch.equal(plain.train.x, public.train.x)
 
@@ -34,7 +34,7 @@ class Preparation:
         assert torch.equal(one.test.x, other.test.x)
 
     def test_tells_numbers(self, tiny: Tiny, word: str):
-        told = world_of(tiny(word, PUBLIC)).prepared
+        told = world_of(tiny(word, PUBLIC)).preparation_figures
         assert all(type(value) is float for figures in told.values() for value in figures.values())
 
     @pytest.mark.parametrize("shape", [(8,), (2, 16), (1, 8, 8)])

@@ -171,7 +171,7 @@ def obey(folder: str, words: list[str], environment: dict[str, str], places: lis
 def look_in(places: str) -> None:
     """Finds modules and installed packages where the environment says, as a new Python does."""
     sys.path[:0] = [place for place in places.split(os.pathsep) if place and place not in sys.path]
-    for known in (roles.installed, roles.option_folders):
+    for known in (roles.installed_roles, roles.option_folders):
         known.cache_clear()
 
 

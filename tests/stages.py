@@ -73,16 +73,16 @@ class Stage:
 
     size = 1  # of the validation data
 
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, positions: range | None = None) -> np.ndarray:
         """Client k's model is the k-th unit vector, so a mixture's entries above 0 are the coalition's members."""
         models = mix @ rows.double().numpy()
         return -np.array([self.utility(frozenset(np.flatnonzero(model).tolist())) for model in models])
 
     @property
-    def survey(self) -> "Stage":
+    def clients_data(self) -> "Stage":
         return self
 
-    fleet = traffic = validation = survey  # one object answers whatever is asked
+    fleet = traffic = validation = clients_data  # one object answers whatever is asked
 
     @property
     def ctx(self) -> Context:

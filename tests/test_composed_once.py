@@ -10,10 +10,10 @@ from composed_once import PATCHED
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from fedexp.config.compose import Request, start
+from fedexp.config.compose import Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
-from fedexp.run.isolation import isolated
+from fedexp.run.isolation import isolate_process
 
 WORDS = (
     (),
@@ -37,10 +37,10 @@ def forgotten() -> Iterator[None]:
 
 def composed(*words: str, mode: RunMode = RunMode.RUN, own: Path | None = None) -> tuple[dict, str, bool]:
     """A whole config, what is chosen in it, and whether keys can be added."""
-    with isolated():
+    with isolate_process():
         request = Request(conf_dir(), list(words), config_dir=own)
         try:
-            config: Any = start(request).compose_config("config", request.overrides, mode)
+            config: Any = make_composer(request).compose_config("config", request.overrides, mode)
         except ConfigError as error:
             return {}, str(error), True
         plain = OmegaConf.to_container(config, resolve=False)

@@ -46,7 +46,7 @@ USERS = {"user_data": {"u": {"x": [[1, 2], [3, 4.5]], "y": [0, 1]}, "v": {"x": [
 def read(dataset: Dataset) -> None:
     """All that a run and `fedexp data check` do with a dataset."""
     dataset.require(Path())
-    facts = believed.told(dataset, Path())
+    facts = believed.checked_facts(dataset, Path())
     believed.refuse(dataset, facts, dataset.load(Path(), 0))
     dataset.verify(Path())
 

@@ -219,4 +219,4 @@ def test_every_target_is_ours():
     for path in CONF.rglob("*.yaml"):
         for line in path.read_text().splitlines():
             if line.strip().startswith("_target_:"):
-                assert spec.find(line.partition(":")[2].strip(), path.stem)
+                assert spec.find_class(line.partition(":")[2].strip(), path.stem)

@@ -59,7 +59,7 @@ def says(*lines: str) -> int:
 
 def left_behind() -> int:
     Path("run").mkdir()
-    cli.complain("no")
+    cli.print_error("no")
     return 2
 
 

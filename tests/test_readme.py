@@ -16,12 +16,12 @@ from processes import typed
 
 from fedexp import __version__, cli
 from fedexp.commands.run import read
-from fedexp.config.compose import Request, start
+from fedexp.config.compose import Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.run.checked import checked
-from fedexp.run.isolation import isolated
+from fedexp.run.checked import validate_config
+from fedexp.run.isolation import isolate_process
 from fedexp.simulation import compatibility
 from fedexp.sweep import points as sweep
 from scripts import options
@@ -62,16 +62,18 @@ def composed(*words: str) -> None:
     flags = read(words)
     own = Path(flags.config_dir) if flags.config_dir else None
     request = Request(conf_dir(), flags.overrides, flags.config_name, own)
-    with isolated():
-        composer = start(request)
+    with isolate_process():
+        composer = make_composer(request)
         if flags.multirun:
             overrides = [*request.overrides, "hydra.mode=MULTIRUN"]
             config = composer.compose_config("config", overrides, RunMode.MULTIRUN)
-            sweep.give_way(config)
-            point = sweep.points(composer, config)[0]
-            sweep.configured(composer, config, point)
+            sweep.drop_overridden_params(config)
+            point = sweep.expand_points(composer, config)[0]
+            sweep.validate_point(composer, config, point)
         else:
-            checked(composer, composer.compose_config("config", request.overrides, RunMode.RUN), request.overrides)
+            validate_config(
+                composer, composer.compose_config("config", request.overrides, RunMode.RUN), request.overrides
+            )
 
 
 @pytest.mark.parametrize("page", [*PAGES, *STUDIES], ids=name)
@@ -139,9 +141,9 @@ def test_a_module_that_cannot_be_found_or_read_is_said(tmp_path: Path, monkeypat
     monkeypatch.syspath_prepend(tmp_path)
     write(tmp_path, {"hasty/part.py": "import nowhere_to_be_found\n"})
     with pytest.raises(ConfigError, match="there is no module absent; put its folder on PYTHONPATH or install it"):
-        spec.find("absent.part.Part", "selector")
+        spec.find_class("absent.part.Part", "selector")
     with pytest.raises(ConfigError, match="cannot be imported: No module named 'nowhere_to_be_found'"):
-        spec.find("hasty.part.Part", "selector")
+        spec.find_class("hasty.part.Part", "selector")
 
 
 def test_the_workflow_is_yaml_whose_commands_there_are(own: Path):

@@ -10,14 +10,14 @@ import pytest
 from script_modules import imported
 
 from fedexp.replay import results
-from fedexp.replay.measure import Measure
-from fedexp.replay.page import Judged
+from fedexp.replay.measure import Quantity
+from fedexp.replay.page import JudgedCell
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Published, judge
 
 STUDIES = Path(__file__).parents[1] / "scripts" / "studies"
-ROUNDS = Measure.parse("roa@0.8", "")
+ROUNDS = Quantity.parse("roa@0.8", "")
 OTHERS = {"shapley", "benchmarks", "report"}  # made and tested elsewhere; the last has no result
 
 
@@ -28,11 +28,13 @@ def scripts() -> Iterator[list[ModuleType]]:
         yield found
 
 
-def line(name: str, *values: float | None, published: Published | None = None, minutes: float = 2.0) -> Judged:
+def line(name: str, *values: float | None, published: Published | None = None, minutes: float = 2.0) -> JudgedCell:
     """A cell of eight seeds whose first ones have these values."""
-    cell = Cell(name, (f"rounds={len(name)}",), Measure("test_accuracy", "test_accuracy"), 8, published, (), minutes)
-    found = [Result(name, seed, cell.asked, value, 30, "", 60.0, "fedexp 0", "") for seed, value in enumerate(values)]
-    return Judged(cell, found, judge(published, results.ours(found)))
+    cell = Cell(name, (f"rounds={len(name)}",), Quantity("test_accuracy", "test_accuracy"), 8, published, (), minutes)
+    found = [
+        Result(name, seed, cell.fingerprint, value, 30, "", 60.0, "fedexp 0", "") for seed, value in enumerate(values)
+    ]
+    return JudgedCell(cell, found, judge(published, results.our_values(found)))
 
 
 def test_every_page_is_made_again(scripts: list[ModuleType]):

@@ -9,28 +9,28 @@ import torch
 from fedexp.core import part as spec
 from fedexp.core.values import Memory, Plan, State, Uploads
 from fedexp.simulation import context
-from fedexp.simulation.answers import asked
+from fedexp.simulation.answers import with_checks
 from fedexp.simulation.building import build_world
 from fedexp.simulation.round import Row, fold, run_round
-from fedexp.simulation.tasks import begun
+from fedexp.simulation.tasks import make_task
 from fedexp.simulation.world import World
 from fedexp.training.batches import draw_batches
 from fedexp.training.loop import Task
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 WEIGHTLESS = {"pfnm": ("aggregator.s=1e-9",)}  # what keeps a rule's prior from pulling at agreeing clients
 
 
 def world_of(config: dict[str, Any]) -> World:
-    return build_world(spec.build(config), None, Crew())
+    return build_world(spec.build(config), None, WorkerPool())
 
 
 def rounds_with_rows(world: World) -> Iterator[tuple[State, Row, Uploads]]:
     """The rounds of a run without evaluation; their uploads keep their rows."""
-    state = world.beginning()
+    state = world.initial_state()
     while state.round < world.exp.rounds:
-        state, row, sent = run_round(asked(world.exp), world, state)
+        state, row, sent = run_round(with_checks(world.exp), world, state)
         yield state, row, sent
 
 
@@ -43,20 +43,20 @@ def uploads_like(delta: torch.Tensor, owner: list[int] | None = None, examples: 
 
 def first_round(world: World, number: int = 1) -> Task:
     """What all clients train in the first round, or would if it were another one."""
-    ctx = context.at(world, number)
+    ctx = context.make_context(world, number)
     plan: Plan = ctx.plan(np.arange(world.partition.clients))
     batches = tuple(
         draw_batches(world.exp.local, len(shard), ctx.rng("batches", client))
         for client, shard in enumerate(plan.shards)
     )
     start = world.first.flat.expand(len(plan.owner), -1)
-    return begun(world.exp, start, plan, batches, {}, ctx)
+    return make_task(world.exp, start, plan, batches, {}, ctx)
 
 
 def folded(
     world: World, uploads: Uploads, mem: dict[str, Memory] | None = None
 ) -> tuple[torch.Tensor, dict[str, Memory]]:
-    models, memory = fold(world.exp, (world.first,), uploads, mem or {}, context.at(world, 1))
+    models, memory = fold(world.exp, (world.first,), uploads, mem or {}, context.make_context(world, 1))
     return models[0].flat, memory
 
 

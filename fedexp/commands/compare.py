@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedexp.commands import offered
-from fedexp.commands.parsing import Parser, Wrong, below
+from fedexp.commands.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILED, complain
-from fedexp.core.files import shown, write_atomically
+from fedexp.core.exits import FAILURE, print_error
+from fedexp.core.files import display_path, write_atomically
 from fedexp.core.terminal import width
 from fedexp.run.folders import OUTPUTS, is_run
 
@@ -42,46 +42,50 @@ FAIL_IF = (
 )
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Declares folders and picks; those before --against are A's, those after it B's."""
-    made = Parser("compare A... --against B... [--fail-if TEXT]", __doc__)
-    made.words("runs", lambda _, word: offered.begun(word))
+    parser = Parser("compare A... --against B... [--fail-if TEXT]", __doc__)
+    parser.words("runs", lambda _, word: offered.complete_run_folder(word))
     many: dict[str, Any] = {"action": "extend", "default": []}
-    made.flag("the other side", "--against", nargs="*", values=offered.begun, metavar="B...", **many)
-    made.flag(MEASURES, "--measures", type=_measures, metavar="NAMES", **many)
-    made.flag(OUT, "--out", type=_out, values=below, metavar="FILE")
+    parser.add_flag(
+        "the other side", "--against", nargs="*", values=offered.complete_run_folder, metavar="B...", **many
+    )
+    parser.add_flag(MEASURES, "--measures", type=_measures, metavar="NAMES", **many)
+    parser.add_flag(OUT, "--out", type=_out, values=complete_folder, metavar="FILE")
     free = f"{', '.join(UNEQUAL)}: what of the budget may differ, because that is what is compared"
-    names = {"values": lambda typed: offered.listed(UNEQUAL, typed), "metavar": "NAMES"}
-    made.flag(free, "--unequal", type=_unequal, **names, **many)
-    made.flag(FAIL_IF, "--fail-if", action="append", default=[], metavar="TEXT")
-    made.flag("print columns that do not fit the terminal, too", "--wide", action="store_true")
-    return made
+    names = {"values": lambda typed: offered.complete_list(UNEQUAL, typed), "metavar": "NAMES"}
+    parser.add_flag(free, "--unequal", type=_unequal, **names, **many)
+    parser.add_flag(FAIL_IF, "--fail-if", action="append", default=[], metavar="TEXT")
+    parser.add_flag("print columns that do not fit the terminal, too", "--wide", action="store_true")
+    return parser
 
 
 def act(words: list[str]) -> int:
     """Prints the comparison, writes what was asked for, and returns 1 where a condition of --fail-if holds."""
-    at = next((place for place, word in enumerate(words) if word.partition("=")[0] == "--against"), len(words))
-    asked = parser().read(words[:at])
-    a = _side("before", vars(asked).pop("runs"))
-    asked = parser().read(words[at:], asked)
-    b = _side("after", [*asked.against, *asked.runs])
+    split_position = next(
+        (position for position, word in enumerate(words) if word.partition("=")[0] == "--against"), len(words)
+    )
+    arguments = build_parser().read(words[:split_position])
+    a = _side("before", vars(arguments).pop("runs"))
+    arguments = build_parser().read(words[split_position:], arguments)
+    b = _side("after", [*arguments.against, *arguments.runs])
     from fedexp.compare import conditions, page, pairing, study
 
-    checks = [conditions.parse(text) for text in asked.fail_if]
-    contests = pairing.contests(_runs(*a), _runs(*b), set(asked.unequal))
-    made = study.study(contests, asked.measures)
-    target = asked.out or OUTPUTS / NAME
+    checks = [conditions.parse(text) for text in arguments.fail_if]
+    contests = pairing.make_contests(_collect_runs(*a), _collect_runs(*b), set(arguments.unequal))
+    comparison = study.compare_methods(contests, arguments.measures)
+    target = arguments.out or OUTPUTS / NAME
     try:
-        written = list(_written(target, made, contests, page_asked=asked.out is not None))
+        written = list(_write_files(target, comparison, contests, page_asked=arguments.out is not None))
     except OSError as error:
-        raise ConfigError(f"cannot write {shown(target)}: {error.strerror}; give another --out") from error
-    told = page.markdown(made, contests, None, width(asked.wide))
-    sys.stdout.write(told + "".join(f"written  {shown(path)}\n" for path in written))
+        raise ConfigError(f"cannot write {display_path(target)}: {error.strerror}; give another --out") from error
+    text_report = page.markdown(comparison, contests, None, width(arguments.wide))
+    sys.stdout.write(text_report + "".join(f"written  {display_path(path)}\n" for path in written))
     sys.stdout.flush()
     failed = conditions.failures(checks, contests)
     for line in failed:
-        complain(line)
-    return FAILED if failed else 0
+        print_error(line)
+    return FAILURE if failed else 0
 
 
 def _side(name: str, words: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
@@ -97,48 +101,50 @@ def _side(name: str, words: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
 
 def _measures(value: str) -> list[str]:
     if not value.strip():
-        raise Wrong("needs names, e.g. --measures test_accuracy,roa@0.9")
+        raise InvalidArgument("needs names, e.g. --measures test_accuracy,roa@0.9")
     return [name for name in value.split(",") if name.strip()]
 
 
 def _unequal(value: str) -> list[str]:
     names = [name.strip() for name in value.split(",")]
     if not set(names) <= set(UNEQUAL):
-        raise Wrong(f"must name some of {', '.join(UNEQUAL)}, got {value or 'none'}; see --help")
+        raise InvalidArgument(f"must name some of {', '.join(UNEQUAL)}, got {value or 'none'}; see --help")
     return names
 
 
 def _out(value: str) -> Path:
     out = Path(value)
     if out.suffix not in (".md", ".csv"):
-        raise Wrong(f"must name a file that ends in .md or .csv, got {value or 'none'}; e.g. --out {NAME}")
+        raise InvalidArgument(f"must name a file that ends in .md or .csv, got {value or 'none'}; e.g. --out {NAME}")
     if out.is_dir() or is_run(out.parent):
-        raise Wrong(f"must name a file outside of run folders, got {value}; e.g. --out {NAME}")
+        raise InvalidArgument(f"must name a file outside of run folders, got {value}; e.g. --out {NAME}")
     return out
 
 
-def _runs(folders: Sequence[Path], picks: dict[str, str]) -> "list[Run]":
+def _collect_runs(folders: Sequence[Path], picks: dict[str, str]) -> "list[Run]":
     from fedexp.config import roles
     from fedexp.report import methods, runs
 
-    found, _ = runs.collect(folders, "compare")
+    selected_runs, _ = runs.collect_runs(folders, "compare")
     for key, value in picks.items():
-        values = [methods.options(run).get(key, short_text(run.config.get(key))) for run in found]
+        values = [methods.options(run).get(key, short_text(run.config.get(key))) for run in selected_runs]
         picked = [
-            run for run, own in zip(found, values, strict=True) if own == value or _is(run.config.get(key), value)
+            run
+            for run, run_value in zip(selected_runs, values, strict=True)
+            if run_value == value or _is_number_text(run.config.get(key), value)
         ]
         if not picked:
-            if key in roles.names(changes_results=False):
+            if key in roles.role_names(changes_results=False):
                 raise ConfigError(
                     f"{key} changes no result, so that runs are not told apart by it; pick by another key"
                 )
-            there = ", ".join(sorted(set(values)))
-            raise ConfigError(f"no run below {', '.join(map(str, folders))} has {key}={value}; there: {there}")
-        found = picked
-    return found
+            available = ", ".join(sorted(set(values)))
+            raise ConfigError(f"no run below {', '.join(map(str, folders))} has {key}={value}; there: {available}")
+        selected_runs = picked
+    return selected_runs
 
 
-def _is(number: object, text: str) -> bool:
+def _is_number_text(number: object, text: str) -> bool:
     """Whether a text is this number, which may be written in many ways (0.10, 1e-1) and is shown with fewer digits."""
     try:
         return isinstance(number, int | float) and not isinstance(number, bool) and float(text) == number
@@ -146,19 +152,21 @@ def _is(number: object, text: str) -> bool:
         return False
 
 
-def _written(target: Path, made: "Comparison", contests: "Sequence[Contest]", *, page_asked: bool) -> Iterator[Path]:
+def _write_files(
+    target: Path, comparison: "Comparison", contests: "Sequence[Contest]", *, page_asked: bool
+) -> Iterator[Path]:
     """The files, each whole or absent: the figure of more than two methods, and the page or table asked for."""
     from fedexp.compare import critical_difference, page
 
-    picture = target.with_suffix(".png") if made.ranks is not None else None
-    if made.ranks is not None and picture is not None:
-        title = f"Mean ranks by {made.ranked_by} over {made.ranks.blocks} blocks, 1 is best"
-        critical_difference.draw(picture, made.ranks, title)
+    picture = target.with_suffix(".png") if comparison.ranks is not None else None
+    if comparison.ranks is not None and picture is not None:
+        title = f"Mean ranks by {comparison.ranked_by} over {comparison.ranks.blocks} blocks, 1 is best"
+        critical_difference.draw(picture, comparison.ranks, title)
         yield picture
     if page_asked and target.suffix == ".csv":
-        write_atomically(target, page.frame(made).to_csv(index=False).encode())
+        write_atomically(target, page.frame(comparison).to_csv(index=False).encode())
         yield target
     elif page_asked:
-        text = page.markdown(made, contests, picture and picture.name.replace(" ", "%20"))
+        text = page.markdown(comparison, contests, picture and picture.name.replace(" ", "%20"))
         write_atomically(target, f"# Comparison\n\n{text}".encode())
         yield target

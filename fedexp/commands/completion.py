@@ -11,16 +11,16 @@ from fedexp.commands.tab_completion import SCRIPTS
 from fedexp.core.errors import ConfigError
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Declares the name of a shell."""
-    made = Parser(f"completion {'|'.join(SCRIPTS)}", __doc__)
-    made.words("shells", lambda asked, _: () if asked.shells else SCRIPTS)
-    return made
+    parser = Parser(f"completion {'|'.join(SCRIPTS)}", __doc__)
+    parser.words("shells", lambda arguments, _: () if arguments.shells else SCRIPTS)
+    return parser
 
 
 def act(words: list[str]) -> int:
     """Prints the script."""
-    shells = parser().read(words).shells
+    shells = build_parser().read(words).shells
     if len(shells) != 1 or shells[0] not in SCRIPTS:
         raise ConfigError(f"completion needs a shell: {', '.join(SCRIPTS)}; got {' '.join(shells) or 'none'}")
     sys.stdout.write(SCRIPTS[shells[0]])

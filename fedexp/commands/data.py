@@ -2,45 +2,47 @@
 
 from argparse import Namespace
 
-from fedexp.commands.parsing import Parser, below, folder
+from fedexp.commands.parsing import Parser, complete_folder, folder_path
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.errors import ConfigError, did_you_mean
 
 VERBS = ("check", "download")
 FOLDER = "data_dir="  # as fedexp run spells it
 KEY = "dataset."  # before the keys of a dataset, likewise
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Declares what to do, and with which datasets."""
-    made = Parser("data check|download NAME... [data_dir=DIR] [dataset.KEY=VALUE...]", __doc__)
-    made.words("words", _following)
-    told = "where datasets lie (default: the variable FEDEXP_DATA, else the cache of the user)"
-    made.flag(told, "--data-dir", type=folder, values=below, metavar="DIR")
-    return made
+    parser = Parser("data check|download NAME... [data_dir=DIR] [dataset.KEY=VALUE...]", __doc__)
+    parser.words("words", _completions)
+    help_text = "where datasets lie (default: the variable FEDEXP_DATA, else the cache of the user)"
+    parser.add_flag(help_text, "--data-dir", type=folder_path, values=complete_folder, metavar="DIR")
+    return parser
 
 
 def act(words: list[str]) -> int:
     """Checks or downloads the named datasets and returns the exit code."""
-    asked = parser().read([f"--data-dir={word[len(FOLDER) :]}" if word.startswith(FOLDER) else word for word in words])
-    if not asked.words:
+    arguments = build_parser().read(
+        [f"--data-dir={word[len(FOLDER) :]}" if word.startswith(FOLDER) else word for word in words]
+    )
+    if not arguments.words:
         raise ConfigError("data needs check or download, and dataset names; e.g. fedexp data check mnist")
-    verb, *rest = asked.words
+    verb, *operands = arguments.words
     if verb not in VERBS:
-        raise ConfigError(f"data must be followed by check or download, got {verb}; {nearest(verb, VERBS)}")
-    names = [word for word in rest if not word.startswith(KEY)]
-    known = catalog.options(conf_dir(), "dataset")
+        raise ConfigError(f"data must be followed by check or download, got {verb}; {did_you_mean(verb, VERBS)}")
+    names = [word for word in operands if not word.startswith(KEY)]
+    available = catalog.options(conf_dir(), "dataset")
     for name in names:
-        if name not in known:
-            raise ConfigError(f"unknown dataset {name}; {nearest(name, known)}")
+        if name not in available:
+            raise ConfigError(f"unknown dataset {name}; {did_you_mean(name, available)}")
     if not names:
-        raise ConfigError(f"data {verb} needs dataset names; known: {', '.join(known)}")
-    keys = _keys([word for word in rest if word.startswith(KEY)], names)
+        raise ConfigError(f"data {verb} needs dataset names; known: {', '.join(available)}")
+    keys = _keys([word for word in operands if word.startswith(KEY)], names)
     from fedexp.commands.datasets import check, download
     from fedexp.data import store
 
-    return (check if verb == "check" else download)(names, asked.data_dir or store.data_root(), keys=keys)
+    return (check if verb == "check" else download)(names, arguments.data_dir or store.data_root(), keys=keys)
 
 
 def _keys(words: list[str], names: list[str]) -> dict[str, object]:
@@ -49,18 +51,18 @@ def _keys(words: list[str], names: list[str]) -> dict[str, object]:
 
     if words and len(names) > 1:
         raise ConfigError(f"{words[0]} must be given with one dataset, got {' and '.join(names)}; ask for each alone")
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for word in words:
         key, is_given, value = word.removeprefix(KEY).partition("=")
         try:
-            found[key] = yaml.safe_load(value)
+            values[key] = yaml.safe_load(value)
         except yaml.YAMLError:
-            found[key] = value
+            values[key] = value
         if not is_given:
             raise ConfigError(f"{word} must be followed by a value; set {word}=...")
-    return found
+    return values
 
 
-def _following(asked: Namespace, _: str) -> list[str]:
-    names = [name for name in catalog.options(conf_dir(), "dataset") if name not in asked.words]
-    return [*names, FOLDER] if asked.words else list(VERBS)
+def _completions(arguments: Namespace, _: str) -> list[str]:
+    names = [name for name in catalog.options(conf_dir(), "dataset") if name not in arguments.words]
+    return [*names, FOLDER] if arguments.words else list(VERBS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.part import build
 from fedexp.parts.dataset.contract import Dataset
 
@@ -26,7 +26,7 @@ def check(names: list[str], directory: Path, say: Say = _write_line, keys: Keys 
         dataset.require(directory)
         return dataset.verify(directory) or ["needs no files"]
 
-    return _each({name: find(name, keys or {}) for name in names}, lines, say)
+    return _each({name: find_dataset(name, keys or {}) for name in names}, lines, say)
 
 
 def download(names: list[str], directory: Path, say: Say = _write_line, keys: Keys | None = None) -> int:
@@ -36,7 +36,7 @@ def download(names: list[str], directory: Path, say: Say = _write_line, keys: Ke
         dataset.download(directory)
         return dataset.verify(directory) or ["needs no files"]
 
-    return _each({name: find(name, keys or {}) for name in names}, lines, say)
+    return _each({name: find_dataset(name, keys or {}) for name in names}, lines, say)
 
 
 def _each(datasets: Mapping[str, Dataset], lines: Callable[[Dataset], list[str]], say: Say) -> int:
@@ -51,15 +51,17 @@ def _each(datasets: Mapping[str, Dataset], lines: Callable[[Dataset], list[str]]
     return code
 
 
-def known() -> list[str]:
+def dataset_names() -> list[str]:
     """The names of the datasets, as `dataset=` spells them."""
     return catalog.options(conf_dir(), "dataset")
 
 
-def find(name: str, keys: Keys | None = None) -> Dataset:
+def find_dataset(name: str, keys: Keys | None = None) -> Dataset:
     """The dataset of that name, with its defaults for all other keys."""
-    if name not in known():
-        raise ConfigError(f"there is no dataset {name}; {nearest(name, known())}")
-    written = catalog.part(conf_dir(), "dataset", name)
-    own = {key: value for key, value in written.items() if not str(value).startswith("${")}  # those follow a run's keys
-    return build({**own, **(keys or {})}, "dataset")
+    if name not in dataset_names():
+        raise ConfigError(f"there is no dataset {name}; {did_you_mean(name, dataset_names())}")
+    option_keys = catalog.part(conf_dir(), "dataset", name)
+    defaults = {
+        key: value for key, value in option_keys.items() if not str(value).startswith("${")
+    }  # those follow a run's keys
+    return build({**defaults, **(keys or {})}, "dataset")

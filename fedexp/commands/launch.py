@@ -13,34 +13,34 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from fedexp.config import noted
-from fedexp.config.compose import Composer, Request, plain, read_config, start, unresolved
-from fedexp.config.hydra_errors import searched, unknown_key
+from fedexp.config.compose import Composer, Request, make_composer, raw_config, read_config, resolve_config
+from fedexp.config.hydra_errors import explain_unknown_key, refuse_missing_folders
 from fedexp.config.location import conf_dir
-from fedexp.config.trust import NOBODY, Trust
+from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import ending
-from fedexp.core.files import shown
+from fedexp.core.exits import exit_on_error
+from fedexp.core.files import display_path
 from fedexp.core.nested import walk
 from fedexp.core.torchrun import rank
 from fedexp.run import folders, retrack
-from fedexp.run.checked import checked
+from fedexp.run.checked import validate_config
 from fedexp.sweep import multirun
 from fedexp.sweep.points import Point
 
 
-def launch(flags: Namespace) -> int:
+def launch(arguments: Namespace) -> int:
     """Runs what the arguments of `fedexp run` ask for: one run, a sweep, or a look at the config."""
-    request = Request(conf_dir(), flags.overrides, flags.config_name, flags.config_dir)
+    request = Request(conf_dir(), arguments.overrides, arguments.config_name, arguments.config_dir)
     try:
-        with logs.kept():
-            composer = start(request)
-            if flags.cfg is not None:
-                _show(composer, request, flags)
-            elif flags.info is not None:
-                with composer.readable(request.config_name, request.overrides), searched():
-                    composer.hydra.show_info(flags.info, request.config_name, request.overrides)
-            elif flags.multirun or "hydra.mode=MULTIRUN" in flags.overrides:
+        with logs.restore_logging():
+            composer = make_composer(request)
+            if arguments.cfg is not None:
+                _show_config(composer, request, arguments)
+            elif arguments.info is not None:
+                with composer.explain_errors(request.config_name, request.overrides), refuse_missing_folders():
+                    composer.hydra.show_info(arguments.info, request.config_name, request.overrides)
+            elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
                 multirun.run(composer, request, job)
             else:
                 _single(composer, request)
@@ -49,29 +49,31 @@ def launch(flags: Namespace) -> int:
     return 0
 
 
-def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NOBODY) -> int:
+def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NO_TRUST) -> int:
     """Continues the run of a folder, or the sweep."""
     try:
-        node = retrack.chosen([word for word in words if word.startswith(retrack.WORDS)], trust.config_dir)
-        trust = retrack.trusting(trust, node)
-        more = [word for word in words if not word.startswith(retrack.WORDS)]
+        node = retrack.tracker_from_words(
+            [word for word in words if word.startswith(retrack.TRACKER_PREFIXES)], trust.config_dir
+        )
+        trust = retrack.extend_trust(trust, node)
+        other_words = [word for word in words if not word.startswith(retrack.TRACKER_PREFIXES)]
         if folders.is_sweep(folder):
-            with logs.kept():
-                multirun.resume(folder, more, node, trust)
+            with logs.restore_logging():
+                multirun.resume(folder, other_words, node, trust)
             return 0
     finally:
         GlobalHydra.instance().clear()
-    if more:
-        raise ConfigError(f"a run goes on as it began, but for tracker=...; start a new one to change {more[0]}")
+    if other_words:
+        raise ConfigError(f"a run goes on as it began, but for tracker=...; start a new one to change {other_words[0]}")
     config = read_config(folder, trust)
-    retrack.put(folder, node)
+    retrack.write_tracker(folder, node)
     from fedexp.run.run import resume
 
-    with logs.kept():
+    with logs.restore_logging():
         if rank():
             _follow(config)
             return 0
-        with ending(folder):
+        with exit_on_error(folder):
             logs.log_to(folder)
             resume(folder, trust)
     return 0
@@ -80,11 +82,11 @@ def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NOBODY) -> in
 def job(config: DictConfig) -> None:
     """What Hydra calls for a run and for each point of a sweep."""
     hydra = HydraConfig.get()
-    folder = Path(shown(Path(hydra.runtime.output_dir)))
-    with ending(folder, _point(hydra)):
+    folder = Path(display_path(Path(hydra.runtime.output_dir)))
+    with exit_on_error(folder, _point(hydra)):
         from fedexp.run.run import run
 
-        run(plain(config), folder)
+        run(resolve_config(config), folder)
 
 
 def single(composer: Composer, request: Request, console: bool) -> Path:
@@ -92,8 +94,8 @@ def single(composer: Composer, request: Request, console: bool) -> Path:
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
     if config.hydra.mode == RunMode.MULTIRUN:
         raise ConfigError("a sweep is for the command line, but the config sets hydra.mode=MULTIRUN; use fedexp run -m")
-    checked(composer, config, request.overrides)
-    with _lent(config) as folder:
+    validate_config(composer, config, request.overrides)
+    with _run_folder(config) as folder:
         logs.log_to(folder, console)
         composer.run(request.config_name, job, request.overrides, with_log_configuration=False)
     return folder.absolute()
@@ -105,20 +107,20 @@ def _single(composer: Composer, request: Request) -> None:
         composer.composed = None
         multirun.run(composer, request, job)
         return
-    found = checked(composer, config, request.overrides)
+    run_config = validate_config(composer, config, request.overrides)
     if rank():
-        _follow(found)
+        _follow(run_config)
         return
-    with _lent(config):
+    with _run_folder(config):
         composer.run(request.config_name, job, request.overrides)
 
 
 @contextmanager
-def _lent(config: DictConfig) -> Iterator[Path]:
+def _run_folder(config: DictConfig) -> Iterator[Path]:
     """Claims the folder of a run and writes its config there, which Hydra itself would write in place and unsynced."""
-    with folders.lent(config.hydra.run) as folder:
+    with folders.provisional_folder(config.hydra.run) as folder:
         config.hydra.run.dir = str(folder)
-        noted.note(folder, config)
+        noted.save(folder, config)
         config.hydra.output_subdir = None
         yield folder
 
@@ -127,7 +129,7 @@ def _follow(config: dict[str, Any]) -> None:
     from fedexp.run.run import follow
 
     logs.silence()
-    with ending(None):
+    with exit_on_error(None):
         follow(config)
 
 
@@ -137,13 +139,17 @@ def _point(hydra: Any) -> str:
     return str(Point(hydra.job.num, list(hydra.overrides.task)))
 
 
-def _show(composer: Composer, request: Request, flags: Namespace) -> None:
+def _show_config(composer: Composer, request: Request, arguments: Namespace) -> None:
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
-    shown_keys = dict(walk(unresolved(config)))
-    if flags.package not in (None, "_global_", *shown_keys):
-        raise ConfigError(unknown_key(flags.package, [key for key in shown_keys if key.partition(".")[0] != "hydra"]))
-    if flags.package and shown_keys.get(flags.package, "") is None:
+    shown_keys = dict(walk(raw_config(config)))
+    if arguments.package not in (None, "_global_", *shown_keys):
+        raise ConfigError(
+            explain_unknown_key(arguments.package, [key for key in shown_keys if key.partition(".")[0] != "hydra"])
+        )
+    if arguments.package and shown_keys.get(arguments.package, "") is None:
         sys.stdout.write("null\n")
         return
-    with composer.readable(request.config_name, request.overrides):
-        composer.hydra.show_cfg(request.config_name, request.overrides, flags.cfg, flags.package, flags.resolve)
+    with composer.explain_errors(request.config_name, request.overrides):
+        composer.hydra.show_cfg(
+            request.config_name, request.overrides, arguments.cfg, arguments.package, arguments.resolve
+        )

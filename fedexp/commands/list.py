@@ -12,26 +12,26 @@ from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Declares at most two words: a group, and one of its options."""
-    made = Parser("list [GROUP [OPTION]] [--config-dir DIR]", __doc__)
-    made.words("names", _following)
-    made.own_options("show your own options in DIR too, marked +")
-    return made
+    parser = Parser("list [GROUP [OPTION]] [--config-dir DIR]", __doc__)
+    parser.words("names", _completions)
+    parser.add_config_dir("show your own options in DIR too, marked +")
+    return parser
 
 
 def act(words: list[str]) -> int:
     """Shows all groups, the options of one, or the keys of an option."""
-    asked = parser().read(words)
-    names = asked.names[0].split("=") if len(asked.names) == 1 else asked.names
+    arguments = build_parser().read(words)
+    names = arguments.names[0].split("=") if len(arguments.names) == 1 else arguments.names
     if len(names) > 2:
         raise ConfigError(f"list shows a group or one of its options, got {len(names)} words: {' '.join(names)}")
-    show = (listing.all_groups, listing.one_group, listing.one_option)[len(names)]
-    sys.stdout.write(show(conf_dir(), *names, own=asked.config_dir))
+    show = (listing.describe_groups, listing.describe_group, listing.describe_option)[len(names)]
+    sys.stdout.write(show(conf_dir(), *names, own=arguments.config_dir))
     return 0
 
 
-def _following(asked: Namespace, _: str) -> list[str]:
-    if len(asked.names) == 1:
-        return offered.options(asked.names[0], asked.config_dir)
-    return [] if asked.names else offered.groups(asked.config_dir)
+def _completions(arguments: Namespace, _: str) -> list[str]:
+    if len(arguments.names) == 1:
+        return offered.options(arguments.names[0], arguments.config_dir)
+    return [] if arguments.names else offered.groups(arguments.config_dir)

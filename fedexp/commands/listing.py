@@ -7,8 +7,8 @@ from pathlib import Path
 from fedexp.commands import offered
 from fedexp.config import catalog, roles
 from fedexp.config.override_text import plain_text
-from fedexp.core.errors import ConfigError, nearest
-from fedexp.core.files import shown
+from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.files import display_path
 
 RUN = """
 
@@ -25,80 +25,84 @@ HYDRA_FULL_ERROR=1 shows the traceback of an error.
 """
 
 
-def all_groups(conf: Path, own: Path | None = None) -> str:
+def describe_groups(conf: Path, config_dir: Path | None = None) -> str:
     """Describes every group: what it decides, and its options, the default first."""
     rows = []
-    told = catalog.purposes(conf)
-    installed = {role.name: role.purpose for role in roles.installed()}
-    told |= {group: installed.get(group, "") for group in offered.groups(own) if group not in told}
-    width = max(map(len, told), default=0)
+    purposes = catalog.purposes(conf)
+    installed = {role.name: role.purpose for role in roles.installed_roles()}
+    purposes |= {group: installed.get(group, "") for group in offered.groups(config_dir) if group not in purposes}
+    width = max(map(len, purposes), default=0)
     indent = " " * (width + 4)
-    for group, purpose in told.items():
+    for group, purpose in purposes.items():
         rows.append(f"  {group:{width}}  {purpose}".rstrip())
-        names = " ".join(marked(conf, group, own))
+        names = " ".join(marked_options(conf, group, config_dir))
         rows.append(textwrap.fill(names, 110, initial_indent=indent, subsequent_indent=indent))
-    return "".join(f"{row}\n" for row in rows) + _legend(own)
+    return "".join(f"{row}\n" for row in rows) + _legend(config_dir)
 
 
-def marked(conf: Path, group: str, own: Path | None = None) -> list[str]:
+def marked_options(conf: Path, group: str, config_dir: Path | None = None) -> list[str]:
     """The options of a group, the default first with a star; a plus marks the user's own."""
-    mine = catalog.options(own, group) if own else []
-    defaults = {role.name: role.default for role in roles.installed()} | catalog.defaults(conf)
+    user_options = catalog.options(config_dir, group) if config_dir else []
+    defaults = {role.name: role.default for role in roles.installed_roles()} | catalog.defaults(conf)
     chosen = defaults.get(group)
-    names = sorted(offered.options(group, own), key=lambda name: (name != chosen, name))
-    return [f"{name}{'*' if name == chosen else ''}{'+' if name in mine else ''}" for name in names]
+    names = sorted(offered.options(group, config_dir), key=lambda name: (name != chosen, name))
+    return [f"{name}{'*' if name == chosen else ''}{'+' if name in user_options else ''}" for name in names]
 
 
-def one_group(conf: Path, group: str, own: Path | None = None) -> str:
+def describe_group(conf: Path, group: str, config_dir: Path | None = None) -> str:
     """Describes every option of a group."""
-    _known(group, "group", offered.groups(own))
-    names = {name.rstrip("*+"): name for name in sorted(marked(conf, group, own))}
+    _demand_known(group, "group", offered.groups(config_dir))
+    names = {name.rstrip("*+"): name for name in sorted(marked_options(conf, group, config_dir))}
     width = max(map(len, names.values()))
-    told = {name: catalog.description(offered.place(group, name, own), group, name) for name in names}
-    rows = (f"  {names[name]:{width}}  {said}".rstrip() for name, said in told.items())
+    descriptions = {
+        name: catalog.description(offered.source_folder(group, name, config_dir), group, name) for name in names
+    }
+    rows = (f"  {names[name]:{width}}  {description}".rstrip() for name, description in descriptions.items())
     example = f"The keys of one: fedexp list {group} {next(iter(names))}\n"
-    return "".join(f"{row}\n" for row in rows) + _legend(own) + f"\n{example}"
+    return "".join(f"{row}\n" for row in rows) + _legend(config_dir) + f"\n{example}"
 
 
-def _legend(own: Path | None) -> str:
-    return f"\n+ lies in {shown(own)}\n" if own else ""
+def _legend(config_dir: Path | None) -> str:
+    return f"\n+ lies in {display_path(config_dir)}\n" if config_dir else ""
 
 
-def one_option(conf: Path, group: str, option: str, own: Path | None = None) -> str:
+def describe_option(conf: Path, group: str, option: str, config_dir: Path | None = None) -> str:
     """Describes an option: what it does, and every key it sets, with its value and the file's comment on it."""
-    _known(group, "group", offered.groups(own))
-    _known(option, f"option of {group}", offered.options(group, own))
-    conf = offered.place(group, option, own)
-    return f"{group}={option}: {catalog.description(conf, group, option)}\n" + _aligned(own_keys(conf, group, option))
+    _demand_known(group, "group", offered.groups(config_dir))
+    _demand_known(option, f"option of {group}", offered.options(group, config_dir))
+    conf = offered.source_folder(group, option, config_dir)
+    return f"{group}={option}: {catalog.description(conf, group, option)}\n" + _align(option_keys(conf, group, option))
 
 
-def own_keys(conf: Path, group: str, option: str) -> dict[str, str]:
+def option_keys(conf: Path, group: str, option: str) -> dict[str, str]:
     """The words for what an option chooses and sets, each with the comment in its file; without Hydra's own keys."""
     path = conf / group / f"{option}.yaml"
-    said = catalog.comments(path)
+    comments = catalog.comments(path)
     prefix = "" if catalog.is_global(path) else f"{group}."
-    keys = catalog.leaves(catalog.load(path))
-    chosen = {f"{other}={name}": "" for other, name in catalog.choices(path).items()}
+    keys = catalog.dotted_values(catalog.load(path))
+    chosen = {f"{chosen_group}={name}": "" for chosen_group, name in catalog.choices(path).items()}
     return chosen | {
-        f"{prefix}{key}={plain_text(value)}": said.get(key, "") for key, value in keys.items() if "hydra." not in key
+        f"{prefix}{key}={plain_text(value)}": comments.get(key, "")
+        for key, value in keys.items()
+        if "hydra." not in key
     }
 
 
-def _known(name: str, kind: str, names: list[str]) -> None:
+def _demand_known(name: str, kind: str, names: list[str]) -> None:
     if name not in names:
-        raise ConfigError(f"unknown {kind} {name}; {nearest(name, names)}")
+        raise ConfigError(f"unknown {kind} {name}; {did_you_mean(name, names)}")
 
 
-def _aligned(rows: Mapping[str, str]) -> str:
+def _align(rows: Mapping[str, str]) -> str:
     """Words and their descriptions in two columns; very long words do not move the second column."""
     width = min(max(map(len, rows), default=0), 44)
-    return "".join(f"  {word:{width}}  {said}".rstrip() + "\n" for word, said in rows.items())
+    return "".join(f"  {word:{width}}  {description}".rstrip() + "\n" for word, description in rows.items())
 
 
 def run_help(conf: Path) -> str:
     """The groups and keys that `fedexp run` understands."""
     groups = catalog.groups(conf)
-    said = catalog.comments(conf / "config.yaml")
+    comments = catalog.comments(conf / "config.yaml")
     keys = {key: value for key, value in catalog.keys(conf, {}).items() if key.partition(".")[0] not in groups}
-    rows = _aligned({f"{key}={plain_text(value)}": said.get(key, "") for key, value in keys.items()})
-    return RUN.format(groups=all_groups(conf), keys=rows)
+    rows = _align({f"{key}={plain_text(value)}": comments.get(key, "") for key, value in keys.items()})
+    return RUN.format(groups=describe_groups(conf), keys=rows)

@@ -10,33 +10,43 @@ import shlex
 import sys
 from pathlib import Path
 
-from fedexp.commands.parsing import Parser, below, folder
+from fedexp.commands.parsing import Parser, complete_folder, folder_path
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
-from fedexp.new.new import groups, trial, write
+from fedexp.core.files import display_path
+from fedexp.new.new import groups, trial_command, write
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Declares a group and a name."""
-    made = Parser("new GROUP NAME [--into DIR]", __doc__)
-    made.words("names", lambda asked, _: () if asked.names else groups())
-    made.flag("where to write them (default: here)", "--into", type=folder, default=Path(), values=below, metavar="DIR")
-    return made
+    parser = Parser("new GROUP NAME [--into DIR]", __doc__)
+    parser.words("names", lambda arguments, _: () if arguments.names else groups())
+    parser.add_flag(
+        "where to write them (default: here)",
+        "--into",
+        type=folder_path,
+        default=Path(),
+        values=complete_folder,
+        metavar="DIR",
+    )
+    return parser
 
 
 def act(words: list[str]) -> int:
     """Writes an own part, and tells its files and the command that tries it."""
-    asked = parser().read(words)
-    if len(asked.names) != 2:
-        told = " ".join(asked.names) or "none"
-        raise ConfigError(f"new needs a group and a name, got {told}; e.g. fedexp new selector waiting")
-    (group, name), into = asked.names, asked.into
+    arguments = build_parser().read(words)
+    if len(arguments.names) != 2:
+        received_names = " ".join(arguments.names) or "none"
+        raise ConfigError(f"new needs a group and a name, got {received_names}; e.g. fedexp new selector waiting")
+    (group, name), into = arguments.names, arguments.into
     try:
         written = write(group, name, into)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.ENAMETOOLONG):
             raise
-        raise ConfigError(f"cannot write below {shown(into)}: {error.strerror}; give another --into") from error
-    there = "" if into.resolve() == Path.cwd() else f"cd {shlex.quote(shown(into))} && "
-    sys.stdout.write("".join(f"{shown(path)}\n" for path in written) + f"\nTry it:  {there}{trial(group, name)}\n")
+        raise ConfigError(f"cannot write below {display_path(into)}: {error.strerror}; give another --into") from error
+    change_folder = "" if into.resolve() == Path.cwd() else f"cd {shlex.quote(display_path(into))} && "
+    sys.stdout.write(
+        "".join(f"{display_path(path)}\n" for path in written)
+        + f"\nTry it:  {change_folder}{trial_command(group, name)}\n"
+    )
     return 0

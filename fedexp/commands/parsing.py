@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.errors import ConfigError, did_you_mean
 
 COMMANDS = (
     "run",
@@ -27,15 +27,15 @@ COMMANDS = (
     "completion",
 )
 
-Wrong = argparse.ArgumentTypeError  # what the `type` of a flag raises; the flag's name is put in front
-Values = Callable[[str], Iterable[str]]  # what a half-typed value may become
-Words = Callable[[argparse.Namespace, str], Iterable[str]]  # the same of a word, after the words before it
+InvalidArgument = argparse.ArgumentTypeError  # what the `type` of a flag raises; the flag's name is put in front
+ValueCompleter = Callable[[str], Iterable[str]]  # what a half-typed value may become
+WordCompleter = Callable[[argparse.Namespace, str], Iterable[str]]  # the same of a word, after the words before it
 
 
 class Parser(argparse.ArgumentParser):
     """The words and flags of a command; flags may stand anywhere between the words."""
 
-    def __init__(self, usage: str, told: str | None, more: Callable[[], str] = str) -> None:
+    def __init__(self, usage: str, purpose: str | None, extra_help: Callable[[], str] = str) -> None:
         """Declares only --help, which shows `purpose` and what `extra_help` returns at that time."""
         super().__init__(
             prog=f"fedexp {usage.split()[0]}",
@@ -44,63 +44,67 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
             allow_abbrev=False,
         )
-        self.told, self.more = told or "", more
+        self.purpose, self.extra_help = purpose or "", extra_help
         self.flags: dict[str, argparse.Action] = {}
-        self.values: dict[str, Values] = {}
-        self.following: Words = lambda *_: ()
-        self.flag("show this help", "-h", "--help", action="store_true")
+        self.values: dict[str, ValueCompleter] = {}
+        self.completer: WordCompleter = lambda *_: ()
+        self.add_flag("show this help", "-h", "--help", action="store_true")
 
-    def flag(self, told: str, *names: str, values: Values | Sequence[str] = (), **how: Any) -> None:
+    def add_flag(
+        self, help_text: str, *names: str, values: ValueCompleter | Sequence[str] = (), **keywords: Any
+    ) -> None:
         """Declares a flag as `add_argument` does; `values` are those allowed, or a function that completes a value."""
-        if how.get("action") != "store_true":
+        if keywords.get("action") != "store_true":
             self.values |= dict.fromkeys(names, values if callable(values) else lambda _: values)
-            closed = {} if callable(values) or not values else {"type": one_of(values), "metavar": "|".join(values)}
-            how = {"type": given, **closed, **how}
-        self.flags |= dict.fromkeys(names, self.add_argument(*names, help=told, **how))
+            choice_keywords = (
+                {} if callable(values) or not values else {"type": one_of(values), "metavar": "|".join(values)}
+            )
+            keywords = {"type": nonempty_text, **choice_keywords, **keywords}
+        self.flags |= dict.fromkeys(names, self.add_argument(*names, help=help_text, **keywords))
 
-    def own_options(self, told: str) -> None:
+    def add_config_dir(self, help_text: str) -> None:
         """Declares --config-dir."""
-        self.flag(told, "-cd", "--config-dir", type=present, values=below, metavar="DIR")
+        self.add_flag(help_text, "-cd", "--config-dir", type=existing_folder, values=complete_folder, metavar="DIR")
 
-    def words(self, name: str, following: Words) -> None:
+    def words(self, name: str, completer: WordCompleter) -> None:
         """Declares the positional words: a list under `name`, and a function that completes the next one."""
         self.add_argument(name, nargs="*", help=argparse.SUPPRESS)
-        self.following = following
+        self.completer = completer
 
-    def read(self, words: Sequence[str], asked: argparse.Namespace | None = None) -> argparse.Namespace:
+    def read(self, words: Sequence[str], namespace: argparse.Namespace | None = None) -> argparse.Namespace:
         """The values of flags and the words, added to those already in `namespace`.
 
         Raises:
             ConfigError: a flag is not known, or its value is not what it must be.
         """
-        read, unknown = self.parse_known_intermixed_args(list(words), asked or argparse.Namespace())
+        arguments, unknown = self.parse_known_intermixed_args(list(words), namespace or argparse.Namespace())
         if unknown:
             flag = next((word for word in unknown if word.startswith("-")), unknown[0]).partition("=")[0]
-            raise ConfigError(f"unknown flag {flag}; {self._instead(flag)}")
-        return read
+            raise ConfigError(f"unknown flag {flag}; {self._suggestion(flag)}")
+        return arguments
 
-    def _instead(self, flag: str) -> str:
+    def _suggestion(self, flag: str) -> str:
         """Suggests what to write instead of a flag that this command does not have."""
-        if others := [word for word in COMMANDS if flag in parser_of(word).flags]:
-            return f"it belongs to {', '.join(others)}"
+        if commands := [word for word in COMMANDS if flag in parser_of(word).flags]:
+            return f"it belongs to {', '.join(commands)}"
         if "key=value" in str(self.usage) and not get_close_matches(flag, long_names(self), cutoff=0.7):
             return f"keys are written without dashes: {flag.strip('-').replace('-', '_')}=VALUE"
-        return nearest(flag, long_names(self))
+        return did_you_mean(flag, long_names(self))
 
     def format_help(self) -> str:
         """The usage, what the command is for, and its flags."""
-        self.description = self.told + self.more()
+        self.description = self.purpose + self.extra_help()
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Turns argparse's message into one line of ours; a missing value is refused like an empty one."""
-        found = re.match(r"argument (?:\S*/)?(--[a-z-]+): (.*)", message, re.DOTALL)
-        if found is None:
+        match = re.match(r"argument (?:\S*/)?(--[a-z-]+): (.*)", message, re.DOTALL)
+        if match is None:
             raise ConfigError(f"{message}; see {self.prog} --help")
-        flag, said = found.groups()
-        if said == "expected one argument":
+        flag, problem = match.groups()
+        if problem == "expected one argument":
             self.read([f"{flag}="])
-        raise ConfigError(f"{flag} {said.replace('ignored explicit argument', 'takes no value, got')}")
+        raise ConfigError(f"{flag} {problem.replace('ignored explicit argument', 'takes no value, got')}")
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -123,25 +127,27 @@ def long_names(parser: Parser) -> list[str]:
     return [name for name in parser.flags if name.startswith("--")]
 
 
-def must(be: str, good: Callable[[str], bool], read: Callable[[str], Any] = str) -> Callable[[str], Any]:
+def value_reader(
+    requirement: str, is_valid: Callable[[str], bool], read: Callable[[str], Any] = str
+) -> Callable[[str], Any]:
     """A function for `type=` that reads a valid value, or raises an error that says what it must be."""
 
-    def reading(text: str) -> Any:
-        if not good(text):
-            raise Wrong(f"must be {be}, got {text or 'none'}")
+    def read_value(text: str) -> Any:
+        if not is_valid(text):
+            raise InvalidArgument(f"must be {requirement}, got {text or 'none'}")
         return read(text)
 
-    return reading
+    return read_value
 
 
 def one_of(names: Sequence[str]) -> Callable[[str], str]:
     """A function for `type=` that reads one of these names."""
-    return must(f"one of {', '.join(names)}", lambda text: text in names)
+    return value_reader(f"one of {', '.join(names)}", lambda text: text in names)
 
 
-def whole(least: int) -> Callable[[str], int]:
+def integer_at_least(least: int) -> Callable[[str], int]:
     """A function for `type=` that reads an integer of at least this value."""
-    return must(f"an integer >= {least}", lambda text: text.isdecimal() and int(text) >= least, int)
+    return value_reader(f"an integer >= {least}", lambda text: text.isdecimal() and int(text) >= least, int)
 
 
 def _path(text: str) -> Path:
@@ -150,12 +156,14 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-given = must("given", bool)
-folder = must("a folder", bool, _path)  # which need not be there
-present = must("a folder", lambda text: bool(text) and _path(text).is_dir(), lambda text: _path(text).absolute())
+nonempty_text = value_reader("given", bool)
+folder_path = value_reader("a folder", bool, _path)  # which need not be there
+existing_folder = value_reader(
+    "a folder", lambda text: bool(text) and _path(text).is_dir(), lambda text: _path(text).absolute()
+)
 
 
-def below(typed: str) -> list[str]:
+def complete_folder(typed: str) -> list[str]:
     """Completes the path of a folder, one level at a time."""
     parent = Path(typed[: typed.rfind("/") + 1] or ".")
     return [f"{path}/" for path in parent.glob("*") if path.is_dir()] if parent.is_dir() else []

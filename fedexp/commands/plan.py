@@ -14,37 +14,37 @@ import sys
 import time
 
 from fedexp.commands.parsing import Parser
-from fedexp.commands.run import composing
+from fedexp.commands.run import add_run_options
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.torchrun import under_torchrun
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Declares the words that compose a run."""
-    made = Parser("plan [group=option] [key=value] [-m] [--json]", __doc__)
-    composing(made)
-    made.flag("all numbers, for programs", "--json", action="store_true")
-    return made
+    parser = Parser("plan [group=option] [key=value] [-m] [--json]", __doc__)
+    add_run_options(parser)
+    parser.add_flag("all numbers, for programs", "--json", action="store_true")
+    return parser
 
 
 def act(words: list[str]) -> int:
     """Says what a run will cost; leaves no folder."""
-    begun = time.perf_counter()
-    flags = parser().read(words)
+    start_time = time.perf_counter()
+    arguments = build_parser().read(words)
     if under_torchrun():
         raise ConfigError("plan tries rounds in one group of processes; run it without torchrun")
-    with logs.kept():
+    with logs.restore_logging():
         logs.silence()
-        from fedexp.plan.telling import telling
+        from fedexp.plan.telling import report_progress
 
-        with telling() as voice:
+        with report_progress() as voice:
             from fedexp.plan import asked, table
             from fedexp.plan.plan import plan
 
-            loaded_s = time.perf_counter() - begun
-            voice.begin("reading the config", aloud=False)
-            wanted = asked.compose(flags)
-            found = plan(wanted.config, begun, loaded_s, voice)
-    sys.stdout.write((table.as_json if flags.json else table.table)(found, wanted))
+            loaded_s = time.perf_counter() - start_time
+            voice.begin_step("reading the config", print_now=False)
+            wanted = asked.compose(arguments)
+            estimate = plan(wanted.config, start_time, loaded_s, voice)
+    sys.stdout.write((table.as_json if arguments.json else table.table)(estimate, wanted))
     return 0

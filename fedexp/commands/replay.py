@@ -12,10 +12,17 @@ script.
 import sys
 from pathlib import Path
 
-from fedexp.commands.parsing import Parser, Wrong, below, folder, given, whole
+from fedexp.commands.parsing import (
+    InvalidArgument,
+    Parser,
+    complete_folder,
+    folder_path,
+    integer_at_least,
+    nonempty_text,
+)
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILED, complain, interruptible
-from fedexp.core.files import shown, write_atomically
+from fedexp.core.exits import FAILURE, interruptible, print_error
+from fedexp.core.files import display_path, write_atomically
 from fedexp.core.terminal import width
 from fedexp.replay import shelf
 from fedexp.run.folders import OUTPUTS
@@ -23,54 +30,66 @@ from fedexp.run.folders import OUTPUTS
 PAGE = "README.md"
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Declares a table, and how much of it to run."""
-    made = Parser("replay [NAME] [--cells PATTERN] [--seeds N] [--budget HOURS]", __doc__)
-    made.words("words", lambda asked, _: [] if asked.words else shelf.names())
-    made.flag("only cells called so; * stands for anything", "--cells", type=given, default="*", metavar="PATTERN")
-    made.flag("how many seeds of each cell (those of the table)", "--seeds", type=whole(0), metavar="N")
-    made.flag("begin no run that would end later than this", "--budget", type=_hours, metavar="HOURS")
-    told = "where results are kept (outputs/replay)"
-    made.flag(told, "--into", type=folder, values=below, default=OUTPUTS / "replay", metavar="DIR")
-    return made
+    parser = Parser("replay [NAME] [--cells PATTERN] [--seeds N] [--budget HOURS]", __doc__)
+    parser.words("words", lambda arguments, _: [] if arguments.words else shelf.names())
+    parser.add_flag(
+        "only cells called so; * stands for anything", "--cells", type=nonempty_text, default="*", metavar="PATTERN"
+    )
+    parser.add_flag(
+        "how many seeds of each cell (those of the table)", "--seeds", type=integer_at_least(0), metavar="N"
+    )
+    parser.add_flag("begin no run that would end later than this", "--budget", type=_hours, metavar="HOURS")
+    help_text = "where results are kept (outputs/replay)"
+    parser.add_flag(
+        help_text, "--into", type=folder_path, values=complete_folder, default=OUTPUTS / "replay", metavar="DIR"
+    )
+    return parser
 
 
 def act(words: list[str]) -> int:
     """Lists the tables, or runs one and writes its page."""
-    asked = parser().read(words)
-    named = [word for word in asked.words if "=" not in word]
+    arguments = build_parser().read(words)
+    named = [word for word in arguments.words if "=" not in word]
     if len(named) > 1:
         raise ConfigError(f"replay takes one table at a time, got {', '.join(named)}")
-    launcher = [word for word in asked.words if "=" in word]
+    launcher = [word for word in arguments.words if "=" in word]
     if odd := [word for word in launcher if not word.startswith(("hydra/launcher=", "hydra.launcher."))]:
         raise ConfigError(f"a replay runs its tables as they are, but for hydra/launcher; got {odd[0]}")
     if not named:
-        sys.stdout.write(_listed(asked.into))
+        sys.stdout.write(_list_tables(arguments.into))
         return 0
     from fedexp.replay import page, replay, results, table
 
     chosen = table.load(named[0])
-    place = asked.into / chosen.name
-    jobs = replay.missing(chosen, place, asked.cells, asked.seeds)
-    budget = {} if asked.budget is None else {"budget_s": 3600 * asked.budget}
+    table_folder = arguments.into / chosen.name
+    jobs = replay.missing_runs(chosen, table_folder, arguments.cells, arguments.seeds)
+    budget = {} if arguments.budget is None else {"budget_s": 3600 * arguments.budget}
     with interruptible("the same command goes on where it stopped"):
-        failed = replay.Replay(chosen, place, jobs, launcher, **budget).execute() if jobs else []
-    lines = page.judged(chosen, results.read(place))
-    write_atomically(place / PAGE, page.markdown(chosen, lines, shown(asked.into)).encode())
-    sys.stdout.write(page.grid(lines).fitted(width(), f"see {shown(place / PAGE)}", page.Grid.plain))
-    sys.stdout.write(f"{page.summary(lines)}\npage  {shown(place / PAGE)}\n")
-    for one in failed:
-        complain(str(one))
-    return FAILED if failed else 0
+        failed = replay.Replay(chosen, table_folder, jobs, launcher, **budget).execute() if jobs else []
+    lines = page.judge_cells(chosen, results.read(table_folder))
+    write_atomically(table_folder / PAGE, page.markdown(chosen, lines, display_path(arguments.into)).encode())
+    sys.stdout.write(
+        page.grid(lines).fit_width(width(), f"see {display_path(table_folder / PAGE)}", page.Grid.aligned_text)
+    )
+    sys.stdout.write(f"{page.describe_counts(lines)}\npage  {display_path(table_folder / PAGE)}\n")
+    for failure in failed:
+        print_error(str(failure))
+    return FAILURE if failed else 0
 
 
-def _listed(into: Path) -> str:
+def _list_tables(into: Path) -> str:
     """The tables with their verdicts so far."""
     from fedexp.replay import overview
     from fedexp.report.markup import Grid
 
-    held = overview.lines(into)
-    return overview.progress(held).fitted(width(), "see the pages", Grid.plain) if held else "no tables\n"
+    tables = overview.read_progress(into)
+    return (
+        overview.progress_grid(tables).fit_width(width(), "see the pages", Grid.aligned_text)
+        if tables
+        else "no tables\n"
+    )
 
 
 def _hours(text: str) -> float:
@@ -79,5 +98,5 @@ def _hours(text: str) -> float:
     except ValueError:
         hours = -1.0
     if not hours >= 0:
-        raise Wrong(f"must be a number of hours >= 0, got {text or 'none'}")
+        raise InvalidArgument(f"must be a number of hours >= 0, got {text or 'none'}")
     return hours

@@ -12,47 +12,49 @@ from argparse import Namespace
 from pathlib import Path
 
 from fedexp.commands import offered
-from fedexp.commands.parsing import Parser, whole
-from fedexp.commands.trusting import trust_of, vouch
+from fedexp.commands.parsing import Parser, integer_at_least
+from fedexp.commands.trusting import add_trust_flag, trust_of
 from fedexp.core.errors import ConfigError
-from fedexp.core.own_files import refuse_strange
+from fedexp.core.own_files import refuse_special_files
 from fedexp.run import folders
 
-ANEW = ("tracker", "hydra/launcher")  # what may be chosen again
+CHANGEABLE = ("tracker", "hydra/launcher")  # what may be chosen again
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Declares the folder, then what is chosen again."""
-    made = Parser("resume DIR [tracker=...] [hydra/launcher=...]", __doc__)
-    made.words("words", _following)
-    made.flag("processes at once, for a search (1)", "--jobs", type=whole(1), metavar="N")
-    vouch(made)
-    made.own_options("where the options lie that a sweep or search was begun with")
-    return made
+    parser = Parser("resume DIR [tracker=...] [hydra/launcher=...]", __doc__)
+    parser.words("words", _completions)
+    parser.add_flag("processes at once, for a search (1)", "--jobs", type=integer_at_least(1), metavar="N")
+    add_trust_flag(parser)
+    parser.add_config_dir("where the options lie that a sweep or search was begun with")
+    return parser
 
 
 def act(words: list[str]) -> int:
     """Continues a run, a sweep or a search."""
-    asked = parser().read(words)
-    if not asked.words:
+    arguments = build_parser().read(words)
+    if not arguments.words:
         raise ConfigError("resume needs the folder of a run, a sweep or a search, e.g. fedexp resume outputs/latest")
-    folder, more = Path(asked.words[0]), asked.words[1:]
+    folder, other_words = Path(arguments.words[0]), arguments.words[1:]
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; resume needs that of a run, e.g. fedexp resume outputs/latest")
-    refuse_strange(folder, writing=True)
+    refuse_special_files(folder, writing=True)
     if folders.is_search(folder):
         from fedexp.commands import search
 
-        return search.resume(folder, more, asked.jobs or 1, trust_of(asked))
-    if asked.jobs is not None:
+        return search.resume(folder, other_words, arguments.jobs or 1, trust_of(arguments))
+    if arguments.jobs is not None:
         raise ConfigError(f"--jobs is for a search, which {folder} is not; a sweep takes hydra/launcher=joblib")
     from fedexp.commands.launch import resume
 
-    return resume(folder, more, trust_of(asked))
+    return resume(folder, other_words, trust_of(arguments))
 
 
-def _following(asked: Namespace, word: str) -> list[str]:
-    if not asked.words:
-        return offered.begun(word)
-    asked.overrides = asked.words[1:]
-    return [one for one in offered.overrides(asked, word) if one.startswith(ANEW)]
+def _completions(arguments: Namespace, word: str) -> list[str]:
+    if not arguments.words:
+        return offered.complete_run_folder(word)
+    arguments.overrides = arguments.words[1:]
+    return [
+        completion for completion in offered.complete_override(arguments, word) if completion.startswith(CHANGEABLE)
+    ]

@@ -11,54 +11,54 @@ from datetime import datetime
 from pathlib import Path
 
 from fedexp.commands import offered
-from fedexp.commands.parsing import Parser, below, folder, whole
-from fedexp.config.trust import Trust, remember
+from fedexp.commands.parsing import Parser, complete_folder, folder_path, integer_at_least
+from fedexp.config.trust import Trust, remember_modules
 from fedexp.core.errors import ConfigError
 from fedexp.run import folders
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Declares the words of a run, and how to search."""
-    made = Parser("search key=interval(A,B) [...] [--trials N]", __doc__)
-    made.words("overrides", offered.overrides)
-    made.flag("trials of each method (20)", "--trials", type=whole(1), default=20, metavar="N")
-    told = "processes at once (1); more may join by fedexp resume DIR, which also goes on after a kill"
-    made.flag(told, "--jobs", type=whole(1), default=1, metavar="N")
-    made.flag("of the draws (0)", "--seed", type=whole(0), default=0, metavar="N")
-    made.flag("let poor trials run to their end", "--no-pruning", action="store_true")
-    told = "where the search is kept (outputs/search/DATE/TIME)"
-    made.flag(told, "--out", type=folder, values=below, metavar="DIR")
-    made.own_options("look for your own options in DIR too")
-    return made
+    parser = Parser("search key=interval(A,B) [...] [--trials N]", __doc__)
+    parser.words("overrides", offered.complete_override)
+    parser.add_flag("trials of each method (20)", "--trials", type=integer_at_least(1), default=20, metavar="N")
+    help_text = "processes at once (1); more may join by fedexp resume DIR, which also goes on after a kill"
+    parser.add_flag(help_text, "--jobs", type=integer_at_least(1), default=1, metavar="N")
+    parser.add_flag("of the draws (0)", "--seed", type=integer_at_least(0), default=0, metavar="N")
+    parser.add_flag("let poor trials run to their end", "--no-pruning", action="store_true")
+    help_text = "where the search is kept (outputs/search/DATE/TIME)"
+    parser.add_flag(help_text, "--out", type=folder_path, values=complete_folder, metavar="DIR")
+    parser.add_config_dir("look for your own options in DIR too")
+    return parser
 
 
 def act(words: list[str]) -> int:
     """Begins a search and works on it to its end."""
-    asked = parser().read(words)
-    from fedexp.search.search import Search, conduct, save
-    from fedexp.sweep.launchers.contract import needed
+    arguments = build_parser().read(words)
+    from fedexp.search.search import Search, run_search, save
+    from fedexp.sweep.launchers.contract import import_optional
 
-    needed("optuna", "sweep", "fedexp search")
-    own = asked.config_dir and str(asked.config_dir)
-    search = Search(tuple(asked.overrides), asked.trials, asked.seed, not asked.no_pruning, own)
+    import_optional("optuna", "sweep", "fedexp search")
+    config_dir = arguments.config_dir and str(arguments.config_dir)
+    search = Search(tuple(arguments.overrides), arguments.trials, arguments.seed, not arguments.no_pruning, config_dir)
     search = search.check()
     dated = folders.OUTPUTS / "search" / datetime.now().strftime("%Y-%m-%d/%H-%M-%S")
-    place = folders.claim(asked.out or dated, dated=asked.out is None)
-    folders.link_latest(place)
-    save(search, place)
-    remember(config_dir=asked.config_dir)
-    sys.stdout.write(conduct(place, asked.jobs, Trust(composed=True)))
+    search_folder = folders.claim(arguments.out or dated, dated=arguments.out is None)
+    folders.link_latest(search_folder)
+    save(search, search_folder)
+    remember_modules(config_dir=arguments.config_dir)
+    sys.stdout.write(run_search(search_folder, arguments.jobs, Trust(composed=True)))
     return 0
 
 
-def resume(place: Path, words: Sequence[str], jobs: int, trust: Trust) -> int:
+def resume(search_folder: Path, words: Sequence[str], jobs: int, trust: Trust) -> int:
     """Works on a search that was begun, beside other processes that may do so too."""
     from fedexp.run import retrack
 
-    if not all(word.startswith(retrack.WORDS) for word in words):
+    if not all(word.startswith(retrack.TRACKER_PREFIXES) for word in words):
         raise ConfigError("a search goes on as it began; only --jobs and tracker=... may be given anew")
-    from fedexp.search.search import conduct
+    from fedexp.search.search import run_search
 
-    node = retrack.chosen(words, trust.config_dir)
-    sys.stdout.write(conduct(place, jobs, retrack.trusting(trust, node), node))
+    node = retrack.tracker_from_words(words, trust.config_dir)
+    sys.stdout.write(run_search(search_folder, jobs, retrack.extend_trust(trust, node), node))
     return 0

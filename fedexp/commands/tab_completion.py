@@ -28,23 +28,23 @@ def complete(line: str) -> list[str]:
     """The words that may stand where the line ends."""
     *before, word = line.split() if line and not line[-1].isspace() else [*line.split(), ""]
     if len(before) <= 1:
-        found: Iterable[str] = [*COMMANDS, "--help", "--version"]
+        completions: Iterable[str] = [*COMMANDS, "--help", "--version"]
     else:
-        found = _following(before[1], before[2:], word) if before[1] in COMMANDS else ()
-    return sorted({one for one in found if one.startswith(word)})
+        completions = _completions(before[1], before[2:], word) if before[1] in COMMANDS else ()
+    return sorted({completion for completion in completions if completion.startswith(word)})
 
 
-def _following(command: str, before: list[str], word: str) -> Iterable[str]:
+def _completions(command: str, before: list[str], word: str) -> Iterable[str]:
     parser = parser_of(command)
     if before and before[-1] in parser.values:
         return parser.values[before[-1]](word)
     flag, equal, value = word.partition("=")
     if equal and flag in parser.values:
-        return (f"{flag}={one}" for one in parser.values[flag](value))
+        return (f"{flag}={completion}" for completion in parser.values[flag](value))
     if word.startswith("-"):
         return long_names(parser)
     try:
-        asked = parser.read(before)
+        arguments = parser.read(before)
     except ConfigError:  # half a line may be wrong yet
-        asked = parser_of(command).read(())
-    return parser.following(asked, word)
+        arguments = parser_of(command).read(())
+    return parser.completer(arguments, word)

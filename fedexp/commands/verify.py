@@ -21,64 +21,75 @@ import sys
 from pathlib import Path
 
 from fedexp.commands import offered
-from fedexp.commands.parsing import Parser, given, whole
-from fedexp.commands.trusting import trust_of, vouch
+from fedexp.commands.parsing import Parser, integer_at_least, nonempty_text
+from fedexp.commands.trusting import add_trust_flag, trust_of
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILED, Stopped
-from fedexp.core.files import shown
-from fedexp.core.own_files import refuse_strange
-from fedexp.core.terminal import harmless
+from fedexp.core.exits import FAILURE, CommandExit
+from fedexp.core.files import display_path
+from fedexp.core.own_files import refuse_special_files
+from fedexp.core.terminal import escape_controls
 from fedexp.core.torchrun import under_torchrun
 from fedexp.run import folders
 
 
-def parser() -> Parser:
+def build_parser() -> Parser:
     """Declares a run folder, a sweep or a results.csv."""
-    made = Parser("verify DIR|results.csv [--rounds K] [--seed S] [--all]", __doc__)
-    made.words("places", lambda _, word: offered.begun(word))
-    made.flag("how many rounds are replayed (those of a minute), or lines (3)", "--rounds", type=whole(1), metavar="K")
-    made.flag("draws them, as it did before (chance)", "--seed", type=whole(0), metavar="S")
-    made.flag("replay all rounds", "--all", action="store_true")
-    made.flag("the table of a results.csv, where it is your own", "--table", type=given, metavar="FILE.yml")
-    vouch(made)
-    return made
+    parser = Parser("verify DIR|results.csv [--rounds K] [--seed S] [--all]", __doc__)
+    parser.words("places", lambda _, word: offered.complete_run_folder(word))
+    parser.add_flag(
+        "how many rounds are replayed (those of a minute), or lines (3)",
+        "--rounds",
+        type=integer_at_least(1),
+        metavar="K",
+    )
+    parser.add_flag("draws them, as it did before (chance)", "--seed", type=integer_at_least(0), metavar="S")
+    parser.add_flag("replay all rounds", "--all", action="store_true")
+    parser.add_flag(
+        "the table of a results.csv, where it is your own", "--table", type=nonempty_text, metavar="FILE.yml"
+    )
+    add_trust_flag(parser)
+    return parser
 
 
 def act(words: list[str]) -> int:
     """Replays rounds of a run folder; ends with exit code 1 where something is not as it was written."""
-    asked = parser().read(words)
-    if len(asked.places) != 1:
-        raise ConfigError(f"verify needs one run folder, got {len(asked.places)}; e.g. fedexp verify outputs/latest")
-    if asked.all and asked.rounds:
-        raise ConfigError(f"verify takes --all or --rounds, got --all and --rounds {asked.rounds}; leave one out")
-    place, seed = Path(asked.places[0]), secrets.randbelow(10**9) if asked.seed is None else asked.seed
-    folder = None if place.exists() and not place.is_dir() else _folder(place)
-    if folder is not None and asked.table is not None:
-        raise ConfigError(f"--table goes with a results.csv, got the folder {shown(place)}; leave it out")
+    arguments = build_parser().read(words)
+    if len(arguments.places) != 1:
+        raise ConfigError(
+            f"verify needs one run folder, got {len(arguments.places)}; e.g. fedexp verify outputs/latest"
+        )
+    if arguments.all and arguments.rounds:
+        raise ConfigError(f"verify takes --all or --rounds, got --all and --rounds {arguments.rounds}; leave one out")
+    target, seed = Path(arguments.places[0]), secrets.randbelow(10**9) if arguments.seed is None else arguments.seed
+    folder = None if target.exists() and not target.is_dir() else _folder(target)
+    if folder is not None and arguments.table is not None:
+        raise ConfigError(f"--table goes with a results.csv, got the folder {display_path(target)}; leave it out")
     if under_torchrun():
         raise ConfigError("verify starts its workers itself; run it without torchrun")
-    with logs.kept():
+    with logs.restore_logging():
         logs.silence()
         from fedexp.replay import again
         from fedexp.verify.sweep import verify_sweep
         from fedexp.verify.verify import ReplayBudget, verify
 
         if folder is None:
-            count = None if asked.all else asked.rounds or 3
-            complaints, exact = again.verify(place, count, seed, _say, asked.table)
+            count = None if arguments.all else arguments.rounds or 3
+            complaints, exact = again.verify(target, count, seed, _say, arguments.table)
         else:
             budget, check = (
-                ReplayBudget(seed, asked.rounds, asked.all),
+                ReplayBudget(seed, arguments.rounds, arguments.all),
                 verify_sweep if folders.is_sweep(folder) else verify,
             )
-            result = check(folder, budget, _say, trust_of(asked))
+            result = check(folder, budget, _say, trust_of(arguments))
             complaints, exact = result.complaints, result.exact
     if complaints:
-        others = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
-        raise Stopped(FAILED, f"{complaints[0]}{others}")
+        suffix = f" (and {len(complaints) - 1} more)" if len(complaints) > 1 else ""
+        raise CommandExit(FAILURE, f"{complaints[0]}{suffix}")
     if not exact:
-        raise Stopped(WITHIN_ROUNDING, f"{shown(place)} is as it was written within rounding, not bit by bit")
+        raise CommandExit(
+            WITHIN_ROUNDING, f"{display_path(target)} is as it was written within rounding, not bit by bit"
+        )
     return 0
 
 
@@ -86,7 +97,7 @@ WITHIN_ROUNDING = 3  # the exit code where nothing differs, but bits could not b
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{harmless(text)}\n")
+    sys.stdout.write(f"{escape_controls(text)}\n")
     sys.stdout.flush()
 
 
@@ -97,5 +108,5 @@ def _folder(folder: Path) -> Path:
         )
     if not folder.is_dir():
         raise ConfigError(f"there is no folder {folder}; fedexp verify needs a run folder, e.g. outputs/latest")
-    refuse_strange(folder)
+    refuse_special_files(folder)
     return folder

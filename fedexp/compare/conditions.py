@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from fedexp.compare import quantities
 from fedexp.compare.pairing import Contest
-from fedexp.compare.statistics import Paired
-from fedexp.compare.study import missing, paired
+from fedexp.compare.statistics import PairedStatistics
+from fedexp.compare.study import compare_pairs, why_missing
 from fedexp.core.errors import ConfigError
 
 _SIGNS: dict[str, Callable[[float, float], bool]] = {
@@ -41,13 +41,13 @@ def parse(text: str) -> Condition:
     Raises:
         ConfigError: it is not a condition, or its quantity does not exist.
     """
-    found = _FORM.fullmatch(text)
-    if not found:
+    match = _FORM.fullmatch(text)
+    if not match:
         raise ConfigError(
             f'--fail-if must be "QUANTITY[.low|.high] SIGN NUMBER" with a sign of {", ".join(_SIGNS)}, '
             f'e.g. "test_accuracy < -0.01", got {text!r}; quantities: {quantities.ALLOWED}'
         )
-    name, bound, sign, number = found.groups()
+    name, bound, sign, number = match.groups()
     return Condition(quantities.parse(name, "").name, (bound or ".difference")[1:], sign, float(number))
 
 
@@ -58,27 +58,27 @@ def failures(conditions: Sequence[Condition], contests: Sequence[Contest]) -> li
 
 
 def _failure(condition: Condition, contest: Contest) -> str:
-    who = f"{contest.a} (A) - {contest.b} (B)"
+    sides = f"{contest.a} (A) - {contest.b} (B)"
     clock = quantities.clock_of(contest.runs)
     quantity = quantities.parse(condition.quantity, clock or "")
-    lacking = missing(quantity, [contest], clock)
+    lacking = why_missing(quantity, [contest], clock)
     if lacking:
-        return f"{condition} cannot be judged for {who}: {lacking}"
-    found = paired(contest, quantity)
-    value = _value(found, condition.bound)
-    reached = f"only A reached it in {found.only_a}, only B in {found.only_b}, neither in {found.neither}"
+        return f"{condition} cannot be judged for {sides}: {lacking}"
+    result = compare_pairs(contest, quantity)
+    value = _value(result, condition.bound)
+    reached = f"only A reached it in {result.only_a}, only B in {result.only_b}, neither in {result.neither}"
     if value is None:
-        return f"{condition} cannot be judged for {who}: of {found.pairs} pair(s) {reached}"
+        return f"{condition} cannot be judged for {sides}: of {result.pairs} pair(s) {reached}"
     if not _SIGNS[condition.sign](value, condition.number):
         return ""
-    told = f"it is {value:+.6g}" if math.isfinite(value) else reached
-    return f"{condition} holds, {told} for {who} over {found.pairs} pair(s)"
+    evidence = f"it is {value:+.6g}" if math.isfinite(value) else reached
+    return f"{condition} holds, {evidence} for {sides} over {result.pairs} pair(s)"
 
 
-def _value(found: Paired, bound: str) -> float | None:
+def _value(result: PairedStatistics, bound: str) -> float | None:
     """The difference, or a bound of its interval; infinite if only one side reached the accuracy."""
-    if not found.only_a and not found.only_b:
-        return getattr(found, bound)
-    if bound != "difference" or (found.only_a and found.only_b):
+    if not result.only_a and not result.only_b:
+        return getattr(result, bound)
+    if bound != "difference" or (result.only_a and result.only_b):
         return None
-    return math.inf if found.only_b else -math.inf
+    return math.inf if result.only_b else -math.inf

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 
 from fedexp.compare.statistics import LEVEL
-from fedexp.core.files import replacing
+from fedexp.core.files import atomic_path
 from fedexp.report import look
 
 if TYPE_CHECKING:
@@ -39,17 +39,17 @@ class Ranks:
     def groups(self) -> list[tuple[int, int]]:
         """First and last position of the longest stretches of ranks within the critical difference."""
         ordered = self.mean[self.order]
-        found: list[tuple[int, int]] = []
+        stretches: list[tuple[int, int]] = []
         for first in range(len(ordered)):
             last = int(np.flatnonzero(ordered <= ordered[first] + self.difference)[-1])
-            if last > first and (not found or last > found[-1][1]):
-                found.append((first, last))
-        return found
+            if last > first and (not stretches or last > stretches[-1][1]):
+                stretches.append((first, last))
+        return stretches
 
 
-def rank(names: Sequence[str], values: np.ndarray, *, more: bool) -> Ranks:
+def rank_methods(names: Sequence[str], values: np.ndarray, *, higher_is_better: bool) -> Ranks:
     """Ranks of at least three methods: `values [blocks, methods]`, NaN where a run never reached the accuracy."""
-    worst_last = np.where(np.isnan(values), np.inf, -values if more else values)
+    worst_last = np.where(np.isnan(values), np.inf, -values if higher_is_better else values)
     ranks = stats.rankdata(worst_last, axis=1)
     blocks, methods = ranks.shape
     same = bool((ranks == ranks[:, :1]).all())
@@ -70,25 +70,25 @@ def draw(path: Path, ranks: Ranks, title: str) -> None:
     methods, groups = len(ranks.names), ranks.groups()
     rows = -(-methods // 2)
     depth = 0.8 + 0.3 * len(groups)
-    beside = 0.5 + 0.085 * max(len(name) + 6 for name in ranks.names)  # inches for a name
-    figure = Figure(figsize=(_AXIS + 2 * beside, 0.8 + 0.32 * (depth + rows)))
+    name_width = 0.5 + 0.085 * max(len(name) + 6 for name in ranks.names)  # inches for a name
+    figure = Figure(figsize=(_AXIS + 2 * name_width, 0.8 + 0.32 * (depth + rows)))
     axes = figure.add_axes((0, 0, 1, 0.87))
-    room = beside / _AXIS * (methods - 1)
-    axes.set_xlim(1 - room, methods + room)
+    margin = name_width / _AXIS * (methods - 1)
+    axes.set_xlim(1 - margin, methods + margin)
     axes.set_ylim(depth + rows - 0.3, -2)
     axes.set_axis_off()
     axes.set_title(title, fontsize=11)
-    _scale(axes, ranks)
+    _draw_scale(axes, ranks)
     for number, (first, last) in enumerate(groups):
         ends = ranks.mean[[ranks.order[first], ranks.order[last]]] + np.array([-0.02, 0.02]) * (methods - 1)
         axes.plot(ends, [0.45 + 0.3 * number] * 2, color="#222222", linewidth=4, solid_capstyle="butt")
-    for place, method in enumerate(ranks.order):
-        _name(axes, ranks, method, place, depth)
-    with replacing(path) as partial:
+    for position, method in enumerate(ranks.order):
+        _draw_name(axes, ranks, method, position, depth)
+    with atomic_path(path) as partial:
         figure.savefig(partial, format="png", dpi=150)
 
 
-def _scale(axes: "Axes", ranks: Ranks) -> None:
+def _draw_scale(axes: "Axes", ranks: Ranks) -> None:
     methods = len(ranks.names)
     axes.plot([1, methods], [0, 0], color="#222222", linewidth=1.2)
     for tick in range(1, methods + 1):
@@ -97,20 +97,20 @@ def _scale(axes: "Axes", ranks: Ranks) -> None:
     reach = min(ranks.difference, methods - 1)
     axes.plot([1, 1 + reach], [-1.25, -1.25], color=look.COLORS[1], linewidth=2)
     beyond = " (wider than the axis)" if ranks.difference > methods - 1 else ""
-    said = f"critical difference {ranks.difference:.2f}{beyond}"
-    axes.text(1, -1.35, said, ha="left", va="bottom", fontsize=9, color=look.COLORS[1])
+    label = f"critical difference {ranks.difference:.2f}{beyond}"
+    axes.text(1, -1.35, label, ha="left", va="bottom", fontsize=9, color=look.COLORS[1])
 
 
-def _name(axes: "Axes", ranks: Ranks, method: int, place: int, depth: float) -> None:
+def _draw_name(axes: "Axes", ranks: Ranks, method: int, position: int, depth: float) -> None:
     methods, half = len(ranks.names), -(-len(ranks.names) // 2)
-    left = place < half
-    height = depth + (place if left else methods - 1 - place) + 0.1
-    edge = 1 - 0.05 * (methods - 1) if left else methods + 0.05 * (methods - 1)
+    on_left = position < half
+    height = depth + (position if on_left else methods - 1 - position) + 0.1
+    edge = 1 - 0.05 * (methods - 1) if on_left else methods + 0.05 * (methods - 1)
     mean = ranks.mean[method]
     axes.plot([mean, mean, edge], [0, height, height], color=look.COLORS[method % len(look.COLORS)], linewidth=1.4)
-    text = f"{ranks.names[method]}  {mean:.2f}" if left else f"{mean:.2f}  {ranks.names[method]}"
-    away = -0.02 if left else 0.02
+    text = f"{ranks.names[method]}  {mean:.2f}" if on_left else f"{mean:.2f}  {ranks.names[method]}"
+    away = -0.02 if on_left else 0.02
     axes.text(
-        edge + away * (methods - 1), height, text, ha="right" if left else "left", va="center", fontsize=9,
+        edge + away * (methods - 1), height, text, ha="right" if on_left else "left", va="center", fontsize=9,
         parse_math=False,
     )  # fmt: skip

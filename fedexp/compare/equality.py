@@ -12,14 +12,14 @@ import numpy as np
 from fedexp.config import roles
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
+from fedexp.core.files import display_path
 from fedexp.report.runs import Run
 
-DATA = roles.names(about_data=True)
+DATA = roles.role_names(about_data=True)
 BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")
 WORK = {"local.epochs": "epochs", "local.steps": "steps", "local.batch_size": "steps"}  # named as in --unequal
 UNEQUAL = ("epochs", "steps", "megabytes")
-NEARLY = 0.01  # share by which the megabytes of a pair may differ
+MEGABYTES_TOLERANCE = 0.01  # share by which the megabytes of a pair may differ
 
 
 def data_config(run: Run) -> dict[str, Any]:
@@ -29,27 +29,29 @@ def data_config(run: Run) -> dict[str, Any]:
     return {**chosen, **{key: value for key, value in keys.items() if key != "federation.clients"}}
 
 
-def demand(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
+def require_comparable(a: Run, b: Run, unequal: Collection[str] = ()) -> None:
     """Refuses a pair whose budgets, data or splits differ; `unequal` names those of `UNEQUAL` that may.
 
     Raises:
         ConfigError: names the two folders, what differs, and what to do.
     """
     spent = [
-        (f"their budgets differ, {told}", f"run both with the same, or accept it with --unequal {name}")
-        for name, told in _spent(a, b)
+        (f"their budgets differ, {difference}", f"run both with the same, or accept it with --unequal {name}")
+        for name, difference in _spending_differences(a, b)
         if name not in unequal
     ]
-    for what, cure in (*_budget(a, b), *_data(a, b), *_split(a, b), *spent):
-        raise ConfigError(f"{shown(a.folder)} and {shown(b.folder)} cannot be compared: {what}; {cure}")
+    for problem, remedy in (*_budget_differences(a, b), *_data_differences(a, b), *_split_differences(a, b), *spent):
+        raise ConfigError(
+            f"{display_path(a.folder)} and {display_path(b.folder)} cannot be compared: {problem}; {remedy}"
+        )
 
 
-def doubts(a: Run, b: Run) -> list[str]:
+def accepted_differences(a: Run, b: Run) -> list[str]:
     """Differences in this pair that were accepted."""
-    return [f"unequal {name}, accepted by --unequal: {told}" for name, told in _spent(a, b)]
+    return [f"unequal {name}, accepted by --unequal: {difference}" for name, difference in _spending_differences(a, b)]
 
 
-def _budget(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+def _budget_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
     stops = [key for key in dict.fromkeys([*a.config, *b.config]) if key.startswith("stop.")]
     for key in (*BUDGET, *stops):
         ours, theirs = a.config.get(key), b.config.get(key)
@@ -62,14 +64,14 @@ def _budget(a: Run, b: Run) -> Iterator[tuple[str, str]]:
             )
 
 
-def _spent(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+def _spending_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
     """Which of `UNEQUAL` differ, and how: work by the config, megabytes by the tables if both ran all rounds."""
     for key, name in WORK.items():
         ours, theirs = a.config.get(key), b.config.get(key)
         if ours != theirs:
             yield name, f"{key} is {short_text(ours)} and {short_text(theirs)}"
     ours, theirs = (_megabytes(run) for run in (a, b))
-    if len(a.rounds) == len(b.rounds) and abs(ours - theirs) > NEARLY * max(ours, theirs):
+    if len(a.rounds) == len(b.rounds) and abs(ours - theirs) > MEGABYTES_TOLERANCE * max(ours, theirs):
         yield "megabytes", f"{ours:,.4g} and {theirs:,.4g} MB were sent"
 
 
@@ -77,17 +79,17 @@ def _megabytes(run: Run) -> float:
     return float(np.nansum(run.column("mb_down")) + np.nansum(run.column("mb_up")))
 
 
-def _data(a: Run, b: Run) -> Iterator[tuple[str, str]]:
-    if reason := _unequal(a, b, "data_sha256"):
+def _data_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+    if reason := _digest_difference(a, b, "data_sha256"):
         yield f"their data differ, {reason}", "run both on the same files and the same code"
 
 
-def _split(a: Run, b: Run) -> Iterator[tuple[str, str]]:
-    if reason := _unequal(a, b, "split_sha256"):
-        yield f"their clients hold different examples, {reason}", _cure(a, b)
+def _split_differences(a: Run, b: Run) -> Iterator[tuple[str, str]]:
+    if reason := _digest_difference(a, b, "split_sha256"):
+        yield f"their clients hold different examples, {reason}", _split_remedy(a, b)
 
 
-def _cure(a: Run, b: Run) -> str:
+def _split_remedy(a: Run, b: Run) -> str:
     """What to do about the likeliest reason why the same seed gave two splits."""
     if not (a.config.get("evaluation.validation") and b.config.get("evaluation.validation")):
         return (
@@ -97,7 +99,7 @@ def _cure(a: Run, b: Run) -> str:
     return "run both with the same settings of evaluation, scenario and audit, and the same code"
 
 
-def _unequal(a: Run, b: Run, key: str) -> str:
+def _digest_difference(a: Run, b: Run, key: str) -> str:
     """What the digests of two summaries say, in words; empty where they are equal."""
     ours, theirs = ((run.summary or {}).get(key) for run in (a, b))
     if ours is None or theirs is None:

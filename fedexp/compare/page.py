@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
-from fedexp.compare.statistics import LEVEL, POWER, Paired, pairs_needed
+from fedexp.compare.statistics import LEVEL, POWER, PairedStatistics, pairs_needed
 from fedexp.compare.study import Comparison, Row
 from fedexp.maths.metrics import SHARES
 from fedexp.report.markup import Grid
@@ -20,15 +20,15 @@ _HEADINGS = (
 _NONE = "-"
 
 
-def markdown(made: Comparison, contests: Sequence[Contest], picture: str | None, width: int | None = None) -> str:
+def markdown(comparison: Comparison, contests: Sequence[Contest], picture: str | None, width: int | None = None) -> str:
     """The whole page; tables are cut to `width` columns if it is given."""
-    parts = [_contest(made, contest, width) for contest in contests]
-    if made.ranks is not None:
-        parts.append(_ranking(made.ranks, made.ranked_by, picture))
-    return "\n".join([*parts, *(f"* {line}" for line in _explanations(made)), "", ""])
+    parts = [_contest_text(comparison, contest, width) for contest in contests]
+    if comparison.ranks is not None:
+        parts.append(_ranking_text(comparison.ranks, comparison.ranked_by, picture))
+    return "\n".join([*parts, *(f"* {line}" for line in _explanations(comparison)), "", ""])
 
 
-def frame(made: Comparison) -> "pd.DataFrame":
+def frame(comparison: Comparison) -> "pd.DataFrame":
     """The rows of the comparison as a table, with corrected p-values."""
     import pandas as pd
 
@@ -38,43 +38,43 @@ def frame(made: Comparison) -> "pd.DataFrame":
         [
             {"method_a": row.contest.a, "method_b": row.contest.b, "quantity": row.quantity.name}
             | {"better": row.quantity.better}
-            | {name: getattr(row.found, name) for name in (*names, *tests)}
-            for row in made.rows
+            | {name: getattr(row.result, name) for name in (*names, *tests)}
+            for row in comparison.rows
         ]
     )
 
 
-def _contest(made: Comparison, contest: Contest, width: int | None) -> str:
-    rows = made.of(contest)
+def _contest_text(comparison: Comparison, contest: Contest, width: int | None) -> str:
+    rows = comparison.of(contest)
     grid = Grid(_HEADINGS, [_cells(row) for row in rows], texts=2)
     lines = [f"* {len(contest.pairs)} pair(s): {', '.join(contest.blocks)}"]
-    lines += [f"* differs (A / B): {line}" for line in contest.compared or ("nothing in config or commit",)]
+    lines += [f"* differs (A / B): {line}" for line in contest.differences or ("nothing in config or commit",)]
     lines += [f"* {note}" for note in contest.notes]
-    censored = [f"* {row.quantity.name}: {_censored(row.found)}" for row in rows if _gaps(row.found)]
+    censored = [f"* {row.quantity.name}: {_censored_text(row.result)}" for row in rows if _censored_count(row.result)]
     censored += [""] if censored else []
-    table = grid.fitted(width, "--wide shows them")
+    table = grid.fit_width(width, "--wide shows them")
     return "\n".join(
-        [f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", table, *censored, _verdict(rows), ""]
+        [f"## {contest.a} (A) against {contest.b} (B)", "", *lines, "", table, *censored, _verdict_text(rows), ""]
     )
 
 
 def _cells(row: Row) -> list[str]:
-    found, form = row.found, ".4f" if row.quantity.name.removeprefix("test_") in SHARES else ",.4g"
-    both = found.pairs - _gaps(found)
-    mean, low, high = (_text(value, f"+{form}") for value in (found.difference, found.low, found.high))
+    result, form = row.result, ".4f" if row.quantity.name.removeprefix("test_") in SHARES else ",.4g"
+    complete = result.pairs - _censored_count(result)
+    mean, low, high = (_text(value, f"+{form}") for value in (result.difference, result.low, result.high))
     return [
         row.quantity.name,
         row.quantity.better,
-        str(found.pairs) if both == found.pairs else f"{both} of {found.pairs}",
-        _text(found.a, form),
-        _text(found.b, form),
+        str(result.pairs) if complete == result.pairs else f"{complete} of {result.pairs}",
+        _text(result.a, form),
+        _text(result.b, form),
         mean,
-        _NONE if found.low is None else f"{low} to {high}",
-        f"{found.wins}/{found.ties}/{found.losses}",
-        _text(found.p_mean, ".3f"),
-        _text(found.p_wilcoxon, ".3f"),
-        _text(found.resolvable, form),
-        found.verdict,
+        _NONE if result.low is None else f"{low} to {high}",
+        f"{result.wins}/{result.ties}/{result.losses}",
+        _text(result.p_mean, ".3f"),
+        _text(result.p_wilcoxon, ".3f"),
+        _text(result.resolvable, form),
+        result.verdict,
     ]
 
 
@@ -82,44 +82,42 @@ def _text(value: float | None, form: str) -> str:
     return _NONE if value is None else format(value, form)
 
 
-def _gaps(found: Paired) -> int:
-    return found.only_a + found.only_b + found.neither
+def _censored_count(result: PairedStatistics) -> int:
+    return result.only_a + result.only_b + result.neither
 
 
-def _censored(found: Paired) -> str:
-    return (
-        f"never reached by B alone in {found.only_a}, by A alone in {found.only_b}, by both in {found.neither} pair(s)"
-    )
+def _censored_text(result: PairedStatistics) -> str:
+    return f"never reached by B alone in {result.only_a}, by A alone in {result.only_b}, by both in {result.neither} pair(s)"
 
 
-def _verdict(rows: Sequence[Row]) -> str:
-    said: dict[str, list[str]] = {}
+def _verdict_text(rows: Sequence[Row]) -> str:
+    names_by_verdict: dict[str, list[str]] = {}
     for row in rows:
-        said.setdefault(row.found.verdict, []).append(row.quantity.name)
-    return "**" + "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in said.items()) + "**"
+        names_by_verdict.setdefault(row.result.verdict, []).append(row.quantity.name)
+    return "**" + "; ".join(f"{verdict}: {', '.join(names)}" for verdict, names in names_by_verdict.items()) + "**"
 
 
-def _ranking(ranks: Ranks, by: str, picture: str | None) -> str:
-    rows = [[ranks.names[place], f"{ranks.mean[place]:.2f}"] for place in ranks.order]
+def _ranking_text(ranks: Ranks, by: str, picture: str | None) -> str:
+    rows = [[ranks.names[method], f"{ranks.mean[method]:.2f}"] for method in ranks.order]
     grid = Grid(("method", "mean rank"), rows).markdown()
     differ = "not all methods are the same" if ranks.p <= LEVEL else "none was shown to differ"
-    said = (
+    text = (
         f"Friedman p {ranks.p:.3f} over {ranks.blocks} block(s): {differ}. Methods whose mean ranks are further apart "
         f"than the critical difference {ranks.difference:.2f} (Nemenyi, 5 %) differ."
     )
     few = " With fewer than 10 blocks both are rough." if ranks.blocks < 10 else ""
     image = f"\n![Critical difference]({picture})\n" if picture else ""
-    return f"## Ranks by {by}\n\n{grid}\n{said}{few}\n{image}"
+    return f"## Ranks by {by}\n\n{grid}\n{text}{few}\n{image}"
 
 
-def _explanations(made: Comparison) -> Iterator[str]:
-    family, pairs = len(made.rows), [row.found.pairs for row in made.rows]
-    yield from made.notes
+def _explanations(comparison: Comparison) -> Iterator[str]:
+    family, pairs = len(comparison.rows), [row.result.pairs for row in comparison.rows]
+    yield from comparison.notes
     yield (
         "A - B: mean over the pairs. Positive: A is better, where more is better; A is worse, where fewer or less is. "
         "Wins are A's."
     )
-    if any(_gaps(row.found) for row in made.rows):
+    if any(_censored_count(row.result) for row in comparison.rows):
         yield (
             "Means and intervals are those of the pairs in which both reached it; a run that never did counts as worse "
             "than any that did in wins and in Wilcoxon's test, which then gives the verdict."
@@ -139,5 +137,5 @@ def _explanations(made: Comparison) -> Iterator[str]:
         yield (
             f"Too few pairs: with {min(pairs)} the smallest p there is is {2.0 ** (1 - min(pairs)):.3g}, corrected "
             f"{smallest:.3g}; {needed} pairs are needed for {family} row(s), {pairs_needed(1)} for one "
-            f"(--measures {made.ranked_by})."
+            f"(--measures {comparison.ranked_by})."
         )

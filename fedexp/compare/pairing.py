@@ -13,8 +13,8 @@ from typing import Any
 from fedexp.compare import equality
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
-from fedexp.report.methods import differing_keys, differing_options, frozen, labels, options, settings
+from fedexp.core.files import display_path
+from fedexp.report.methods import differing_keys, differing_options, freeze, labels, options, settings
 from fedexp.report.runs import Run
 
 _NOT_THE_METHOD = (*equality.DATA, "partition", "setting", "experiment")  # data, and bundles of settings
@@ -29,7 +29,7 @@ class Contest:
     b: str
     blocks: tuple[str, ...]
     pairs: tuple[tuple[Run, Run], ...]
-    compared: tuple[str, ...]  # what differs between the two configs
+    differences: tuple[str, ...]  # what differs between the two configs
     notes: tuple[str, ...]
 
     @property
@@ -43,30 +43,30 @@ class _Method:
     notes: tuple[str, ...]
 
     @property
-    def any(self) -> Run:
+    def first_run(self) -> Run:
         return next(iter(self.blocks.values()))
 
 
-def contests(a: Sequence[Run], b: Sequence[Run], unequal: Collection[str] = ()) -> list[Contest]:
+def make_contests(a: Sequence[Run], b: Sequence[Run], unequal: Collection[str] = ()) -> list[Contest]:
     """Every method of A against the one of B; `unequal` names those of `equality.UNEQUAL` that may differ.
 
     Raises:
         ConfigError: B is several methods, nothing is left to pair, or a pair differs in data, split or budget.
     """
-    against = _methods(b, "B")
-    if len(against) > 1:
-        names = "; ".join(labels([method.any for method in against]))
+    methods_b = _methods(b, "B")
+    if len(methods_b) > 1:
+        names = "; ".join(labels([method.first_run for method in methods_b]))
         raise ConfigError(
-            f"--against must be one method, got {len(against)}: {names}; give only its folders, or pick it by "
+            f"--against must be one method, got {len(methods_b)}: {names}; give only its folders, or pick it by "
             "KEY=VALUE, e.g. --against outputs/latest selector=random"
         )
-    held = {run.folder.resolve() for run in b}
-    others = [run for run in a if run.folder.resolve() not in held]
-    if not others:
+    folders_b = {run.folder.resolve() for run in b}
+    runs_a = [run for run in a if run.folder.resolve() not in folders_b]
+    if not runs_a:
         raise ConfigError("A and B are the same runs; give other folders, or pick others by KEY=VALUE")
-    mine, (yours,) = _methods(others, "A"), against
-    names = _names(mine, yours)
-    return [_contest(method, yours, name, unequal) for method, name in zip(mine, names, strict=True)]
+    methods_a, (method_b,) = _methods(runs_a, "A"), methods_b
+    names = _method_names(methods_a, method_b)
+    return [_contest(method, method_b, name, unequal) for method, name in zip(methods_a, names, strict=True)]
 
 
 def _methods(runs: Sequence[Run], side: str) -> list[_Method]:
@@ -79,15 +79,17 @@ def _methods(runs: Sequence[Run], side: str) -> list[_Method]:
 
 def _method(runs: Sequence[Run], side: str) -> _Method:
     blocks: dict[Block, Run] = {}
-    finished = [run for run in runs if run.finished]
-    unfinished = [shown(run.folder) for run in runs if not run.finished]
+    finished = [run for run in runs if run.is_finished]
+    unfinished = [display_path(run.folder) for run in runs if not run.is_finished]
     if not finished:
         raise ConfigError(f"compare needs finished runs, but of {side} none of {', '.join(unfinished)} is; resume them")
     for run in finished:
         block = _block(run)
         if block in blocks:
-            one, other = shown(blocks[block].folder), shown(run.folder)
-            raise ConfigError(f"{one} and {other} are the same method with the same seed {run.seed}; give one of them")
+            first, second = display_path(blocks[block].folder), display_path(run.folder)
+            raise ConfigError(
+                f"{first} and {second} are the same method with the same seed {run.seed}; give one of them"
+            )
         blocks[block] = run
     return _Method(blocks, (f"left out, unfinished: {', '.join(unfinished)}",) if unfinished else ())
 
@@ -95,51 +97,58 @@ def _method(runs: Sequence[Run], side: str) -> _Method:
 def _identity(run: Run) -> Any:
     chosen = {name: option for name, option in options(run).items() if name not in _NOT_THE_METHOD}
     prefixes = tuple(f"{name}." for name in equality.DATA)
-    return frozen(chosen), frozen({key: value for key, value in settings(run).items() if not key.startswith(prefixes)})
+    return freeze(chosen), freeze({key: value for key, value in settings(run).items() if not key.startswith(prefixes)})
 
 
 def _block(run: Run) -> Block:
     if run.seed is None:
         raise ConfigError(
-            f"{shown(run.folder)} has no seed in its config, so nothing can be paired with it; leave it out"
+            f"{display_path(run.folder)} has no seed in its config, so nothing can be paired with it; leave it out"
         )
     return repr(sorted((key, short_text(value)) for key, value in equality.data_config(run).items())), run.seed
 
 
-def _names(mine: Sequence[_Method], yours: _Method) -> list[tuple[str, str]]:
+def _method_names(methods_a: Sequence[_Method], method_b: _Method) -> list[tuple[str, str]]:
     """The labels of each method and of its opponent; equal methods in two places get the places as names."""
-    *first, last = labels([*(_first_in(method, yours) for method in mine), _first_in(yours, mine[0])])
+    *first, last = labels(
+        [
+            *(_run_in_shared_block(method, method_b) for method in methods_a),
+            _run_in_shared_block(method_b, methods_a[0]),
+        ]
+    )
     names = []
-    for name, method in zip(first, mine, strict=True):
-        if _identity(method.any) == _identity(yours.any):
-            names.append((f"{name} in {_place(method)}", f"{name} in {_place(yours)}"))
+    for name, method in zip(first, methods_a, strict=True):
+        if _identity(method.first_run) == _identity(method_b.first_run):
+            names.append((f"{name} in {_common_folder(method)}", f"{name} in {_common_folder(method_b)}"))
         else:
             names.append((name, last))
     return names
 
 
-def _first_in(method: _Method, other: _Method) -> Run:
+def _run_in_shared_block(method: _Method, opponent: _Method) -> Run:
     """A run in a block that the other method has, too, if there is one: then labels need not name the dataset."""
-    return next((run for block, run in method.blocks.items() if block in other.blocks), method.any)
+    return next((run for block, run in method.blocks.items() if block in opponent.blocks), method.first_run)
 
 
-def _place(method: _Method) -> str:
-    return shown(Path(os.path.commonpath([run.folder for run in method.blocks.values()])))
+def _common_folder(method: _Method) -> str:
+    return display_path(Path(os.path.commonpath([run.folder for run in method.blocks.values()])))
 
 
-def _contest(mine: _Method, yours: _Method, names: tuple[str, str], unequal: Collection[str]) -> Contest:
-    shared = sorted(mine.blocks.keys() & yours.blocks.keys())
+def _contest(method_a: _Method, method_b: _Method, names: tuple[str, str], unequal: Collection[str]) -> Contest:
+    shared = sorted(method_a.blocks.keys() & method_b.blocks.keys())
     if not shared:
-        raise ConfigError(f"{names[0]} and {names[1]} cannot be compared: {_why_unpaired(mine, yours)}")
-    pairs = tuple((mine.blocks[block], yours.blocks[block]) for block in shared)
+        raise ConfigError(f"{names[0]} and {names[1]} cannot be compared: {_why_unpaired(method_a, method_b)}")
+    pairs = tuple((method_a.blocks[block], method_b.blocks[block]) for block in shared)
     for pair in pairs:
-        equality.demand(*pair, unequal)
-    notes = [*mine.notes, *yours.notes]
-    for side, method, other in (("A", mine, yours), ("B", yours, mine)):
-        alone = [shown(run.folder) for block, run in method.blocks.items() if block not in other.blocks]
+        equality.require_comparable(*pair, unequal)
+    notes = [*method_a.notes, *method_b.notes]
+    for side, method, opponent in (("A", method_a, method_b), ("B", method_b, method_a)):
+        alone = [display_path(run.folder) for block, run in method.blocks.items() if block not in opponent.blocks]
         notes += [f"left out, without a partner: {', '.join(alone)} of {side}"] if alone else []
-    notes += dict.fromkeys(doubt for pair in pairs for doubt in equality.doubts(*pair))
-    return Contest(*names, _block_names([b for _, b in pairs]), pairs, tuple(_compared(*pairs[0])), tuple(notes))
+    notes += dict.fromkeys(doubt for pair in pairs for doubt in equality.accepted_differences(*pair))
+    return Contest(
+        *names, _block_names([b for _, b in pairs]), pairs, tuple(_differing_settings(*pairs[0])), tuple(notes)
+    )
 
 
 def _block_names(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -147,38 +156,40 @@ def _block_names(runs: Sequence[Run]) -> tuple[str, ...]:
     data = [equality.data_config(run) for run in runs]
     keys = [
         key
-        for key in dict.fromkeys(key for one in data for key in one)
-        if len({frozen(one.get(key)) for one in data}) > 1
+        for key in dict.fromkeys(key for config in data for key in config)
+        if len({freeze(config.get(key)) for config in data}) > 1
     ]
     keys = [key for key in keys if key in equality.DATA] or [key for key in keys if not key.endswith("_target_")]
-    told = ["".join(f"{key}={short_text(one.get(key))} " for key in keys) for one in data]
-    return tuple(f"{which}seed {run.seed}" for which, run in zip(told, runs, strict=True))
+    data_texts = ["".join(f"{key}={short_text(config.get(key))} " for key in keys) for config in data]
+    return tuple(f"{data_text}seed {run.seed}" for data_text, run in zip(data_texts, runs, strict=True))
 
 
-def _why_unpaired(mine: _Method, yours: _Method) -> str:
-    seeds, theirs = ({seed for _, seed in method.blocks} for method in (mine, yours))
+def _why_unpaired(method_a: _Method, method_b: _Method) -> str:
+    seeds, theirs = ({seed for _, seed in method.blocks} for method in (method_a, method_b))
     if not seeds & theirs:
-        return f"no seed in common, A has {_listed(seeds)} and B {_listed(theirs)}; run both with the same seeds"
-    a, b = equality.data_config(mine.any), equality.data_config(yours.any)
+        return (
+            f"no seed in common, A has {_join_seeds(seeds)} and B {_join_seeds(theirs)}; run both with the same seeds"
+        )
+    a, b = equality.data_config(method_a.first_run), equality.data_config(method_b.first_run)
     keys = [key for key in dict.fromkeys([*a, *b]) if a.get(key) != b.get(key)]
     shown_keys = ", ".join(f"{key} is {short_text(a.get(key))} and {short_text(b.get(key))}" for key in keys[:3])
     return f"their data differ, {shown_keys}; run both on the same data"
 
 
-def _listed(seeds: set[int]) -> str:
+def _join_seeds(seeds: set[int]) -> str:
     return ", ".join(map(str, sorted(seeds)))
 
 
-def _compared(a: Run, b: Run) -> list[str]:
+def _differing_settings(a: Run, b: Run) -> list[str]:
     """The settings that differ: options first, then the keys that do not follow from them, then the code."""
     groups = differing_options([options(a), options(b)])
-    told = [f"{name}: {options(a).get(name, 'none')} / {options(b).get(name, 'none')}" for name in groups]
-    brought = tuple(f"{name}." for name in groups)
-    keys = [key for key in differing_keys([a, b]) if not key.startswith(brought) and key != "_target_"]
-    told += [f"{key}: {short_text(settings(a).get(key))} / {short_text(settings(b).get(key))}" for key in keys]
-    return [*told, *_code(a, b)]
+    lines = [f"{name}: {options(a).get(name, 'none')} / {options(b).get(name, 'none')}" for name in groups]
+    prefixes = tuple(f"{name}." for name in groups)
+    keys = [key for key in differing_keys([a, b]) if not key.startswith(prefixes) and key != "_target_"]
+    lines += [f"{key}: {short_text(settings(a).get(key))} / {short_text(settings(b).get(key))}" for key in keys]
+    return [*lines, *_differing_commits(a, b)]
 
 
-def _code(a: Run, b: Run) -> list[str]:
+def _differing_commits(a: Run, b: Run) -> list[str]:
     commits = [str(((run.summary or {}).get("git") or {}).get("commit", "unknown"))[:10] for run in (a, b)]
     return [f"commit: {commits[0]} / {commits[1]}"] if commits[0] != commits[1] else []

@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.metrics import HIGHER_IS_BETTER, area_under, best, final, rounds_to, time_to
 from fedexp.report.runs import Run, shared_metric
 
-PLAIN = ("loss_auc", *(name for metric in HIGHER_IS_BETTER for name in (f"test_{metric}", f"{metric}_auc")))
-REACHED = ("roa", "toa")
+METRIC_NAMES = ("loss_auc", *(name for metric in HIGHER_IS_BETTER for name in (f"test_{metric}", f"{metric}_auc")))
+THRESHOLD_NAMES = ("roa", "toa")
 ALLOWED = (
     "test_accuracy, accuracy_auc (or of another metric, e.g. test_rmse), loss_auc, roa@X, toa@X (X: a value of the "
     "main metric, e.g. roa@0.9)"
@@ -18,16 +18,16 @@ ALLOWED = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of a run: `more` says whether larger is better, `reached` whether a run may lack it."""
+    """A number of a run: `higher_is_better` says whether larger is better, `may_be_missing` whether a run may lack it."""
 
     name: str
-    more: bool
+    higher_is_better: bool
     of: Callable[[Run], float | None]
-    reached: bool = False
+    may_be_missing: bool = False
 
     @property
     def better(self) -> str:
-        return "more" if self.more else "fewer" if self.reached else "less"
+        return "more" if self.higher_is_better else "fewer" if self.may_be_missing else "less"
 
 
 def parse(text: str, clock: str) -> Quantity:
@@ -37,15 +37,15 @@ def parse(text: str, clock: str) -> Quantity:
         ConfigError: there is no such quantity.
     """
     name, at, threshold = text.strip().partition("@")
-    if not at and name in PLAIN:
-        return plain(name)
-    if name not in REACHED or not re.fullmatch(r"-?(\d+\.?\d*|\.\d+)", threshold):
-        guess = f"{nearest(name, PLAIN)} " if not at and name not in REACHED else ""
+    if not at and name in METRIC_NAMES:
+        return metric_quantity(name)
+    if name not in THRESHOLD_NAMES or not re.fullmatch(r"-?(\d+\.?\d*|\.\d+)", threshold):
+        guess = f"{did_you_mean(name, METRIC_NAMES)} " if not at and name not in THRESHOLD_NAMES else ""
         raise ConfigError(f"a quantity must be one of {ALLOWED}, got {text.strip() or 'none'}; {guess}see --help")
-    return reach(name, float(threshold), clock)
+    return threshold_quantity(name, float(threshold), clock)
 
 
-def reach(name: str, threshold: float, clock: str) -> Quantity:
+def threshold_quantity(name: str, threshold: float, clock: str) -> Quantity:
     """RoA or ToA at a threshold of each run's main metric."""
 
     def rounds(run: Run) -> float | None:
@@ -55,38 +55,40 @@ def reach(name: str, threshold: float, clock: str) -> Quantity:
         values, higher = run.column(f"test_{run.metric}"), HIGHER_IS_BETTER[run.metric]
         return time_to(values, run.column(clock), threshold, higher)
 
-    return Quantity(f"{name}@{threshold:g}", more=False, of=rounds if name == "roa" else seconds, reached=True)
+    return Quantity(
+        f"{name}@{threshold:g}", higher_is_better=False, of=rounds if name == "roa" else seconds, may_be_missing=True
+    )
 
 
-def default(runs: Sequence[Run], clock: str | None) -> list[Quantity]:
+def default_quantities(runs: Sequence[Run], clock: str | None) -> list[Quantity]:
     """Final main metric, both areas, and RoA and ToA at its best listed value that at least half of all runs reach.
 
     The choice does not depend on which side reached it, so it favours neither. ToA is included only with a simulated
     clock: the host's times vary from day to day, so equal methods would seem to differ.
     """
     metric = shared_metric(runs)
-    chosen = [plain(name) for name in (f"test_{metric}", f"{metric}_auc", "loss_auc")]
+    chosen = [metric_quantity(name) for name in (f"test_{metric}", f"{metric}_auc", "loss_auc")]
     listed = {x for run in runs for x in run.thresholds("roa")}
     ends = [best(run.column(f"test_{metric}"), HIGHER_IS_BETTER[metric]) for run in runs]
     sign = 1 if HIGHER_IS_BETTER[metric] else -1
     reached = {x: sum(end is not None and sign * end >= sign * x for end in ends) for x in listed}
     often = sorted((x for x, count in reached.items() if count * 2 >= len(runs)), key=lambda x: sign * x)
     if often:
-        chosen.append(reach("roa", often[-1], ""))
-        chosen += [reach("toa", often[-1], clock)] if clock == "sim_s" else []
+        chosen.append(threshold_quantity("roa", often[-1], ""))
+        chosen += [threshold_quantity("toa", often[-1], clock)] if clock == "sim_s" else []
     return chosen
 
 
 def clock_of(runs: Sequence[Run]) -> str | None:
     """The column of seconds that all runs share: simulated, else the host's; None if only some simulate."""
-    timed = {run.timed for run in runs}
+    timed = {run.has_simulated_clock for run in runs}
     return None if len(timed) > 1 else "sim_s" if timed == {True} else "host_s"
 
 
-def plain(name: str) -> Quantity:
+def metric_quantity(name: str) -> Quantity:
     """The end of a metric's course, or the area under it or the loss."""
     if name == "loss_auc":
-        return Quantity(name, more=False, of=lambda run: area_under(run.column("test_loss")))
+        return Quantity(name, higher_is_better=False, of=lambda run: area_under(run.column("test_loss")))
     metric = name.removeprefix("test_").removesuffix("_auc")
     end = final if name.startswith("test_") else area_under
-    return Quantity(name, more=HIGHER_IS_BETTER[metric], of=lambda run: end(run.column(f"test_{metric}")))
+    return Quantity(name, higher_is_better=HIGHER_IS_BETTER[metric], of=lambda run: end(run.column(f"test_{metric}")))

@@ -26,7 +26,7 @@ Verdict = Literal["A better", "B better", "not resolved", "too few pairs", "iden
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedStatistics:
     """One quantity of two methods over the same pairs; None marks what does not exist."""
 
     pairs: int
@@ -54,21 +54,21 @@ class Paired:
         return self.p_wilcoxon if self.p_mean is None else self.p_mean
 
 
-def compare(a: Sequence[float | None], b: Sequence[float | None], *, more: bool) -> Paired:
+def compare(a: Sequence[float | None], b: Sequence[float | None], *, higher_is_better: bool) -> PairedStatistics:
     """Summarises the paired numbers of A and B; p-values are those of this quantity alone."""
     first, second = _numbers(a), _numbers(b)
     has_a, has_b = ~np.isnan(first), ~np.isnan(second)
-    both = has_a & has_b
-    known = first[both] - second[both]
-    ranked = censored_differences(first, second, more=more)
-    gains = ranked if more else -ranked
-    leaning = gains if both.all() else np.sign(gains) * stats.rankdata(np.abs(gains))
-    low, high = interval(known)
-    return Paired(
+    complete = has_a & has_b
+    differences = first[complete] - second[complete]
+    ranked = censored_differences(first, second, higher_is_better=higher_is_better)
+    gains = ranked if higher_is_better else -ranked
+    leaning = gains if complete.all() else np.sign(gains) * stats.rankdata(np.abs(gains))
+    low, high = interval(differences)
+    return PairedStatistics(
         pairs=len(first),
-        a=_mean(first[both]),
-        b=_mean(second[both]),
-        difference=_mean(known),
+        a=_mean(first[complete]),
+        b=_mean(second[complete]),
+        difference=_mean(differences),
         low=low,
         high=high,
         wins=int((gains > 0).sum()),
@@ -77,18 +77,18 @@ def compare(a: Sequence[float | None], b: Sequence[float | None], *, more: bool)
         only_a=int((has_a & ~has_b).sum()),
         only_b=int((has_b & ~has_a).sum()),
         neither=int((~has_a & ~has_b).sum()),
-        p_mean=sign_flip_p(known) if both.all() else None,
+        p_mean=sign_flip_p(differences) if complete.all() else None,
         p_wilcoxon=wilcoxon_p(ranked),
         for_a=bool(leaning.sum() > 0),
-        spread=float(known.std(ddof=1)) if both.all() and len(known) > 1 else None,
+        spread=float(differences.std(ddof=1)) if complete.all() and len(differences) > 1 else None,
     )
 
 
-def censored_differences(a: np.ndarray, b: np.ndarray, *, more: bool) -> np.ndarray:
+def censored_differences(a: np.ndarray, b: np.ndarray, *, higher_is_better: bool) -> np.ndarray:
     """`[n]`: A - B of `a [n]` and `b [n]` for ranking; largest where only one side has a number, 0 where none has."""
     difference = a - b
     beyond = np.nanmax(np.abs(difference), initial=0.0) + 1.0
-    ahead = beyond if more else -beyond
+    ahead = beyond if higher_is_better else -beyond
     only_a, only_b = ~np.isnan(a) & np.isnan(b), np.isnan(a) & ~np.isnan(b)
     difference = np.where(only_a, ahead, np.where(only_b, -ahead, difference))
     return np.nan_to_num(difference, nan=0.0)
@@ -111,19 +111,19 @@ def resolvable(spread: float, pairs: int, family: int) -> float:
 
 def sign_flip_p(differences: np.ndarray) -> float:
     """Two-sided p of the mean of `differences [n]` under flips of their signs: exact up to 16 pairs, else sampled."""
-    moved = differences[differences != 0]
-    if len(moved) < 2:
+    nonzero = differences[differences != 0]
+    if len(nonzero) < 2:
         return 1.0
-    tested: Any = stats.permutation_test(
-        (moved,),
+    test: Any = stats.permutation_test(
+        (nonzero,),
         lambda values, axis: values.mean(axis=axis),
         permutation_type="samples",
         vectorized=True,
         n_resamples=RESAMPLES,
         batch=10_000,
-        rng=_draws(),
+        rng=_random_generator(),
     )
-    return float(tested.pvalue)
+    return float(test.pvalue)
 
 
 def wilcoxon_p(differences: np.ndarray) -> float:
@@ -131,12 +131,12 @@ def wilcoxon_p(differences: np.ndarray) -> float:
 
     Few tied differences are tested exactly, too, by flipping the signs of their ranks: scipy does that 20 times slower.
     """
-    moved = differences[differences != 0]
-    tied = len(np.unique(np.abs(moved))) < len(moved)
-    if len(moved) < 2 or (tied and 2 ** len(moved) <= RESAMPLES):
-        return sign_flip_p(np.sign(moved) * stats.rankdata(np.abs(moved)))
-    tested: Any = stats.wilcoxon(moved)
-    return float(tested.pvalue)
+    nonzero = differences[differences != 0]
+    tied = len(np.unique(np.abs(nonzero))) < len(nonzero)
+    if len(nonzero) < 2 or (tied and 2 ** len(nonzero) <= RESAMPLES):
+        return sign_flip_p(np.sign(nonzero) * stats.rankdata(np.abs(nonzero)))
+    test: Any = stats.wilcoxon(nonzero)
+    return float(test.pvalue)
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -151,20 +151,20 @@ def holm(p: Sequence[float]) -> list[float]:
     return adjusted.tolist()
 
 
-def judged(found: Sequence[Paired]) -> list[Paired]:
+def add_verdicts(results: Sequence[PairedStatistics]) -> list[PairedStatistics]:
     """All comparisons with verdicts, their p-values corrected together."""
-    family = len(found)
-    decisive = holm([paired.p for paired in found])
-    ranks = holm([paired.p_wilcoxon for paired in found])
+    family = len(results)
+    decisive = holm([result.p for result in results])
+    ranks = holm([result.p_wilcoxon for result in results])
     return [
         replace(
-            paired,
-            p_mean=None if paired.p_mean is None else p,
-            p_wilcoxon=p if paired.p_mean is None else rank,
-            verdict=_verdict(paired, p, family),
-            resolvable=None if paired.spread is None else resolvable(paired.spread, paired.pairs, family),
+            result,
+            p_mean=None if result.p_mean is None else p,
+            p_wilcoxon=p if result.p_mean is None else rank,
+            verdict=_verdict(result, p, family),
+            resolvable=None if result.spread is None else resolvable(result.spread, result.pairs, family),
         )
-        for paired, p, rank in zip(found, decisive, ranks, strict=True)
+        for result, p, rank in zip(results, decisive, ranks, strict=True)
     ]
 
 
@@ -173,12 +173,12 @@ def pairs_needed(family: int) -> int:
     return int(np.ceil(1 + np.log2(family / LEVEL)))
 
 
-def _verdict(paired: Paired, p: float, family: int) -> Verdict:
-    if paired.wins == paired.losses == 0:
+def _verdict(result: PairedStatistics, p: float, family: int) -> Verdict:
+    if result.wins == result.losses == 0:
         return "identical"
     if p <= LEVEL:
-        return "A better" if paired.for_a else "B better"
-    return "too few pairs" if paired.pairs < pairs_needed(family) else "not resolved"
+        return "A better" if result.for_a else "B better"
+    return "too few pairs" if result.pairs < pairs_needed(family) else "not resolved"
 
 
 def _numbers(values: Sequence[float | None]) -> np.ndarray:
@@ -189,6 +189,6 @@ def _mean(values: np.ndarray) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _draws() -> np.random.Generator:
+def _random_generator() -> np.random.Generator:
     """The same draws every time, so that the same runs give the same numbers."""
     return np.random.default_rng(0)

@@ -9,9 +9,9 @@ from fedexp.compare import critical_difference, quantities, statistics
 from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
 from fedexp.compare.quantities import Quantity
-from fedexp.compare.statistics import Paired
+from fedexp.compare.statistics import PairedStatistics
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
+from fedexp.core.files import display_path
 from fedexp.report.runs import Run
 
 
@@ -21,7 +21,7 @@ class Row:
 
     contest: Contest
     quantity: Quantity
-    found: Paired
+    result: PairedStatistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Comparison:
         return [row for row in self.rows if row.contest is contest]
 
 
-def study(contests: Sequence[Contest], names: Sequence[str]) -> Comparison:
+def compare_methods(contests: Sequence[Contest], names: Sequence[str]) -> Comparison:
     """Compares by the quantities with these names, or by the default ones if there are none.
 
     Raises:
@@ -46,27 +46,29 @@ def study(contests: Sequence[Contest], names: Sequence[str]) -> Comparison:
     """
     runs = [run for contest in contests for run in contest.runs]
     clock = quantities.clock_of(runs)
-    chosen = [quantities.parse(name, clock or "") for name in names] or quantities.default(runs, clock)
-    kept, notes = [], _clock_notes(runs, clock, chosen)
+    chosen = [quantities.parse(name, clock or "") for name in names] or quantities.default_quantities(runs, clock)
+    available, notes = [], _clock_notes(runs, clock, chosen)
     for quantity in chosen:
-        reason = missing(quantity, contests, clock)
-        kept += [] if reason else [quantity]
+        reason = why_missing(quantity, contests, clock)
+        available += [] if reason else [quantity]
         notes += [f"{quantity.name} left out: {reason}"] if reason else []
-    if not kept:
+    if not available:
         raise ConfigError(f"nothing is left to compare: {'; '.join(notes)}; name others with --measures")
-    found = [(contest, quantity, paired(contest, quantity)) for contest in contests for quantity in kept]
-    judged = statistics.judged([one for *_, one in found])
-    rows = tuple(Row(contest, quantity, one) for (contest, quantity, _), one in zip(found, judged, strict=True))
-    return Comparison(rows, tuple(notes), clock or "", _ranks(contests, kept[0]), kept[0].name)
+    results = [(contest, quantity, compare_pairs(contest, quantity)) for contest in contests for quantity in available]
+    with_verdicts = statistics.add_verdicts([result for *_, result in results])
+    rows = tuple(
+        Row(contest, quantity, result) for (contest, quantity, _), result in zip(results, with_verdicts, strict=True)
+    )
+    return Comparison(rows, tuple(notes), clock or "", _ranks(contests, available[0]), available[0].name)
 
 
-def paired(contest: Contest, quantity: Quantity) -> Paired:
+def compare_pairs(contest: Contest, quantity: Quantity) -> PairedStatistics:
     """One quantity of one contest, not corrected."""
     a, b = ([quantity.of(pair[side]) for pair in contest.pairs] for side in (0, 1))
-    return statistics.compare(a, b, more=quantity.more)
+    return statistics.compare(a, b, higher_is_better=quantity.higher_is_better)
 
 
-def missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None) -> str:
+def why_missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None) -> str:
     """Why a quantity cannot be compared; empty if it can."""
     if quantity.name.startswith("toa@") and clock is None:
         return "some runs have a simulated clock and some have not"
@@ -74,11 +76,11 @@ def missing(quantity: Quantity, contests: Sequence[Contest], clock: str | None) 
         if quantity.name.endswith("_auc") and a.rounds[-1] != b.rounds[-1]:
             return f"the runs of seed {a.seed} have {a.rounds[-1]} and {b.rounds[-1]} rounds"
         for run in (a, b):
-            if quantity.reached and not np.isfinite(run.column(f"test_{run.metric}")).any():
-                return f"{shown(run.folder)} has no test {run.metric}"
+            if quantity.may_be_missing and not np.isfinite(run.column(f"test_{run.metric}")).any():
+                return f"{display_path(run.folder)} has no test {run.metric}"
             value = quantity.of(run)
-            if (value is None and not quantity.reached) or (value is not None and not np.isfinite(value)):
-                return f"{shown(run.folder)} has {'none' if value is None else 'an infinite one'}"
+            if (value is None and not quantity.may_be_missing) or (value is not None and not np.isfinite(value)):
+                return f"{display_path(run.folder)} has {'none' if value is None else 'an infinite one'}"
     return ""
 
 
@@ -102,7 +104,9 @@ def _ranks(contests: Sequence[Contest], quantity: Quantity) -> Ranks | None:
         return None
     lines = [[*(side[folder][0] for side in sides), sides[0][folder][1]] for folder in shared]
     values = np.array([[_number(quantity, run) for run in line] for line in lines])
-    return critical_difference.rank([*(one.a for one in contests), contests[0].b], values, more=quantity.more)
+    return critical_difference.rank_methods(
+        [*(pairing.a for pairing in contests), contests[0].b], values, higher_is_better=quantity.higher_is_better
+    )
 
 
 def _number(quantity: Quantity, run: Run) -> float:

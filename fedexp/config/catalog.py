@@ -46,10 +46,10 @@ def defaults(conf: Path) -> dict[str, str]:
 def purposes(conf: Path) -> dict[str, str]:
     """What each group decides, in the order in which the root config composes them: its comments on them."""
     lines = (conf / "config.yaml").read_text(encoding="utf-8").splitlines()
-    found = (re.match(r"\s*- (?:optional )?(\w+): *\S+(?: +# *(.*))?$", line) for line in lines)
-    known = groups(conf)
-    told = {one[1]: one[2] or "" for one in found if one and one[1] in known}
-    return told | {group: "" for group in known if group not in told}
+    matches = (re.match(r"\s*- (?:optional )?(\w+): *\S+(?: +# *(.*))?$", line) for line in lines)
+    group_names = groups(conf)
+    purpose_by_group = {match[1]: match[2] or "" for match in matches if match and match[1] in group_names}
+    return purpose_by_group | {group: "" for group in group_names if group not in purpose_by_group}
 
 
 def choices(path: Path) -> dict[str, str]:
@@ -66,11 +66,11 @@ def sweep(path: Path) -> dict[str, Any]:
 def keys(conf: Path, chosen: Mapping[str, str]) -> dict[str, Any]:
     """Every dotted key and its value, for the defaults and the options chosen instead of them."""
     top = {name: value for name, value in root(conf).items() if name not in ("defaults", "hydra")}
-    found = leaves(top)
+    values = dotted_values(top)
     for group, option in {**defaults(conf), **chosen}.items():
         if option in options(conf, group):
-            found.update(own_keys(conf, group, option))
-    return found
+            values.update(own_keys(conf, group, option))
+    return values
 
 
 def part(conf: Path, group: str, option: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def part(conf: Path, group: str, option: str) -> dict[str, Any]:
 def own_keys(conf: Path, group: str, option: str) -> dict[str, Any]:
     """The dotted keys that an option sets, from the root of the config, with their values."""
     path = conf / group / f"{option}.yaml"
-    return leaves(load(path) if is_global(path) else {group: load(path)})
+    return dotted_values(load(path) if is_global(path) else {group: load(path)})
 
 
 def options_with(conf: Path, group: str, key: str) -> list[str]:
@@ -90,10 +90,10 @@ def options_with(conf: Path, group: str, key: str) -> list[str]:
     return [name for name in options(conf, group) if f"{group}.{key}" in own_keys(conf, group, name)]
 
 
-def leaves(node: Mapping[str, Any]) -> dict[str, Any]:
+def dotted_values(node: Mapping[str, Any]) -> dict[str, Any]:
     """The dotted keys of a config file with their values, less what only Hydra and the builder read."""
-    known = nested.dotted(node).items()
-    return {key: value for key, value in known if key.rpartition(".")[2] not in ("_target_", "defaults")}
+    items = nested.flatten_keys(node).items()
+    return {key: value for key, value in items if key.rpartition(".")[2] not in ("_target_", "defaults")}
 
 
 def comments(path: Path) -> dict[str, str]:
@@ -102,19 +102,19 @@ def comments(path: Path) -> dict[str, str]:
 
     text = path.read_text(encoding="utf-8")
     lines = text.splitlines()
-    found = {}
-    for key, end in _ends(yaml.compose(text, Loader=yaml.SafeLoader)):
-        _, mark, said = "".join(lines[end.line : end.line + 1])[end.column :].partition("#")
+    comment_by_key = {}
+    for key, end in _value_ends(yaml.compose(text, Loader=yaml.SafeLoader)):
+        _, mark, comment = "".join(lines[end.line : end.line + 1])[end.column :].partition("#")
         if mark:
-            found[key] = said.strip()
-    return found
+            comment_by_key[key] = comment.strip()
+    return comment_by_key
 
 
-def _ends(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _value_ends(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yields the dotted keys of a parsed mapping with the position at which their value ends."""
     for name, value in node.value:
         if value.id == "mapping" and not value.flow_style:
-            yield from _ends(value, f"{prefix}{name.value}.")
+            yield from _value_ends(value, f"{prefix}{name.value}.")
         elif value.id == "scalar" or value.flow_style:
             yield f"{prefix}{name.value}", value.end_mark
 

@@ -21,15 +21,15 @@ from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import launchers, log_settings, noted, one_at_a_time, roles
-from fedexp.config.compositions import Compositions
-from fedexp.config.hydra_errors import COMPOSING, explain, searched
+from fedexp.config.compositions import PointComposer
+from fedexp.config.hydra_errors import COMPOSE_ERRORS, explain, refuse_missing_folders
 from fedexp.config.resolvers import no_environment, register_resolvers
-from fedexp.config.trust import NOBODY, Trust
+from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
-from fedexp.core.moved import renewed
+from fedexp.core.files import display_path
+from fedexp.core.moved import migrate_config
 from fedexp.core.nested import walk
-from fedexp.core.passwords import hold, without_passwords
+from fedexp.core.passwords import keep_in_environment, without_passwords
 
 
 @dataclass
@@ -51,24 +51,24 @@ class Composer:
         self.hydra: Any = GlobalHydra.instance().hydra  # its show_cfg and show_info compose by themselves
         self.config_loader = GlobalHydra.instance().config_loader()
         self.composed: DictConfig | None = None
-        self.points = Compositions(self.config_loader)
+        self.points = PointComposer(self.config_loader)
 
     def compose_config(
         self, config_name: str, overrides: list[str], run_mode: RunMode, with_log_configuration: bool = False
     ) -> DictConfig:
         """The config with Hydra's node; a second call returns the config composed first."""
         if self.composed is None:
-            with self.readable(config_name, overrides), searched():
+            with self.explain_errors(config_name, overrides), refuse_missing_folders():
                 if run_mode == RunMode.RUN:
                     self.composed = compose(config_name, overrides, return_hydra_config=True)
                 else:
                     self.composed = self.config_loader.load_configuration(config_name, overrides, run_mode)
-                log_settings.refuse_odd_verbosity(self.composed.hydra)
+                log_settings.refuse_invalid_verbosity(self.composed.hydra)
             if self.typed:
-                with suppress(*COMPOSING):  # what is wrong with the tracker is told where it is built
-                    hold(OmegaConf.select(self.composed, "tracker.uri"))
+                with suppress(*COMPOSE_ERRORS):  # what is wrong with the tracker is told where it is built
+                    keep_in_environment(OmegaConf.select(self.composed, "tracker.uri"))
         if with_log_configuration:
-            with log_settings.told():
+            with log_settings.explain_logging_errors():
                 configure_log(self.composed.hydra.hydra_logging, self.composed.hydra.verbose)
         return self.composed
 
@@ -80,58 +80,62 @@ class Composer:
         config.hydra.mode = RunMode.RUN
         context = self._context(config)
         context.callbacks.on_run_start(config=config, config_name=config_name)
-        with log_settings.told():
-            done = run_job(task_function, config, "hydra.run.dir", None, context, with_log_configuration)
-        context.callbacks.on_run_end(config=config, config_name=config_name, job_return=done)
-        _ = done.return_value  # raises what ended the task
+        with log_settings.explain_logging_errors():
+            job_result = run_job(task_function, config, "hydra.run.dir", None, context, with_log_configuration)
+        context.callbacks.on_run_end(config=config, config_name=config_name, job_return=job_result)
+        _ = job_result.return_value  # raises what ended the task
 
     def multirun(self, config_name: str, task_function: TaskFunction, points: list[list[str]]) -> None:
         """Sweeps as Hydra does, for a sweeper or launcher from a third-party plugin."""
         config = cast(DictConfig, self.composed)
         context = self._context(config)
         context.callbacks.on_multirun_start(config=config, config_name=config_name)
-        given: dict[str, Any] = {"hydra_context": context, "task_function": task_function, "config": config}
+        arguments: dict[str, Any] = {"hydra_context": context, "task_function": task_function, "config": config}
         if config.hydra.sweeper.get("_target_") == one_at_a_time.NAME:  # Hydra looks among its plugins only
-            ended = Plugins.instance().instantiate_launcher(**given).launch(points, initial_job_idx=0)
-            _ = [one.return_value for one in ended]  # raises what ended a point
+            job_results = Plugins.instance().instantiate_launcher(**arguments).launch(points, initial_job_idx=0)
+            _ = [job_result.return_value for job_result in job_results]  # raises what ended a point
         else:
-            Plugins.instance().instantiate_sweeper(**given).sweep(list(config.hydra.overrides.task))
+            Plugins.instance().instantiate_sweeper(**arguments).sweep(list(config.hydra.overrides.task))
         context.callbacks.on_multirun_end(config=config, config_name=config_name)
 
     def _context(self, config: DictConfig) -> HydraContext:
         return HydraContext(self.config_loader, Callbacks(config))
 
     @contextmanager
-    def readable(self, config_name: str | None, overrides: Sequence[str]) -> Iterator[None]:
+    def explain_errors(self, config_name: str | None, overrides: Sequence[str]) -> Iterator[None]:
         """Turns Hydra's exceptions into a ConfigError of one line."""
         try:
             yield
         except ConfigError:
             raise
-        except COMPOSING as error:
-            raise explain(error, overrides, lambda: self.known(config_name, overrides)) from error
+        except COMPOSE_ERRORS as error:
+            raise explain(error, overrides, lambda: self.known_keys(config_name, overrides)) from error
 
-    def known(self, config_name: str | None, overrides: Sequence[str]) -> list[str]:
+    def known_keys(self, config_name: str | None, overrides: Sequence[str]) -> list[str]:
         """All keys and groups for the chosen options; Hydra's own keys only if an override names one."""
         groups = self.config_loader.list_groups("")
         parsed = OverridesParser.create().parse_overrides(list(overrides))
-        choices = [cast(str, one.input_line) for one in parsed if is_choice(one, groups) or "/" in one.key_or_group]
+        choices = [
+            cast(str, override.input_line)
+            for override in parsed
+            if is_choice(override, groups) or "/" in override.key_or_group
+        ]
         try:
             config = self.config_loader.load_configuration(config_name, choices, RunMode.MULTIRUN)
-        except COMPOSING:  # a choice is what was wrong
+        except COMPOSE_ERRORS:  # a choice is what was wrong
             config = self.config_loader.load_configuration(config_name, [], RunMode.MULTIRUN)
-        plain = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
-        if not any(one.key_or_group.startswith("hydra.") for one in parsed):
-            del plain["hydra"]
-        known = (key for key, _ in walk(plain) if key.rpartition(".")[2] != "_target_")
-        return sorted({*known, *(group for group in groups if group != "hydra")})
+        container = cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
+        if not any(override.key_or_group.startswith("hydra.") for override in parsed):
+            del container["hydra"]
+        keys = (key for key, _ in walk(container) if key.rpartition(".")[2] != "_target_")
+        return sorted({*keys, *(group for group in groups if group != "hydra")})
 
     def options(self, group: str) -> list[str]:
         """The names to put after `group=`."""
         return self.config_loader.get_group_options(group, ObjectType.CONFIG)
 
 
-class OwnOptions(SearchPathPlugin):
+class UserOptions(SearchPathPlugin):
     """Adds options from elsewhere to the search path that Hydra is making: those of installed groups, the user's own.
 
     Hydra makes the object by itself.
@@ -151,91 +155,93 @@ def is_choice(override: Override, groups: Sequence[str]) -> bool:
     return override.key_or_group in groups and override.package is None
 
 
-def start(request: Request) -> Composer:
+def make_composer(request: Request) -> Composer:
     """Makes the composer, with the user's own config folder in front of ours."""
     if request.config_dir is not None and not request.config_dir.is_dir():
         raise ConfigError(f"--config-dir must be a folder, got {request.config_dir}")
     GlobalHydra.instance().clear()
     register_resolvers()
     one_at_a_time.register()
-    request.overrides = roles.chosen(request.overrides)
-    Plugins.instance().register(OwnOptions)
-    OwnOptions.folder = request.config_dir
+    request.overrides = roles.add_installed_roles(request.overrides)
+    Plugins.instance().register(UserOptions)
+    UserOptions.folder = request.config_dir
     try:
         initialize_config_dir(str(request.conf), job_name="fedexp", version_base="1.3")
     finally:
-        OwnOptions.folder = None
+        UserOptions.folder = None
     launchers.register()
     composer = Composer(typed=request.typed)
-    with composer.readable(request.config_name, request.overrides):
-        _refuse_odd_choices(composer, request.overrides)
+    with composer.explain_errors(request.config_name, request.overrides):
+        _refuse_invalid_choices(composer, request.overrides)
     return composer
 
 
-def _refuse_odd_choices(composer: Composer, overrides: list[str]) -> None:
+def _refuse_invalid_choices(composer: Composer, overrides: list[str]) -> None:
     """Refuses a number, a list or nothing as an option; Hydra's own message does not name the group."""
     groups = composer.config_loader.list_groups("")
     for override in OverridesParser.create().parse_overrides(overrides):
         if not override.key_or_group:
             raise ConfigError(f"cannot read {override.input_line!r}; write key=value or group=option")
-        plain_choice = is_choice(override, groups) and not (override.is_delete() or override.is_sweep_override())
-        if plain_choice and not isinstance(override.value(), str):
-            wanted, given = ", ".join(composer.options(override.key_or_group)), override.get_value_element_as_str()
-            raise ConfigError(f"{override.key_or_group} must be one of {wanted}, got {given}")
+        is_single_choice = is_choice(override, groups) and not (override.is_delete() or override.is_sweep_override())
+        if is_single_choice and not isinstance(override.value(), str):
+            wanted, value = ", ".join(composer.options(override.key_or_group)), override.get_value_element_as_str()
+            raise ConfigError(f"{override.key_or_group} must be one of {wanted}, got {value}")
 
 
-def plain(config: DictConfig) -> dict[str, Any]:
+def resolve_config(config: DictConfig) -> dict[str, Any]:
     """The config without Hydra's node, interpolations resolved: what is run, and saved with the state.
 
     Parts have today's names, whether it was composed now or noted by an older version. Passwords of addresses are out.
     """
     container = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    return without_passwords(renewed(OmegaConf.to_container(container, resolve=True)))
+    return without_passwords(migrate_config(OmegaConf.to_container(container, resolve=True)))
 
 
-def settings(*configs: DictConfig) -> list[dict[str, Any]]:
+def comparable_configs(*configs: DictConfig) -> list[dict[str, Any]]:
     """Configs to compare: resolved, or all unresolved where one of them cannot be resolved."""
     try:
-        return [plain(config) for config in configs]
-    except COMPOSING:
-        return [unresolved(config) for config in configs]
+        return [resolve_config(config) for config in configs]
+    except COMPOSE_ERRORS:
+        return [raw_config(config) for config in configs]
 
 
-def unresolved(config: DictConfig) -> dict[str, Any]:
+def raw_config(config: DictConfig) -> dict[str, Any]:
     """An unresolved config by its top-level keys, with today's names of parts."""
-    container = renewed(OmegaConf.to_container(config, resolve=False))
+    container = migrate_config(OmegaConf.to_container(config, resolve=False))
     return {str(key): value for key, value in container.items()}
 
 
-def read_config(folder: Path, trust: Trust = NOBODY) -> dict[str, Any]:
+def read_config(folder: Path, trust: Trust = NO_TRUST) -> dict[str, Any]:
     """The resolved config that is saved in a run folder.
 
     Raises:
         ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted.
     """
     path = folder / noted.FOLDER / "config.yaml"
-    if not noted.is_there(folder):
-        raise ConfigError(_nothing_noted(folder))
-    written = noted.written(folder)
-    if not isinstance(written.get("_target_"), str):
-        raise ConfigError(f"{shown(path)} must hold the config of a run, which has a _target_; restore it")
-    trust.demand(written, folder)
+    if not noted.exists(folder):
+        raise ConfigError(_missing_config_message(folder))
+    raw = noted.read_raw(folder)
+    if not isinstance(raw.get("_target_"), str):
+        raise ConfigError(f"{display_path(path)} must hold the config of a run, which has a _target_; restore it")
+    trust.demand(raw, folder)
     register_resolvers()
     try:
         with no_environment(path):
-            config = plain(OmegaConf.create(written))
+            config = resolve_config(OmegaConf.create(raw))
     except ConfigError:
         raise
-    except COMPOSING as error:
-        raise ConfigError(f"{shown(path)} cannot be read: {error}") from error
+    except COMPOSE_ERRORS as error:
+        raise ConfigError(f"{display_path(path)} cannot be read: {error}") from error
     trust.demand(config, folder)  # an interpolation may have made another part of it
     return config
 
 
-def _nothing_noted(folder: Path) -> str:
+def _missing_config_message(folder: Path) -> str:
     if any((folder / name).is_file() and (folder / name).stat().st_size for name in ("metrics.csv", "state.pt")):
-        return f"{shown(folder)} has rounds but no config; restore its .hydra/config.yaml"
+        return f"{display_path(folder)} has rounds but no config; restore its .hydra/config.yaml"
     if not (folder / noted.FOLDER).is_dir():
-        return f"{shown(folder)} is no run folder: it has no .hydra/config.yaml"
-    words = [*noted.overrides(folder), f"hydra.run.dir={shown(folder)}"]
-    return f"{shown(folder)} was cut off before its config was written; begin again: fedexp run {shlex.join(words)}"
+        return f"{display_path(folder)} is no run folder: it has no .hydra/config.yaml"
+    words = [*noted.overrides(folder), f"hydra.run.dir={display_path(folder)}"]
+    return (
+        f"{display_path(folder)} was cut off before its config was written; begin again: fedexp run {shlex.join(words)}"
+    )

@@ -8,10 +8,10 @@ from omegaconf import DictConfig, ListConfig
 
 from fedexp.core.errors import ConfigError, first_line
 
-ODD = (AssertionError, AttributeError, ImportError, KeyError, OSError, TypeError, ValueError)
+SETUP_ERRORS = (AssertionError, AttributeError, ImportError, KeyError, OSError, TypeError, ValueError)
 
 
-def refuse_odd_verbosity(hydra: DictConfig) -> None:
+def refuse_invalid_verbosity(hydra: DictConfig) -> None:
     """Refuses what `hydra.verbose` cannot be; Hydra would end with a bare assertion."""
     verbose = hydra.verbose
     names = list(verbose) if isinstance(verbose, ListConfig) else [verbose]
@@ -22,11 +22,11 @@ def refuse_odd_verbosity(hydra: DictConfig) -> None:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def explain_logging_errors() -> Iterator[None]:
     """Turns an error in setting up logging into a ConfigError of one line; other errors pass."""
     try:
         yield
-    except ODD as error:
+    except SETUP_ERRORS as error:
         if all(frame.f_code.co_name != "configure_log" for frame, _ in walk_tb(error.__traceback__)):
             raise
         why = first_line(error.__cause__ or error)

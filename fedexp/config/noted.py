@@ -13,51 +13,51 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from fedexp.config.resolvers import with_environment
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown, write_atomically
-from fedexp.core.moved import renewed
+from fedexp.core.files import display_path, write_atomically
+from fedexp.core.moved import migrate_config
 from fedexp.core.passwords import without_passwords
 from fedexp.core.yaml_file import read_yaml, read_yaml_list
 
 FOLDER, FILES = ".hydra", ("hydra", "overrides", "config")
 
 
-def note(folder: Path, own: DictConfig) -> None:
+def save(folder: Path, run_config: DictConfig) -> None:
     """Saves the missing files of a run's composed config; all of them if the config, written last, is missing."""
-    begun = is_there(folder)
-    with open_dict(own):
-        own.hydra.runtime.output_dir = str(folder.absolute())
-    told = OmegaConf.masked_copy(own, ["hydra"])
-    config = with_environment(OmegaConf.masked_copy(own, [str(key) for key in own if key != "hydra"]))
-    for name, content in zip(FILES, (told, own.hydra.overrides.task, config), strict=True):
-        if not (begun and _there(folder, name)):
+    has_config = exists(folder)
+    with open_dict(run_config):
+        run_config.hydra.runtime.output_dir = str(folder.absolute())
+    hydra_config = OmegaConf.masked_copy(run_config, ["hydra"])
+    config = with_environment(OmegaConf.masked_copy(run_config, [str(key) for key in run_config if key != "hydra"]))
+    for name, content in zip(FILES, (hydra_config, run_config.hydra.overrides.task, config), strict=True):
+        if not (has_config and _file_exists(folder, name)):
             write_atomically(_path(folder, name), as_text(content).encode())
 
 
 def as_text(content: DictConfig | ListConfig) -> str:
     """A config as YAML, with unresolved interpolations."""
-    plain = without_passwords(OmegaConf.to_container(content, resolve=False))
-    return OmegaConf.to_yaml(OmegaConf.create(plain))
+    container = without_passwords(OmegaConf.to_container(content, resolve=False))
+    return OmegaConf.to_yaml(OmegaConf.create(container))
 
 
-def put(folder: Path, role: str, node: Any) -> None:
+def replace_part(folder: Path, role: str, node: Any) -> None:
     """Replaces the part of one role in the saved config."""
-    text = yaml.safe_dump(without_passwords({**written(folder), role: node}), sort_keys=False)
+    text = yaml.safe_dump(without_passwords({**read_raw(folder), role: node}), sort_keys=False)
     write_atomically(_path(folder, "config"), text.encode())
 
 
-def is_whole(folder: Path) -> bool:
+def is_complete(folder: Path) -> bool:
     """Whether all three files are there."""
-    return all(_there(folder, name) for name in FILES)
+    return all(_file_exists(folder, name) for name in FILES)
 
 
-def is_there(folder: Path) -> bool:
+def exists(folder: Path) -> bool:
     """Whether the config is there; a process that was killed may have left none, or an empty one."""
-    return _there(folder, "config")
+    return _file_exists(folder, "config")
 
 
-def written(folder: Path) -> dict[str, Any]:
+def read_raw(folder: Path) -> dict[str, Any]:
     """The saved config with unresolved interpolations and today's names of parts; empty if there is none."""
-    return renewed(read_yaml(_path(folder, "config")))
+    return migrate_config(read_yaml(_path(folder, "config")))
 
 
 def choices(folder: Path) -> Mapping[str, str | None]:
@@ -69,7 +69,9 @@ def choices(folder: Path) -> Mapping[str, str | None]:
         return {}
     for name, option in node.items():
         if not (isinstance(name, str) and isinstance(option, str | None)):
-            raise ConfigError(f"{shown(folder)}/.hydra/hydra.yaml must have texts as choices, got {name!r}: {option!r}")
+            raise ConfigError(
+                f"{display_path(folder)}/.hydra/hydra.yaml must have texts as choices, got {name!r}: {option!r}"
+            )
     return node
 
 
@@ -82,6 +84,6 @@ def _path(folder: Path, name: str) -> Path:
     return folder / FOLDER / f"{name}.yaml"
 
 
-def _there(folder: Path, name: str) -> bool:
+def _file_exists(folder: Path, name: str) -> bool:
     path = _path(folder, name)
     return path.is_file() and path.stat().st_size > 0

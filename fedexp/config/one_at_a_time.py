@@ -26,26 +26,26 @@ class OneAtATime:
     params: dict[str, str] | None = field(default=None)
 
 
-def words(params: Mapping[str, str] | None, arguments: Sequence[str]) -> list[str]:
+def join_overrides(params: Mapping[str, str] | None, arguments: Sequence[str]) -> list[str]:
     """The overrides that an experiment sweeps, then those of the command line, which replace them."""
     return [*(f"{key}={value}" for key, value in (params or {}).items()), *arguments]
 
 
-def split(overrides: Sequence[Override]) -> list[list[str]]:
+def expand_points(overrides: Sequence[Override]) -> list[list[str]]:
     """The overrides of every point, the centre first; a later word for a key replaces an earlier one."""
-    last = {one.get_key_element(): one for one in overrides}.values()
-    crossed = combinations([one for one in last if not _varied(one)])
-    deviations = [word for one in last if _varied(one) for word in combinations([one])]
+    last = {override.get_key_element(): override for override in overrides}.values()
+    crossed = combinations([override for override in last if not _is_varied(override)])
+    deviations = [word for override in last if _is_varied(override) for word in combinations([override])]
     return [[*fixed, *deviation] for deviation in ([], *deviations) for fixed in crossed]
 
 
 def combinations(overrides: Sequence[Override]) -> list[list[str]]:
     """The overrides of every point where each value meets each of the others; a later word replaces an earlier one."""
-    listed = {one.get_key_element(): _listed(one) for one in overrides}
+    listed = {override.get_key_element(): _list_values(override) for override in overrides}
     return [list(point) for point in product(*listed.values())]
 
 
-def _listed(override: Override) -> list[str]:
+def _list_values(override: Override) -> list[str]:
     key = override.get_key_element()
     if not override.is_sweep_override():
         return [f"{key}={override.get_value_element_as_str()}"]
@@ -59,5 +59,5 @@ def register() -> None:
     ConfigStore.instance().store(group="hydra/sweeper", name="one_at_a_time", node=OneAtATime, provider="fedexp")
 
 
-def _varied(override: Override) -> bool:
+def _is_varied(override: Override) -> bool:
     return override.is_sweep_override() and override.key_or_group != "seed"

@@ -14,13 +14,17 @@ def option_names(written: Mapping[str, Any], recorded: Mapping[str, str | None])
     The part of a group tells its option. A bundle (`algorithm`, `experiment`, ...) leaves no part: its recorded name
     counts where the run has what makes it.
     """
-    parts = {name: node for name in roles.names() if isinstance(node := written.get(name), Mapping)}
-    named = {name: option for name, node in parts.items() if (option := _option(name, node, recorded.get(name)))}
-    every = {**recorded, **named}
-    return {name: option for name, option in every.items() if name in named or _holds(name, option, every)}
+    parts = {name: node for name in roles.role_names() if isinstance(node := written.get(name), Mapping)}
+    named = {name: option for name, node in parts.items() if (option := _find_option(name, node, recorded.get(name)))}
+    option_by_group = {**recorded, **named}
+    return {
+        name: option
+        for name, option in option_by_group.items()
+        if name in named or _is_consistent(name, option, option_by_group)
+    }
 
 
-def _option(group: str, node: Mapping[str, Any], recorded: str | None) -> str | None:
+def _find_option(group: str, node: Mapping[str, Any], recorded: str | None) -> str | None:
     """The option whose class a part has; of several, the one that shares most values with the part.
 
     None if the part has no class.
@@ -29,9 +33,11 @@ def _option(group: str, node: Mapping[str, Any], recorded: str | None) -> str | 
     if not isinstance(target, str):
         return None
     parts = {name: catalog.part(conf, group, name) for name in catalog.options(conf, group)}
-    known = {name: part for name, part in parts.items() if part.get("_target_") == target and _same_layers(part, node)}
-    equal = {name: sum(node.get(key) == value for key, value in part.items()) for name, part in known.items()}
-    best = [name for name in known if equal[name] == max(equal.values())]
+    matching = {
+        name: part for name, part in parts.items() if part.get("_target_") == target and _same_layers(part, node)
+    }
+    equal = {name: sum(node.get(key) == value for key, value in part.items()) for name, part in matching.items()}
+    best = [name for name in matching if equal[name] == max(equal.values())]
     if best:
         return recorded if recorded in best else best[0]
     return target.rpartition(".")[0].rpartition(".")[2]
@@ -42,19 +48,21 @@ def _same_layers(part: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
     return not isinstance(part.get("layers"), list) or part["layers"] == node.get("layers")
 
 
-def _holds(group: str, option: str | None, every: Mapping[str, str | None]) -> bool:
+def _is_consistent(group: str, option: str | None, option_by_group: Mapping[str, str | None]) -> bool:
     """Whether a recorded option still holds: a bundle's does if the run has the bundle's distinctive options.
 
     These are the options that are not usual; where all are usual, as in FedAvg, all but the selector.
     """
-    if option is None or group in roles.names() or group.partition("/")[0] == "hydra":
+    if option is None or group in roles.role_names() or group.partition("/")[0] == "hydra":
         return True
     conf = conf_dir()
     path = conf / group / f"{option}.yaml"
     if not re.fullmatch(r"\w+", option) or not path.is_file():
         return False
     swept, usual = catalog.sweep(path), catalog.defaults(conf)
-    chosen = {name: value for name, value in catalog.choices(path).items() if name not in swept and name in every}
-    telling = {name: value for name, value in chosen.items() if value != usual.get(name)}
-    telling = telling or {name: value for name, value in chosen.items() if name != "selector"}
-    return telling.items() <= every.items()
+    chosen = {
+        name: value for name, value in catalog.choices(path).items() if name not in swept and name in option_by_group
+    }
+    distinctive = {name: value for name, value in chosen.items() if value != usual.get(name)}
+    distinctive = distinctive or {name: value for name, value in chosen.items() if name != "selector"}
+    return distinctive.items() <= option_by_group.items()

@@ -11,33 +11,33 @@ _ANOTHER_TYPE = re.compile(r"null|true|false|[+-]?(nan|inf|[\d_.]+(e[+-]?[\d_]+)
 
 def override_text(value: Any) -> str:
     """A value as the command line takes it; a text with special signs is quoted."""
-    return _text(value, _quoted)
+    return _format(value, _quote)
 
 
 def plain_text(value: Any) -> str:
     """A value as a config file has it, nothing quoted."""
-    return _text(value, str)
+    return _format(value, str)
 
 
 def short_text(value: Any) -> str:
     """A value as text for tables and legends: numbers in at most six digits."""
-    return _text(value, lambda one: f"{one:g}" if isinstance(one, float) else str(one))
+    return _format(value, lambda scalar: f"{scalar:g}" if isinstance(scalar, float) else str(scalar))
 
 
-def _text(value: Any, single: Callable[[Any], str]) -> str:
+def _format(value: Any, format_scalar: Callable[[Any], str]) -> str:
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{name}:{_text(one, single)}" for name, one in value.items()) + "}"
+        return "{" + ",".join(f"{name}:{_format(entry, format_scalar)}" for name, entry in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(_text(one, single) for one in value) + "]"
-    return single(value)
+        return "[" + ",".join(_format(entry, format_scalar) for entry in value) + "]"
+    return format_scalar(value)
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     text = fspath(value) if isinstance(value, PathLike) else str(value)
     is_text = isinstance(value, str | PathLike)
     if _PLAIN.fullmatch(text) and not (is_text and _ANOTHER_TYPE.fullmatch(text)):
         return text
-    escaped = re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text)
+    escaped = re.sub(r"(\\*)('|$)", lambda match: 2 * match[1] + ("\\'" if match[2] else ""), text)
     return f"'{escaped}'"

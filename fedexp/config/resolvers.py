@@ -11,13 +11,13 @@ from omegaconf.resolvers import oc
 
 from fedexp.core.cpu_cores import usable_cores
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
-from fedexp.core.nested import dotted
+from fedexp.core.files import display_path
+from fedexp.core.nested import flatten_keys
 from fedexp.maths.unseen import unseen_count
 
 MLFLOW = "MLFLOW_TRACKING_URI"
 NO_DEFAULT = object()
-ASKS = "it asks for"
+ASKS_FOR = "it asks for"
 
 
 def register_resolvers() -> None:
@@ -62,26 +62,26 @@ def no_environment(path: Path) -> Iterator[None]:
 
     def env(name: str, default: Any = NO_DEFAULT) -> Any:
         if name != MLFLOW:
-            raise ConfigError(f"{ASKS} {name} of the environment; write the value in its place")
+            raise ConfigError(f"{ASKS_FOR} {name} of the environment; write the value in its place")
         return oc.env(name) if default is NO_DEFAULT else oc.env(name, default)
 
     OmegaConf.register_new_resolver("oc.env", env, replace=True)
     try:
         yield
     except Exception as error:  # OmegaConf wraps what its resolvers raise, and Hydra what OmegaConf raises
-        _, asks, rest = str(error).partition(ASKS)
+        _, asks, remainder = str(error).partition(ASKS_FOR)
         if not asks:
             raise
-        raise ConfigError(f"{shown(path)} cannot be read: {asks}{rest.splitlines()[0]}") from error
+        raise ConfigError(f"{display_path(path)} cannot be read: {asks}{remainder.splitlines()[0]}") from error
     finally:
         OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
 
 
 def with_environment(config: DictConfig) -> DictConfig:
     """A config in which references to environment variables are replaced by values, except for MLflow's."""
-    told = OmegaConf.to_container(config, resolve=False)
-    assert isinstance(told, dict)
-    asking = [key for key, text in dotted(told).items() if "oc.env" in str(text) and MLFLOW not in str(text)]
+    container = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(container, dict)
+    asking = [key for key, text in flatten_keys(container).items() if "oc.env" in str(text) and MLFLOW not in str(text)]
     for key in asking:
         OmegaConf.update(config, key, OmegaConf.select(config, key))
     return config

@@ -59,12 +59,12 @@ class Role:
         """
         module, _, name = self.contract.rpartition(".")
         try:
-            found = getattr(import_module(module), name)
+            contract_class = getattr(import_module(module), name)
         except Exception as error:
-            raise ConfigError(f"{self._who} has no class: {type(error).__name__}: {error}; {_CURE}") from error
-        if self.step and not callable(getattr(found, self.step, None)):
-            raise ConfigError(f"{self._who} must have a method {self.step}, which is the step of its role; {_CURE}")
-        return found
+            raise ConfigError(f"{self._subject} has no class: {type(error).__name__}: {error}; {_CURE}") from error
+        if self.step and not callable(getattr(contract_class, self.step, None)):
+            raise ConfigError(f"{self._subject} must have a method {self.step}, which is the step of its role; {_CURE}")
+        return contract_class
 
     def is_idle(self, config: Mapping[str, Any]) -> bool:
         """Whether a config has the default of this role, which does nothing, or does not have the role at all."""
@@ -75,61 +75,63 @@ class Role:
         return {**values, **node} == values
 
     @property
-    def _who(self) -> str:
+    def _subject(self) -> str:
         return f"the contract {self.contract} of the group {self.name}"
 
 
-def _ours(name: str, kind: str, default: str = "", **more: Any) -> Role:
-    return Role(name, CONTRACT.format(name, kind), default, **more)
+def _builtin_role(name: str, kind: str, default: str = "", **options: Any) -> Role:
+    return Role(name, CONTRACT.format(name, kind), default, **options)
 
 
 ROLES = (
-    _ours("dataset", "Dataset", about_data=True),
-    _ours("federation", "Federation", about_data=True),
-    _ours("features", "Features", "none"),
-    _ours("augment", "Augment", "none"),
-    _ours("model", "Model"),
-    _ours("pretraining", "Pretraining", "none"),
-    _ours("loss", "Loss"),
-    _ours("local", "LocalRule"),
-    _ours("schedule", "Schedule", "constant"),
-    _ours("codec", "Codec", "none", step="encode", when="leaving"),
-    _ours("selector", "Selector", on_host=True),
-    _ours("fleet", "Fleet", "none", on_host=True),
-    _ours("attack", "Attack", "none", step="tamper", when="arriving"),
-    _ours("clustering", "Clustering", "none"),
-    _ours("privacy", "Privacy", "none", step="protect", when="arriving", on_host=True),
-    _ours("audit", "Audit", "none"),
-    _ours("pre_aggregation", "PreAggregation", "none", step="mix", when="mixing", a_model=True),
-    _ours("aggregator", "Aggregator", a_model=True),
-    _ours("server_optimizer", "ServerOptimizer", "replace", a_model=True),
+    _builtin_role("dataset", "Dataset", about_data=True),
+    _builtin_role("federation", "Federation", about_data=True),
+    _builtin_role("features", "Features", "none"),
+    _builtin_role("augment", "Augment", "none"),
+    _builtin_role("model", "Model"),
+    _builtin_role("pretraining", "Pretraining", "none"),
+    _builtin_role("loss", "Loss"),
+    _builtin_role("local", "LocalRule"),
+    _builtin_role("schedule", "Schedule", "constant"),
+    _builtin_role("codec", "Codec", "none", step="encode", when="leaving"),
+    _builtin_role("selector", "Selector", on_host=True),
+    _builtin_role("fleet", "Fleet", "none", on_host=True),
+    _builtin_role("attack", "Attack", "none", step="tamper", when="arriving"),
+    _builtin_role("clustering", "Clustering", "none"),
+    _builtin_role("privacy", "Privacy", "none", step="protect", when="arriving", on_host=True),
+    _builtin_role("audit", "Audit", "none"),
+    _builtin_role("pre_aggregation", "PreAggregation", "none", step="mix", when="mixing", a_model=True),
+    _builtin_role("aggregator", "Aggregator", a_model=True),
+    _builtin_role("server_optimizer", "ServerOptimizer", "replace", a_model=True),
     Role("server_schedule", CONTRACT.format("schedule", "Schedule"), "constant"),
-    _ours("stop", "Stop", "rounds", on_host=True),
-    _ours("tracker", "Tracker", "none", changes_results=False),
+    _builtin_role("stop", "Stop", "rounds", on_host=True),
+    _builtin_role("tracker", "Tracker", "none", changes_results=False),
     Role("engine", "fedexp.training.engine.Engine", changes_results=False, binding=("precision",)),
 )
 
 
 @cache
-def installed() -> tuple[Role, ...]:
+def installed_roles() -> tuple[Role, ...]:
     """The roles that other packages bring.
 
     Raises:
         ConfigError: an entry point names no role, or one that cannot be; says which package it is of.
     """
-    found: dict[str, Role] = {}
+    roles_by_name: dict[str, Role] = {}
     origins: dict[str, str] = {}
-    for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda one: (one.name, one.value)):
-        role, origin = _read(entry), _origin(entry)
-        if role.name in found:
+    for entry in sorted(
+        entry_points(group=ENTRY_POINTS), key=lambda entry_point: (entry_point.name, entry_point.value)
+    ):
+        role, origin = _load_role(entry), _origin(entry)
+        if role.name in roles_by_name:
             raise ConfigError(
                 f"{origin} and {origins[role.name]} both bring a group {role.name}; uninstall one of them"
             )
-        found[role.name], origins[role.name] = role, origin
-    return tuple(found.values())
+        roles_by_name[role.name], origins[role.name] = role, origin
+    return tuple(roles_by_name.values())
 
 
-def _read(entry: EntryPoint) -> Role:
+def _load_role(entry: EntryPoint) -> Role:
     """The role that an entry point names, as far as it can be checked without its contract."""
     try:
         role = entry.load()
@@ -137,8 +139,8 @@ def _read(entry: EntryPoint) -> Role:
         raise ConfigError(f"{_origin(entry)} cannot be imported: {type(error).__name__}: {error}; {_CURE}") from error
     if not isinstance(role, Role):
         raise ConfigError(f"{_origin(entry)} must name a fedexp.parts.Role, got {role!r}; {_CURE}")
-    taken = {*catalog.root(conf_dir()), *catalog.groups(conf_dir()), "hydra", "others"}
-    if not re.fullmatch("[a-z][a-z0-9_]*", role.name) or role.name in taken:
+    reserved_names = {*catalog.root(conf_dir()), *catalog.groups(conf_dir()), "hydra", "others"}
+    if not re.fullmatch("[a-z][a-z0-9_]*", role.name) or role.name in reserved_names:
         raise ConfigError(
             f"{_origin(entry)} must have a name of small letters that no group or key of fedexp has, got "
             f"{role.name!r}; {_CURE}"
@@ -162,39 +164,41 @@ def option_folders() -> tuple[Path, ...]:
     """The folders with the options of installed roles: `conf` in the package of each entry point, where it is there."""
     packages = dict.fromkeys(entry.module.partition(".")[0] for entry in entry_points(group=ENTRY_POINTS))
     specs = (find_spec(package) for package in packages)
-    found = (Path(place) / "conf" for spec in specs if spec for place in spec.submodule_search_locations or ())
-    return tuple(folder for folder in found if folder.is_dir())
+    candidates = (
+        Path(location) / "conf" for spec in specs if spec for location in spec.submodule_search_locations or ()
+    )
+    return tuple(folder for folder in candidates if folder.is_dir())
 
 
-def chosen(overrides: Sequence[str]) -> list[str]:
+def add_installed_roles(overrides: Sequence[str]) -> list[str]:
     """Overrides with one option of each installed role: the last one given, else the role's default.
 
     Hydra wants them to be added by `+`.
     """
     words = list(overrides)
-    for role in installed():
-        mine = [word for word in words if word.lstrip("+").partition("=")[0] == role.name]
-        words = [word for word in words if word not in mine]
-        words.append(f"+{mine[-1].lstrip('+') if mine else f'{role.name}={role.default}'}")
+    for role in installed_roles():
+        choices = [word for word in words if word.lstrip("+").partition("=")[0] == role.name]
+        words = [word for word in words if word not in choices]
+        words.append(f"+{choices[-1].lstrip('+') if choices else f'{role.name}={role.default}'}")
     return words
 
 
-def every() -> tuple[Role, ...]:
+def all_roles() -> tuple[Role, ...]:
     """All roles, in the order in which their parts act at the same point of a round."""
-    return (*ROLES, *installed())
+    return (*ROLES, *installed_roles())
 
 
-def at(when: When) -> Iterator[Role]:
+def roles_at(when: When) -> Iterator[Role]:
     """The roles whose parts change uploads at this point of a round, in order."""
-    return (role for role in every() if role.when == when)
+    return (role for role in all_roles() if role.when == when)
 
 
-def is_free(key: str) -> bool:
+def changes_no_result(key: str) -> bool:
     """Whether a config key belongs to a role that changes no result, and changes none itself."""
-    group, _, rest = key.partition(".")
-    return any(role.name == group and not role.changes_results and rest not in role.binding for role in every())
+    group, _, subkey = key.partition(".")
+    return any(role.name == group and not role.changes_results and subkey not in role.binding for role in all_roles())
 
 
-def names(**wanted: bool | str) -> tuple[str, ...]:
+def role_names(**wanted: bool | str) -> tuple[str, ...]:
     """The names of the roles whose fields have these values."""
-    return tuple(role.name for role in every() if all(getattr(role, key) == value for key, value in wanted.items()))
+    return tuple(role.name for role in all_roles() if all(getattr(role, key) == value for key, value in wanted.items()))

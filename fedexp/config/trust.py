@@ -18,15 +18,15 @@ from typing import Any
 
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown, write_atomically
+from fedexp.core.files import display_path, write_atomically
 from fedexp.core.importing import FACTORY
-from fedexp.core.locks import locked
-from fedexp.core.moved import today
-from fedexp.core.passwords import is_held
+from fedexp.core.locks import file_lock
+from fedexp.core.moved import current_target
+from fedexp.core.passwords import is_in_environment
 
 OURS, ENTRY_POINTS, NAME = "fedexp", "fedexp.parts", "own_parts.json"
 ADDRESSES = "tracker addresses"  # no name of a package
-Known = dict[str, list[str]]  # places by the names of packages, and of config folders by themselves
+TrustedLocations = dict[str, list[str]]  # places by the names of packages, and of config folders by themselves
 PATIENCE_S = 5.0  # for another process that notes something
 
 
@@ -47,88 +47,94 @@ class Trust:
         """
         if self.composed:
             return
-        for target in sorted(set(foreign(config))):
+        for target in sorted(set(foreign_targets(config))):
             package = _package(target)
-            if not (self._named(target) or _offered(package) or _same(package)):
-                raise _stranger(folder, f"{target}, which is not part of fedexp and was never run here", package)
+            if not (self._is_named(target) or _is_offered(package) or _is_same_location(package)):
+                raise _untrusted_error(folder, f"{target}, which is not part of fedexp and was never run here", package)
         for factory in sorted(set(factories(config))):
-            if not (self._named(factory) or _same(factory)):
-                raise _stranger(folder, f"{factory}, which was never run here", _package(factory))
+            if not (self._is_named(factory) or _is_same_location(factory)):
+                raise _untrusted_error(folder, f"{factory}, which was never run here", _package(factory))
 
-    def options(self, noted: Path | None, folder: Path) -> Path | None:
+    def options(self, saved_folder: Path | None, folder: Path) -> Path | None:
         """The folder of options to use where that of a sweep or search names one; raises like `demand`."""
-        if self.config_dir is not None or noted is None or self.composed:
-            return self.config_dir or noted
-        path = str(noted.resolve())
-        if path not in _known():
+        if self.config_dir is not None or saved_folder is None or self.composed:
+            return self.config_dir or saved_folder
+        path = str(saved_folder.resolve())
+        if path not in _load_trusted():
             raise ConfigError(
-                f"{shown(folder)} takes options from {path}, which was never used here; "
-                f"if they are yours, add --config-dir {shown(noted)}"
+                f"{display_path(folder)} takes options from {path}, which was never used here; "
+                f"if they are yours, add --config-dir {display_path(saved_folder)}"
             )
-        return noted
+        return saved_folder
 
     def sends_to(self, address: str) -> bool:
         """Whether a run may send something to this address."""
-        return self.composed or address in self.addresses or was_used(address)
+        return self.composed or address in self.addresses or was_address_used(address)
 
-    def _named(self, target: str) -> bool:
+    def _is_named(self, target: str) -> bool:
         dotted = target.replace(":", ".")
         return any(f"{dotted}.".startswith(f"{module}.") for module in self.modules)
 
 
-def _stranger(folder: Path, named: str, package: str) -> ConfigError:
-    return ConfigError(f"{shown(folder)} names {named}; if you know where it comes from, add --trust-modules {package}")
+def _untrusted_error(folder: Path, description: str, package: str) -> ConfigError:
+    return ConfigError(
+        f"{display_path(folder)} names {description}; if you know where it comes from, add --trust-modules {package}"
+    )
 
 
-NOBODY = Trust()
+NO_TRUST = Trust()
 
 
-def remember(config: Any = None, config_dir: Path | None = None) -> None:
+def remember_modules(config: Any = None, config_dir: Path | None = None) -> None:
     """Records for this user, in no run folder, which modules and options were run; nothing without a home."""
-    used = (*map(_package, foreign(config)), *factories(config))
-    found = {name: where for name in used if (where := places(_package(name)))}
+    used = (*map(_package, foreign_targets(config)), *factories(config))
+    locations = {name: where for name in used if (where := import_locations(_package(name)))}
     if config_dir is not None:
-        found[str(config_dir.resolve())] = [str(config_dir.resolve())]
-    _note_down(found)
+        locations[str(config_dir.resolve())] = [str(config_dir.resolve())]
+    _add_locations(locations)
 
 
 def remember_address(address: str) -> None:
     """Records for this user that something was sent to this address."""
-    _note_down({ADDRESSES: [address]})
+    _add_locations({ADDRESSES: [address]})
 
 
-def was_used(address: str) -> bool:
+def was_address_used(address: str) -> bool:
     """Whether something was sent to this address before, or the environment names it."""
-    return is_held(address) or address in _known().get(ADDRESSES, [])
+    return is_in_environment(address) or address in _load_trusted().get(ADDRESSES, [])
 
 
-def _note_down(found: Known) -> None:
-    noted = _known()
-    if all(_within(noted, package, where) for package, where in found.items()):
+def _add_locations(locations: TrustedLocations) -> None:
+    trusted_locations = _load_trusted()
+    if all(_is_trusted_at(trusted_locations, package, where) for package, where in locations.items()):
         return
     with suppress(OSError):
-        _note().parent.mkdir(parents=True, exist_ok=True)
-        with locked(_note().with_name(f".{NAME}.lock"), PATIENCE_S):
-            known = {name: kept for name, noted in _known().items() if (kept := _still_there(name, noted))}
-            for name, where in found.items():
-                known[name] = list(dict.fromkeys([*known.get(name, []), *where]))
-            write_atomically(_note(), json.dumps(known, indent=2).encode())
+        _trust_file().parent.mkdir(parents=True, exist_ok=True)
+        with file_lock(_trust_file().with_name(f".{NAME}.lock"), PATIENCE_S):
+            merged_locations = {
+                name: existing
+                for name, trusted_locations in _load_trusted().items()
+                if (existing := _existing_paths(name, trusted_locations))
+            }
+            for name, where in locations.items():
+                merged_locations[name] = list(dict.fromkeys([*merged_locations.get(name, []), *where]))
+            write_atomically(_trust_file(), json.dumps(merged_locations, indent=2).encode())
 
 
-def _still_there(name: str, noted: list[str]) -> list[str]:
+def _existing_paths(name: str, noted: list[str]) -> list[str]:
     return noted if name == ADDRESSES else [where for where in noted if Path(where).exists()]
 
 
-def _within(known: Known, package: str, where: list[str]) -> bool:
+def _is_trusted_at(trusted_locations: TrustedLocations, package: str, where: list[str]) -> bool:
     """Whether a package is recorded at all of these locations."""
-    return set(where) <= set(known.get(package, []))
+    return set(where) <= set(trusted_locations.get(package, []))
 
 
-def foreign(node: Any) -> Iterator[str]:
+def foreign_targets(node: Any) -> Iterator[str]:
     """Every `_target_` of a nested config that is not fedexp's."""
     for inner in _nodes(node):
         target = inner.get("_target_")
-        if isinstance(target, str) and _package(today(target)) != OURS:
+        if isinstance(target, str) and _package(current_target(target)) != OURS:
             yield target
 
 
@@ -153,7 +159,7 @@ def _nodes(node: Any) -> Iterator[Mapping]:
         yield node
 
 
-def places(package: str) -> list[str]:
+def import_locations(package: str) -> list[str]:
     """The paths a package would be imported from, found without importing it; several for a namespace package."""
     with suppress(ImportError, ValueError):
         spec = find_spec(package)
@@ -166,26 +172,26 @@ def _package(target: str) -> str:
     return target.replace(":", ".").partition(".")[0]
 
 
-def _offered(package: str) -> bool:
-    offers = (one for group in (ENTRY_POINTS, roles.ENTRY_POINTS) for one in entry_points(group=group))
-    return any(_package(one.module) == package for one in offers)
+def _is_offered(package: str) -> bool:
+    offers = (entry_point for group in (ENTRY_POINTS, roles.ENTRY_POINTS) for entry_point in entry_points(group=group))
+    return any(_package(entry_point.module) == package for entry_point in offers)
 
 
-def _same(name: str) -> bool:
+def _is_same_location(name: str) -> bool:
     """Whether a package or factory would be imported only from where it was when it was run here before."""
-    where = places(_package(name))
-    return bool(where) and _within(_known(), name, where)
+    where = import_locations(_package(name))
+    return bool(where) and _is_trusted_at(_load_trusted(), name, where)
 
 
-def _note() -> Path:
+def _trust_file() -> Path:
     from fedexp.data.store import cache_dir  # it brings numpy, which completing a word need not wait for
 
     return cache_dir() / NAME
 
 
-def _known() -> Known:
+def _load_trusted() -> TrustedLocations:
     with suppress(OSError, ValueError, TypeError):
-        found = json.loads(_note().read_text(encoding="utf-8"))
-        if isinstance(found, dict):
-            return {str(name): list(map(str, places)) for name, places in found.items() if isinstance(places, list)}
+        content = json.loads(_trust_file().read_text(encoding="utf-8"))
+        if isinstance(content, dict):
+            return {str(name): list(map(str, paths)) for name, paths in content.items() if isinstance(paths, list)}
     return {}

@@ -8,9 +8,9 @@ from fedexp.core.part import Part
 P = TypeVar("P", bound=Part)
 
 
-def changed(part: P, **values: Any) -> P:
+def replace_unchecked(part: P, **values: Any) -> P:
     """A copy of a part with new values of some fields, which are not checked: a rate may be a tensor."""
-    copied = copy.copy(part)
+    result = copy.copy(part)
     for name, value in values.items():
-        object.__setattr__(copied, name, value)
-    return copied
+        object.__setattr__(result, name, value)
+    return result

@@ -19,8 +19,8 @@ class ClientRows:
     def load(memory: Memory, width: int, like: torch.Tensor) -> "ClientRows":
         """The rows that a memory holds, none at the start; `like` (any shape) gives type and device, `width` is W."""
         empty = {"owner": torch.zeros(0, dtype=torch.int64), "rows": like.new_zeros((0, width))}
-        held = {**empty, **memory}
-        return ClientRows(held["owner"], held["rows"])
+        state = {**empty, **memory}
+        return ClientRows(state["owner"], state["rows"])
 
     def save(self) -> Memory:
         """The owners and rows by name, in the form that a checkpoint stores."""
@@ -28,32 +28,35 @@ class ClientRows:
 
     def restore(self, owner: np.ndarray, start: torch.Tensor, columns: np.ndarray | slice) -> torch.Tensor:
         """`start [C, D]` with its W `columns` replaced for those clients of `owner [C]` that have kept rows."""
-        held = self.owner.numpy()
-        place = np.searchsorted(held, owner)
-        known = np.flatnonzero(np.isin(owner, held))
-        if len(known) == 0 or self.rows.shape[1] == 0:
+        stored_owners = self.owner.numpy()
+        positions = np.searchsorted(stored_owners, owner)
+        matching = np.flatnonzero(np.isin(owner, stored_owners))
+        if len(matching) == 0 or self.rows.shape[1] == 0:
             return start
         result, device = start.clone(), self.rows.device
-        rows, kept = torch.from_numpy(known).to(device), self.rows[torch.from_numpy(place[known]).to(device)]
+        rows, stored_rows = (
+            torch.from_numpy(matching).to(device),
+            self.rows[torch.from_numpy(positions[matching]).to(device)],
+        )
         if isinstance(columns, slice):
-            result[rows, columns] = kept
+            result[rows, columns] = stored_rows
         else:
-            result[rows[:, None], torch.from_numpy(columns).to(device)] = kept
+            result[rows[:, None], torch.from_numpy(columns).to(device)] = stored_rows
         return result
 
-    def put(self, owner: np.ndarray, rows: torch.Tensor) -> "ClientRows":
+    def with_rows(self, owner: np.ndarray, rows: torch.Tensor) -> "ClientRows":
         """A copy with the rows `[C, W]` of the clients `owner [C]` replaced; rows without columns are not stored."""
         if rows.shape[1] == 0:
             return self
-        stay = np.flatnonzero(~np.isin(self.owner.numpy(), owner))
-        merged = np.concatenate([self.owner.numpy()[stay], owner])
-        order = torch.from_numpy(np.argsort(merged, kind="stable"))
-        together = torch.cat([self.rows[torch.from_numpy(stay).to(rows.device)], rows])
-        return ClientRows(torch.from_numpy(merged)[order], together[order.to(rows.device)])
+        other_rows = np.flatnonzero(~np.isin(self.owner.numpy(), owner))
+        merged_owners = np.concatenate([self.owner.numpy()[other_rows], owner])
+        order = torch.from_numpy(np.argsort(merged_owners, kind="stable"))
+        merged_rows = torch.cat([self.rows[torch.from_numpy(other_rows).to(rows.device)], rows])
+        return ClientRows(torch.from_numpy(merged_owners)[order], merged_rows[order.to(rows.device)])
 
 
-def remembered(memory: Memory, trained: Trained, rows: torch.Tensor) -> Memory:
+def store_rows(memory: Memory, trained: Trained, rows: torch.Tensor) -> Memory:
     """The memory after a round, updated with those of `rows [C, W]` whose training result is valid."""
-    kept = np.flatnonzero(trained.kept())
-    held = ClientRows.load(memory, rows.shape[1], rows)
-    return held.put(trained.owner[kept], rows[torch.from_numpy(kept).to(rows.device)]).save()
+    valid = np.flatnonzero(trained.valid_rows())
+    client_rows = ClientRows.load(memory, rows.shape[1], rows)
+    return client_rows.with_rows(trained.owner[valid], rows[torch.from_numpy(valid).to(rows.device)]).save()

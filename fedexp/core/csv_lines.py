@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedexp.core.errors import ConfigError
 
-OTHERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def rows_with_lines(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
@@ -39,10 +39,10 @@ def demand_unique_names(path: Path | str, names: Sequence[str]) -> None:
     """
     name, count = max(Counter(name.strip() for name in names).items(), key=lambda item: item[1], default=("", 0))
     if count > 1:
-        said = f"{count} are named {name[:60]}" if name else f"{count} have none"
-        raise ConfigError(f"{path} must have a name of its own for each column, but {said}; rename or remove them")
+        problem = f"{count} are named {name[:60]}" if name else f"{count} have none"
+        raise ConfigError(f"{path} must have a name of its own for each column, but {problem}; rename or remove them")
 
 
-def separated_by(header: str) -> str | None:
+def separator_name(header: str) -> str | None:
     """The name of the separator in a header without commas; None if it has commas or only one cell."""
-    return None if "," in header else next((word for sign, word in OTHERS.items() if sign in header), None)
+    return None if "," in header else next((word for sign, word in OTHER_SEPARATORS.items() if sign in header), None)

@@ -6,44 +6,44 @@ from typing import Protocol
 import torch
 
 
-class Moment(Protocol):
+class Timestamp(Protocol):
     """A point in time in the work of a device."""
 
-    def until(self, later: "Moment") -> float:
+    def seconds_until(self, later: "Timestamp") -> float:
         """Seconds from this point to a later one of the same device; waits until the device has reached it."""
         ...
 
 
-class Instant:
+class HostTimestamp:
     """A point in time in the work of the host, which runs synchronously."""
 
     def __init__(self) -> None:
         self.time = time.perf_counter()
 
-    def until(self, later: Moment) -> float:
-        assert isinstance(later, Instant)
+    def seconds_until(self, later: Timestamp) -> float:
+        assert isinstance(later, HostTimestamp)
         return later.time - self.time
 
 
-class Event:
+class CudaTimestamp:
     """A point in the work queued on the current CUDA stream; recording it does not wait."""
 
     def __init__(self) -> None:
         self.event = torch.cuda.Event(enable_timing=True)
         self.event.record()
 
-    def until(self, later: Moment) -> float:
-        assert isinstance(later, Event)
+    def seconds_until(self, later: Timestamp) -> float:
+        assert isinstance(later, CudaTimestamp)
         later.event.synchronize()
         return self.event.elapsed_time(later.event) / 1000
 
 
-def moment(device: torch.device) -> Moment:
+def record_timestamp(device: torch.device) -> Timestamp:
     """Records the present point in the work of a device; for a GPU, in that of its current stream."""
-    return Event() if device.type == "cuda" else Instant()
+    return CudaTimestamp() if device.type == "cuda" else HostTimestamp()
 
 
-def now(device: torch.device) -> float:
+def synchronized_time(device: torch.device) -> float:
     """Seconds of a clock, read after everything that this process queued on the device is done."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)

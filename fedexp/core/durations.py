@@ -1,7 +1,7 @@
 """Durations as readable text."""
 
 
-def spoken(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration in the unit that suits it."""
     if seconds < 1:
         return f"{seconds * 1e3:.0f} ms"

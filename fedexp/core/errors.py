@@ -3,9 +3,9 @@
 import difflib
 from collections.abc import Mapping, Sequence
 
-MANY = 40  # names that are still listed one by one
-FEW = 8  # of more than those
-LONGEST = 400  # characters of an exception's words that are shown
+MAX_LISTED = 40  # names that are still listed one by one
+MAX_CLOSEST = 8  # of more than those
+MAX_MESSAGE = 400  # characters of an exception's words that are shown
 
 
 class ConfigError(ValueError):
@@ -16,27 +16,27 @@ class RunError(RuntimeError):
     """A run that had to end; the message says why in words that help, and the exit code is 1."""
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def did_you_mean(name: str, names: Sequence[str]) -> str:
     """A hint for a mistyped name: the closest known ones; where nothing is close all of them, of many the first few."""
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if close:
         best = difflib.SequenceMatcher(None, close[0], name).ratio()
         close = difflib.get_close_matches(name, close, n=3, cutoff=0.7 * best)  # only those nearly as close
         return "did you mean " + " or ".join(close) + "?"
-    return "known: " + (", ".join(sorted(known)) if len(known) <= MANY else some(name, known))
+    return "known: " + (", ".join(sorted(names)) if len(names) <= MAX_LISTED else closest_names(name, names))
 
 
-def some(name: str, known: Sequence[str], comma: str = ", ") -> str:
+def closest_names(name: str, names: Sequence[str], comma: str = ", ") -> str:
     """The few names of a long list that resemble a mistyped one most, and how many there are; all of a short list."""
-    if len(known) <= FEW:
-        return comma.join(known)
-    alike = difflib.SequenceMatcher(b=name.lower())  # it remembers what it knows of b
+    if len(names) <= MAX_CLOSEST:
+        return comma.join(names)
+    matcher = difflib.SequenceMatcher(b=name.lower())  # it remembers what it knows of b
 
-    def unlike(other: str) -> float:
-        alike.set_seq1(other.lower())
-        return -alike.ratio()
+    def dissimilarity(candidate: str) -> float:
+        matcher.set_seq1(candidate.lower())
+        return -matcher.ratio()
 
-    return comma.join(sorted(known, key=unlike)[:FEW]) + f"{comma}... ({len(known)} in all)"
+    return comma.join(sorted(names, key=dissimilarity)[:MAX_CLOSEST]) + f"{comma}... ({len(names)} in all)"
 
 
 def first_line(error: BaseException) -> str:
@@ -45,10 +45,10 @@ def first_line(error: BaseException) -> str:
         line = next(iter(str(error).strip().splitlines()), "")
     except BaseException as inner:
         return f"(its __str__ raised {type(inner).__name__})"
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}... ({len(line):,} characters)"
+    return line if len(line) <= MAX_MESSAGE else f"{line[:MAX_MESSAGE]}... ({len(line):,} characters)"
 
 
-def absent_part(node: object) -> str:
+def missing_package_hint(node: object) -> str:
     """The hint about a config node that describes a part of an unknown group; empty for any other value."""
     target = node.get("_target_") if isinstance(node, Mapping) else None
     return f"it is a group of a package that is not installed; install the one that has {target}" if target else ""

@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 import torch
 
-_WORDS = {
+_TYPE_NAMES = {
     np.ndarray: "an array of numbers",
     torch.Tensor: "a dense tensor of real numbers",
     int: "a whole number",
@@ -19,64 +19,64 @@ _WORDS = {
 }
 
 
-def misfit(value: Any) -> str | None:
+def describe_misfit(value: Any) -> str | None:
     """Describes the first field, nested ones too, whose value does not fit its annotation; None if all fit."""
-    for name, kind in _kinds(type(value)).items():
-        held = getattr(value, name)
-        if not fits(kind, held):
-            return f"{type(value).__name__} whose {name} is {words(kind)}, got {told(held)}"
-        if is_dataclass(held) and (inner := misfit(held)):
+    for name, kind in _field_types(type(value)).items():
+        field_value = getattr(value, name)
+        if not fits(kind, field_value):
+            return f"{type(value).__name__} whose {name} is {describe_type(kind)}, got {describe_value(field_value)}"
+        if is_dataclass(field_value) and (inner := describe_misfit(field_value)):
             return inner
     return None
 
 
 @cache
-def _kinds(kind: type) -> dict[str, Any]:
+def _field_types(kind: type) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind) if field.init}
 
 
 def fits(kind: Any, value: Any) -> bool:
     """Whether a value is of an annotated kind. NaN is no number; NumPy's numbers are."""
-    return _test(kind)(value)
+    return _type_check(kind)(value)
 
 
 @cache
-def _test(kind: Any) -> Callable[[Any], bool]:
+def _type_check(kind: Any) -> Callable[[Any], bool]:
     """The check that `fits` makes for an annotation, built once."""
     origin, args = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        tests = [_test(one) for one in args]
-        return lambda value: any(test(value) for test in tests)
+        checks = [_type_check(member) for member in args]
+        return lambda value: any(check(value) for check in checks)
     if origin is tuple:
-        each = _test(args[0])
-        return lambda value: isinstance(value, tuple | list) and all(map(each, value))
+        check_entry = _type_check(args[0])
+        return lambda value: isinstance(value, tuple | list) and all(map(check_entry, value))
     if origin is Literal:
         return lambda value: isinstance(value, str) and value in args
     if kind in (int, float):
         numbers = (int, np.integer) if kind is int else (int, np.integer, float, np.floating)
         return lambda value: isinstance(value, numbers) and not isinstance(value, bool) and value == value
     if issubclass(kind, np.ndarray | torch.Tensor):
-        return lambda value: isinstance(value, kind) and plain(value)
+        return lambda value: isinstance(value, kind) and is_real(value)
     return lambda value: isinstance(value, kind)
 
 
-def plain(value: np.ndarray | torch.Tensor) -> bool:
+def is_real(value: np.ndarray | torch.Tensor) -> bool:
     """Whether an array or tensor (any shape) holds real numbers; sparse tensors and those on `meta` do not."""
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "biuf"
     return value.layout == torch.strided and value.device.type != "meta" and not value.is_complex()
 
 
-def words(kind: Any) -> str:
+def describe_type(kind: Any) -> str:
     """An annotated kind in words."""
     if get_origin(kind) in (Union, types.UnionType):
-        return " or ".join(words(one) for one in get_args(kind))
+        return " or ".join(describe_type(member) for member in get_args(kind))
     if get_origin(kind) is tuple:
-        return f"a tuple, each {words(get_args(kind)[0])}"
+        return f"a tuple, each {describe_type(get_args(kind)[0])}"
     if get_origin(kind) is Literal:
         return " or ".join(get_args(kind))
-    return _WORDS.get(kind, f"a {getattr(kind, '__name__', kind)}")
+    return _TYPE_NAMES.get(kind, f"a {getattr(kind, '__name__', kind)}")
 
 
 def resembles(value: object, like: torch.Tensor, shape: tuple[int, ...]) -> bool:
@@ -88,21 +88,21 @@ def resembles(value: object, like: torch.Tensor, shape: tuple[int, ...]) -> bool
     )
 
 
-def brief(value: object) -> str:
+def type_and_shape(value: object) -> str:
     """A value's type in words, a tensor's with its shape."""
-    return _tensor(value) if isinstance(value, torch.Tensor) else type(value).__name__
+    return _tensor_type(value) if isinstance(value, torch.Tensor) else type(value).__name__
 
 
-def _tensor(value: torch.Tensor) -> str:
+def _tensor_type(value: torch.Tensor) -> str:
     sparse = "" if value.layout == torch.strided else " (not dense)"
-    place = "" if value.device.type == "cpu" else f" on {value.device}"
-    return f"{value.dtype} {list(value.shape)}{sparse}{place}"
+    device = "" if value.device.type == "cpu" else f" on {value.device}"
+    return f"{value.dtype} {list(value.shape)}{sparse}{device}"
 
 
-def told(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """Describes a value briefly: an array by its type and shape."""
     if isinstance(value, torch.Tensor):
-        return f"{type(value).__name__} {_tensor(value)}"
+        return f"{type(value).__name__} {_tensor_type(value)}"
     if isinstance(value, np.ndarray):
         return f"{type(value).__name__} {value.dtype} {list(value.shape)}"
     return f"{type(value).__name__} {str(value)[:80]}" if isinstance(value, int | float | str) else type(value).__name__

@@ -16,7 +16,7 @@ _POSIX = hasattr(os, "O_DIRECTORY")  # Windows opens no folders, and syncs no fi
 
 
 @contextmanager
-def making(target: Path) -> Iterator[Path]:
+def scratch_path(target: Path) -> Iterator[Path]:
     """Yields a temporary name beside `target`; what is left under that name afterwards is removed.
 
     Parent folders that were made for it are removed as well while they are empty, so a failure leaves nothing.
@@ -25,7 +25,7 @@ def making(target: Path) -> Iterator[Path]:
         FolderGoneError: the target lies below a folder that was opened and is no longer there.
     """
     part = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-    with new_parents(target):
+    with make_parents(target):
         try:
             yield part
         finally:
@@ -35,7 +35,7 @@ def making(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def new_parents(target: Path) -> Iterator[None]:
+def make_parents(target: Path) -> Iterator[None]:
     """Makes the folders above `target`; those that are new and still empty at the end are removed."""
     absent = [folder for folder in target.parents if not folder.exists()]
     try:
@@ -56,24 +56,24 @@ def publish(part: Path, target: Path) -> None:
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[Path]:
+def atomic_path(target: Path) -> Iterator[Path]:
     """Yields a temporary name beside `target`; the file is published if the block succeeds, else removed."""
-    with making(target) as part:
+    with scratch_path(target) as part:
         yield part
         publish(part, target)
 
 
 def write_atomically(target: Path, content: bytes) -> None:
     """Writes a small file at once."""
-    with replacing(target) as part:
+    with atomic_path(target) as part:
         part.write_bytes(content)
 
 
-def remove_leftovers(folder: Path, of: Callable[[str], bool]) -> None:
+def remove_leftovers(folder: Path, is_target: Callable[[str], bool]) -> None:
     """Removes the unfinished files of these names that killed processes left; nobody else may be writing any."""
     for path in folder.glob(".*.part"):
-        found = _PART.fullmatch(path.name)
-        if found is not None and of(found[1]):
+        match = _PART.fullmatch(path.name)
+        if match is not None and is_target(match[1]):
             shutil.rmtree(path, ignore_errors=True)
             with suppress(OSError):
                 path.unlink(missing_ok=True)
@@ -89,11 +89,11 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """A path as the user would type it here."""
     return os.path.relpath(path) if path.absolute().is_relative_to(Path.cwd()) else str(path)
 
 
-def typed(path: Path) -> str:
+def shell_path(path: Path) -> str:
     """A path as a word of a command that is to be copied: in quotes where a shell would split or expand it."""
-    return shlex.quote(shown(path))
+    return shlex.quote(display_path(path))

@@ -7,31 +7,33 @@ from importlib import import_module
 from typing import Any
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.user_code import errors_refused, settings_kept
+from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 
 FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")  # module:name
 
 
-def imported(target: str, where: str, what: str = "a part") -> Any:
-    """The object with a dotted name, or `module:name`; `where` is the config key that names it, `what` it must be."""
+def import_object(target: str, where: str, expected: str = "a part") -> Any:
+    """The object with a dotted name, or `module:name`; `where` is the config key that names it, `expected` it must be."""
     module, _, name = target.replace(":", ".").rpartition(".")
     ours = module.startswith("fedexp.")
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # torch.compile gives back what it is given
-    with nullcontext() if ours else settings_kept(f"{where}={target}: its module"):
+    with nullcontext() if ours else refuse_changed_settings(f"{where}={target}: its module"):
         try:
-            with errors_refused(f"{where}={target} cannot be imported:", besides=(ModuleNotFoundError, AttributeError)):
+            with refuse_errors(f"{where}={target} cannot be imported:", besides=(ModuleNotFoundError, AttributeError)):
                 return getattr(import_module(module), name)
         except ModuleNotFoundError as error:
             if not error.name or not f"{module}.".startswith(f"{error.name}."):
                 raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
-            raise ConfigError(f"{where} must name {what}, but {_absent(target, error.name, ours)}") from None
+            raise ConfigError(
+                f"{where} must name {expected}, but {_missing_module(target, error.name, ours)}"
+            ) from None
         except AttributeError as error:
             if error.name != name:
                 raise ConfigError(f"{where}={target} cannot be imported: {error}") from error
-            raise ConfigError(f"{where} must name {what}, but {target} does not exist") from None
+            raise ConfigError(f"{where} must name {expected}, but {target} does not exist") from None
 
 
-def _absent(target: str, module: str, ours: bool) -> str:
+def _missing_module(target: str, module: str, ours: bool) -> str:
     """The message about a module that does not exist."""
     file = target.replace(".py:", ":")
     if module.endswith(".py"):

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 Law = Literal["default", "glorot_uniform", "he_normal"]
-DRAWN = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.LSTM, nn.Embedding)
+INITIALISED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.LSTM, nn.Embedding)
 
 
 def initialise(network: nn.Module, rng: np.random.Generator, law: Law = "default", *, zero_last: bool = False) -> None:
@@ -22,26 +22,26 @@ def initialise(network: nn.Module, rng: np.random.Generator, law: Law = "default
     2015, arXiv 1502.01852) from N(0, 2 / I), not cut off as in Keras. Under both, biases are zero, as in Keras.
     Embeddings are N(0, 1), as in PyTorch. Layers of normalisation stay as they are.
     """
-    layers = [layer for layer in network.modules() if isinstance(layer, DRAWN)]
+    layers = [layer for layer in network.modules() if isinstance(layer, INITIALISED)]
     for layer in layers:
         for entry in layer.parameters(recurse=False):
-            values = _first(layer, tuple(entry.shape), rng, law)
+            values = _draw_entry(layer, tuple(entry.shape), rng, law)
             entry.data.copy_(torch.from_numpy(values.astype(np.float32)))
     for entry in layers[-1].parameters() if zero_last else ():
         entry.data.zero_()
 
 
-def _first(layer: nn.Module, shape: tuple[int, ...], rng: np.random.Generator, law: Law) -> np.ndarray:
+def _draw_entry(layer: nn.Module, shape: tuple[int, ...], rng: np.random.Generator, law: Law) -> np.ndarray:
     """Draws the initial values of one parameter tensor."""
     if isinstance(layer, nn.Embedding):
         return rng.standard_normal(shape)
     if law == "default":
-        seen = layer.hidden_size if isinstance(layer, nn.LSTM) else layer.weight[0].numel()  # type: ignore[index]
-        return rng.uniform(-1 / math.sqrt(seen), 1 / math.sqrt(seen), shape)
+        fan_in = layer.hidden_size if isinstance(layer, nn.LSTM) else layer.weight[0].numel()  # type: ignore[index]
+        return rng.uniform(-1 / math.sqrt(fan_in), 1 / math.sqrt(fan_in), shape)
     if len(shape) == 1:
         return np.zeros(shape)
-    seen, units = math.prod(shape[1:]), shape[0] * math.prod(shape[2:])
+    fan_in, fan_out = math.prod(shape[1:]), shape[0] * math.prod(shape[2:])
     if law == "he_normal":
-        return rng.normal(0, math.sqrt(2 / seen), shape)
-    bound = math.sqrt(6 / (seen + units))
+        return rng.normal(0, math.sqrt(2 / fan_in), shape)
+    bound = math.sqrt(6 / (fan_in + fan_out))
     return rng.uniform(-bound, bound, shape)

@@ -11,11 +11,11 @@ from typing import TextIO
 from filelock import lock_descriptor
 
 from fedexp.core.open_folders import refuse_other_folder
-from fedexp.core.own_files import open_own
+from fedexp.core.own_files import open_regular
 
 
 @contextmanager
-def locked(path: Path, patience_s: float = math.inf) -> Iterator[TextIO]:
+def file_lock(path: Path, patience_s: float = math.inf) -> Iterator[TextIO]:
     """Holds the lock of a file, made if need be, against all other processes; the system frees it when they die.
 
     On a file system without locks nobody is kept out.
@@ -26,7 +26,7 @@ def locked(path: Path, patience_s: float = math.inf) -> Iterator[TextIO]:
         TimeoutError: somebody else has held it all the time.
     """
     refuse_other_folder(path)
-    with os.fdopen(open_own(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+", encoding="utf-8") as file:
+    with os.fdopen(open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "a+", encoding="utf-8") as file:
         deadline = time.monotonic() + patience_s
         while not _lock(file):
             if time.monotonic() > deadline:

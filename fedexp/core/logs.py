@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-DATED = "[%(asctime)s] %(levelname)s %(message)s"
+DATED_FORMAT = "[%(asctime)s] %(levelname)s %(message)s"
 
 
 def log_to(folder: Path, console: bool = True) -> None:
     """Sets logging up as `hydra.job_logging` of conf/config.yaml does, for runs that Hydra does not start."""
     file = logging.FileHandler(folder / "fedexp.log", encoding="utf-8")
-    file.setFormatter(logging.Formatter(DATED))
+    file.setFormatter(logging.Formatter(DATED_FORMAT))
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     root.handlers[:] = [logging.StreamHandler(sys.stdout), file] if console else [file]
@@ -41,7 +41,7 @@ def silence() -> None:
 
 
 @contextmanager
-def kept() -> Iterator[None]:
+def restore_logging() -> Iterator[None]:
     """Restores the logging settings afterwards and closes the files that were opened meanwhile."""
     root = logging.getLogger()
     handlers, level, disabled = root.handlers[:], root.level, logging.root.manager.disable

@@ -12,6 +12,6 @@ def walk(node: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
             yield from walk(value, f"{prefix}{name}.")
 
 
-def dotted(node: Mapping[Any, Any]) -> dict[str, Any]:
+def flatten_keys(node: Mapping[Any, Any]) -> dict[str, Any]:
     """The values that are no mappings, by their dotted keys."""
     return {key: value for key, value in walk(node) if not isinstance(value, Mapping)}

@@ -26,7 +26,7 @@ def open_folder(folder: Path) -> Iterator[None]:
     refuse_other_folder(folder)
     identity = _stat(folder)
     if identity is None:
-        raise _gone(folder)
+        raise _folder_gone_error(folder)
     # While it is open, no other folder gets its number; Windows opens no folders.
     pinned = os.open(folder, os.O_RDONLY) if hasattr(os, "O_DIRECTORY") else None
     names = {folder, folder.absolute()} - _identities.keys()
@@ -47,15 +47,15 @@ def refuse_other_folder(path: Path) -> None:
     absolute = path.absolute()
     for name in reversed((path, *path.parents, absolute, *absolute.parents)):  # the outermost is the cause
         identity = _identities.get(name)
-        if identity is not None and not _same(identity, _stat(name)):
-            raise _gone(name)
+        if identity is not None and not _is_same(identity, _stat(name)):
+            raise _folder_gone_error(name)
 
 
 def refuse_other_file(path: Path, handle: int) -> None:
     """Raises FolderGoneError if the path no longer leads to the file that is open as `handle`."""
     refuse_other_folder(path)
-    if not _same(os.fstat(handle), _stat(path)):
-        raise _gone(path)
+    if not _is_same(os.fstat(handle), _stat(path)):
+        raise _folder_gone_error(path)
 
 
 def make_folder(folder: Path) -> None:
@@ -71,10 +71,10 @@ def _stat(path: Path) -> os.stat_result | None:
         return None
 
 
-def _same(identity: os.stat_result, now: os.stat_result | None) -> bool:
+def _is_same(identity: os.stat_result, now: os.stat_result | None) -> bool:
     return now is not None and os.path.samestat(identity, now)
 
 
-def _gone(path: Path) -> FolderGoneError:
+def _folder_gone_error(path: Path) -> FolderGoneError:
     here = os.path.relpath(path) if path.absolute().is_relative_to(Path.cwd()) else path
     return FolderGoneError(f"{here} was removed, renamed or replaced while it was in use")

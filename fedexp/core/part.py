@@ -12,11 +12,11 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from fedexp.core.errors import ConfigError, absent_part, nearest
-from fedexp.core.importing import imported
-from fedexp.core.moved import today
+from fedexp.core.errors import ConfigError, did_you_mean, missing_package_hint
+from fedexp.core.importing import import_object
+from fedexp.core.moved import current_target
 
-LARGEST = 10**9  # bound of whole numbers that have none of their own; no count of an experiment is larger
+MAX_INTEGER = 10**9  # bound of whole numbers that have none of their own; no count of an experiment is larger
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class Range:
     def __str__(self) -> str:
         if -self.low == self.high == math.inf:
             return ""
-        if self.high > LARGEST:  # a bound that only those who exceed it need to know
+        if self.high > MAX_INTEGER:  # a bound that only those who exceed it need to know
             return f"{'>' if self.low_open else '>='} {self.low:g}"
-        left, right = "(" if self.low_open else "[", ")" if self.high_open else "]"
-        return f"in {left}{self.low:g}, {self.high:g}{right}"
+        opening, closing = "(" if self.low_open else "[", ")" if self.high_open else "]"
+        return f"in {opening}{self.low:g}, {self.high:g}{closing}"
 
 
 Positive = Range(0, low_open=True)
@@ -73,7 +73,7 @@ def convert(kind: Any, value: Any) -> Any:
     """The value in the type that the annotation wants; raises TypeError where it does not fit."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _within(args[1:], convert(args[0], value))
+        return _check_bounds(args[1:], convert(args[0], value))
     if origin in (Union, types.UnionType):
         return _first_that_fits(args, value)
     if origin is Literal:
@@ -84,13 +84,13 @@ def convert(kind: Any, value: Any) -> Any:
         if isinstance(value, str) or not isinstance(value, Sequence):
             raise TypeError
         return tuple(convert(args[0], entry) for entry in value)
-    return _plain(kind, value)
+    return _convert_scalar(kind, value)
 
 
-def _within(bounds: Sequence[Range], value: Any) -> Any:
+def _check_bounds(bounds: Sequence[Range], value: Any) -> Any:
     if isinstance(value, int | float) and any(value not in bound for bound in bounds):
         raise TypeError
-    if type(value) is int and value > LARGEST and all(bound.high == math.inf for bound in bounds):
+    if type(value) is int and value > MAX_INTEGER and all(bound.high == math.inf for bound in bounds):
         raise TypeError
     return value
 
@@ -104,7 +104,7 @@ def _first_that_fits(kinds: tuple[Any, ...], value: Any) -> Any:
     raise TypeError
 
 
-def _plain(kind: Any, value: Any) -> Any:
+def _convert_scalar(kind: Any, value: Any) -> Any:
     if kind is Any:
         return value
     if kind is type(None) and value is None:
@@ -112,13 +112,13 @@ def _plain(kind: Any, value: Any) -> Any:
     if kind is Path and isinstance(value, str | Path):
         return Path(value)
     if kind is float:
-        return _float(value)
+        return _convert_float(value)
     if isinstance(kind, type) and isinstance(value, kind) and (kind is not int or type(value) is int):
         return value
     raise TypeError
 
 
-def _float(value: Any) -> float:
+def _convert_float(value: Any) -> float:
     if type(value) not in (int, float) or value != value:  # NaN alone differs from itself
         raise TypeError
     try:
@@ -127,22 +127,22 @@ def _float(value: Any) -> float:
         raise TypeError from None
 
 
-def excess(kind: Any, value: Any) -> str:
+def exceeded_bound(kind: Any, value: Any) -> str:
     """The upper bound of every number in words, if this value exceeds it; else an empty text."""
     bounds = [rule.high for rule in _ranges(kind)]
-    most = next((int(high) for high in bounds if LARGEST <= high != math.inf), LARGEST)
-    if type(value) is int and value > most and all(high >= LARGEST for high in bounds):
+    most = next((int(high) for high in bounds if MAX_INTEGER <= high != math.inf), MAX_INTEGER)
+    if type(value) is int and value > most and all(high >= MAX_INTEGER for high in bounds):
         return f" and at most {most:,}"
     return " and finite" if type(value) is float and math.isinf(value) else ""
 
 
 def _ranges(kind: Any) -> Iterator[Range]:
     """Every range in an annotation, also those inside a union."""
-    for one in get_args(kind):
-        if isinstance(one, Range):
-            yield one
+    for argument in get_args(kind):
+        if isinstance(argument, Range):
+            yield argument
         else:
-            yield from _ranges(one)
+            yield from _ranges(argument)
 
 
 class Part:
@@ -155,12 +155,12 @@ class Part:
             try:
                 object.__setattr__(self, field.name, convert(hints[field.name], value))
             except TypeError:
-                wanted = describe(hints[field.name]) + excess(hints[field.name], value)
+                wanted = describe(hints[field.name]) + exceeded_bound(hints[field.name], value)
                 raise ConfigError(f"{type(self).__name__}.{field.name} must be {wanted}, got {value!r}") from None
         self.check()
 
     @classmethod
-    def lacking(cls) -> list[str]:
+    def missing_methods(cls) -> list[str]:
         """The abstract methods that a class must still define before it can be used."""
         return [name for name in dir(cls) if getattr(getattr(cls, name), "__isabstractmethod__", False)]
 
@@ -170,9 +170,9 @@ class Part:
         return [field.name for field in fields(cls)]  # type: ignore[arg-type]
 
     @classmethod
-    def by_field(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def by_field(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Maps the values of its config keys to the values of its fields."""
-        return given
+        return values
 
     def check(self) -> None:
         """Refuses combinations of this part's own fields that cannot work, by ConfigError."""
@@ -183,33 +183,33 @@ def option(part: Part) -> str:
     return getattr(part, "option", None) or type(part).__module__.rpartition(".")[2]
 
 
-def named(role: str, part: Part) -> str:
+def describe_choice(role: str, part: Part) -> str:
     """A part as chosen on the command line: `model=mlp`; a user's own by its class, `model=mine.net.Net`."""
     kind = type(part)
-    own = not kind.__module__.startswith("fedexp.")
-    return f"{role}={kind.__module__}.{kind.__qualname__}" if own else f"{role}={option(part)}"
+    is_user_class = not kind.__module__.startswith("fedexp.")
+    return f"{role}={kind.__module__}.{kind.__qualname__}" if is_user_class else f"{role}={option(part)}"
 
 
-def find(target: Any, key: str) -> type[Part]:
+def find_class(target: Any, key: str) -> type[Part]:
     """The part class that `_target_` names, ours (also by a former name) or a user's; everything else is refused."""
     where = f"{key}._target_" if key else "_target_"
     if not (isinstance(target, str) and re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", target)):
         raise ConfigError(f"{where} must name a part as module.Class, got {target!r}")
-    target = today(target)
-    found = imported(target, where)
-    if not (isinstance(found, type) and issubclass(found, Part) and found is not Part):
+    target = current_target(target)
+    part_class = import_object(target, where)
+    if not (isinstance(part_class, type) and issubclass(part_class, Part) and part_class is not Part):
         raise ConfigError(f"{where} must name a part, but {target} is not one")
-    if fault := unfinished(found):
+    if fault := class_fault(part_class):
         raise ConfigError(f"{where}={target} {fault}")
-    return found
+    return part_class
 
 
-def unfinished(kind: type[Part]) -> str | None:
+def class_fault(kind: type[Part]) -> str | None:
     """What a class lacks to be a part, in words; None if it lacks nothing."""
     if "__dataclass_fields__" not in vars(kind):
         return "must be a frozen dataclass; write @dataclass(frozen=True, kw_only=True) above it"
-    lacking = kind.lacking()
-    return f"must define {' and '.join(lacking)}" if lacking else None
+    methods = kind.missing_methods()
+    return f"must define {' and '.join(methods)}" if methods else None
 
 
 def build(node: Mapping[str, Any], key: str = "") -> Any:
@@ -218,28 +218,30 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
     Raises:
         ConfigError: unknown or missing key, wrong value; names the full key.
     """
-    target = find(node.get("_target_"), key)
-    known = target.config_keys()
-    given = {name: value for name, value in node.items() if name != "_target_"}
+    target = find_class(node.get("_target_"), key)
+    key_names = target.config_keys()
+    values = {name: value for name, value in node.items() if name != "_target_"}
     dot = f"{key}." if key else ""
-    for name, value in given.items():
-        if name not in known:
-            raise ConfigError(f"unknown key {dot}{name}; {absent_part(value) or nearest(name, known)}")
+    for name, value in values.items():
+        if name not in key_names:
+            raise ConfigError(
+                f"unknown key {dot}{name}; {missing_package_hint(value) or did_you_mean(name, key_names)}"
+            )
         if value == "???":
             raise ConfigError(f"{dot}{name} must be given; set {dot}{name}=...")
         if isinstance(value, Mapping) and "_target_" in value:
-            given[name] = build(value, f"{dot}{name}")
+            values[name] = build(value, f"{dot}{name}")
     for field in fields(target):  # type: ignore[arg-type]
         has_default = field.default is not MISSING or field.default_factory is not MISSING
-        if field.name not in given and not has_default:
+        if field.name not in values and not has_default:
             raise ConfigError(f"{dot}{field.name} must be given; set {dot}{field.name}=...")
-    return made(target, target.by_field(given), dot)
+    return construct(target, target.by_field(values), dot)
 
 
-def made(kind: type[Part], given: Mapping[str, Any], dot: str) -> Part:
+def construct(kind: type[Part], values: Mapping[str, Any], dot: str) -> Part:
     """Makes the part with these values; `dot` precedes the names of its keys in messages."""
     try:
-        return kind(**given)
+        return kind(**values)
     except ConfigError as error:
         raise ConfigError(str(error).replace(f"{kind.__name__}.", dot, 1)) from None
     except (Exception, SystemExit) as error:  # a user's own check, or an annotation that says nothing

@@ -8,7 +8,7 @@ import os
 import re
 from typing import Any
 
-HELD = "MLFLOW_TRACKING_URI"
+ADDRESS_VARIABLE = "MLFLOW_TRACKING_URI"
 # Up to the last @, as a password may hold one. In the overrides of a sweep's points a backslash precedes the colon.
 _USER = re.compile(r"(\b[a-z][a-z0-9+.-]*\\?://)[^/\s]*@", re.IGNORECASE)
 
@@ -27,19 +27,19 @@ def without_passwords(node: Any) -> Any:
     return [without_passwords(child) for child in node] if isinstance(node, list) else node
 
 
-def hold(address: object) -> None:
+def keep_in_environment(address: object) -> None:
     """Stores an address with a password in the environment variable; does nothing with other addresses."""
     if isinstance(address, str) and without_password(address) != address:
-        os.environ[HELD] = address
+        os.environ[ADDRESS_VARIABLE] = address
 
 
-def is_held(address: str) -> bool:
+def is_in_environment(address: str) -> bool:
     """Whether the environment holds this address, with or without its password."""
-    held = os.environ.get(HELD)
-    return bool(held) and without_password(held) == without_password(address)
+    kept_address = os.environ.get(ADDRESS_VARIABLE)
+    return bool(kept_address) and without_password(kept_address) == without_password(address)
 
 
-def whole(address: str) -> str:
+def with_password(address: str) -> str:
     """The address with its password, if the environment holds it."""
-    held = os.environ.get(HELD, "")
-    return held if without_password(held) == address else address
+    kept_address = os.environ.get(ADDRESS_VARIABLE, "")
+    return kept_address if without_password(kept_address) == address else address

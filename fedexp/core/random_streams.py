@@ -35,8 +35,8 @@ def streams(seed: int, *name: str | int, owner: np.ndarray) -> Iterator[np.rando
     All are one object that is given a key after the other, in a third of the time that `stream` takes: each is the
     named stream only until the next is asked for.
     """
-    begun = repr((seed, *name))[:-1].rstrip(",")
-    digests = [hashlib.blake2b(f"{begun}, {k})".encode(), digest_size=16).digest() for k in owner.tolist()]
+    prefix = repr((seed, *name))[:-1].rstrip(",")
+    digests = [hashlib.blake2b(f"{prefix}, {k})".encode(), digest_size=16).digest() for k in owner.tolist()]
     keys = np.frombuffer(b"".join(digests), "<u8").astype(np.uint64).reshape(-1, 2)
     generator = stream(seed, *name)
     bits = generator.bit_generator
@@ -59,8 +59,8 @@ def client_draws(seed: int, *name: str | int, owner: np.ndarray, clients: int) -
     draws, position = np.empty((len(owner), 4)), 0
     bits = generator.bit_generator
     assert isinstance(bits, np.random.Philox)
-    for place in np.argsort(owner, kind="stable").tolist():
-        bits.advance(int(owner[place]) - position)
-        draws[place] = generator.random(4)
-        position = int(owner[place]) + 1
+    for index in np.argsort(owner, kind="stable").tolist():
+        bits.advance(int(owner[index]) - position)
+        draws[index] = generator.random(4)
+        position = int(owner[index]) + 1
     return draws

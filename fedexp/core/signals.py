@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-ASKING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-class AskedToEnd(KeyboardInterrupt):
+class TerminationSignal(KeyboardInterrupt):
     """Raised in the main thread when such a signal arrives; `number` is the signal's."""
 
     def __init__(self, number: int) -> None:
@@ -25,12 +25,12 @@ class AskedToEnd(KeyboardInterrupt):
 
 
 @contextmanager
-def heeded() -> Iterator[None]:
+def raise_on_termination() -> Iterator[None]:
     """Raises AskedToEnd in the main thread at the first of these signals; an ignored one (nohup) stays ignored.
 
     A second one changes nothing: the state is being saved.
     """
-    before = {number: signal.getsignal(number) for number in ASKING}
+    before = {number: signal.getsignal(number) for number in END_SIGNALS}
     alone = threading.current_thread() is threading.main_thread()
     ours = [number for number, handler in before.items() if alone and handler is signal.SIG_DFL]
     try:
@@ -43,7 +43,7 @@ def heeded() -> Iterator[None]:
 
 
 @contextmanager
-def counted_interrupts() -> Iterator[list[int]]:
+def count_interrupts() -> Iterator[list[int]]:
     """Yields a list that gets every Ctrl-C received inside: user code may raise KeyboardInterrupt itself."""
     arrived: list[int] = []
     before = signal.getsignal(signal.SIGINT)
@@ -63,9 +63,9 @@ def counted_interrupts() -> Iterator[list[int]]:
             signal.signal(signal.SIGINT, before)
 
 
-def ignored() -> None:
+def ignore_termination() -> None:
     """Ignores these signals in a process that its parent will end: both of them receive the signal."""
-    for number in (signal.SIGINT, *ASKING):
+    for number in (signal.SIGINT, *END_SIGNALS):
         signal.signal(number, signal.SIG_IGN)
 
 
@@ -79,10 +79,10 @@ def die_with(parent: int) -> None:
 
 def exit_code(interrupt: KeyboardInterrupt) -> int:
     """The exit code that a shell expects of a process ended by such a signal."""
-    return 128 + (interrupt.number if isinstance(interrupt, AskedToEnd) else signal.SIGINT)
+    return 128 + (interrupt.number if isinstance(interrupt, TerminationSignal) else signal.SIGINT)
 
 
 def _raise(number: int, _: FrameType | None) -> NoReturn:
-    for each in ASKING:
-        signal.signal(each, signal.SIG_IGN)
-    raise AskedToEnd(number)
+    for signum in END_SIGNALS:
+        signal.signal(signum, signal.SIG_IGN)
+    raise TerminationSignal(number)

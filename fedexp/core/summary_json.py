@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
+from fedexp.core.files import display_path
 
 NAME = "summary.json"
 
@@ -43,18 +43,18 @@ def read(folder: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        told = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+        summary = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{shown(path)} cannot be read as JSON: {error}; is it damaged?") from error
-    if not isinstance(told, dict):
-        raise ConfigError(f"{shown(path)} must hold a mapping, got {_cut(told)}; is it damaged?")
+        raise ConfigError(f"{display_path(path)} cannot be read as JSON: {error}; is it damaged?") from error
+    if not isinstance(summary, dict):
+        raise ConfigError(f"{display_path(path)} must hold a mapping, got {_shorten(summary)}; is it damaged?")
     for name, kind in _KINDS.items():
-        _demand(path, name, told.get(name), kind)
+        _demand(path, name, summary.get(name), kind)
     for name, (inner, kind) in _INNER.items():
-        node = told.get(name) or {}
+        node = summary.get(name) or {}
         for key in node if inner is None else inner:
             _demand(path, f"{name}.{key}", node.get(key), kind)
-    return told
+    return summary
 
 
 def _refuse(word: str) -> None:
@@ -62,11 +62,11 @@ def _refuse(word: str) -> None:
 
 
 def _demand(path: Path, name: str, value: Any, kind: str) -> None:
-    if value is not None and not _is(value, kind):
-        raise ConfigError(f"{shown(path)} must have {kind} as {name}, got {_cut(value)}; is it damaged?")
+    if value is not None and not _is_kind(value, kind):
+        raise ConfigError(f"{display_path(path)} must have {kind} as {name}, got {_shorten(value)}; is it damaged?")
 
 
-def _is(value: Any, kind: str) -> bool:
+def _is_kind(value: Any, kind: str) -> bool:
     if kind == "a number":
         return type(value) in (int, float) and math.isfinite(value)
     if kind == "a whole number":
@@ -74,5 +74,5 @@ def _is(value: Any, kind: str) -> bool:
     return isinstance(value, str if kind == "a text" else Mapping)
 
 
-def _cut(value: Any) -> str:
+def _shorten(value: Any) -> str:
     return repr(value)[:60]

@@ -9,7 +9,7 @@ from typing import TextIO
 CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 
 
-def harmless(text: str) -> str:
+def escape_controls(text: str) -> str:
     """A text with its control characters written out."""
     return text.translate(CONTROLS)
 

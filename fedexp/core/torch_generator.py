@@ -7,11 +7,11 @@ import torch
 
 
 @contextmanager
-def begun_at(seed: int, device: torch.device | None = None) -> Iterator[None]:
+def seed_torch(seed: int, device: torch.device | None = None) -> Iterator[None]:
     """Seeds PyTorch's global generators inside the block, and restores their states afterwards."""
-    places = [device] if device is not None and device.type == "cuda" else []
-    with torch.random.fork_rng(places):
+    cuda_devices = [device] if device is not None and device.type == "cuda" else []
+    with torch.random.fork_rng(cuda_devices):
         torch.default_generator.manual_seed(seed)
-        for place in places:
-            torch.cuda.default_generators[place.index or 0].manual_seed(seed)
+        for cuda_device in cuda_devices:
+            torch.cuda.default_generators[cuda_device.index or 0].manual_seed(seed)
         yield

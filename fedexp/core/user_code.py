@@ -9,38 +9,38 @@ from traceback import extract_tb
 from typing import Any
 
 from fedexp.core.errors import ConfigError, first_line
-from fedexp.core.signals import AskedToEnd, counted_interrupts
+from fedexp.core.signals import TerminationSignal, count_interrupts
 
 
 @contextmanager
-def errors_refused(
-    what: str, *, besides: tuple[type[BaseException], ...] = (), with_line: bool = False
+def refuse_errors(
+    message: str, *, allowed: tuple[type[BaseException], ...] = (), with_line: bool = False
 ) -> Iterator[None]:
-    """Turns whatever is raised inside into a ConfigError that begins with `what`.
+    """Turns whatever is raised inside into a ConfigError that begins with `message`.
 
-    What is raised `besides` goes on as it is, and so does a signal to the process. `with_line` adds the file and the
+    What is raised `allowed` goes on as it is, and so does a signal to the process. `with_line` adds the file and the
     line of the code that raised it.
     """
-    with counted_interrupts() as interrupts:
+    with count_interrupts() as interrupts:
         try:
             yield
-        except (ConfigError, AskedToEnd, *besides):
+        except (ConfigError, TerminationSignal, *allowed):
             raise
         except BaseException as error:
             if interrupts:
                 raise
             last = extract_tb(error.__traceback__)[-1]
             line = f" ({Path(last.filename).name}, line {last.lineno})" if with_line else ""
-            said = ": ".join(filter(None, (type(error).__name__, first_line(error))))
-            raise ConfigError(f"{what} {said}{line}") from error
+            details = ": ".join(filter(None, (type(error).__name__, first_line(error))))
+            raise ConfigError(f"{message} {details}{line}") from error
 
 
 @contextmanager
-def settings_kept(who: str) -> Iterator[None]:
+def refuse_changed_settings(subject: str) -> Iterator[None]:
     """Restores the settings of the process that are changed inside.
 
     Raises:
-        ConfigError: `who` changed one, or closed a stream that this process writes to.
+        ConfigError: `subject` changed one, or closed a stream that this process writes to.
     """
     settings = _settings()
     before = {name: read() for name, (read, _) in settings.items()}
@@ -52,25 +52,25 @@ def settings_kept(who: str) -> Iterator[None]:
             if read() != before[name]:
                 changed.append(f"calls {name}")
                 write(before[name])
-        changed += [f"closes sys.{name}" for name in ("stdout", "stderr") if _reopened(name)]
+        changed += [f"closes sys.{name}" for name in ("stdout", "stderr") if _reopen_if_closed(name)]
     if changed:
-        raise ConfigError(f"{who} must leave the process as it is, but {changed[0]}; take that out")
+        raise ConfigError(f"{subject} must leave the process as it is, but {changed[0]}; take that out")
 
 
 def _settings() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
     """The process-wide settings that user code must not change: how each is read and restored, by function name."""
     import torch  # whoever needs no network must not wait for it
 
-    def default_device(device: torch.device) -> None:
+    def set_default_device(device: torch.device) -> None:
         torch.set_default_device(None if device.type == "cpu" else device)
 
-    def deterministic(mode: tuple[bool, bool]) -> None:
+    def set_deterministic(mode: tuple[bool, bool]) -> None:
         torch.use_deterministic_algorithms(mode[0], warn_only=mode[1])
 
     return {
         "torch.set_grad_enabled": (torch.is_grad_enabled, torch.set_grad_enabled),
         "torch.set_default_dtype": (torch.get_default_dtype, torch.set_default_dtype),
-        "torch.set_default_device": (torch.get_default_device, default_device),
+        "torch.set_default_device": (torch.get_default_device, set_default_device),
         "torch.set_num_threads": (torch.get_num_threads, torch.set_num_threads),
         "torch.set_float32_matmul_precision": (
             torch.get_float32_matmul_precision,
@@ -81,13 +81,13 @@ def _settings() -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
                 torch.are_deterministic_algorithms_enabled(),
                 torch.is_deterministic_algorithms_warn_only_enabled(),
             ),
-            deterministic,
+            set_deterministic,
         ),
         "os.chdir": (os.getcwd, os.chdir),
     }
 
 
-def _reopened(name: str) -> bool:
+def _reopen_if_closed(name: str) -> bool:
     """Whether a standard stream was closed; it is open again then, as Python leaves its descriptor open."""
     stream = getattr(sys, name)
     if stream is None or not stream.closed:

@@ -27,12 +27,12 @@ def finite(rows: torch.Tensor) -> np.ndarray:
     return (low.isfinite() & high.isfinite()).cpu().numpy()
 
 
-def looked_up(owner: np.ndarray, known: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The values `[n]` of `owner [n]`, given the `values [m]` of the ascending `known [m]`; 0 for the others."""
-    if not len(known):
+def lookup_by_owner(owner: np.ndarray, known_owners: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The values `[n]` of `owner [n]`, given the `values [m]` of the ascending `known_owners [m]`; 0 for the others."""
+    if not len(known_owners):
         return np.zeros(len(owner), dtype=values.dtype)
-    place = np.searchsorted(known, owner).clip(max=len(known) - 1)
-    return np.where(known[place] == owner, values[place], 0)
+    positions = np.searchsorted(known_owners, owner).clip(max=len(known_owners) - 1)
+    return np.where(known_owners[positions] == owner, values[positions], 0)
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,11 @@ class Plan:
     importance: np.ndarray | None = None
     deadline_s: float | None = None
 
-    def where(self, places: np.ndarray) -> "Plan":
+    def where(self, positions: np.ndarray) -> "Plan":
         """The rows at these positions `[n]`, in this order."""
-        shards = tuple(self.shards[place] for place in places.tolist())
-        importance = None if self.importance is None else self.importance[places]
-        return Plan(self.owner[places], shards, importance, self.deadline_s)
+        shards = tuple(self.shards[position] for position in positions.tolist())
+        importance = None if self.importance is None else self.importance[positions]
+        return Plan(self.owner[positions], shards, importance, self.deadline_s)
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -133,7 +133,7 @@ class Trained:
         """The rows minus what was received, `[C, D]`. Overwrites `rows`, so that the largest matrix is not copied."""
         return self.rows.sub_(self.received)
 
-    def kept(self) -> np.ndarray:
+    def valid_rows(self) -> np.ndarray:
         """Which rows are valid, bool [C]: of clients that took a step and ended with a finite row."""
         return finite(self.rows) & (self.steps > 0) & (self.owner != SERVER)
 
@@ -182,7 +182,7 @@ class Uploads:
         """A copy with other rows `[C, D]`."""
         return replace(self, delta=delta)
 
-    def sorted(self) -> "Uploads":
+    def sort_by_owner(self) -> "Uploads":
         """A copy ordered by owner, so that sums do not depend on the order of arrival."""
         order = np.argsort(self.owner, kind="stable")
         return self if (order == np.arange(len(order))).all() else self.where(order)

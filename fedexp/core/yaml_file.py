@@ -10,11 +10,11 @@ from typing import Any
 import yaml
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
-from fedexp.core.own_files import read_own
-from fedexp.core.references import lookups
+from fedexp.core.files import display_path
+from fedexp.core.own_files import read_regular
+from fedexp.core.references import count_lookups
 
-LARGEST, DEEPEST, MOST = 8_000_000, 40, 1_000_000  # bytes; levels; values read to resolve all references
+MAX_BYTES, MAX_DEPTH, MAX_LOOKUPS = 8_000_000, 40, 1_000_000  # bytes; levels; values read to resolve all references
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -24,52 +24,54 @@ def read_yaml(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: it is not a regular file, or holds anything but a plain mapping.
     """
-    found = _read(path)
-    if found is not None and not isinstance(found, dict):
-        raise ConfigError(f"{shown(path)} must hold keys and values, got {_kind(found)}; restore it")
-    return found or {}
+    content = _read(path)
+    if content is not None and not isinstance(content, dict):
+        raise ConfigError(f"{display_path(path)} must hold keys and values, got {_type_name(content)}; restore it")
+    return content or {}
 
 
 def read_yaml_list(path: Path) -> list[Any]:
     """The list in a YAML file; empty if the file is absent or empty."""
-    found = _read(path)
-    if found is not None and not isinstance(found, list):
-        raise ConfigError(f"{shown(path)} must hold a list, got {_kind(found)}; restore it")
-    return found or []
+    content = _read(path)
+    if content is not None and not isinstance(content, list):
+        raise ConfigError(f"{display_path(path)} must hold a list, got {_type_name(content)}; restore it")
+    return content or []
 
 
 def _read(path: Path) -> Any:
     try:
-        text = read_own(path, LARGEST).decode()
-        _demand_plain(text, path)
-        return _demand_modest(yaml.load(text, Loader=_LOADER), path)
+        text = read_regular(path, MAX_BYTES).decode()
+        _refuse_anchors_and_tags(text, path)
+        return _refuse_excessive_lookups(yaml.load(text, Loader=_LOADER), path)
     except FileNotFoundError:
         return None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if isinstance(error, ConfigError):
             raise
         raise ConfigError(
-            f"{shown(path)} cannot be read as YAML: {' '.join(str(error).split())}; restore it"
+            f"{display_path(path)} cannot be read as YAML: {' '.join(str(error).split())}; restore it"
         ) from error
 
 
-def _demand_plain(text: str, path: Path) -> None:
+def _refuse_anchors_and_tags(text: str, path: Path) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise ConfigError(f"{shown(path)} must be plain YAML, got an anchor or alias; write its values out")
+            raise ConfigError(f"{display_path(path)} must be plain YAML, got an anchor or alias; write its values out")
         if getattr(event, "tag", None):
-            raise ConfigError(f"{shown(path)} must be plain YAML, got the tag {event.tag}; leave it out")
+            raise ConfigError(f"{display_path(path)} must be plain YAML, got the tag {event.tag}; leave it out")
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise ConfigError(f"{shown(path)} must be at most {DEEPEST} levels deep; restore it")
+        if depth > MAX_DEPTH:
+            raise ConfigError(f"{display_path(path)} must be at most {MAX_DEPTH} levels deep; restore it")
 
 
-def _demand_modest(found: Any, path: Path) -> Any:
-    if lookups(found) > MOST:
-        raise ConfigError(f"{shown(path)} must refer to its own values at most {MOST:,} times; restore it")
-    return found
+def _refuse_excessive_lookups(node: Any, path: Path) -> Any:
+    if count_lookups(node) > MAX_LOOKUPS:
+        raise ConfigError(
+            f"{display_path(path)} must refer to its own values at most {MAX_LOOKUPS:,} times; restore it"
+        )
+    return node
 
 
-def _kind(found: Any) -> str:
-    return {list: "a list", str: "a text"}.get(type(found), f"a {type(found).__name__}")
+def _type_name(value: Any) -> str:
+    return {list: "a list", str: "a text"}.get(type(value), f"a {type(value).__name__}")

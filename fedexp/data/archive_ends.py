@@ -10,46 +10,46 @@ import zipfile
 import zlib
 from pathlib import Path
 
-LARGEST = 2**30  # bytes that an archive may unpack to
-_ENDS = 12  # bytes of an xz stream's header, and of its footer
+MAX_BYTES = 2**30  # bytes that an archive may unpack to
+_HEADER_BYTES = 12  # bytes of an xz stream's header, and of its footer
 
 
-def demand_whole(path: Path) -> None:
+def demand_complete(path: Path) -> None:
     """Refuses a zip or xz archive with extra bytes around it or too much content; reads only its directory.
 
     Raises:
         zipfile.BadZipFile, lzma.LZMAError: the archive is damaged, or is not whole.
     """
     if zipfile.is_zipfile(path):
-        _demand_whole_zip(path)
+        _demand_complete_zip(path)
     elif path.suffix == ".xz":
-        _demand_whole_xz(path)
+        _demand_complete_xz(path)
 
 
-def _demand_whole_zip(path: Path) -> None:
+def _demand_complete_zip(path: Path) -> None:
     with zipfile.ZipFile(path) as archive, path.open("rb") as file:
         entries = archive.infolist()
         file.seek(-22 - len(archive.comment), 2)
         if file.read(4) != b"PK\5\6" or min((entry.header_offset for entry in entries), default=0):
             raise zipfile.BadZipFile("there are bytes before or behind it")
-        if sum(entry.file_size for entry in entries) > LARGEST:
-            raise zipfile.BadZipFile(f"it holds more than {LARGEST:,} bytes")
+        if sum(entry.file_size for entry in entries) > MAX_BYTES:
+            raise zipfile.BadZipFile(f"it holds more than {MAX_BYTES:,} bytes")
 
 
-def _demand_whole_xz(path: Path) -> None:
+def _demand_complete_xz(path: Path) -> None:
     size = path.stat().st_size
     with path.open("rb") as file:
-        file.seek(max(0, size - _ENDS))
+        file.seek(max(0, size - _HEADER_BYTES))
         footer = file.read()
         length = 4 * (int.from_bytes(footer[4:8], "little") + 1)
         if footer[10:] != b"YZ" or int.from_bytes(footer[:4], "little") != zlib.crc32(footer[4:10]):
             raise lzma.LZMAError("it does not end like an xz file")
-        file.seek(max(0, size - _ENDS - length))
+        file.seek(max(0, size - _HEADER_BYTES - length))
         blocks = _blocks(file.read(min(length, size)))
-    if 2 * _ENDS + length + sum(-(-packed // 4) * 4 for packed, _ in blocks) != size:
+    if 2 * _HEADER_BYTES + length + sum(-(-packed_bytes // 4) * 4 for packed_bytes, _ in blocks) != size:
         raise lzma.LZMAError("there are bytes before or behind it")
-    if sum(plain for _, plain in blocks) > LARGEST:
-        raise lzma.LZMAError(f"it holds more than {LARGEST:,} bytes")
+    if sum(unpacked_bytes for _, unpacked_bytes in blocks) > MAX_BYTES:
+        raise lzma.LZMAError(f"it holds more than {MAX_BYTES:,} bytes")
 
 
 def _blocks(index: bytes) -> list[tuple[int, int]]:

@@ -9,13 +9,13 @@ from pathlib import Path
 from tqdm import tqdm
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import publish, replacing
-from fedexp.data.store import Known, digest
+from fedexp.core.files import atomic_path, publish
+from fedexp.data.store import PublishedFile, digest
 
 Accept = Callable[[Path], None]
 
 TIMEOUT_S = 60
-PIECE = 1 << 20
+CHUNK = 1 << 20
 
 
 def fetch(urls: Sequence[str], target: Path, accept: Accept) -> None:
@@ -27,48 +27,50 @@ def fetch(urls: Sequence[str], target: Path, accept: Accept) -> None:
     faults = []
     for url in urls:
         try:
-            with replacing(target) as part:
+            with atomic_path(target) as part:
                 _receive(url, part)
                 accept(part)
             return
         except (OSError, HTTPException, ConfigError) as error:
             faults.append(f"{url}: {error}")
-    where = "" if _writable(target) else f" ({target.parent} cannot be written; set data_dir or FEDEXP_DATA)"
+    where = "" if _is_writable(target) else f" ({target.parent} cannot be written; set data_dir or FEDEXP_DATA)"
     raise ConfigError(f"could not download {target.name}{where}: {'; '.join(faults)}")
 
 
-def has_md5(md5: str) -> Accept:
+def md5_check(md5: str) -> Accept:
     """A check that accepts only a file with this MD5."""
 
     def accept(path: Path) -> None:
-        found = digest(path)
-        if found != md5:
-            raise ConfigError(f"MD5 {found}, must be {md5}")
+        checksum = digest(path)
+        if checksum != md5:
+            raise ConfigError(f"MD5 {checksum}, must be {md5}")
 
     return accept
 
 
-def install(part: Path, known: Known, directory: Path) -> None:
+def install_file(part: Path, published_file: PublishedFile, directory: Path) -> None:
     """Moves an unpacked file to its final path, if its checksum is the published one."""
-    has_md5(known.md5)(part)
-    target = directory / known.path
+    md5_check(published_file.md5)(part)
+    target = directory / published_file.path
     target.parent.mkdir(parents=True, exist_ok=True)
     publish(part, target)
 
 
 def _receive(url: str, part: Path) -> None:
-    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer, part.open("xb") as file:
-        promised = int(answer.headers.get("Content-Length") or 0)
-        bar = tqdm(total=promised or None, unit="B", unit_scale=True, desc=url.rsplit("/", 1)[-1], disable=None)
+    with urllib.request.urlopen(url, timeout=TIMEOUT_S) as response, part.open("xb") as file:
+        expected_bytes = int(response.headers.get("Content-Length") or 0)
+        bar = tqdm(total=expected_bytes or None, unit="B", unit_scale=True, desc=url.rsplit("/", 1)[-1], disable=None)
         with bar:
-            while piece := answer.read(PIECE):
-                file.write(piece)
-                bar.update(len(piece))
+            while chunk := response.read(CHUNK):
+                file.write(chunk)
+                bar.update(len(chunk))
         received = file.tell()
-    if promised and received != promised:  # http.client does not complain of a connection cut between two reads
-        raise ConfigError(f"the connection ended after {received:,} of {promised:,} bytes")
+    if (
+        expected_bytes and received != expected_bytes
+    ):  # http.client does not complain of a connection cut between two reads
+        raise ConfigError(f"the connection ended after {received:,} of {expected_bytes:,} bytes")
 
 
-def _writable(target: Path) -> bool:
-    standing = next(folder for folder in target.parents if folder.exists())
-    return os.access(standing, os.W_OK)
+def _is_writable(target: Path) -> bool:
+    existing = next(folder for folder in target.parents if folder.exists())
+    return os.access(existing, os.W_OK)

@@ -5,7 +5,7 @@ import numpy as np
 SAFE_POWER = 400  # of two: from 2^-400 to 2^400 squares of numbers and of their differences are exact enough
 
 
-def standardised(values: np.ndarray, train: np.ndarray) -> np.ndarray:
+def standardise(values: np.ndarray, train: np.ndarray) -> np.ndarray:
     """`(values - mean) / std` of every column of `[S, F]`, by mean and deviation of the rows in the mask `train [S]`.
 
     A column that is constant there is only moved. NaN counts for nothing and becomes 0, which is the mean. Another row
@@ -13,19 +13,21 @@ def standardised(values: np.ndarray, train: np.ndarray) -> np.ndarray:
     would have alone.
     """
     order = "F" if values.flags.f_contiguous else "C"  # in which NumPy sums
-    known = np.isfinite(values[train]).copy(order)
-    count = np.maximum(known.sum(axis=0), 1)
-    values = _within_reach(values, np.where(known, np.abs(values[train]), 0.0).max(axis=0, initial=0.0))
-    seen = np.where(known, values[train], 0.0).copy(order)
-    mean = seen.sum(axis=0) / count
-    std = np.sqrt((np.where(known, seen - mean, 0.0) ** 2).sum(axis=0) / count)
-    std[(seen == seen.max(axis=0, initial=-np.inf, where=known)).all(axis=0, where=known)] = 0  # the mean was rounded
+    is_finite = np.isfinite(values[train]).copy(order)
+    count = np.maximum(is_finite.sum(axis=0), 1)
+    values = _scale_extremes(values, np.where(is_finite, np.abs(values[train]), 0.0).max(axis=0, initial=0.0))
+    train_values = np.where(is_finite, values[train], 0.0).copy(order)
+    mean = train_values.sum(axis=0) / count
+    std = np.sqrt((np.where(is_finite, train_values - mean, 0.0) ** 2).sum(axis=0) / count)
+    std[(train_values == train_values.max(axis=0, initial=-np.inf, where=is_finite)).all(axis=0, where=is_finite)] = (
+        0  # the mean was rounded
+    )
     with np.errstate(over="ignore"):
-        found = (values - mean) / np.where(std > 0, std, 1.0)
-    return np.where(np.isnan(found), 0.0, found)
+        z_scores = (values - mean) / np.where(std > 0, std, 1.0)
+    return np.where(np.isnan(z_scores), 0.0, z_scores)
 
 
-def _within_reach(values: np.ndarray, largest: np.ndarray) -> np.ndarray:
+def _scale_extremes(values: np.ndarray, largest: np.ndarray) -> np.ndarray:
     """Scales columns of `[S, F]` by a power of two if the square of their `largest [F]` number overflows.
 
     A power of two rounds nothing, and is nothing to numbers that are standardised.
@@ -37,8 +39,8 @@ def _within_reach(values: np.ndarray, largest: np.ndarray) -> np.ndarray:
 
 def categories(values: np.ndarray, train: np.ndarray) -> np.ndarray:
     """The distinct non-empty texts `[K]`, sorted, of the training rows of `values [S]`."""
-    found = np.unique(values[train])
-    return found[found != ""]
+    texts = np.unique(values[train])
+    return texts[texts != ""]
 
 
 def one_hot(values: np.ndarray, names: np.ndarray) -> np.ndarray:
@@ -46,12 +48,12 @@ def one_hot(values: np.ndarray, names: np.ndarray) -> np.ndarray:
     return (values[:, None] == names[None, :]).astype(np.float32)
 
 
-def held_out(groups: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
+def held_out_mask(groups: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
     """The mask `[S]` of test rows: of each of the `groups [S]` that fraction of its rows, rounded down."""
     order = rng.permutation(len(groups))
     order = order[np.argsort(groups[order], kind="stable")]
     _, first, sizes = np.unique(groups[order], return_index=True, return_counts=True)
     rank = np.arange(len(order)) - np.repeat(first, sizes)
-    chosen = np.zeros(len(groups), bool)
-    chosen[order] = np.floor((rank + 1) * fraction + 1e-9) > np.floor(rank * fraction + 1e-9)
-    return chosen
+    mask = np.zeros(len(groups), bool)
+    mask[order] = np.floor((rank + 1) * fraction + 1e-9) > np.floor(rank * fraction + 1e-9)
+    return mask

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.archive_ends import demand_whole
+from fedexp.data.archive_ends import demand_complete
 from fedexp.data.members import DAMAGED, members, present
-from fedexp.data.store import Arrays, cached, cure, stamp
-from fedexp.data.windows import cut_all
+from fedexp.data.store import Arrays, cure, load_or_make, stamp
+from fedexp.data.windows import cut_all_segments
 
 FORMAT = 1  # goes up when the meaning of the cached arrays changes
 FOLDERS = ("HAPT", "HAPT Data Set")
@@ -34,41 +34,41 @@ CURE = cure("har", "HAPT")
 Digests = dict[str, str]
 
 
-def published() -> Digests:
+def published_digests() -> Digests:
     """The SHA-256 of each file of the raw recordings, by its name."""
     lines = (Path(__file__).parent / "hapt.sha256").read_text().splitlines()
     return {name: sha256 for sha256, name in (line.split() for line in lines)}
 
 
-def candidates(directory: Path) -> Iterator[Path]:
+def candidate_sources(directory: Path) -> Iterator[Path]:
     """Yields the paths where the files may be; the archive that a download puts there comes first."""
     folders = [directory / name for name in FOLDERS]
-    yield from (place / name for place in (*folders, directory) for name in ZIPS)
+    yield from (parent / name for parent in (*folders, directory) for name in ZIPS)
     for folder in folders:
         yield folder
         yield folder / "RawData.tar.xz"
 
 
-def find(directory: Path, names: list[str]) -> Path:
+def find_source(directory: Path, names: list[str]) -> Path:
     """The first candidate source that holds all of the files.
 
     Raises:
         ConfigError: there is none; names the file that the best place lacks, and what to do.
     """
     best, most = directory / FOLDERS[0], set()
-    for source in candidates(directory):
+    for source in candidate_sources(directory):
         if names[0].startswith("RawData/") or source.suffix != ".xz":
-            held = present(source, names)
-            if len(held) == len(names):
+            available = present(source, names)
+            if len(available) == len(names):
                 return source
-            if len(held) > len(most):
-                best, most = source, held
+            if len(available) > len(most):
+                best, most = source, available
     first = next(name for name in names if name not in most)
-    sha256 = published().get(first)
-    known = f" (SHA-256 {sha256})" if sha256 else ""
-    others = "no RawData.tar.xz or official zip" if sha256 else "no official zip"
-    broken = "".join(f"; {path} {fault}" for path in candidates(directory) if (fault := _fault(path)))
-    raise ConfigError(f"no {first}{known} in {best}, and {others} that holds it{broken}; {CURE}")
+    sha256 = published_digests().get(first)
+    checksum = f" (SHA-256 {sha256})" if sha256 else ""
+    alternatives = "no RawData.tar.xz or official zip" if sha256 else "no official zip"
+    broken = "".join(f"; {path} {fault}" for path in candidate_sources(directory) if (fault := _fault(path)))
+    raise ConfigError(f"no {first}{checksum} in {best}, and {alternatives} that holds it{broken}; {CURE}")
 
 
 def _fault(path: Path) -> str:
@@ -78,7 +78,7 @@ def _fault(path: Path) -> str:
     if path.suffix == ".zip" and not zipfile.is_zipfile(path):
         return "is not a complete zip archive"
     try:
-        demand_whole(path)
+        demand_complete(path)
     except DAMAGED as error:
         return f"is not whole: {error}"
     return ""
@@ -87,19 +87,19 @@ def _fault(path: Path) -> str:
 def recordings(source: Path, digests: Digests) -> Iterator[tuple[str, bytes]]:
     """Name and content of every raw file, each compared with its checksum."""
     for name, raw in members(source, digests):
-        found = hashlib.sha256(raw).hexdigest()
-        if found != digests[name]:
-            raise ConfigError(f"{name} in {source} is damaged: SHA-256 {found}, must be {digests[name]}; {CURE}")
+        checksum = hashlib.sha256(raw).hexdigest()
+        if checksum != digests[name]:
+            raise ConfigError(f"{name} in {source} is damaged: SHA-256 {checksum}, must be {digests[name]}; {CURE}")
         yield name, raw
 
 
 def windows(source: Path, digests: Digests) -> Arrays:
     """All windows `x [W, 6, 128]`, `y [W]` and `subject [W]` of the raw recordings."""
     key = hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()[:16]
-    return cached(f"hapt-windows-{FORMAT}-{key}", lambda: _cut(source, digests))
+    return load_or_make(f"hapt-windows-{FORMAT}-{key}", lambda: _parse_windows(source, digests))
 
 
-def _cut(source: Path, digests: Digests) -> Arrays:
+def _parse_windows(source: Path, digests: Digests) -> Arrays:
     labels = np.empty((0, 5), np.int64)
     halves: dict[str, np.ndarray] = {}
     for name, raw in recordings(source, digests):
@@ -112,7 +112,7 @@ def _cut(source: Path, digests: Digests) -> Arrays:
         if match := re.search(r"acc_exp(\d+)", name):
             rotation = halves[name.replace("acc_", "gyro_")]
             signals[int(match[1])] = np.concatenate([acceleration, rotation], axis=1)
-    return cut_all(signals, labels)
+    return cut_all_segments(signals, labels)
 
 
 def numbers(raw: bytes, columns: int, name: str) -> np.ndarray:
@@ -128,7 +128,7 @@ def tables(source: Path, features: int) -> Arrays:
     """The feature tables: `x [W, features]`, `y [W]` and `subject [W]` of all W windows, the training people first."""
     files = [source / name for name in TABLES] if source.is_dir() else [source]
     key = hashlib.sha256(repr((list(stamp(*files)), features)).encode()).hexdigest()[:16]
-    return cached(f"hapt-features-{FORMAT}-{key}", lambda: _parse_tables(source, features))
+    return load_or_make(f"hapt-features-{FORMAT}-{key}", lambda: _parse_tables(source, features))
 
 
 def _parse_tables(source: Path, features: int) -> Arrays:

@@ -15,45 +15,45 @@ import numpy as np
 from fedexp.core.errors import ConfigError
 
 UNSIGNED_BYTES = b"\0\0\x08"
-LARGEST = 2**30  # bytes
+MAX_BYTES = 2**30  # bytes
 
 
-def parse(raw: bytes, path: Path, cure: str, most: int = LARGEST) -> np.ndarray:
+def parse(raw: bytes, path: Path, cure: str, most: int = MAX_BYTES) -> np.ndarray:
     """The read-only array (any shape) of an idx file; files that end in `.gz` are decompressed, to `most` bytes."""
     try:
-        return _array(_unpacked(raw, most) if path.suffix == ".gz" else raw)
+        return _parse_array(_gunzip(raw, most) if path.suffix == ".gz" else raw)
     except (OSError, EOFError, zlib.error, struct.error, IndexError, ValueError) as error:
         raise ConfigError(f"{path} is damaged: {error}; {cure}") from None
 
 
-def _unpacked(raw: bytes, most: int) -> bytes:
+def _gunzip(raw: bytes, most: int) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
-        plain = file.read(most + 1)  # a few bytes may unpack to more than memory holds
-    if len(plain) > most:
+        content = file.read(most + 1)  # a few bytes may unpack to more than memory holds
+    if len(content) > most:
         raise ValueError(f"it holds more than {most:,} bytes")
-    return plain
+    return content
 
 
-def _array(plain: bytes) -> np.ndarray:
-    if plain[:3] != UNSIGNED_BYTES:
-        raise ValueError(f"not an idx file of bytes, it begins with {plain[:3].hex()}")
-    start = 4 + 4 * plain[3]
-    shape = struct.unpack_from(f">{plain[3]}I", plain, 4)
-    if len(plain) - start != math.prod(shape):
-        raise ValueError(f"{len(plain) - start:,} bytes do not make an array of shape {shape}")
-    return np.frombuffer(plain, np.uint8, offset=start).reshape(shape)
+def _parse_array(content: bytes) -> np.ndarray:
+    if content[:3] != UNSIGNED_BYTES:
+        raise ValueError(f"not an idx file of bytes, it begins with {content[:3].hex()}")
+    start = 4 + 4 * content[3]
+    shape = struct.unpack_from(f">{content[3]}I", content, 4)
+    if len(content) - start != math.prod(shape):
+        raise ValueError(f"{len(content) - start:,} bytes do not make an array of shape {shape}")
+    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
 
-def find(directory: Path, folder: str, stem: str, shape: tuple[int, ...], cure: str) -> Path:
+def find_file(directory: Path, folder: str, stem: str, shape: tuple[int, ...], cure: str) -> Path:
     """The file of an array of this shape, compressed or not, found by its size; ConfigError if there is none."""
     size = _size(shape)
     faults = []
     for path in (directory / folder / f"{stem}.gz", directory / folder / stem):
-        found = plain_size(path) if path.is_file() else None
-        if found == size:
+        content_size = unpacked_size(path) if path.is_file() else None
+        if content_size == size:
             return path
-        if found is not None:
-            faults.append(f"{path} holds {found:,} bytes, must hold {size:,}")
+        if content_size is not None:
+            faults.append(f"{path} holds {content_size:,} bytes, must hold {size:,}")
     raise ConfigError(f"{'; '.join(faults) or f'no {folder}/{stem}.gz in {directory}'} ({cure})")
 
 
@@ -70,7 +70,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return 4 + 4 * len(shape) + math.prod(shape)
 
 
-def plain_size(path: Path) -> int:
+def unpacked_size(path: Path) -> int:
     """The size of the decompressed file, which gzip writes at the end (modulo 2^32), without reading it."""
     if path.suffix != ".gz":
         return path.stat().st_size

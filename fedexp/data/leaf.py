@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.pile import Pile
-from fedexp.data.store import Arrays, cached, stamp
+from fedexp.data.pile import SpillBuffer
+from fedexp.data.store import Arrays, load_or_make, stamp
 
 PARTS = ("train", "test")
-MOST = 10_000  # classes: with more, a label is hardly one
+MAX_CLASSES = 10_000  # classes: with more, a label is hardly one
 LETTERS = "\n !\"&'(),-.0123456789:;>?ABCDEFGHIJKLMNOPQRSTUVWXYZ[]abcdefghijklmnopqrstuvwxyz}"  # LEAF's, in its order
 NUMBER = {letter: number for number, letter in enumerate(LETTERS)}
 
@@ -33,8 +33,8 @@ def files(folder: Path) -> dict[str, list[Path]]:
     Raises:
         ConfigError: a part has none, or what is named like one is no file.
     """
-    found = {part: sorted((folder / part).glob("*.json")) for part in PARTS}
-    for part, names in found.items():
+    paths = {part: sorted((folder / part).glob("*.json")) for part in PARTS}
+    for part, names in paths.items():
         if not names:
             raise ConfigError(
                 f"no JSON files in {folder / part}; dataset.path must be a folder that LEAF has made, with "
@@ -42,98 +42,100 @@ def files(folder: Path) -> dict[str, list[Path]]:
             )
         if odd := next((path for path in names if not path.is_file()), None):
             raise ConfigError(f"{odd} must be a file, but is a folder, a pipe, or a link that leads nowhere; remove it")
-    return found
+    return paths
 
 
 def arrays(folder: Path, name: str, x: Examples, y: Examples) -> Arrays:
     """`x_train y_train user_train x_test y_test user_test`; users are numbered in the order of their names."""
-    return _kept(folder, name, x, y, stamp(*(path for paths in files(folder).values() for path in paths)))
+    return _load_arrays(folder, name, x, y, stamp(*(path for paths in files(folder).values() for path in paths)))
 
 
 @lru_cache(maxsize=1)  # in this process, too: facts and examples are asked for one after the other
-def _kept(folder: Path, name: str, x: Examples, y: Examples, state: tuple[tuple[str, int, int], ...]) -> Arrays:
+def _load_arrays(folder: Path, name: str, x: Examples, y: Examples, state: tuple[tuple[str, int, int], ...]) -> Arrays:
     key = hashlib.sha256(repr(state).encode()).hexdigest()[:16]
-    return cached(f"leaf-2-{name}-{key}", lambda: _parsed(files(folder), x, y))
+    return load_or_make(f"leaf-2-{name}-{key}", lambda: _parse(files(folder), x, y))
 
 
-def _parsed(listed: dict[str, list[Path]], x: Examples, y: Examples) -> Arrays:
-    made: Arrays = {}
+def _parse(listed: dict[str, list[Path]], x: Examples, y: Examples) -> Arrays:
+    result: Arrays = {}
     owners: dict[str, list[str]] = {}
     for part, paths in listed.items():
-        made[f"x_{part}"], made[f"y_{part}"], owners[part] = _piled(paths, x, y)
+        result[f"x_{part}"], result[f"y_{part}"], owners[part] = _parse_part(paths, x, y)
     names = sorted({name for part in owners.values() for name in part})  # not by NumPy, which cuts NULs off
-    number = {name: place for place, name in enumerate(names)}
-    for part, own in owners.items():
-        made[f"user_{part}"] = np.array([number[name] for name in own], np.int64)
-    return made
+    number = {name: index for index, name in enumerate(names)}
+    for part, part_owners in owners.items():
+        result[f"user_{part}"] = np.array([number[name] for name in part_owners], np.int64)
+    return result
 
 
-def _piled(paths: list[Path], x: Examples, y: Examples) -> tuple[np.ndarray, np.ndarray, list[str]]:
+def _parse_part(paths: list[Path], x: Examples, y: Examples) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Examples, labels and users `[S]` of one part; memory holds one file at a time."""
     owners: list[str] = []
-    seen: dict[str, Path] = {}
-    wide: int | None = None
-    with Pile() as examples, Pile() as classes:
+    path_of_user: dict[str, Path] = {}
+    width: int | None = None
+    with SpillBuffer() as examples, SpillBuffer() as classes:
         for path in paths:
-            for name, own, known in _users(path, x, y):
-                if name in seen:
-                    raise ConfigError(f"user {_brief(name)} is in both {seen[name]} and {path}; remove one of them")
-                wide = own.shape[1] if wide is None else wide
-                if own.shape[1] != wide:
+            for name, inputs, targets in _users(path, x, y):
+                if name in path_of_user:
                     raise ConfigError(
-                        f"all examples in {path.parent} must have {wide} entries like the first, but user "
-                        f"{_brief(name)} in {path.name} has some of {own.shape[1]}"
+                        f"user {_brief(name)} is in both {path_of_user[name]} and {path}; remove one of them"
                     )
-                seen[name] = path
-                examples.add(own)
-                classes.add(known)
-                owners += [name] * len(known)
+                width = inputs.shape[1] if width is None else width
+                if inputs.shape[1] != width:
+                    raise ConfigError(
+                        f"all examples in {path.parent} must have {width} entries like the first, but user "
+                        f"{_brief(name)} in {path.name} has some of {inputs.shape[1]}"
+                    )
+                path_of_user[name] = path
+                examples.add(inputs)
+                classes.add(targets)
+                owners += [name] * len(targets)
         if not owners:
             raise ConfigError(f"{paths[0].parent} must hold an example, but no user has one")
-        return examples.whole(), classes.whole(), owners
+        return examples.to_array(), classes.to_array(), owners
 
 
 def _users(path: Path, x: Examples, y: Examples) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Name, examples and labels of each user who has some."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_once)["user_data"]
-        for name, own in data.items():
-            if len(own["x"]) != len(own["y"]):
-                raise ValueError(f"user {_brief(name)} has {len(own['x'])} examples and {len(own['y'])} labels")
-            if own["y"]:
-                yield name, x(own["x"]), y(own["y"])
+        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_demand_unique_keys)["user_data"]
+        for name, record in data.items():
+            if len(record["x"]) != len(record["y"]):
+                raise ValueError(f"user {_brief(name)} has {len(record['x'])} examples and {len(record['y'])} labels")
+            if record["y"]:
+                yield name, x(record["x"]), y(record["y"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        said = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise ConfigError(f"{path} is not a file of LEAF: {said}") from None
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ConfigError(f"{path} is not a file of LEAF: {reason}") from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _demand_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON; a name that comes twice is refused, as the reader would keep its last value alone."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise ValueError(f"{_brief(twice)} comes twice in one object")
-    return found
+    return entries
 
 
 def numbers(values: list[Any]) -> np.ndarray:
     """Lists of numbers as float32 `[S, d]`."""
     with np.errstate(over="ignore"):
-        found = np.asarray(values, np.float32)
-    if found.ndim != 2 or not found.shape[1] or not np.isfinite(found).all():
+        array = np.asarray(values, np.float32)
+    if array.ndim != 2 or not array.shape[1] or not np.isfinite(array).all():
         raise ValueError(f"examples must be lists of equally many finite numbers, got {_brief(values[0])}")
-    return found
+    return array
 
 
 def labels(values: list[Any]) -> np.ndarray:
     """Classes as int64 `[S]`."""
-    found = np.asarray(values, np.float64)
-    if found.ndim != 1:
+    array = np.asarray(values, np.float64)
+    if array.ndim != 1:
         raise ValueError(f"labels must be numbers, got {_brief(values[0])}")
-    odd = ~((found >= 0) & (found < MOST) & (np.floor(found) == found))
+    odd = ~((array >= 0) & (array < MAX_CLASSES) & (np.floor(array) == array))
     if odd.any():
-        raise ValueError(f"labels must be whole numbers from 0 to {MOST - 1:,}, got {found[odd][0]:g}")
-    return found.astype(np.int64)
+        raise ValueError(f"labels must be whole numbers from 0 to {MAX_CLASSES - 1:,}, got {array[odd][0]:g}")
+    return array.astype(np.int64)
 
 
 def letters(values: list[Any]) -> np.ndarray:
@@ -149,10 +151,10 @@ def letters(values: list[Any]) -> np.ndarray:
 
 def letter(values: list[Any]) -> np.ndarray:
     """Single letters as int64 `[S]`."""
-    found = letters(values)
-    if found.shape[1] != 1:
+    array = letters(values)
+    if array.shape[1] != 1:
         raise ValueError(f"a label must be one letter, got {_brief(values[0])}")
-    return found[:, 0]
+    return array[:, 0]
 
 
 def _brief(value: object) -> str:

@@ -8,7 +8,7 @@ from lzma import LZMAError
 from pathlib import Path
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.archive_ends import demand_whole
+from fedexp.data.archive_ends import demand_complete
 
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, LZMAError, zlib.error, EOFError, OSError)
 
@@ -20,11 +20,11 @@ def present(source: Path, names: Collection[str]) -> set[str]:
     if not source.is_file():  # a pipe would be waited for
         return set()
     try:
-        demand_whole(source)
+        demand_complete(source)
         if not zipfile.is_zipfile(source):
-            return set(names) if tarfile_like(source) else set()
+            return set(names) if has_tar_name(source) else set()
         with zipfile.ZipFile(source) as archive:
-            return set(_zipped(archive, names).values())
+            return set(_match_entries(archive, names).values())
     except DAMAGED:
         return set()
 
@@ -39,7 +39,7 @@ def members(source: Path, names: Collection[str]) -> Iterator[tuple[str, bytes]]
     reader = _folder if source.is_dir() else _zip if zipfile.is_zipfile(source) else _tar
     try:
         if source.is_file():
-            demand_whole(source)
+            demand_complete(source)
         for name, raw in reader(source, names):
             missing.discard(name)
             yield name, raw
@@ -49,7 +49,7 @@ def members(source: Path, names: Collection[str]) -> Iterator[tuple[str, bytes]]
         raise ConfigError(f"{source} lacks {min(missing)} ({len(missing)} of {len(names)} files are missing)")
 
 
-def tarfile_like(source: Path) -> bool:
+def has_tar_name(source: Path) -> bool:
     """Whether a file's name says that it is a tar archive; its content shows only when it is read."""
     return source.is_file() and ".tar" in source.suffixes
 
@@ -62,7 +62,7 @@ def _folder(source: Path, names: Collection[str]) -> Iterator[tuple[str, bytes]]
 
 def _zip(source: Path, names: Collection[str]) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(source) as archive:
-        for entry, name in _zipped(archive, names).items():
+        for entry, name in _match_entries(archive, names).items():
             yield name, archive.read(entry)
 
 
@@ -74,12 +74,12 @@ def _tar(source: Path, names: Collection[str]) -> Iterator[tuple[str, bytes]]:
                 yield entry.name, file.read()
 
 
-def _zipped(archive: zipfile.ZipFile, names: Collection[str]) -> dict[str, str]:
+def _match_entries(archive: zipfile.ZipFile, names: Collection[str]) -> dict[str, str]:
     """Entry of the archive -> name; the archive may hold the files below one more folder."""
-    found: dict[str, str] = {}
+    name_of_entry: dict[str, str] = {}
     for entry in archive.namelist():
         parts = entry.split("/")
         for tail in ("/".join(parts[-2:]), "/".join(parts)):
-            if tail in names and tail not in found.values() and "__MACOSX" not in parts:
-                found[entry] = tail
-    return found
+            if tail in names and tail not in name_of_entry.values() and "__MACOSX" not in parts:
+                name_of_entry[entry] = tail
+    return name_of_entry

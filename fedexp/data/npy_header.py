@@ -21,7 +21,7 @@ from fedexp.core.errors import ConfigError, first_line
 
 LARGE = 2**28  # bytes from which an array is mapped
 _LENGTHS = 26  # where an entry of a zip archive says how long its name and its extra field are, just before these
-_PIECE = 2**20
+_CHUNK = 2**20
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ def headers(path: Path) -> dict[str, Header]:
 def read(path: Path, name: str) -> np.ndarray:
     """An array (any shape), mapped if it is large; else its checksum in the archive is compared."""
     with _readable(f"{name} in {path} cannot be read"):
-        if (array := mapped(path, name)) is not None:
+        if (array := memory_map(path, name)) is not None:
             return array
         with np.load(path, allow_pickle=False) as stored:
             return stored[name]
 
 
-def mapped(path: Path, name: str) -> np.ndarray | None:
+def memory_map(path: Path, name: str) -> np.ndarray | None:
     """A large array (any shape) as a map of the file, whose pages are read when they are used; None if it must be read.
 
     It must be stored without compression, as `np.savez` does. Writing to it does not change the file. The checksum of
@@ -70,21 +70,23 @@ def mapped(path: Path, name: str) -> np.ndarray | None:
         return np.memmap(path, dtype, "c", file.tell(), shape, "F" if in_columns else "C")
 
 
-def compare(path: Path) -> None:
+def verify_checksums(path: Path) -> None:
     """Reads all that the file holds, piece by piece; ConfigError if something is not what its checksum says."""
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             with _readable(f"{name} in {path} is damaged"), archive.open(name) as file:
-                while file.read(_PIECE):
+                while file.read(_CHUNK):
                     pass
 
 
 def _header(archive: zipfile.ZipFile, name: str) -> Header:
     with archive.open(name) as file:
         shape, _, dtype = _fields(file)
-        held, said = archive.getinfo(name).file_size - file.tell(), math.prod(shape) * dtype.itemsize
-    if held != said and not dtype.hasobject:
-        raise ValueError(f"{name} holds {held:,} bytes, but its header says {said:,}, for an array of shape {shape}")
+        stored_bytes, declared_bytes = archive.getinfo(name).file_size - file.tell(), math.prod(shape) * dtype.itemsize
+    if stored_bytes != declared_bytes and not dtype.hasobject:
+        raise ValueError(
+            f"{name} holds {stored_bytes:,} bytes, but its header says {declared_bytes:,}, for an array of shape {shape}"
+        )
     return Header(shape, dtype)
 
 

@@ -13,12 +13,12 @@ from fedexp.data import npy_header
 from fedexp.data.store import cache_dir
 
 
-class Pile:
+class SpillBuffer:
     """Collects arrays `[s, ...]` of one type and row shape; large ones go to an unnamed file in the cache folder."""
 
     def __init__(self) -> None:
-        self.held: list[np.ndarray] = []
-        self.held_bytes = self.rows = 0
+        self.buffer: list[np.ndarray] = []
+        self.buffer_bytes = self.rows = 0
         self.file: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -30,24 +30,24 @@ class Pile:
 
     def add(self, piece: np.ndarray) -> None:
         """Appends one array `[s, ...]`; ConfigError if the disk is full."""
-        self.held.append(piece)
+        self.buffer.append(piece)
         self.rows += len(piece)
-        self.held_bytes += piece.nbytes
-        if self.held_bytes >= npy_header.LARGE:
-            self._put_down()
+        self.buffer_bytes += piece.nbytes
+        if self.buffer_bytes >= npy_header.LARGE:
+            self._spill()
 
-    def whole(self) -> np.ndarray:
+    def to_array(self) -> np.ndarray:
         """All rows as `[S, ...]`, of at least one array; many are a memory map of the file, which may be closed."""
         if self.file is None:
-            return np.concatenate(self.held)
-        self._put_down()
-        one = self.held[0]
-        return np.memmap(self.file, one.dtype, "c", 0, (self.rows, *one.shape[1:]))
+            return np.concatenate(self.buffer)
+        self._spill()
+        first = self.buffer[0]
+        return np.memmap(self.file, first.dtype, "c", 0, (self.rows, *first.shape[1:]))
 
-    def _put_down(self) -> None:
+    def _spill(self) -> None:
         try:
             self.file = self.file or tempfile.TemporaryFile(dir=_folder())  # noqa: SIM115
-            for piece in self.held:
+            for piece in self.buffer:
                 self.file.write(np.ascontiguousarray(piece).data)
             self.file.flush()
         except OSError as error:
@@ -56,7 +56,7 @@ class Pile:
                 f"{where} must have room for the parsed examples, but: {error.strerror}; set FEDEXP_CACHE to a folder "
                 "that has"
             ) from None
-        self.held, self.held_bytes = [self.held[0][:0]], 0  # what is left tells the type and the shape of a row
+        self.buffer, self.buffer_bytes = [self.buffer[0][:0]], 0  # what is left tells the type and the shape of a row
 
 
 def _folder() -> Path | None:

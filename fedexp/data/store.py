@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import replacing
+from fedexp.core.files import atomic_path
 from fedexp.data import npy_header
 
 Arrays = dict[str, np.ndarray]
@@ -32,7 +32,7 @@ def data_root() -> Path:
 
 
 @dataclass(frozen=True)
-class Known:
+class PublishedFile:
     """A published file: its path below the data root, its size and its MD5."""
 
     path: str
@@ -48,43 +48,43 @@ def cure(name: str, folder: str) -> str:
     return f'run "fedexp data download {name}", or set data_dir or FEDEXP_DATA to the folder that holds {folder}/'
 
 
-def locate(directory: Path, alternatives: Sequence[Known], cure: str) -> Known:
+def locate(directory: Path, alternatives: Sequence[PublishedFile], cure: str) -> PublishedFile:
     """The first of some equivalent files that exists with the right size.
 
     Raises:
         ConfigError: there is none; names the files that would do, what is wrong, and what to do.
     """
     faults = []
-    for known in alternatives:
-        path = directory / known.path
+    for file in alternatives:
+        path = directory / file.path
         size = path.stat().st_size if path.is_file() else None
-        if size == known.size:
-            return known
+        if size == file.size:
+            return file
         if size is not None:
-            faults.append(f"{path} has {size:,} bytes, must be {known}")
+            faults.append(f"{path} has {size:,} bytes, must be {file}")
     wanted = " or ".join(map(str, alternatives))
     raise ConfigError(f"{'; '.join(faults) or f'no {wanted} in {directory}'}; {cure}")
 
 
-def own_path(path: Path, directory: Path, fits: Callable[[Path], bool]) -> Path | None:
+def find_user_path(path: Path, directory: Path, fits: Callable[[Path], bool]) -> Path | None:
     """A user's own file or folder; a relative path is looked up in the current folder, then in the data root."""
     with suppress(RuntimeError):  # ~NAME of nobody here
         path = path.expanduser()
-    return next((place for place in (path, directory / path) if fits(place)), None)
+    return next((candidate for candidate in (path, directory / path) if fits(candidate)), None)
 
 
-def own_file(path: Path, directory: Path, key: str, ending: str) -> Path:
-    """A user's own file, looked up by `own_path`.
+def find_user_file(path: Path, directory: Path, key: str, ending: str) -> Path:
+    """A user's own file, looked up by `find_user_path`.
 
     Raises:
         ConfigError: there is none; names the key that says where it is, and what it must be.
     """
-    if (found := own_path(path, directory, os.path.isfile)) is not None:
-        return found
-    came = f"there is no {path} here or in {directory}"
-    if (other := own_path(path, directory, os.path.lexists)) is not None:
-        came = f"{other} is a folder, a pipe, or a link that leads nowhere"
-    raise ConfigError(f"{key} must be a {ending} file, but {came}")
+    if (user_file := find_user_path(path, directory, os.path.isfile)) is not None:
+        return user_file
+    problem = f"there is no {path} here or in {directory}"
+    if (existing := find_user_path(path, directory, os.path.lexists)) is not None:
+        problem = f"{existing} is a folder, a pipe, or a link that leads nowhere"
+    raise ConfigError(f"{key} must be a {ending} file, but {problem}")
 
 
 def stamp(*files: Path) -> tuple[tuple[str, int, int], ...]:
@@ -92,12 +92,12 @@ def stamp(*files: Path) -> tuple[tuple[str, int, int], ...]:
     return tuple((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
 
 
-def content(directory: Path, known: Known, cure: str) -> bytes:
+def read_published(directory: Path, file: PublishedFile, cure: str) -> bytes:
     """The bytes of a published file, compared with its checksum."""
-    raw = (directory / known.path).read_bytes()
-    found = hashlib.md5(raw, usedforsecurity=False).hexdigest()
-    if found != known.md5:
-        raise ConfigError(f"{directory / known.path} is damaged: MD5 {found}, must be {known}; {cure}")
+    raw = (directory / file.path).read_bytes()
+    checksum = hashlib.md5(raw, usedforsecurity=False).hexdigest()
+    if checksum != file.md5:
+        raise ConfigError(f"{directory / file.path} is damaged: MD5 {checksum}, must be {file}; {cure}")
     return raw
 
 
@@ -107,29 +107,29 @@ def digest(path: Path, algorithm: str = "md5") -> str:
         return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
 
 
-def cached(name: str, make: Callable[[], Arrays]) -> Arrays:
+def load_or_make(name: str, make: Callable[[], Arrays]) -> Arrays:
     """The arrays stored under a name in the cache; they are made and stored if absent or damaged.
 
     The name must hold everything the arrays depend on. Where the cache cannot be written they are just made. Large ones
     stay in the cache, and are read when they are used.
     """
     path = cache_dir() / "parsed" / f"{name}.npz"
-    if (kept := _kept(path)) is not None:
-        return kept
+    if (cached_arrays := _read_cache(path)) is not None:
+        return cached_arrays
     arrays = make()
-    with suppress(OSError), replacing(path) as part, part.open("wb") as file:
+    with suppress(OSError), atomic_path(path) as part, part.open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]
     large = max((array.nbytes for array in arrays.values()), default=0) >= npy_header.LARGE
-    return (_kept(path) if large else None) or arrays
+    return (_read_cache(path) if large else None) or arrays
 
 
-def _kept(path: Path) -> Arrays | None:
+def _read_cache(path: Path) -> Arrays | None:
     """The arrays of a file of the cache, whose CRC-32 are compared; None if it is absent or damaged."""
     try:
         if path.stat().st_size < npy_header.LARGE:
             with path.open("rb") as file:
                 return dict(np.load(file))
-        npy_header.compare(path)
+        npy_header.verify_checksums(path)
         return {name: npy_header.read(path, name) for name in npy_header.headers(path)}
     except (OSError, ValueError, EOFError, KeyError, BadZipFile, zlib.error):
         return None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from fedexp.core.csv_lines import demand_unique_names, read_header, separated_by
-from fedexp.core.errors import ConfigError, first_line, nearest
+from fedexp.core.csv_lines import demand_unique_names, read_header, separator_name
+from fedexp.core.errors import ConfigError, did_you_mean, first_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ def read(path: Path) -> "pd.DataFrame":
 def _demand_columns(path: Path) -> None:
     """Raises ConfigError unless the header of a CSV file has commas, and a name of its own for each column."""
     header = read_header(path)
-    if len(header) == 1 and (between := separated_by(header[0])):
+    if len(header) == 1 and (between := separator_name(header[0])):
         raise ConfigError(f"{path} must have commas between its cells, got {between}; save it with commas")
     demand_unique_names(path, header)
 
@@ -70,7 +70,9 @@ def _with_plain_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":
 def column(frame: "pd.DataFrame", name: str, key: str) -> "pd.Series":
     """One column; `key` is the config key that names it."""
     if name not in frame.columns:
-        raise ConfigError(f"{key} must name a column of the table, got {name}; {nearest(name, list(frame.columns))}")
+        raise ConfigError(
+            f"{key} must name a column of the table, got {name}; {did_you_mean(name, list(frame.columns))}"
+        )
     return cast("pd.Series", frame[name])
 
 
@@ -83,7 +85,7 @@ def blocks_of_numbers(frame: "pd.DataFrame", names: Sequence[str]) -> Iterator["
         yield cast("pd.DataFrame", frame[numeric[first : first + most]])
 
 
-def without_gaps(values: "pd.Series", cure: str) -> "pd.Series":
+def demand_no_missing(values: "pd.Series", cure: str) -> "pd.Series":
     """The column unchanged; ConfigError if a value is missing."""
     absent = int(values.isna().sum())
     if absent:
@@ -98,11 +100,11 @@ def is_number(values: "pd.Series") -> bool:
 
 def numbers(values: "pd.Series") -> np.ndarray:
     """A column of numbers as float64 `[S]`, NaN where one is missing; ConfigError if one is infinite."""
-    found = values.to_numpy(dtype=np.float64, na_value=np.nan)
-    endless = int(np.isinf(found).sum())
+    array = values.to_numpy(dtype=np.float64, na_value=np.nan)
+    endless = int(np.isinf(array).sum())
     if endless:
-        raise ConfigError(f"column {values.name} must be finite, but is infinite in {endless:,} of {len(found):,} rows")
-    return found
+        raise ConfigError(f"column {values.name} must be finite, but is infinite in {endless:,} of {len(array):,} rows")
+    return array
 
 
 def texts(values: "pd.Series") -> np.ndarray:
@@ -117,31 +119,31 @@ def texts(values: "pd.Series") -> np.ndarray:
             f"column {values.name} must hold one number or text in each row, got lists or dicts; give each entry a "
             f"column of its own, or set dataset.ignore=[{values.name}]"
         )
-    found = ["" if absent else str(cell) for cell, absent in zip(cells, values.isna().to_numpy(), strict=True)]
-    if any("\0" in text for text in found):
+    strings = ["" if absent else str(cell) for cell, absent in zip(cells, values.isna().to_numpy(), strict=True)]
+    if any("\0" in text for text in strings):
         raise ConfigError(f"column {values.name} holds a NUL character, which no text has; save the file as UTF-8")
-    return np.array(found, dtype=str)
+    return np.array(strings, dtype=str)
 
 
-def narrow(values: np.ndarray, name: str, cure: str) -> np.ndarray:
+def to_float32(values: np.ndarray, name: str, cure: str) -> np.ndarray:
     """Numbers (any shape) as float32; ConfigError if one exceeds its range."""
     with np.errstate(over="ignore"):
-        found = values.astype(np.float32)
-    if beyond := int((~np.isfinite(found)).sum()):
+        array = values.astype(np.float32)
+    if beyond := int((~np.isfinite(array)).sum()):
         raise ConfigError(
             f"column {name} must stay below 3e38, which is all that float32 holds, but {beyond:,} of "
-            f"{found.size:,} numbers do not; {cure}"
+            f"{array.size:,} numbers do not; {cure}"
         )
-    return found
+    return array
 
 
-def distinct(values: "pd.Series") -> tuple[list[str], np.ndarray]:
+def encode_distinct(values: "pd.Series") -> tuple[list[str], np.ndarray]:
     """The names of the distinct values in ascending order, and which of them each row has, int64 `[S]`.
 
     Numbers are put in order as numbers, everything else as text.
     """
     if values.dtype.kind in "iu":  # as they are: a float would take some large ones for the same
-        found, place = np.unique(values.to_numpy(dtype=f"{values.dtype.kind}8"), return_inverse=True)
-        return [str(value) for value in found.tolist()], place.astype(np.int64)
-    found, place = np.unique(numbers(values) if is_number(values) else texts(values), return_inverse=True)
-    return [f"{value:.15g}" if is_number(values) else str(value) for value in found], place.astype(np.int64)
+        unique_values, codes = np.unique(values.to_numpy(dtype=f"{values.dtype.kind}8"), return_inverse=True)
+        return [str(value) for value in unique_values.tolist()], codes.astype(np.int64)
+    unique_values, codes = np.unique(numbers(values) if is_number(values) else texts(values), return_inverse=True)
+    return [f"{value:.15g}" if is_number(values) else str(value) for value in unique_values], codes.astype(np.int64)

@@ -11,7 +11,7 @@ Unit = Literal["characters", "words"]
 UNKNOWN = "<unk>"
 
 
-def cut(text: str, unit: Unit) -> list[str]:
+def tokenize(text: str, unit: Unit) -> list[str]:
     """The characters of a text, or its words and signs without the blanks between them."""
     return list(text) if unit == "characters" else re.findall(r"\w+|[^\w\s]", text)
 
@@ -23,6 +23,6 @@ def vocabulary(texts: Iterable[list[str]], most: int) -> tuple[str, ...]:
     return (UNKNOWN, *ranked[:most])
 
 
-def numbered(tokens: list[str], names: dict[str, int]) -> np.ndarray:
+def encode_tokens(tokens: list[str], names: dict[str, int]) -> np.ndarray:
     """The numbers `[L]` of L tokens, int64; 0 for those that the vocabulary `names` does not hold."""
     return np.array([names.get(token, 0) for token in tokens], np.int64)

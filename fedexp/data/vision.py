@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedexp.core.errors import ConfigError, first_line
-from fedexp.core.files import making, publish
+from fedexp.core.files import publish, scratch_path
 from fedexp.data import idx
 from fedexp.data.store import digest
 
@@ -51,8 +51,8 @@ class Collection:
 
 
 COLLECTIONS = {
-    (one.kind, one.split): one
-    for one in (
+    (collection.kind, collection.split): collection
+    for collection in (
         *(Collection(kind, DIGITS, 10, (60_000, 10_000)) for kind in ("MNIST", "FashionMNIST", "KMNIST")),
         *(Collection("EMNIST", DIGITS, EMNIST_CLASSES[split], sizes, split) for split, sizes in EMNIST_SIZES.items()),
         Collection("CIFAR10", (3, 32, 32), 10, (50_000, 10_000)),
@@ -63,130 +63,146 @@ COLLECTIONS = {
 }
 
 
-def torchvisions(one: Collection) -> Any:
+def torchvision_class(collection: Collection) -> Any:
     """The class of torchvision, which is imported only where it is needed."""
     from torchvision import datasets
 
-    return getattr(datasets, one.kind)
+    return getattr(datasets, collection.kind)
 
 
-def stems(one: Collection) -> dict[str, tuple[int, ...]]:
+def idx_shapes(collection: Collection) -> dict[str, tuple[int, ...]]:
     """The idx files, without `.gz`, and the shapes of their arrays: training images and labels, test images, labels."""
-    parts = ("train", "t10k") if one.split is None else (f"emnist-{one.split}-train", f"emnist-{one.split}-test")
+    parts = (
+        ("train", "t10k")
+        if collection.split is None
+        else (f"emnist-{collection.split}-train", f"emnist-{collection.split}-test")
+    )
     table: dict[str, tuple[int, ...]] = {}
-    for part, size in zip(parts, one.sizes, strict=True):
-        table[f"{part}-images-idx3-ubyte"] = (size, *one.shape[1:])
+    for part, size in zip(parts, collection.sizes, strict=True):
+        table[f"{part}-images-idx3-ubyte"] = (size, *collection.shape[1:])
         table[f"{part}-labels-idx1-ubyte"] = (size,)
     return table
 
 
-def other_files(one: Collection) -> dict[str, str]:
+def file_digests(collection: Collection) -> dict[str, str]:
     """The files that are not in the idx format, below the data root, and the MD5 of each."""
-    kind = torchvisions(one)
-    if one.kind in ("SVHN", "USPS"):
+    kind = torchvision_class(collection)
+    if collection.kind in ("SVHN", "USPS"):
         return {name: md5 for _, name, md5 in (kind.split_list[part] for part in ("train", "test"))}
     listed = [*kind.train_list, *kind.test_list, (kind.meta["filename"], kind.meta["md5"])]
     return {f"{kind.base_folder}/{name}": md5 for name, md5 in listed}
 
 
-def places(one: Collection, directory: Path) -> list[Path]:
+def find_files(collection: Collection, directory: Path) -> list[Path]:
     """The files of a collection; ConfigError if one is absent or has the wrong size: names it and the cure."""
-    cure = cured(one)
-    if one.is_idx:
-        return [idx.find(directory, f"{one.kind}/raw", stem, shape, cure) for stem, shape in stems(one).items()]
-    absent = next((name for name in other_files(one) if not (directory / name).is_file()), None)
-    if absent:
-        raise ConfigError(f"no {absent} (MD5 {other_files(one)[absent]}) in {directory}; {cure}")
-    return [directory / name for name in other_files(one)]
+    cure = download_cure(collection)
+    if collection.is_idx:
+        return [
+            idx.find_file(directory, f"{collection.kind}/raw", stem, shape, cure)
+            for stem, shape in idx_shapes(collection).items()
+        ]
+    missing = next((name for name in file_digests(collection) if not (directory / name).is_file()), None)
+    if missing:
+        raise ConfigError(f"no {missing} (MD5 {file_digests(collection)[missing]}) in {directory}; {cure}")
+    return [directory / name for name in file_digests(collection)]
 
 
-def cured(one: Collection) -> str:
+def download_cure(collection: Collection) -> str:
     """The remedy that ends every error message about an absent or damaged file."""
-    return f'run "fedexp data download {one.words}", or set data_dir or FEDEXP_DATA to the folder that holds it'
+    return f'run "fedexp data download {collection.words}", or set data_dir or FEDEXP_DATA to the folder that holds it'
 
 
-def verify(one: Collection, directory: Path) -> Iterator[str]:
+def verify(collection: Collection, directory: Path) -> Iterator[str]:
     """Yields a line for each file, after comparing it with its MD5 where one is published."""
-    known = other_files(one) if not one.is_idx else {}
-    if one.is_idx and one.split is None:
-        known = {f"{one.kind}/raw/{name}": md5 for name, md5 in torchvisions(one).resources}
-    for path in places(one, directory):
+    digests = file_digests(collection) if not collection.is_idx else {}
+    if collection.is_idx and collection.split is None:
+        digests = {f"{collection.kind}/raw/{name}": md5 for name, md5 in torchvision_class(collection).resources}
+    for path in find_files(collection, directory):
         name = path.relative_to(directory).as_posix()
-        if name not in known:
+        if name not in digests:
             yield f"{name} has the right size (no MD5 of it is published)"
             continue
-        found = digest(path)
-        if found != known[name]:
-            raise ConfigError(f"{path} is damaged: MD5 {found}, must be {known[name]}; {cured(one)}")
-        yield f"{name} (MD5 {found}) is right"
+        checksum = digest(path)
+        if checksum != digests[name]:
+            raise ConfigError(
+                f"{path} is damaged: MD5 {checksum}, must be {digests[name]}; {download_cure(collection)}"
+            )
+        yield f"{name} (MD5 {checksum}) is right"
 
 
-def read(one: Collection, directory: Path) -> tuple[list[np.ndarray], tuple[str, ...]]:
+def read(collection: Collection, directory: Path) -> tuple[list[np.ndarray], tuple[str, ...]]:
     """Training images uint8 `[S, C, H, W]` and labels int64 `[S]`, test images and labels, and the classes' names."""
-    list(verify(one, directory))
-    if one.is_idx:
-        return _idx_arrays(one, directory), class_names(one, torchvisions(one))
-    both = [_opened(one, directory, part) for part in ("train", "test")]
-    arrays = [array for found in both for array in (_channels_first(one, found.data), _labels(found))]
+    list(verify(collection, directory))
+    if collection.is_idx:
+        return _idx_arrays(collection, directory), class_names(collection, torchvision_class(collection))
+    subsets = [_open_split(collection, directory, part) for part in ("train", "test")]
+    arrays = [array for subset in subsets for array in (_channels_first(collection, subset.data), _labels(subset))]
     for array, shape in zip(
-        arrays, [shape for size in one.sizes for shape in ((size, *one.shape), (size,))], strict=True
+        arrays, [shape for size in collection.sizes for shape in ((size, *collection.shape), (size,))], strict=True
     ):
         if array.shape != shape:
-            raise ConfigError(f"{one.kind} in {directory} has an array of shape {array.shape}, must be {shape}")
-    return arrays, class_names(one, both[0])
+            raise ConfigError(f"{collection.kind} in {directory} has an array of shape {array.shape}, must be {shape}")
+    return arrays, class_names(collection, subsets[0])
 
 
-def class_names(one: Collection, found: Any) -> tuple[str, ...]:
+def class_names(collection: Collection, dataset: Any) -> tuple[str, ...]:
     """The names that torchvision gives to the classes, else their numbers."""
-    if one.split is not None:
-        names = found.classes_split_dict[one.split]
-        return tuple(names[1:] if one.split == "letters" else names)  # its first letter is none
-    return tuple(getattr(found, "classes", map(str, range(one.classes))))
+    if collection.split is not None:
+        names = dataset.classes_split_dict[collection.split]
+        return tuple(names[1:] if collection.split == "letters" else names)  # its first letter is none
+    return tuple(getattr(dataset, "classes", map(str, range(collection.classes))))
 
 
-def _idx_arrays(one: Collection, directory: Path) -> list[np.ndarray]:
+def _idx_arrays(collection: Collection, directory: Path) -> list[np.ndarray]:
     """Reads the idx files; EMNIST's images are transposed and its letters count from 1, which is undone."""
-    shapes = stems(one).values()
-    found = [idx.read(path, shape, cured(one)) for path, shape in zip(places(one, directory), shapes, strict=True)]
-    first = int(one.split == "letters")
-    images = [array.transpose(0, 2, 1) if one.split else array for array in found[::2]]
-    labels = [array.astype(np.int64) - first for array in found[1::2]]
+    shapes = idx_shapes(collection).values()
+    arrays = [
+        idx.read(path, shape, download_cure(collection))
+        for path, shape in zip(find_files(collection, directory), shapes, strict=True)
+    ]
+    first = int(collection.split == "letters")
+    images = [array.transpose(0, 2, 1) if collection.split else array for array in arrays[::2]]
+    labels = [array.astype(np.int64) - first for array in arrays[1::2]]
     return [images[0][:, None].copy(), labels[0], images[1][:, None].copy(), labels[1]]
 
 
-def _opened(one: Collection, directory: Path, part: str) -> Any:
-    how = {"split": part} if one.kind == "SVHN" else {"train": part == "train"}
+def _open_split(collection: Collection, directory: Path, part: str) -> Any:
+    split_argument = {"split": part} if collection.kind == "SVHN" else {"train": part == "train"}
     try:
-        return torchvisions(one)(str(directory), **how)
+        return torchvision_class(collection)(str(directory), **split_argument)
     except (RuntimeError, OSError, ValueError, KeyError) as error:
-        raise ConfigError(f"{one.kind} in {directory} cannot be read: {first_line(error)}; {cured(one)}") from None
+        raise ConfigError(
+            f"{collection.kind} in {directory} cannot be read: {first_line(error)}; {download_cure(collection)}"
+        ) from None
 
 
-def _channels_first(one: Collection, images: np.ndarray) -> np.ndarray:
+def _channels_first(collection: Collection, images: np.ndarray) -> np.ndarray:
     if images.ndim == 3:
         return images[:, None]
-    return images if images.shape[1] == one.shape[0] else images.transpose(0, 3, 1, 2)
+    return images if images.shape[1] == collection.shape[0] else images.transpose(0, 3, 1, 2)
 
 
-def _labels(found: Any) -> np.ndarray:
-    return np.asarray(found.labels if hasattr(found, "labels") else found.targets, np.int64)
+def _labels(dataset: Any) -> np.ndarray:
+    return np.asarray(dataset.labels if hasattr(dataset, "labels") else dataset.targets, np.int64)
 
 
-def download(one: Collection, directory: Path) -> None:
+def download(collection: Collection, directory: Path) -> None:
     """Has torchvision fetch and check the files in a temporary folder, then moves those that are needed."""
-    kind = torchvisions(one)
-    with making(directory / one.kind) as workshop:
-        workshop.mkdir()
+    kind = torchvision_class(collection)
+    with scratch_path(directory / collection.kind) as temporary_folder:
+        temporary_folder.mkdir()
         try:
-            if one.kind == "SVHN":
-                found = [kind(str(workshop), split=part, download=True) for part in ("train", "test")]
+            if collection.kind == "SVHN":
+                downloads = [kind(str(temporary_folder), split=part, download=True) for part in ("train", "test")]
             else:
-                more = {"split": one.split} if one.split else {}
-                found = [kind(str(workshop), train=train, download=True, **more) for train in (True, False)]
+                split_argument = {"split": collection.split} if collection.split else {}
+                downloads = [
+                    kind(str(temporary_folder), train=train, download=True, **split_argument) for train in (True, False)
+                ]
         except (RuntimeError, OSError) as error:
-            raise ConfigError(f"could not download {one.kind}: {first_line(error)}") from None
-        del found
-        for path in places(one, workshop):
-            target = directory / path.relative_to(workshop)
+            raise ConfigError(f"could not download {collection.kind}: {first_line(error)}") from None
+        del downloads
+        for path in find_files(collection, temporary_folder):
+            target = directory / path.relative_to(temporary_folder)
             target.parent.mkdir(parents=True, exist_ok=True)
             publish(path, target)

@@ -9,23 +9,23 @@ LENGTH = 128
 STEP = 64
 
 
-def starts(length: int) -> np.ndarray:
+def window_starts(length: int) -> np.ndarray:
     """The first samples `[W]` of the windows in a segment of `length` samples: W is length // 64 - 1, at least 0."""
     return STEP * np.arange(max(0, length // STEP - 1))
 
 
-def cut(signal: np.ndarray, first: int, last: int) -> np.ndarray:
+def cut_segment(signal: np.ndarray, first: int, last: int) -> np.ndarray:
     """Windows `[W, H, 128]` of one segment of a recording `[T, H]`; first and last count from 1 and are included."""
-    begin = first - 1 + starts(last - first + 1)
+    begin = first - 1 + window_starts(last - first + 1)
     return signal[begin[:, None] + np.arange(LENGTH)].transpose(0, 2, 1)
 
 
-def cut_all(signals: dict[int, np.ndarray], labels: np.ndarray) -> dict[str, np.ndarray]:
+def cut_all_segments(signals: dict[int, np.ndarray], labels: np.ndarray) -> dict[str, np.ndarray]:
     """Every window of every segment, with class and person: `x [W, H, 128]`, `y [W]` from 0, `subject [W]`.
 
     `signals` holds each recording `[T, H]`; `labels [L, 5]`: recording, person, activity (from 1), first sample, last.
     """
-    pieces = [cut(signals[recording], first, last) for recording, _, _, first, last in labels.tolist()]
+    pieces = [cut_segment(signals[recording], first, last) for recording, _, _, first, last in labels.tolist()]
     counts = [len(piece) for piece in pieces]
     return {
         "x": np.concatenate(pieces).astype(np.float32),

@@ -13,7 +13,16 @@ HIGHER_IS_BETTER = {
     **dict.fromkeys(("perplexity", "mae", "rmse"), False),
 }  # the metrics that are one number
 SHARES = ("accuracy", "top5", "macro_f1", "balanced_accuracy")  # those from 0 to 1
-USUAL = (0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)  # values of a share that are told where none are asked for
+DEFAULT_THRESHOLDS = (
+    0.3,
+    0.5,
+    0.7,
+    0.8,
+    0.85,
+    0.9,
+    0.95,
+    0.99,
+)  # values of a share that are told where none are asked for
 
 
 def main_metric(columns: Iterable[str], kind: str = "test") -> str:
@@ -22,11 +31,11 @@ def main_metric(columns: Iterable[str], kind: str = "test") -> str:
     return next((name for name in names if name in HIGHER_IS_BETTER), "accuracy")
 
 
-def thresholds(asked: Iterable[float] | None, metric: str) -> tuple[float, ...]:
+def thresholds(requested: Iterable[float] | None, metric: str) -> tuple[float, ...]:
     """The thresholds of RoA and ToA: those requested, or default ones of a metric from 0 to 1."""
-    if asked is not None:
-        return tuple(asked)
-    return USUAL if metric in SHARES else ()
+    if requested is not None:
+        return tuple(requested)
+    return DEFAULT_THRESHOLDS if metric in SHARES else ()
 
 
 def area_under(values: Iterable[float | None]) -> float | None:
@@ -35,7 +44,7 @@ def area_under(values: Iterable[float | None]) -> float | None:
     Rounds that were not evaluated are bridged by a straight line. None with fewer than two evaluated rounds: an unknown
     area is not a small one.
     """
-    curve = _column(values)
+    curve = _as_array(values)
     rounds = np.flatnonzero(~np.isnan(curve))
     if len(rounds) < 2:
         return None
@@ -56,32 +65,32 @@ def time_to(
 ) -> float | None:
     """The cumulative seconds at the end of the round in which `values` are first at the threshold or better."""
     first = _first_reached(values, threshold, higher)
-    seconds = _column(seconds_cumulative)
+    seconds = _as_array(seconds_cumulative)
     return None if first is None or np.isnan(seconds[first]) else float(seconds[first])
 
 
 def best(values: Iterable[float | None], higher: bool = True) -> float | None:
     """The largest value, or the smallest if it is better."""
-    known = _known(values)
-    return float(known.max() if higher else known.min()) if len(known) else None
+    present = _drop_missing(values)
+    return float(present.max() if higher else present.min()) if len(present) else None
 
 
 def final(values: Iterable[float | None]) -> float | None:
     """The last value that exists."""
-    known = _known(values)
-    return float(known[-1]) if len(known) else None
+    present = _drop_missing(values)
+    return float(present[-1]) if len(present) else None
 
 
 def _first_reached(values: Iterable[float | None], threshold: float, higher: bool) -> int | None:
-    column = _column(values)
+    column = _as_array(values)
     reached = np.flatnonzero(column >= threshold if higher else column <= threshold)
     return int(reached[0]) if len(reached) else None
 
 
-def _known(values: Iterable[float | None]) -> np.ndarray:
-    column = _column(values)
+def _drop_missing(values: Iterable[float | None]) -> np.ndarray:
+    column = _as_array(values)
     return column[~np.isnan(column)]
 
 
-def _column(values: Iterable[float | None]) -> np.ndarray:
+def _as_array(values: Iterable[float | None]) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 Rate = float | torch.Tensor
-WHOLE = {
+INTEGER_TYPES = {
     2: torch.int16,
     4: torch.int32,
     8: torch.int64,
@@ -47,33 +47,33 @@ def path_lengths(steps: np.ndarray, momentum: float, nesterov: bool, pull: float
 def _positions(grads: Iterable[float], momentum: float, nesterov: bool, pull: float) -> Iterator[float]:
     """Yields the position after each step of rate 1 along these gradients, with momentum and pull."""
     position, velocity = 0.0, 0.0
-    for each in grads:
-        grad = each - pull * position
+    for raw_grad in grads:
+        grad = raw_grad - pull * position
         velocity = momentum * velocity + grad
         position += grad + momentum * velocity if nesterov else velocity
         yield position
 
 
-def shortened(grad: torch.Tensor, longest: float) -> torch.Tensor:
+def clip_to_norm(grad: torch.Tensor, max_norm: float) -> torch.Tensor:
     """Clips each gradient of `[..., P]` to the norm `max_norm`; smaller ones stay."""
-    return grad * (longest / grad.norm(dim=-1, keepdim=True).clamp(min=longest))
+    return grad * (max_norm / grad.norm(dim=-1, keepdim=True).clamp(min=max_norm))
 
 
 def mask_rows(values: torch.Tensor, active: torch.Tensor) -> torch.Tensor:
     """The `values [..., P]`, exactly 0 where `active [C, 1]` is 0, even where they are NaN."""
     if values.device.type != "cpu":
         return torch.where(active > 0, values, 0.0)
-    whole = WHOLE[values.element_size()]
-    return (values.view(whole) & -(active > 0).to(whole)).view(values.dtype)
+    integer = INTEGER_TYPES[values.element_size()]
+    return (values.view(integer) & -(active > 0).to(integer)).view(values.dtype)
 
 
-def select_rows(active: torch.Tensor, moved: torch.Tensor, kept: torch.Tensor) -> torch.Tensor:
+def select_rows(active: torch.Tensor, moved: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
     """The rows of `moved [..., P]`, and bit for bit those of `before [..., P]` where `active [C, 1]` is 0."""
-    if kept.device.type != "cpu":
-        return torch.where(active > 0, moved, kept)
-    whole = WHOLE[kept.element_size()]
-    differing = (moved.view(whole) ^ kept.view(whole)) & -(active > 0).to(whole)
-    return differing.bitwise_xor_(kept.view(whole)).view(kept.dtype)
+    if before.device.type != "cpu":
+        return torch.where(active > 0, moved, before)
+    integer = INTEGER_TYPES[before.element_size()]
+    differing = (moved.view(integer) ^ before.view(integer)) & -(active > 0).to(integer)
+    return differing.bitwise_xor_(before.view(integer)).view(before.dtype)
 
 
 def descend(w: torch.Tensor, direction: torch.Tensor, lr: Rate, active: torch.Tensor | None) -> None:
@@ -126,9 +126,9 @@ def _fused_adam(
     settings: tuple[Rate, float, float, float],
 ) -> None:
     lr, beta1, beta2, eps = settings
-    more = {"beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
+    options = {"beta1": beta1, "beta2": beta2, "eps": eps, "weight_decay": 0.0, "amsgrad": False, "maximize": False}
     rate = lr.float() if isinstance(lr, torch.Tensor) and w.device.type != "cpu" else lr
-    torch._fused_adam_([w], [grad], [slots[0]], [slots[1]], [], [step], lr=rate, **more)
+    torch._fused_adam_([w], [grad], [slots[0]], [slots[1]], [], [step], lr=rate, **options)
 
 
 def _number(lr: Rate) -> float:

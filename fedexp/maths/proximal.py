@@ -12,21 +12,21 @@ import torch
 Penalty = Literal["l2_squared", "l2", "l1"]
 
 
-def part(size: torch.Tensor, rho: float) -> torch.Tensor:
+def proximal_fraction(size: torch.Tensor, rho: float) -> torch.Tensor:
     """min(1, rho / size) for every entry of `size` (any shape); 1 where the size is 0."""
     return torch.where(size > rho, rho / size, 1.0)
 
 
-def clipped(v: torch.Tensor, penalty: Penalty, rho: float) -> torch.Tensor:
+def proximal_residual(v: torch.Tensor, penalty: Penalty, rho: float) -> torch.Tensor:
     """The difference v - prox(v) of the proximal map, `[..., P]` for rows `v [..., P]`; exactly 0 for rho = 0."""
     if penalty == "l2_squared":
         return v * (rho / (1 + rho))
     if penalty == "l1":
         return v.clamp(-rho, rho)
     norm = torch.linalg.vector_norm(v, dim=-1, keepdim=True, dtype=torch.float64)
-    return v * part(norm, rho).to(v.dtype)
+    return v * proximal_fraction(norm, rho).to(v.dtype)
 
 
 def prox(v: torch.Tensor, penalty: Penalty, rho: float) -> torch.Tensor:
     """The proximal map of rho times the penalty, for the rows of `v [..., P]`."""
-    return v - clipped(v, penalty, rho)
+    return v - proximal_residual(v, penalty, rho)

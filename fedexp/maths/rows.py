@@ -17,8 +17,8 @@ def blocks(rows: torch.Tensor) -> Iterator[tuple[slice, torch.Tensor]]:
     """Cuts `rows [C, D]` into blocks of columns: yields each slice and its columns, in the rows' precision."""
     width = COLUMNS.get(rows.device.type, 2**16)
     for start in range(0, rows.shape[1], width):
-        place = slice(start, min(start + width, rows.shape[1]))
-        yield place, rows[:, place]
+        columns = slice(start, min(start + width, rows.shape[1]))
+        yield columns, rows[:, columns]
 
 
 def squared_distances(rows: torch.Tensor) -> torch.Tensor:
@@ -50,23 +50,23 @@ def squares_of_pairs(block: torch.Tensor) -> torch.Tensor:
 def distances_to(rows: torch.Tensor, centre: torch.Tensor | None = None) -> torch.Tensor:
     """||u_k - centre|| of rows `[C, D]` from a `centre [D]`, float64 [C]; without a centre the norms of the rows."""
     square = torch.zeros(len(rows), dtype=torch.float64, device=rows.device)
-    for place, block in blocks(rows):
-        gap = block.double() if centre is None else block.double() - centre[place]
+    for columns, block in blocks(rows):
+        gap = block.double() if centre is None else block.double() - centre[columns]
         square += gap.square().sum(dim=1)
     return square.sqrt()
 
 
-def typical(distance: torch.Tensor, weight: torch.Tensor) -> float:
+def weighted_median(distance: torch.Tensor, weight: torch.Tensor) -> float:
     """The weighted median of the distances `[C]`: rows within it hold more than half of the `weight [C]`."""
     ordered, order = distance.sort()
     return float(ordered[(weight[order].cumsum(dim=0) > weight.sum() / 2).int().argmax()])
 
 
-def mixed(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+def mix_rows(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """The rows `mix [R, C] @ rows [C, D]`, in the precision of the rows."""
     result = rows.new_empty((len(mix), rows.shape[1]))
-    for place, block in blocks(rows):
-        result[:, place] = mix @ block.double()
+    for columns, block in blocks(rows):
+        result[:, columns] = mix @ block.double()
     return result
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.core.errors import ConfigError, nearest
-from fedexp.core.files import making, publish, shown
+from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.files import display_path, publish, scratch_path
 
 EXAMPLES = Path(__file__).parent / "examples"
 BUNDLE = 'chooses options of other groups and needs no code; write a YAML file as "An experiment" in docs/parts.md does'
@@ -22,7 +22,7 @@ NO_PARTS = {
     **dict.fromkeys(("algorithm", "experiment", "partition", "setting"), BUNDLE),
     **dict.fromkeys(("hydra/launcher", "hydra/sweeper", "launcher", "sweeper"), HYDRAS),
 }
-BESIDE = {  # what a part of the group needs to have anything to do
+REQUIRED_OVERRIDES = {  # what a part of the group needs to have anything to do
     "attack": ("scenario.malicious=3",),
     "features": ("scenario.public_fraction=0.2",),
     "pretraining": ("scenario.public_fraction=0.2",),
@@ -60,8 +60,8 @@ def write(group: str, name: str, into: Path) -> list[Path]:
     contents = {into / path: text for path, text in files(group, name).items()}
     for path in contents:
         _refuse_taken(path)
-    with ExitStack() as half_made:
-        parts = {path: half_made.enter_context(making(path)) for path in contents}
+    with ExitStack() as partial_files:
+        parts = {path: partial_files.enter_context(scratch_path(path)) for path in contents}
         for path, part in parts.items():
             part.write_text(contents[path], encoding="utf-8")
         for path, part in parts.items():
@@ -69,29 +69,31 @@ def write(group: str, name: str, into: Path) -> list[Path]:
     return list(contents)
 
 
-def trial(group: str, name: str) -> str:
+def trial_command(group: str, name: str) -> str:
     """The command that tries the part, in the folder that it was written to."""
     return " ".join(
-        ["PYTHONPATH=. fedexp run --config-dir conf", f"{group}={name}", *BESIDE.get(group, ()), "rounds=3"]
+        ["PYTHONPATH=. fedexp run --config-dir conf", f"{group}={name}", *REQUIRED_OVERRIDES.get(group, ()), "rounds=3"]
     )
 
 
 def files(group: str, name: str) -> dict[str, str]:
-    """What is written, by the paths in the user's folder.
+    """Returns the contents of the new files by their paths in the user's folder.
 
     Raises:
         ConfigError: the class would have a name that its module imports.
     """
     code, option = ((EXAMPLES / f"{group}.{end}").read_text(encoding="utf-8") for end in ("py", "yaml"))
-    example, own = re.findall(r"class (Own\w+)", code)[0], "".join(map(_capital, name.split("_")))
-    if own != example and re.search(rf"\b{own}\b", code):
+    example, class_name = re.findall(r"class (Own\w+)", code)[0], "".join(map(_capital, name.split("_")))
+    if class_name != example and re.search(rf"\b{class_name}\b", code):
         raise ConfigError(
-            f"the class of {name} would be {own}, which its module needs for another; choose a longer name"
+            f"the class of {name} would be {class_name}, which its module needs for another; choose a longer name"
         )
-    words = (f"{group}={name}", *BESIDE.get(group, ()), "rounds=2", "pictures=false")
+    words = (f"{group}={name}", *REQUIRED_OVERRIDES.get(group, ()), "rounds=2", "pictures=false")
     return {
-        f"mine/{name}.py": code.replace(example, own),
-        f"conf/{group}/{name}.yaml": option.replace(f"fedexp.new.examples.{group}.{example}", f"mine.{name}.{own}"),
+        f"mine/{name}.py": code.replace(example, class_name),
+        f"conf/{group}/{name}.yaml": option.replace(
+            f"fedexp.new.examples.{group}.{example}", f"mine.{name}.{class_name}"
+        ),
         f"tests/test_{name}.py": TEST.format(choice=words[0], words=", ".join(f'"{word}"' for word in words)),
     }
 
@@ -104,7 +106,7 @@ def _refuse_group(group: str) -> None:
     if group in NO_PARTS:
         raise ConfigError(f"{group} cannot be an own part: it {NO_PARTS[group]}")
     if group not in groups():
-        raise ConfigError(f"unknown group {group}; {nearest(group, groups())}")
+        raise ConfigError(f"unknown group {group}; {did_you_mean(group, groups())}")
 
 
 def _refuse_name(group: str, name: str) -> None:
@@ -114,14 +116,18 @@ def _refuse_name(group: str, name: str) -> None:
             f"an own part needs a name of letters, digits and _ that Python and the command line can read, got {name}; "
             f"e.g. fedexp new {group} my_{group}"
         )
-    known = catalog.options(conf_dir(), group)
-    if name in known:
-        raise ConfigError(f"{group}={name} is an option already; choose another name than {', '.join(known)}")
+    existing = catalog.options(conf_dir(), group)
+    if name in existing:
+        raise ConfigError(f"{group}={name} is an option already; choose another name than {', '.join(existing)}")
 
 
 def _refuse_taken(path: Path) -> None:
     if path.exists() or path.is_symlink():
-        raise ConfigError(f"{shown(path)} is there already, and nothing is overwritten; choose another name or --into")
+        raise ConfigError(
+            f"{display_path(path)} is there already, and nothing is overwritten; choose another name or --into"
+        )
     above = next(folder for folder in path.parents if folder.exists() or folder.is_symlink())
     if not above.is_dir():
-        raise ConfigError(f"{shown(above)} must be a folder to write {shown(path)} in; choose another --into")
+        raise ConfigError(
+            f"{display_path(above)} must be a folder to write {display_path(path)} in; choose another --into"
+        )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fedexp.parts.federation.contract import Federation, Partition
     from fedexp.parts.fleet.contract import Fleet
     from fedexp.parts.layers import BatchNorm, Dropout
-    from fedexp.parts.local.contract import LocalRule, Seen
+    from fedexp.parts.local.contract import LocalRule, ModelOutputs
     from fedexp.parts.loss.contract import Loss
     from fedexp.parts.model.contract import Model
     from fedexp.parts.pre_aggregation.contract import PreAggregation
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from fedexp.parts.selector.contract import Selector
     from fedexp.parts.server_optimizer.contract import ServerOptimizer
     from fedexp.parts.stop.contract import Stop
-    from fedexp.parts.tracker.contract import Courier, Line, Memo, Order, Receiver, Sending, Tracker
+    from fedexp.parts.tracker.contract import Line, Order, Receiver, SendingTracker, SyncState, Tracker, TrackerClient
     from fedexp.parts.workload import Workload
 
 
@@ -58,7 +58,6 @@ __all__ = [
     "Columns",
     "ConfigError",
     "Context",
-    "Courier",
     "Data",
     "Dataset",
     "Dropout",
@@ -73,9 +72,9 @@ __all__ = [
     "Line",
     "LocalRule",
     "Loss",
-    "Memo",
     "Memory",
     "Model",
+    "ModelOutputs",
     "Order",
     "Part",
     "Partition",
@@ -91,15 +90,16 @@ __all__ = [
     "RunError",
     "Sampling",
     "Schedule",
-    "Seen",
     "Selector",
-    "Sending",
+    "SendingTracker",
     "ServerOptimizer",
     "Split",
     "Stop",
     "Streams",
+    "SyncState",
     "Tolerant",
     "Tracker",
+    "TrackerClient",
     "Trained",
     "Uploads",
     "Weights",
@@ -119,6 +119,6 @@ def __getattr__(name: str) -> Any:
     """Imports a name when it is asked for: commands that load no part must not wait for PyTorch."""
     if name in __all__:
         for module in _HOMES:
-            if hasattr(found := import_module(module), name):
-                return getattr(found, name)
+            if hasattr(imported := import_module(module), name):
+                return getattr(imported, name)
     raise AttributeError(f"module 'fedexp.parts' has no attribute {name!r}")

@@ -24,24 +24,24 @@ class Tolerant(Part):
     byzantine: Annotated[int, Range(0)] = 0
     on_violation: Literal["clamp", "skip", "error"] = "clamp"
 
-    def most(self, rows: int) -> int:
+    def max_byzantine(self, rows: int) -> int:
         """The largest f that this many rows allow; negative if they do not even allow 0."""
         return rows - 1
 
-    def tolerated(self, rows: int, number: int) -> tuple[int | None, Columns]:
+    def effective_byzantine(self, rows: int, number: int) -> tuple[int | None, Columns]:
         """The f to use in this round (None: leave the model unchanged), and the columns to report.
 
         Raises:
             RunError: the rows are too few and `on_violation` is `error`.
         """
-        if rows == 0 or self.byzantine <= self.most(rows):
+        if rows == 0 or self.byzantine <= self.max_byzantine(rows):
             used = self.byzantine if rows else None
             return used, {"byzantine": used, "violated": 0}
-        trouble = (
+        reason = (
             f"round {number}: {type(self).__name__} needs {self.bound}, but f = {self.byzantine} of n = {rows} updates"
         )
         if self.on_violation == "error":
-            raise RunError(f"{trouble}; lower byzantine, ask more clients, or set on_violation=clamp")
-        used = self.most(rows) if self.on_violation == "clamp" and self.most(rows) >= 0 else None
-        log.warning("%s; %s", trouble, "the model stays as it is" if used is None else f"it goes on with f = {used}")
+            raise RunError(f"{reason}; lower byzantine, ask more clients, or set on_violation=clamp")
+        used = self.max_byzantine(rows) if self.on_violation == "clamp" and self.max_byzantine(rows) >= 0 else None
+        log.warning("%s; %s", reason, "the model stays as it is" if used is None else f"it goes on with f = {used}")
         return used, {"byzantine": used, "violated": 1}

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from fedexp.core.values import Layout, Plan, Weights
-from fedexp.parts.questions import AuditView, FleetView, PublicData, Survey, Traffic, Validation
+from fedexp.parts.questions import AuditView, ClientsData, FleetView, PublicData, Traffic, Validation
 
 
 class Context(Protocol):
@@ -67,7 +67,7 @@ class Context(Protocol):
         ...
 
     @property
-    def survey(self) -> Survey:
+    def clients_data(self) -> ClientsData:
         """Questions about clients' data, besides training."""
         ...
 

@@ -23,13 +23,15 @@ class BatchNorm(nn.BatchNorm2d):
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Images `[B, C, H, W]`, normalised."""
-        alone = self.mask is None and input.numel() == self.num_features  # a value a channel, which PyTorch refuses
-        if not self.training or (self.mask is None and not alone):
+        single_value = (
+            self.mask is None and input.numel() == self.num_features
+        )  # a value a channel, which PyTorch refuses
+        if not self.training or (self.mask is None and not single_value):
             return super().forward(input)
         mask = torch.ones(len(input), device=input.device) if self.mask is None else self.mask
         mean, var, count = self._statistics(input, mask)
-        self.updated = self._moved(mean, var, count)
-        if alone:
+        self.updated = self._updated_statistics(mean, var, count)
+        if single_value:
             self._write(*self.updated)
         scale = self.weight * torch.rsqrt(var + self.eps)
         return (input - mean[:, None, None]) * scale[:, None, None] + self.bias[:, None, None]
@@ -48,7 +50,9 @@ class BatchNorm(nn.BatchNorm2d):
         var = ((x - mean[:, None, None]).square() * weight).sum(dim=(0, 2, 3)) / total
         return mean, var, count
 
-    def _moved(self, mean: torch.Tensor, var: torch.Tensor, count: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _updated_statistics(
+        self, mean: torch.Tensor, var: torch.Tensor, count: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         assert self.running_mean is not None
         assert self.running_var is not None
         step = self.step * (count > 0)
@@ -58,7 +62,7 @@ class BatchNorm(nn.BatchNorm2d):
         return new_mean.detach(), new_var.detach()
 
 
-class OneChannel(nn.Module):
+class AddChannel(nn.Module):
     """Adds the channel dimension that a convolution expects: features `[B, F]` become `[B, 1, F]`."""
 
     def forward(self, x):
@@ -84,15 +88,15 @@ class LSTM(nn.LSTM):
         return input
 
     def _layer(self, number: int, x: torch.Tensor) -> torch.Tensor:
-        seen, kept, bias, other = (
+        weight_ih, weight_hh, bias_ih, bias_hh = (
             getattr(self, f"{name}_l{number}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         )
-        given = nn.functional.linear(x, seen, bias + other)  # of all steps at once
+        projected = nn.functional.linear(x, weight_ih, bias_ih + bias_hh)  # of all steps at once
         hidden = cell = x.new_zeros(len(x), self.hidden_size)
         states = []
-        for step in given.unbind(dim=1):
-            into, forget, new, out = (step + hidden @ kept.T).chunk(4, dim=-1)
-            cell = forget.sigmoid() * cell + into.sigmoid() * new.tanh()
-            hidden = out.sigmoid() * cell.tanh()
+        for step in projected.unbind(dim=1):
+            input_gate, forget_gate, candidate, output_gate = (step + hidden @ weight_hh.T).chunk(4, dim=-1)
+            cell = forget_gate.sigmoid() * cell + input_gate.sigmoid() * candidate.tanh()
+            hidden = output_gate.sigmoid() * cell.tanh()
             states.append(hidden)
         return torch.stack(states, dim=1)

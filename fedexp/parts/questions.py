@@ -14,7 +14,7 @@ from fedexp.core.values import Canaries, Plan, Uploads, Weights
 from fedexp.parts.workload import Workload
 
 
-class Survey(Protocol):
+class ClientsData(Protocol):
     """Questions about clients' data, besides training. Models that they evaluate or fine-tune count as traffic."""
 
     def class_counts(self, owner: np.ndarray) -> np.ndarray:
@@ -33,7 +33,7 @@ class Survey(Protocol):
         """Mean loss of a model on each shard of a plan, float64 [C]; NaN without data."""
         ...
 
-    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
+    def fine_tune(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
         """The models `[n, D]` that clients fine-tune from one model `[D]` by their rule (`epochs` None: its own).
 
         Batches are drawn from a stream of round `number`, which is not that of its training. The rows are what the
@@ -63,7 +63,7 @@ class FleetView(Protocol):
         ...
 
     @property
-    def rule(self) -> Workload:
+    def workload(self) -> Workload:
         """How long clients train, and in which batches."""
         ...
 
@@ -75,7 +75,7 @@ class FleetView(Protocol):
         ...
 
     @property
-    def judges(self) -> tuple[np.ndarray, ...]:
+    def evaluators(self) -> tuple[np.ndarray, ...]:
         """The clients `[n]`, ascending, that evaluated each of the models sent for evaluation so far this round."""
         ...
 
@@ -84,12 +84,12 @@ class Traffic(Protocol):
     """How large the messages of a round are."""
 
     @property
-    def unsent(self) -> np.ndarray:
+    def private_columns(self) -> np.ndarray:
         """The columns `[m]` of a row, ascending, that never leave a client."""
         ...
 
     @property
-    def sent(self) -> int:
+    def sent_entries(self) -> int:
         """Number of trainable entries that travel: all but those that clients keep to themselves."""
         ...
 
@@ -99,7 +99,7 @@ class Traffic(Protocol):
         ...
 
     @property
-    def bits_sent(self) -> float:
+    def download_bits(self) -> float:
         """What the server sends to a client in a round: trainable entries of 32 bits."""
         ...
 
@@ -126,7 +126,7 @@ class Validation(Protocol):
         """Loss of every model `rows [R, D]` on the validation data, or on these of it, float64 [R]."""
         ...
 
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, positions: range | None = None) -> np.ndarray:
         """Loss of every model `mix [R, M] @ rows [M, D]` on the validation data, float64 [R].
 
         Or on the examples at these places of an order that is drawn once a run.
@@ -180,7 +180,7 @@ class AuditView(Protocol):
         """The sum of these examples' gradients, clipped as in training, `[P]`."""
         ...
 
-    def share_out(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
+    def run_jobs(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
         """Lets idle workers run jobs that fill rows of `out [n, ...]`.
 
         A job is the positions of its rows, `[k]`, and a function that gives these rows, `[k, ...]`.

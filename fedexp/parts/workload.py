@@ -7,12 +7,12 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 
-from fedexp.core.changed import changed
+from fedexp.core.changed import replace_unchecked
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part, Range
 
-Whole = Annotated[int, Range(1)]
-Epochs = Whole | Annotated[float, Range(0, low_open=True)] | tuple[Whole, ...]
+PositiveInt = Annotated[int, Range(1)]
+Epochs = PositiveInt | Annotated[float, Range(0, low_open=True)] | tuple[PositiveInt, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +24,8 @@ class Workload(Part):
     """
 
     epochs: Epochs | None = 1
-    steps: Whole | None = None
-    batch_size: Whole | Literal["full"] = 20
+    steps: PositiveInt | None = None
+    batch_size: PositiveInt | Literal["full"] = 20
     shuffle: bool = True
     drop_last: bool = False
 
@@ -41,12 +41,12 @@ class Workload(Part):
                 "or give one number"
             )
 
-    def drawn(self, owner: int, rng: Callable[..., np.random.Generator]) -> Self:
+    def with_drawn_epochs(self, owner: int, rng: Callable[..., np.random.Generator]) -> Self:
         """The workload of one client in one round; where epochs are a range, `rng` gives the stream for its draw."""
         if not isinstance(self.epochs, tuple):
             return self
         fewest, most = self.epochs
-        return changed(self, epochs=int(rng("epochs", owner).integers(fewest, most, endpoint=True)))
+        return replace_unchecked(self, epochs=int(rng("epochs", owner).integers(fewest, most, endpoint=True)))
 
     def steps_in(self, epoch: int) -> int:
         """Steps in a round of a client with so many steps an epoch; the most possible where epochs are drawn."""
@@ -55,7 +55,7 @@ class Workload(Part):
         most = max(self.epochs) if isinstance(self.epochs, tuple) else self.epochs
         return math.ceil(most * epoch - 1e-9)
 
-    def whole_steps(self, examples: np.ndarray) -> np.ndarray:
+    def full_batch_steps(self, examples: np.ndarray) -> np.ndarray:
         """Steps in a round of clients with `examples [n]`, partial batches dropped, int64 [n]; at most, if drawn."""
         size = np.maximum(examples, 1) if self.batch_size == "full" else self.batch_size
         return np.array([self.steps_in(epoch) if epoch else 0 for epoch in (examples // size).tolist()], np.int64)

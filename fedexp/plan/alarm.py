@@ -8,17 +8,17 @@ from types import FrameType
 from typing import NoReturn
 
 
-class GivenUp(BaseException):
+class TimeLimitExceeded(BaseException):
     """Time is up. Not an Exception, so that no handler on the way takes it for an error of its own."""
 
 
 @contextmanager
-def given_up_after(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Raises GivenUp in the block once its time is up."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGALRM, _give_up)
+    before = signal.signal(signal.SIGALRM, _raise_exceeded)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
@@ -27,5 +27,5 @@ def given_up_after(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _give_up(*_: int | FrameType | None) -> NoReturn:
-    raise GivenUp
+def _raise_exceeded(*_: int | FrameType | None) -> NoReturn:
+    raise TimeLimitExceeded

@@ -8,11 +8,11 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 
-from fedexp.config.compose import Composer, Request, start
+from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
-from fedexp.run.checked import checked
-from fedexp.sweep.points import check, configured
+from fedexp.run.checked import validate_config
+from fedexp.sweep.points import check_points, validate_point
 from fedexp.sweep.points import compose as compose_sweep
 
 
@@ -27,14 +27,14 @@ class PlanRequest:
 
 def compose(flags: Namespace) -> PlanRequest:
     """Composes and checks what the command line asks for, without making a folder."""
-    own = Path(flags.config_dir) if flags.config_dir else None
-    request = Request(conf_dir(), flags.overrides, flags.config_name, own)
+    config_dir = Path(flags.config_dir) if flags.config_dir else None
+    request = Request(conf_dir(), flags.overrides, flags.config_name, config_dir)
     try:
-        composer = start(request)
+        composer = make_composer(request)
         if not flags.multirun and "hydra.mode=MULTIRUN" not in flags.overrides:
             config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
             if config.hydra.mode != RunMode.MULTIRUN:
-                return PlanRequest(checked(composer, config, request.overrides))
+                return PlanRequest(validate_config(composer, config, request.overrides))
             composer.composed = None
         return _first_point(composer, request)
     finally:
@@ -43,11 +43,11 @@ def compose(flags: Namespace) -> PlanRequest:
 
 def _first_point(composer: Composer, request: Request) -> PlanRequest:
     config = compose_sweep(composer, request)
-    points = check(composer, config)
+    points = check_points(composer, config)
     if not points:
         raise ConfigError(
             "a sweep is planned by its first point, but hydra/sweeper decides on points as it goes; plan one point"
         )
     first = points[0]
     varied = [word for word in first.overrides if any(word not in point.overrides for point in points)]
-    return PlanRequest(configured(composer, config, first), len(points), " ".join(varied))
+    return PlanRequest(validate_point(composer, config, first), len(points), " ".join(varied))

@@ -24,9 +24,9 @@ def workers_mb(parent: int) -> float:
 
     0 if the system does not say.
     """
-    listed = PROC / str(parent) / "task" / str(parent) / "children"
+    children = PROC / str(parent) / "task" / str(parent) / "children"
     try:
-        return sum(_own_mb(int(child)) for child in listed.read_text().split())
+        return sum(_private_mb(int(child)) for child in children.read_text().split())
     except OSError:
         return 0.0
 
@@ -36,15 +36,15 @@ def gpu_mb(device: torch.device) -> float | None:
     return torch.cuda.max_memory_allocated(device) / 1e6 if device.type == "cuda" else None
 
 
-def _own_mb(process: int) -> float:
+def _private_mb(process: int) -> float:
     """The private pages of a process, and what it has freed since its peak."""
     try:
         parts = _kilobytes(PROC / str(process) / "smaps_rollup")
         status = _kilobytes(PROC / str(process) / "status")
     except OSError:  # it has ended, or belongs to another user
         return 0.0
-    own = parts.get("Private_Clean", 0) + parts.get("Private_Dirty", 0)
-    return (own + status.get("VmHWM", 0) - status.get("VmRSS", 0)) * 1024 / 1e6
+    private = parts.get("Private_Clean", 0) + parts.get("Private_Dirty", 0)
+    return (private + status.get("VmHWM", 0) - status.get("VmRSS", 0)) * 1024 / 1e6
 
 
 def _kilobytes(path: Path) -> dict[str, int]:

@@ -3,24 +3,24 @@
 from dataclasses import dataclass
 from statistics import mean, median
 
-from fedexp.plan.probe import Findings
+from fedexp.plan.probe import ProbeResult
 
 
 @dataclass(frozen=True)
-class Course:
+class RunOutline:
     """What is known of all rounds: number, work of each (None if it depends on training), and how states are saved."""
 
     rounds: int
     work: tuple[float, ...] | None
     clients: int  # upper bound of those that take part
-    every: int  # rounds between two evaluations
+    evaluate_every: int  # rounds between two evaluations
     checkpoint_s: float
     keep_states: int
 
     @property
     def evaluations(self) -> int:
         """How many rounds are evaluated; the last one always is."""
-        return self.rounds // self.every + (self.rounds % self.every > 0)
+        return self.rounds // self.evaluate_every + (self.rounds % self.evaluate_every > 0)
 
 
 @dataclass(frozen=True)
@@ -38,52 +38,62 @@ class Seconds:
         return self.start + self.rounds + self.closing
 
 
-def seconds(found: Findings, course: Course, start_s: float) -> Seconds:
+def seconds(result: ProbeResult, outline: RunOutline, start_s: float) -> Seconds:
     """How long the run will take from the command to its end."""
-    tried = found.tried
-    alone = [each for each in tried if each.seconds is not None]
-    evaluation = median(each.evaluation_s for each in tried)
-    following_work = sum(course.work[1:]) if course.work else mean(each.work for each in tried) * (course.rounds - 1)
-    rate = median(each.training_s / each.work if each.work else 0.0 for each in alone or tried)
-    rest = median((each.seconds or 0.0) - each.training_s for each in alone) if alone else _rest_of_first(found)
-    following = max(0.0, (course.rounds - 1) * rest + rate * following_work)
-    unevaluated = course.rounds - course.evaluations
-    whole = found.first_s + following + evaluation - min(unevaluated * evaluation, following)
-    saving = found.save_s * saves(whole, course)
-    usual = following / (course.rounds - 1) if course.rounds > 1 else found.first_s
-    return Seconds(start_s + found.staff_s, found.first_s, usual, whole + saving, found.closing_s)
+    tried = result.tried_rounds
+    timed = [tried_round for tried_round in tried if tried_round.seconds is not None]
+    evaluation = median(tried_round.evaluation_s for tried_round in tried)
+    following_work = (
+        sum(outline.work[1:])
+        if outline.work
+        else mean(tried_round.work for tried_round in tried) * (outline.rounds - 1)
+    )
+    rate = median(
+        tried_round.training_s / tried_round.work if tried_round.work else 0.0 for tried_round in timed or tried
+    )
+    overhead = (
+        median((tried_round.seconds or 0.0) - tried_round.training_s for tried_round in timed)
+        if timed
+        else _first_round_overhead(result)
+    )
+    following = max(0.0, (outline.rounds - 1) * overhead + rate * following_work)
+    unevaluated = outline.rounds - outline.evaluations
+    all_rounds_s = result.first_s + following + evaluation - min(unevaluated * evaluation, following)
+    saving = result.save_s * count_saves(all_rounds_s, outline)
+    usual = following / (outline.rounds - 1) if outline.rounds > 1 else result.first_s
+    return Seconds(start_s + result.worker_start_s, result.first_s, usual, all_rounds_s + saving, result.closing_s)
 
 
-def _rest_of_first(found: Findings) -> float:
+def _first_round_overhead(result: ProbeResult) -> float:
     """What the first round took besides its training, if no other round is known."""
-    return max(0.0, found.first_s - found.tried[0].training_s)
+    return max(0.0, result.first_s - result.tried_rounds[0].training_s)
 
 
-def saves(rounds_s: float, course: Course) -> int:
+def count_saves(rounds_s: float, outline: RunOutline) -> int:
     """How often the state is saved before the end."""
-    by_clock = course.rounds if course.checkpoint_s == 0 else int(rounds_s / course.checkpoint_s)
-    kept = course.rounds // course.keep_states if course.keep_states else 0
-    return min(course.rounds, max(by_clock, kept)) + kept
+    by_clock = outline.rounds if outline.checkpoint_s == 0 else int(rounds_s / outline.checkpoint_s)
+    kept_states = outline.rounds // outline.keep_states if outline.keep_states else 0
+    return min(outline.rounds, max(by_clock, kept_states)) + kept_states
 
 
-def growth_mb(found: Findings, course: Course) -> float:
+def growth_mb(result: ProbeResult, outline: RunOutline) -> float:
     """How much the state will still grow: by the same amount for each client that takes part for the first time."""
-    (few, before), (many, after) = found.held[0], found.held[-1]
-    each = max(0.0, (after - before) / (many - few)) if many > few else 0.0
-    return each * max(0, course.clients - many)
+    (few, before), (many, after) = result.state_sizes[0], result.state_sizes[-1]
+    mb_per_client = max(0.0, (after - before) / (many - few)) if many > few else 0.0
+    return mb_per_client * max(0, outline.clients - many)
 
 
-def memory_mb(found: Findings, course: Course) -> tuple[float, float | None]:
+def memory_mb(result: ProbeResult, outline: RunOutline) -> tuple[float, float | None]:
     """The most memory that the processes, and the GPU, will use."""
-    grown = growth_mb(found, course)
-    if found.gpu_mb is None:
-        return found.memory_mb + grown, None
-    return found.memory_mb, found.gpu_mb + grown
+    growth = growth_mb(result, outline)
+    if result.gpu_mb is None:
+        return result.memory_mb + growth, None
+    return result.memory_mb, result.gpu_mb + growth
 
 
-def disk_mb(found: Findings, course: Course, rounds_s: float) -> float:
-    """The size of the run folder: states, tables, and the rest."""
-    state = found.state_mb + growth_mb(found, course)
-    kept = course.rounds // course.keep_states if course.keep_states else 0
-    states = 1 + min(1, saves(rounds_s, course)) + kept
-    return states * state + course.rounds * found.table_mb + found.other_mb
+def disk_mb(result: ProbeResult, outline: RunOutline, rounds_s: float) -> float:
+    """The size of the run folder: states, tables and other files."""
+    state = result.state_mb + growth_mb(result, outline)
+    kept_states = outline.rounds // outline.keep_states if outline.keep_states else 0
+    states = 1 + min(1, count_saves(rounds_s, outline)) + kept_states
+    return states * state + outline.rounds * result.table_mb + result.other_mb

@@ -10,27 +10,27 @@ import numpy as np
 
 from fedexp.core.part import build
 from fedexp.plan import forecast
-from fedexp.plan.forecast import Course, Seconds
-from fedexp.plan.probe import Findings, probe
-from fedexp.plan.ration import Ration, Rationed
-from fedexp.plan.rehearsal import Guess, Rehearsal, ending, rehearse
-from fedexp.plan.telling import Telling
+from fedexp.plan.forecast import RunOutline, Seconds
+from fedexp.plan.probe import ProbeResult, probe
+from fedexp.plan.ration import BudgetedPool, TimeBudget
+from fedexp.plan.rehearsal import DryRun, RunEstimate, find_end, run_dry
+from fedexp.plan.telling import ProgressReporter
 from fedexp.run.environment import device_name
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.building import build_world
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.world import World
-from fedexp.training.engine import Choice
-from fedexp.training.workers import Crew
+from fedexp.training.engine import EngineChoice
+from fedexp.training.workers import WorkerPool
 
-LEAVING = 0.35  # share of the loading time that the interpreter takes to end
+EXIT_SHARE = 0.35  # share of the loading time that the interpreter takes to end
 ANSWER_S = 15.0  # from the command until the trial ends
 LEAST_S, MOST_S = 5.0, 15.0  # for the trial, however long the data took to load
 PREPARATION_S = 5.0  # for what the server does before the first round
 
 
 @dataclass(frozen=True)
-class Sent:
+class TrafficTotals:
     """What all rounds send, and the fleet's simulated time; `known`, or estimated from the tried rounds."""
 
     mb_down: float | None
@@ -49,7 +49,7 @@ class Forecast:
     tried round can tell is None.
     """
 
-    choice: Choice
+    choice: EngineChoice
     device: str
     workers: int
     rounds: int
@@ -61,59 +61,63 @@ class Forecast:
     seconds: Seconds | None
     memory_mb: float | None
     gpu_mb: float | None
-    sent: Sent
+    sent: TrafficTotals
     epsilon: dict[str, float] | None
     delta: float
     disk_mb: float | None
     counted: int | None = None
 
 
-def plan(config: dict[str, Any], begun: float, loaded_s: float, voice: Telling) -> Forecast:
-    """The cost of one run, whose command was given at `begun` (`time.perf_counter`) and took `loaded_s` to load."""
+def plan(config: dict[str, Any], started: float, loaded_s: float, progress: ProgressReporter) -> Forecast:
+    """The cost of one run, whose command was given at `started` (`time.perf_counter`) and took `loaded_s` to load."""
     exp: Experiment = build(config)
     compatibility.refuse(exp)
-    voice.begin("reading the data")
-    before = Ration(PREPARATION_S)
-    voice.stage = lambda: before.stage
-    world = build_world(exp, None, Rationed(Crew(), before))
+    progress.begin_step("reading the data")
+    preparation = TimeBudget(PREPARATION_S)
+    progress.stage = lambda: preparation.stage
+    world = build_world(exp, None, BudgetedPool(WorkerPool(), preparation))
     exp = world.exp
-    elapsed_s = time.perf_counter() - begun
-    found = probe(exp, world, config, voice, min(MOST_S, max(LEAST_S, ANSWER_S - elapsed_s)))
-    found.closing_s += LEAVING * loaded_s
-    found.parts = before.parts + found.parts
-    voice.begin("counting all rounds", aloud=False)
-    rehearsal, counted = rehearsed(exp, world)
-    rounds, limit, reason = how_many(exp, world, found, rehearsal)
-    course = course_of(exp, world, rehearsal, rounds)
-    spent = forecast.seconds(found, course, elapsed_s + before.saved(0.0, math.inf)) if found.tried else None
-    memory, gpu = forecast.memory_mb(found, course) if found.tried else (None, None)
+    elapsed_s = time.perf_counter() - started
+    result = probe(exp, world, config, progress, min(MOST_S, max(LEAST_S, ANSWER_S - elapsed_s)))
+    result.closing_s += EXIT_SHARE * loaded_s
+    result.partial_stages = preparation.partial_stages + result.partial_stages
+    progress.begin_step("counting all rounds", print_now=False)
+    dry_run, counted = usable_dry_run(exp, world)
+    rounds, limit, reason = expected_rounds(exp, world, result, dry_run)
+    outline = outline_run(exp, world, dry_run, rounds)
+    spent = (
+        forecast.seconds(result, outline, elapsed_s + preparation.skipped_seconds(0.0, math.inf))
+        if result.tried_rounds
+        else None
+    )
+    memory, gpu = forecast.memory_mb(result, outline) if result.tried_rounds else (None, None)
     return Forecast(
         choice=world.choice,
         device=device_name(exp),
-        workers=found.workers,
+        workers=result.workers,
         rounds=rounds,
         limit=limit,
-        parts=found.parts,
-        gave_up=found.gave_up,
+        parts=result.partial_stages,
+        gave_up=result.gave_up,
         reason=reason,
-        tried=len(found.tried),
+        tried=len(result.tried_rounds),
         seconds=spent,
-        memory_mb=memory if found.memory_mb else None,
+        memory_mb=memory if result.memory_mb else None,
         gpu_mb=gpu,
-        sent=sent(exp, found, rehearsal, rounds),
-        epsilon=epsilon(exp, world, rehearsal, rounds),
+        sent=traffic_totals(exp, result, dry_run, rounds),
+        epsilon=epsilon(exp, world, dry_run, rounds),
         delta=exp.privacy.bound,
         counted=counted,
-        disk_mb=forecast.disk_mb(found, course, spent.rounds) if spent else None,
+        disk_mb=forecast.disk_mb(result, outline, spent.rounds) if spent else None,
     )
 
 
-def rehearsed(exp: Experiment, world: World) -> tuple[Rehearsal | None, int | None]:
+def usable_dry_run(exp: Experiment, world: World) -> tuple[DryRun | None, int | None]:
     """The rounds of the run, and how many of them were counted where they were too many to count all."""
-    rehearsal = rehearse(exp, world)
-    if rehearsal is None or rehearsal.whole:
-        return rehearsal, None
-    return (rehearsal if ends_by_itself(exp) else None), rehearsal.rounds
+    dry_run = run_dry(exp, world)
+    if dry_run is None or dry_run.complete:
+        return dry_run, None
+    return (dry_run if ends_by_itself(exp) else None), dry_run.rounds
 
 
 def ends_by_itself(exp: Experiment) -> bool:
@@ -121,77 +125,80 @@ def ends_by_itself(exp: Experiment) -> bool:
     return exp.stop.needs_clock or exp.stop.needs_privacy
 
 
-def how_many(
-    exp: Experiment, world: World, found: Findings, rehearsal: Rehearsal | None
+def expected_rounds(
+    exp: Experiment, world: World, result: ProbeResult, dry_run: DryRun | None
 ) -> tuple[int, str, str | None]:
     """How many rounds there will be, whether that is a limit (`Forecast`), and why the run ends there."""
-    if found.reason:
-        return len(found.tried), "", found.reason
-    if rehearsal is not None:
-        return rehearsal.rounds, limit_of(exp) if rehearsal.whole else "at least", rehearsal.reason
-    guess = guess_of(exp, world, found)
-    end = guess and ending(exp, world, guess, exp.rounds)
+    if result.reason:
+        return len(result.tried_rounds), "", result.reason
+    if dry_run is not None:
+        return dry_run.rounds, rounds_limit(exp) if dry_run.complete else "at least", dry_run.reason
+    estimate = estimate_run(exp, world, result)
+    end = estimate and find_end(exp, world, estimate, exp.rounds)
     if end is None:
-        return exp.rounds, "at most" if exp.stop.needs_clock else limit_of(exp), None
+        return exp.rounds, "at most" if exp.stop.needs_clock else rounds_limit(exp), None
     last, reason = end
     return last, "about" if exp.stop.needs_clock else "at least", reason
 
 
-def limit_of(exp: Experiment) -> str:
+def rounds_limit(exp: Experiment) -> str:
     """Says "at most" if the stop rule looks at validation data, and may thus end the run earlier."""
     return "at most" if exp.stop.needs_validation else ""
 
 
-def guess_of(exp: Experiment, world: World, found: Findings) -> Guess | None:
+def estimate_run(exp: Experiment, world: World, result: ProbeResult) -> RunEstimate | None:
     """All rounds estimated from those that were tried; None if the stop rule needs a clock and no round was tried."""
-    rows = [each.row for each in found.tried]
+    rows = [tried_round.row for tried_round in result.tried_rounds]
     if exp.stop.needs_clock and not rows:
         return None
     clock = [row["sim_s"] for row in rows] if exp.fleet.simulates and rows else [0.0]
-    return Guess(lambda rounds: scaled(clock, rounds, growing=True), world.partition.clients)
+    return RunEstimate(lambda rounds: extrapolate(clock, rounds, growing=True), world.partition.clients)
 
 
-def course_of(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: int) -> Course:
+def outline_run(exp: Experiment, world: World, dry_run: DryRun | None, rounds: int) -> RunOutline:
     """The work of this many rounds."""
-    acts = rehearsal.acts[:rounds] if rehearsal else ()
-    everyone = world.partition.clients
-    clients = (
-        len(rehearsal.ledgers(rounds)[0].owner) if rehearsal else min(everyone, exp.scenario.participants * rounds)
-    )
-    work = tuple(act.work for act in acts) or None
-    return Course(rounds, work, clients, exp.evaluation.every, exp.checkpoint_s, exp.keep_states)
+    dry_rounds = dry_run.dry_rounds[:rounds] if dry_run else ()
+    all_clients = world.partition.clients
+    clients = len(dry_run.ledgers(rounds)[0].owner) if dry_run else min(all_clients, exp.scenario.participants * rounds)
+    work = tuple(dry_round.work for dry_round in dry_rounds) or None
+    return RunOutline(rounds, work, clients, exp.evaluation.every, exp.checkpoint_s, exp.keep_states)
 
 
-def sent(exp: Experiment, found: Findings, rehearsal: Rehearsal | None, rounds: int) -> Sent:
+def traffic_totals(exp: Experiment, result: ProbeResult, dry_run: DryRun | None, rounds: int) -> TrafficTotals:
     """The megabytes and simulated seconds of all rounds, estimated from the tried ones if they cannot be counted."""
-    if rehearsal is not None:
-        acts = rehearsal.acts[:rounds]
-        clock = acts[-1].sim_s if exp.fleet.simulates else None
-        return Sent(sum(act.mb_down for act in acts), sum(act.mb_up for act in acts), clock, True)
-    rows = [each.row for each in found.tried]
+    if dry_run is not None:
+        dry_rounds = dry_run.dry_rounds[:rounds]
+        clock = dry_rounds[-1].sim_s if exp.fleet.simulates else None
+        return TrafficTotals(
+            sum(dry_round.mb_down for dry_round in dry_rounds),
+            sum(dry_round.mb_up for dry_round in dry_rounds),
+            clock,
+            True,
+        )
+    rows = [tried_round.row for tried_round in result.tried_rounds]
     if not rows:
-        return Sent(None, None, None, False)
-    clock = scaled([row["sim_s"] for row in rows], rounds, growing=True) if exp.fleet.simulates else None
-    down, up = (scaled([row[name] for row in rows], rounds) for name in ("mb_down", "mb_up"))
-    return Sent(down, up, clock, False)
+        return TrafficTotals(None, None, None, False)
+    clock = extrapolate([row["sim_s"] for row in rows], rounds, growing=True) if exp.fleet.simulates else None
+    down, up = (extrapolate([row[name] for row in rows], rounds) for name in ("mb_down", "mb_up"))
+    return TrafficTotals(down, up, clock, False)
 
 
-def scaled(tried: Sequence[float], rounds: int, *, growing: bool = False) -> float:
+def extrapolate(tried: Sequence[float], rounds: int, *, growing: bool = False) -> float:
     """The sum over this many rounds: the first once, as it may be unlike the others, then the mean of the others tried.
 
     With `growing`, the values tried are sums so far.
     """
-    each = np.diff(tried, prepend=0.0) if growing else np.array(tried)
-    return float(each[0] + (rounds - 1) * (each[1:].mean() if len(each) > 1 else each[0]))
+    per_round = np.diff(tried, prepend=0.0) if growing else np.array(tried)
+    return float(per_round[0] + (rounds - 1) * (per_round[1:].mean() if len(per_round) > 1 else per_round[0]))
 
 
-def epsilon(exp: Experiment, world: World, rehearsal: Rehearsal | None, rounds: int) -> dict[str, float] | None:
+def epsilon(exp: Experiment, world: World, dry_run: DryRun | None, rounds: int) -> dict[str, float] | None:
     """The ledger's last line by accountant; if it is unknown who takes part, as if every client did in every round."""
     if not exp.privacy.guarantees:
         return None
-    if rehearsal is not None:
-        asked, delivered = rehearsal.ledgers(rounds)
+    if dry_run is not None:
+        selected, delivered = dry_run.ledgers(rounds)
     else:
-        asked, delivered = Guess(float, world.partition.clients).ledgers(rounds)
-    told = exp.privacy.foresee(asked, delivered, rounds, context.at(world, rounds))
-    return {name: float(told[f"epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}
+        selected, delivered = RunEstimate(float, world.partition.clients).ledgers(rounds)
+    columns = exp.privacy.forecast(selected, delivered, rounds, context.make_context(world, rounds))
+    return {name: float(columns[f"epsilon_{name}"] or 0.0) for name in ("pld", "rdp")}

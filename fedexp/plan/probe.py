@@ -13,20 +13,20 @@ import torch
 
 from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker.contract import Tracker
-from fedexp.plan.alarm import GivenUp, given_up_after
+from fedexp.plan.alarm import TimeLimitExceeded, time_limit
 from fedexp.plan.footprint import gpu_mb, peak_mb, workers_mb
-from fedexp.plan.ration import EnoughError, Ration, Rationed
-from fedexp.plan.rehearsal import trains_together, work
-from fedexp.plan.telling import Telling
+from fedexp.plan.ration import BudgetedPool, PartialRoundError, TimeBudget
+from fedexp.plan.rehearsal import round_work, trains_in_lockstep
+from fedexp.plan.telling import ProgressReporter
 from fedexp.run import checkpoint
 from fedexp.run.logbook import Logbook
-from fedexp.run.progress import Silent
+from fedexp.run.progress import SilentProgress
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import Row
-from fedexp.simulation.rounds import reason_to_stop, rounds, staffed
+from fedexp.simulation.rounds import reason_to_stop, run_rounds, with_workers
 from fedexp.simulation.world import World
-from fedexp.training.workers import TRAINING, Crew
+from fedexp.training.workers import TRAINING, WorkerPool
 
 GRACE_S = 5.0  # for work that cannot be tried in part; after it the trial is given up
 PATIENCE_S = 2.0  # for rounds after the second, which make the estimate better
@@ -36,7 +36,7 @@ STATES = (checkpoint.NAME, checkpoint.PREVIOUS)
 
 
 @dataclass(frozen=True)
-class Tried:
+class TriedRound:
     """One round: its work, its megabytes, its seconds (None if not measured alone), and parts of these."""
 
     work: float
@@ -47,116 +47,124 @@ class Tried:
 
 
 @dataclass
-class Findings:
+class ProbeResult:
     """The measurements of the tried rounds."""
 
-    tried: list[Tried] = field(default_factory=list)
+    tried_rounds: list[TriedRound] = field(default_factory=list)
     first_s: float = 0.0
-    staff_s: float = 0.0  # until all workers had started
+    worker_start_s: float = 0.0  # until all workers had started
     closing_s: float = 0.0
     save_s: float = 0.0
     workers: int = 1
     memory_mb: float = 0.0
     gpu_mb: float | None = None
     state_mb: float = 0.0  # of the file, after the last tried round
-    known: set[int] = field(default_factory=set)  # clients that have taken part
-    held: list[tuple[int, float]] = field(
+    participants: set[int] = field(default_factory=set)  # clients that have taken part
+    state_sizes: list[tuple[int, float]] = field(
         default_factory=list
     )  # after each round, the number of those clients and the state's MB
     table_mb: float = 0.0  # of a round's lines
     other_mb: float = 0.0
     reason: str | None = None  # why the stop rule ended the run during the trial
-    parts: list[str] = field(default_factory=list)  # what was tried in part, or given up
+    partial_stages: list[str] = field(default_factory=list)  # what was tried in part, or given up
     gave_up: str | None = None  # why no more was tried
 
 
-def probe(exp: Experiment, world: World, config: dict[str, Any], voice: Telling, budget_s: float) -> Findings:
+def probe(
+    exp: Experiment, world: World, config: dict[str, Any], progress: ProgressReporter, budget_s: float
+) -> ProbeResult:
     """Tries two rounds, and more if they are short; only parts of them if time runs out. Leaves nothing behind."""
     evaluation = replace(exp.evaluation, every=1)
     exp = replace(exp, evaluation=evaluation, checkpoint_s=float("inf"), keep_states=0, tracker=Tracker())
-    ration = Ration(budget_s)
-    world = replace(world, crew=Rationed(Crew(), ration))
-    voice.stage = lambda: ration.stage
+    budget = TimeBudget(budget_s)
+    world = replace(world, crew=BudgetedPool(WorkerPool(), budget))
+    progress.stage = lambda: budget.stage
     with TemporaryDirectory(prefix="fedexp-plan-") as name:
-        folder, found = Path(name), Findings()
-        with Logbook(folder, exp, world, config, world.beginning(), Silent()) as logbook:
+        folder, result = Path(name), ProbeResult()
+        with Logbook(folder, exp, world, config, world.initial_state(), SilentProgress()) as logbook:
             try:
-                with given_up_after(budget_s + GRACE_S):
-                    _try_all(exp, world, logbook, found, voice)
-            except GivenUp:
-                found.gave_up = f"round {logbook.state.round + 1} was not over after {budget_s + GRACE_S:.0f} s"
-            voice.stage = str
-            if found.tried:
-                voice.begin("closing the trial")
-                _close(config, logbook, found)
-        if found.tried:
-            _weigh(folder, found)
-    found.parts = ration.parts
-    if found.parts and exp.stop.needs_validation:
-        found.reason = None  # the rule looked at models that were not trained whole
-    return found
+                with time_limit(budget_s + GRACE_S):
+                    _try_rounds(exp, world, logbook, result, progress)
+            except TimeLimitExceeded:
+                result.gave_up = f"round {logbook.state.round + 1} was not over after {budget_s + GRACE_S:.0f} s"
+            progress.stage = str
+            if result.tried_rounds:
+                progress.begin_step("closing the trial")
+                _close(config, logbook, result)
+        if result.tried_rounds:
+            _measure_files(folder, result)
+    result.partial_stages = budget.partial_stages
+    if result.partial_stages and exp.stop.needs_validation:
+        result.reason = None  # the rule looked at models that were not trained whole
+    return result
 
 
-def _try_all(exp: Experiment, world: World, logbook: Logbook, found: Findings, voice: Telling) -> None:
+def _try_rounds(
+    exp: Experiment, world: World, logbook: Logbook, result: ProbeResult, progress: ProgressReporter
+) -> None:
     try:
-        _try(replace(exp, rounds=min(2, exp.rounds)), world, logbook, found, voice)
-        more = _affordable(found, exp.rounds - 2)
-        if more and found.reason is None:
-            _try(replace(exp, rounds=2 + more), world, logbook, found, voice)
-    except EnoughError:
+        _try(replace(exp, rounds=min(2, exp.rounds)), world, logbook, result, progress)
+        further = _count_further_rounds(result, exp.rounds - 2)
+        if further and result.reason is None:
+            _try(replace(exp, rounds=2 + further), world, logbook, result, progress)
+    except PartialRoundError:
         return
 
 
-def _affordable(found: Findings, left: int) -> int:
+def _count_further_rounds(result: ProbeResult, remaining: int) -> int:
     """How many more rounds are worth trying; the first of them is not measured alone, so it takes at least two."""
-    seconds = found.tried[-1].seconds
-    more = 0 if not seconds else min(left, MOST, int(PATIENCE_S / seconds))
-    return more if more > 1 else 0
+    seconds = result.tried_rounds[-1].seconds
+    count = 0 if not seconds else min(remaining, MOST, int(PATIENCE_S / seconds))
+    return count if count > 1 else 0
 
 
-def _try(exp: Experiment, world: World, logbook: Logbook, found: Findings, voice: Telling) -> None:
+def _try(exp: Experiment, world: World, logbook: Logbook, result: ProbeResult, progress: ProgressReporter) -> None:
     state, before = logbook.state, None
-    ration, first, last = _ration(world), state.round + 1, exp.rounds
-    voice.begin(f"round {first} of the trial" if first == 1 else f"{last + 1 - first} more rounds, as they are short")
-    with _staffed(exp, world, state, found) as crew:
+    budget, first, last = _time_budget(world), state.round + 1, exp.rounds
+    progress.begin_step(
+        f"round {first} of the trial" if first == 1 else f"{last + 1 - first} more rounds, as they are short"
+    )
+    with _with_timed_workers(exp, world, state, result) as staffed_world:
         zero = time.perf_counter() - state.host_s
-        for after, row, sent in rounds(exp, crew, state):
+        for after, row, uploads in run_rounds(exp, staffed_world, state):
             window = (zero + (before or state.host_s), zero + row["host_s"])
-            longer = ration.saved(*window), ration.saved(*window, TRAINING.stage)
-            _note(crew, row, sent, before, longer, found)
+            skipped_s = budget.skipped_seconds(*window), budget.skipped_seconds(*window, TRAINING.stage)
+            _record_round(staffed_world, row, uploads, before, skipped_s, result)
             before = row["host_s"]
-            logbook.record(after, row, sent)
-            _measure_memory(crew, found)
-            found.known.update(sent.owner.tolist())
-            found.held.append((len(found.known), megabytes((after.memory, [each.flat for each in after.models]))))
+            logbook.record(after, row, uploads)
+            _measure_memory(staffed_world, result)
+            result.participants.update(uploads.owner.tolist())
+            result.state_sizes.append(
+                (len(result.participants), megabytes((after.memory, [weights.flat for weights in after.models])))
+            )
             if first == 1 and after.round < last:
-                voice.begin(f"round {after.round + 1} of the trial")
-    found.reason = reason_to_stop(logbook.state)
+                progress.begin_step(f"round {after.round + 1} of the trial")
+    result.reason = reason_to_stop(logbook.state)
 
 
 @contextmanager
-def _staffed(exp: Experiment, world: World, state: State, found: Findings) -> Iterator[World]:
-    begun = time.perf_counter()
-    with staffed(exp, world, state) as crew:
-        found.staff_s, found.workers = time.perf_counter() - begun, crew.crew.size
-        yield crew
+def _with_timed_workers(exp: Experiment, world: World, state: State, result: ProbeResult) -> Iterator[World]:
+    started = time.perf_counter()
+    with with_workers(exp, world, state) as staffed_world:
+        result.worker_start_s, result.workers = time.perf_counter() - started, staffed_world.pool.size
+        yield staffed_world
 
 
-def _ration(world: World) -> Ration:
-    assert isinstance(world.crew, Rationed)
-    return world.crew.ration
+def _time_budget(world: World) -> TimeBudget:
+    assert isinstance(world.pool, BudgetedPool)
+    return world.pool.budget
 
 
-def _note(
-    world: World, row: Row, sent: Uploads, before: float | None, longer: tuple[float, float], found: Findings
+def _record_round(
+    world: World, row: Row, uploads: Uploads, before: float | None, skipped_s: tuple[float, float], result: ProbeResult
 ) -> None:
-    """Notes a round; `longer` are the seconds that it, and its training, would have taken beyond the measured ones."""
-    if not found.tried:
-        found.first_s = row["host_s"] + longer[0]
-    done = work(context.at(world, row["round"]), sent.examples, trains_together(world))
-    seconds = None if before is None else row["host_s"] - before + longer[0]
-    training_s = row["train_s"] + longer[1]
-    found.tried.append(Tried(done, row, seconds, row.get("evaluate_s", 0.0) / found.workers, training_s))
+    """Notes a round; `skipped_s` are the seconds that it, and its training, would have taken beyond the measured ones."""
+    if not result.tried_rounds:
+        result.first_s = row["host_s"] + skipped_s[0]
+    done = round_work(context.make_context(world, row["round"]), uploads.examples, trains_in_lockstep(world))
+    seconds = None if before is None else row["host_s"] - before + skipped_s[0]
+    training_s = row["train_s"] + skipped_s[1]
+    result.tried_rounds.append(TriedRound(done, row, seconds, row.get("evaluate_s", 0.0) / result.workers, training_s))
 
 
 def megabytes(node: Any) -> float:
@@ -168,25 +176,25 @@ def megabytes(node: Any) -> float:
     return sum(map(megabytes, node)) if isinstance(node, tuple | list) else 0.0
 
 
-def _measure_memory(world: World, found: Findings) -> None:
+def _measure_memory(world: World, result: ProbeResult) -> None:
     """Called after each round; the workers still run then, except after the last."""
-    found.memory_mb = max(found.memory_mb, peak_mb() + workers_mb(os.getpid()))
-    found.gpu_mb = gpu_mb(world.first.flat.device)
+    result.memory_mb = max(result.memory_mb, peak_mb() + workers_mb(os.getpid()))
+    result.gpu_mb = gpu_mb(world.first.flat.device)
 
 
-def _close(config: dict[str, Any], logbook: Logbook, found: Findings) -> None:
-    ration, opened = _ration(logbook.world), time.perf_counter()
-    begun = time.perf_counter()
+def _close(config: dict[str, Any], logbook: Logbook, result: ProbeResult) -> None:
+    budget, opened = _time_budget(logbook.world), time.perf_counter()
+    started = time.perf_counter()
     checkpoint.save(logbook.folder, logbook.state, config, {})
-    found.save_s = time.perf_counter() - begun
-    begun = time.perf_counter()
+    result.save_s = time.perf_counter() - started
+    started = time.perf_counter()
     logbook.conclude()
-    found.closing_s = time.perf_counter() - begun + ration.saved(opened, time.perf_counter())
-    found.memory_mb = max(found.memory_mb, peak_mb())
+    result.closing_s = time.perf_counter() - started + budget.skipped_seconds(opened, time.perf_counter())
+    result.memory_mb = max(result.memory_mb, peak_mb())
 
 
-def _weigh(folder: Path, found: Findings) -> None:
+def _measure_files(folder: Path, result: ProbeResult) -> None:
     sizes = {path.name: path.stat().st_size / 1e6 for path in folder.rglob("*") if path.is_file()}
-    found.state_mb = sizes[checkpoint.NAME]
-    found.table_mb = sum(sizes.get(name, 0.0) for name in TABLES) / len(found.tried)
-    found.other_mb = sum(size for name, size in sizes.items() if name not in (*TABLES, *STATES))
+    result.state_mb = sizes[checkpoint.NAME]
+    result.table_mb = sum(sizes.get(name, 0.0) for name in TABLES) / len(result.tried_rounds)
+    result.other_mb = sum(size for name, size in sizes.items() if name not in (*TABLES, *STATES))

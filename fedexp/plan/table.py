@@ -5,27 +5,30 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from fedexp.core.durations import spoken
+from fedexp.core.durations import format_duration
 from fedexp.plan.asked import PlanRequest
 from fedexp.plan.plan import Forecast
 
 
-def table(plan: Forecast, asked: PlanRequest) -> str:
+def table(plan: Forecast, request: PlanRequest) -> str:
     """Plain text, one aligned line for each item; what does not exist is left out."""
     rows = [
-        ("sweep", f"{asked.points} points, each as costly as the first: {asked.point}" if asked.points > 1 else None),
+        (
+            "sweep",
+            f"{request.points} points, each as costly as the first: {request.point}" if request.points > 1 else None,
+        ),
         ("engine", f"{plan.choice.name}: {plan.choice.reason}"),
         ("device", f"{plan.device}, {plan.workers} worker{'s' * (plan.workers > 1)}"),
         ("rounds", _rounds(plan)),
-        *_times(plan, asked),
+        *_times(plan, request),
         ("peak memory", _memory(plan)),
-        ("sent down, up", _sent(plan)),
+        ("sent down, up", _traffic(plan)),
         (
             "simulated time",
-            None if plan.sent.sim_s is None else f"{_limit(plan)}{plan.sent.sim_s:,.2f} s ({_sure(plan)})",
+            None if plan.sent.sim_s is None else f"{_limit(plan)}{plan.sent.sim_s:,.2f} s ({_certainty(plan)})",
         ),
         ("epsilon", _epsilon(plan)),
-        ("disk", _missing(plan) if plan.disk_mb is None else _size(plan.disk_mb * asked.points)),
+        ("disk", _missing_text(plan) if plan.disk_mb is None else _size(plan.disk_mb * request.points)),
         ("tried in part", "; ".join(plan.parts) or None),
         ("counted", None if plan.counted is None else f"{plan.counted:,} rounds; all would have taken too long"),
     ]
@@ -34,15 +37,15 @@ def table(plan: Forecast, asked: PlanRequest) -> str:
     return "".join(f"{name:<{width}}  {value}\n" for name, value in shown)
 
 
-def as_json(plan: Forecast, asked: PlanRequest) -> str:
+def as_json(plan: Forecast, request: PlanRequest) -> str:
     """All numbers in full precision; for a sweep those of one point, and the number of points."""
-    told: dict[str, Any] = asdict(plan) | {"points": asked.points}
-    told["engine"] = told.pop("choice") | {"workers": told.pop("workers")}
+    entries: dict[str, Any] = asdict(plan) | {"points": request.points}
+    entries["engine"] = entries.pop("choice") | {"workers": entries.pop("workers")}
     if plan.seconds is not None:
-        told["seconds"]["total"] = plan.seconds.total
+        entries["seconds"]["total"] = plan.seconds.total
     if plan.epsilon is not None:
-        told["epsilon"] = {name: value if math.isfinite(value) else None for name, value in plan.epsilon.items()}
-    return json.dumps(told, indent=2, allow_nan=False) + "\n"
+        entries["epsilon"] = {name: value if math.isfinite(value) else None for name, value in plan.epsilon.items()}
+    return json.dumps(entries, indent=2, allow_nan=False) + "\n"
 
 
 def _rounds(plan: Forecast) -> str:
@@ -58,30 +61,34 @@ def _limit(plan: Forecast) -> str:
     return f"{plan.limit} " if plan.limit else ""
 
 
-def _times(plan: Forecast, asked: PlanRequest) -> list[tuple[str, str]]:
+def _times(plan: Forecast, request: PlanRequest) -> list[tuple[str, str]]:
     spent = plan.seconds
     if spent is None:
-        return [("host time", _missing(plan))]
-    parts = f"start {spoken(spent.start)}, first round {spoken(spent.first)}, then {spoken(spent.round)} a round"
+        return [("host time", _missing_text(plan))]
+    parts = f"start {format_duration(spent.start)}, first round {format_duration(spent.first)}, then {format_duration(spent.round)} a round"
     limit = _limit(plan)
-    one = ("host time", f"{limit}{spoken(spent.total)} ({parts}, end {spoken(spent.closing)})")
-    if asked.points == 1:
-        return [one]
-    return [one, ("all points", f"{limit}{spoken(spent.total * asked.points)}")]
+    run_time = ("host time", f"{limit}{format_duration(spent.total)} ({parts}, end {format_duration(spent.closing)})")
+    if request.points == 1:
+        return [run_time]
+    return [run_time, ("all points", f"{limit}{format_duration(spent.total * request.points)}")]
 
 
 def _memory(plan: Forecast) -> str:
     if plan.memory_mb is None:
-        return _missing(plan)
+        return _missing_text(plan)
     return _size(plan.memory_mb) + (f", of the GPU {_size(plan.gpu_mb)}" if plan.gpu_mb else "")
 
 
-def _sent(plan: Forecast) -> str:
+def _traffic(plan: Forecast) -> str:
     down, up = plan.sent.mb_down, plan.sent.mb_up
-    return _missing(plan) if down is None or up is None else f"{_limit(plan)}{_size(down)}, {_size(up)} ({_sure(plan)})"
+    return (
+        _missing_text(plan)
+        if down is None or up is None
+        else f"{_limit(plan)}{_size(down)}, {_size(up)} ({_certainty(plan)})"
+    )
 
 
-def _missing(plan: Forecast) -> str:
+def _missing_text(plan: Forecast) -> str:
     """In place of what only a tried round tells."""
     return f"- ({plan.gave_up or 'this system does not tell'})"
 
@@ -89,12 +96,12 @@ def _missing(plan: Forecast) -> str:
 def _epsilon(plan: Forecast) -> str | None:
     if plan.epsilon is None:
         return None
-    sure = _sure(plan) if plan.sent.known else "at most: as if everybody took part in every round"
+    certainty = _certainty(plan) if plan.sent.known else "at most: as if everybody took part in every round"
     pld, rdp = plan.epsilon["pld"], plan.epsilon["rdp"]
-    return f"{pld:.4g} (PLD), {rdp:.4g} (RDP) at delta {plan.delta:g} ({sure})"
+    return f"{pld:.4g} (PLD), {rdp:.4g} (RDP) at delta {plan.delta:g} ({certainty})"
 
 
-def _sure(plan: Forecast) -> str:
+def _certainty(plan: Forecast) -> str:
     if plan.sent.known:
         return "the rounds that were counted" if plan.limit == "at least" else "exact"
     return f"estimate from {plan.tried} round{'s' * (plan.tried > 1)}"

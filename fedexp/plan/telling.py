@@ -9,42 +9,42 @@ from contextlib import contextmanager
 SILENCE_S = 1.5
 
 
-class Telling:
+class ProgressReporter:
     """Prints a short line when a step begins, and more while it lasts."""
 
     def __init__(self) -> None:
-        self.doing, self.since, self.told = "loading the program", time.perf_counter(), time.perf_counter()
+        self.step, self.step_start, self.last_print = "loading the program", time.perf_counter(), time.perf_counter()
         self.stage: Callable[[], str] = str
-        self.over = threading.Event()
+        self.stopped = threading.Event()
 
-    def begin(self, doing: str, aloud: bool = True) -> None:
-        """Names the present step; `aloud` prints it at once, else only if it lasts."""
-        self.doing, self.since = doing, time.perf_counter()
-        if aloud:
-            self._say(doing)
+    def begin_step(self, step: str, print_now: bool = True) -> None:
+        """Names the present step; `print_now` prints it at once, else only if it lasts."""
+        self.step, self.step_start = step, time.perf_counter()
+        if print_now:
+            self._print(step)
 
-    def keep_on(self) -> None:
+    def print_until_stopped(self) -> None:
         """Prints what is being done, and for how long, until it is over."""
-        while not self.over.wait(0.1):
+        while not self.stopped.wait(0.1):
             now = time.perf_counter()
-            if now - self.told >= SILENCE_S:
+            if now - self.last_print >= SILENCE_S:
                 stage = self.stage()
-                self._say(f"{self.doing}{': ' if stage else ''}{stage}, {now - self.since:.0f} s")
+                self._print(f"{self.step}{': ' if stage else ''}{stage}, {now - self.step_start:.0f} s")
 
-    def _say(self, line: str) -> None:
-        self.told = time.perf_counter()
+    def _print(self, line: str) -> None:
+        self.last_print = time.perf_counter()
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
 
 @contextmanager
-def telling() -> Iterator[Telling]:
+def report_progress() -> Iterator[ProgressReporter]:
     """Reports from a thread; forked processes do not have it."""
-    voice = Telling()
-    thread = threading.Thread(target=voice.keep_on, name="telling", daemon=True)
+    reporter = ProgressReporter()
+    thread = threading.Thread(target=reporter.print_until_stopped, name="telling", daemon=True)
     thread.start()
     try:
-        yield voice
+        yield reporter
     finally:
-        voice.over.set()
+        reporter.stopped.set()
         thread.join()

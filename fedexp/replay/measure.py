@@ -11,14 +11,14 @@ from fedexp.report.runs import Run
 
 # How far the rounding of another machine may move a number: this much (two of 360 digits), or this share of one above
 # 1; a count of rounds by one, or by this share of it, since a curve is often flat where it meets the threshold.
-ELSEWHERE = 0.006
-ELSEWHERE_ROUNDS = 0.05
+CROSS_MACHINE_TOLERANCE = 0.006
+CROSS_MACHINE_ROUNDS = 0.05
 
 _FORM = re.compile(r"roa@(?P<threshold>\d+\.?\d*|\.\d+)|(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d{0,5}))?")
 
 
 @dataclass(frozen=True)
-class Measure:
+class Quantity:
     """The mean of the last known values of a column of metrics.csv, or the first round at a threshold."""
 
     text: str
@@ -27,27 +27,27 @@ class Measure:
     threshold: float | None = None
 
     @staticmethod
-    def parse(text: str, where: str) -> "Measure":
+    def parse(text: str, where: str) -> "Quantity":
         """Reads `roa@0.97`, `test_accuracy`, or `test_accuracy last 5`.
 
         Raises:
             ConfigError: it is none of these.
         """
-        found = _FORM.fullmatch(text)
-        if found is None or (found["threshold"] and not 0 < float(found["threshold"]) <= 1):
+        match = _FORM.fullmatch(text)
+        if match is None or (match["threshold"] and not 0 < float(match["threshold"]) <= 1):
             raise ConfigError(
                 f"{where} must be roa@X with an accuracy X above 0 and up to 1, or a column of metrics.csv such as "
                 f"test_accuracy or test_accuracy last 5, got {text or 'none'}"
             )
-        if found["threshold"]:
-            return Measure(text, "test_accuracy", threshold=float(found["threshold"]))
-        return Measure(text, found["column"], int(found["last"] or 1))
+        if match["threshold"]:
+            return Quantity(text, "test_accuracy", threshold=float(match["threshold"]))
+        return Quantity(text, match["column"], int(match["last"] or 1))
 
-    def alike(self, one: float, other: float) -> bool:
+    def agrees_across_machines(self, first: float, second: float) -> bool:
         """Whether two machines that compute the same run may give these two numbers."""
-        larger = max(1.0, abs(one), abs(other))
-        most = ELSEWHERE * larger if self.threshold is None else max(1.0, ELSEWHERE_ROUNDS * larger)
-        return abs(one - other) <= most
+        larger = max(1.0, abs(first), abs(second))
+        most = CROSS_MACHINE_TOLERANCE * larger if self.threshold is None else max(1.0, CROSS_MACHINE_ROUNDS * larger)
+        return abs(first - second) <= most
 
     def of(self, run: Run) -> float | None:
         """Reads the number from a run; None where the run did not reach the threshold.
@@ -56,9 +56,9 @@ class Measure:
             ConfigError: the run has no value in the column.
         """
         values = run.column(self.column)
-        known = values[~np.isnan(values)]
-        if not len(known):
+        numbers = values[~np.isnan(values)]
+        if not len(numbers):
             raise ConfigError(f"{run.folder} has no value in the column {self.column} of metrics.csv")
         if self.threshold is not None:
             return rounds_to(values, self.threshold, run.rounds)
-        return float(known[-self.last :].mean())
+        return float(numbers[-self.last :].mean())

@@ -6,20 +6,20 @@ from functools import cached_property
 from pathlib import Path
 
 from fedexp.replay import page, results, shelf, table
-from fedexp.replay.page import Judged
+from fedexp.replay.page import JudgedCell
 from fedexp.report.markup import Grid
 
 
 @dataclass(frozen=True)
-class TableSoFar:
+class TableProgress:
     """A table, and how much of it has been run."""
 
     name: str
     about: str
-    judged: Sequence[Judged]
+    judged_cells: Sequence[JudgedCell]
 
     @property
-    def asked(self) -> int:
+    def total_runs(self) -> int:
         """How many runs the table needs: several numbers of one run count once."""
         return len(self._runs)
 
@@ -35,55 +35,72 @@ class TableSoFar:
 
     @cached_property
     def _runs(self) -> list[tuple[bool, float]]:
-        return runs(self.judged)
+        return runs(self.judged_cells)
 
 
-def runs(cells: Iterable[Judged], minutes: Callable[[Judged], float | None] = page.minutes) -> list[tuple[bool, float]]:
+def runs(
+    cells: Iterable[JudgedCell], minutes: Callable[[JudgedCell], float | None] = page.minutes_per_run
+) -> list[tuple[bool, float]]:
     """For every run that these cells need: whether all its numbers are there, and its minutes."""
-    found: dict[tuple[str, ...], tuple[bool, float]] = {}
-    for one in cells:
-        seeds = {result.seed for result in one.found}
-        for seed in range(one.cell.seeds):
-            run = tuple(one.cell.words(seed))
-            all_there, most = found.get(run, (True, 0.0))
-            found[run] = all_there and seed in seeds, max(most, minutes(one) or 0.0)
-    return list(found.values())
+    runs_by_words: dict[tuple[str, ...], tuple[bool, float]] = {}
+    for judged_cell in cells:
+        seeds = {result.seed for result in judged_cell.results}
+        for seed in range(judged_cell.cell.seeds):
+            run = tuple(judged_cell.cell.words(seed))
+            all_there, most = runs_by_words.get(run, (True, 0.0))
+            runs_by_words[run] = all_there and seed in seeds, max(most, minutes(judged_cell) or 0.0)
+    return list(runs_by_words.values())
 
 
-def lines(into: Path) -> list[TableSoFar]:
+def read_progress(into: Path) -> list[TableProgress]:
     """Reads every table of the package, with its results in a folder."""
-    found = [table.load(name) for name in shelf.names()]
-    return [TableSoFar(one.name, one.about, page.judged(one, results.read(into / one.name))) for one in found]
+    tables = [table.load(name) for name in shelf.names()]
+    return [
+        TableProgress(
+            published_table.name,
+            published_table.about,
+            page.judge_cells(published_table, results.read(into / published_table.name)),
+        )
+        for published_table in tables
+    ]
 
 
-def progress(held: Sequence[TableSoFar]) -> Grid:
+def progress_grid(all_tables: Sequence[TableProgress]) -> Grid:
     """A row for each table: runs, hours and verdicts."""
-    head = ["table", "about", "cells", "runs", "hours left", *page.WORDS]
-    return Grid(head, [[one.name, one.about, *_numbers(one)] for one in held], texts=2)
+    head = ["table", "about", "cells", "runs", "hours left", *page.OUTCOMES]
+    return Grid(
+        head,
+        [[table_progress.name, table_progress.about, *_numbers(table_progress)] for table_progress in all_tables],
+        texts=2,
+    )
 
 
-def verdicts(held: Sequence[TableSoFar]) -> Grid:
+def verdict_grid(all_tables: Sequence[TableProgress]) -> Grid:
     """A row for each table with results, one for the others and one for all: the verdicts alone."""
-    others = [one for one in held if not one.done]
-    named = [(one.name, [one]) for one in held if one.done] + [(f"{len(others)} not begun", others)] * bool(others)
+    not_begun = [table_progress for table_progress in all_tables if not table_progress.done]
+    named = [(table_progress.name, [table_progress]) for table_progress in all_tables if table_progress.done] + [
+        (f"{len(not_begun)} not begun", not_begun)
+    ] * bool(not_begun)
     rows = []
-    for name, tables in [*named, ("all", held)]:
-        cells = [cell for one in tables for cell in one.judged]
-        rows.append([name, str(len(cells)), *map(str, page.counts(cells).values())])
-    return Grid(["table", "cells", *page.WORDS], rows)
+    for name, tables in [*named, ("all", all_tables)]:
+        cells = [cell for table_progress in tables for cell in table_progress.judged]
+        rows.append([name, str(len(cells)), *map(str, page.count_outcomes(cells).values())])
+    return Grid(["table", "cells", *page.OUTCOMES], rows)
 
 
-def share(held: Sequence[TableSoFar]) -> str:
+def describe_share_inside(all_tables: Sequence[TableProgress]) -> str:
     """How many of the cells with a published number and results are inside, in words."""
-    found = page.counts([cell for one in held for cell in one.judged])
-    against = sum(found[word] for word in ("inside", "outside", "disputed", "not resolved"))
-    part = f" ({100 * found['inside'] / against:.0f} %)" if against else ""
-    return f"Cells that were run against a published number: {against}; inside: {found['inside']}{part}."
+    outcome_counts = page.count_outcomes(
+        [cell for table_progress in all_tables for cell in table_progress.judged_cells]
+    )
+    against = sum(outcome_counts[word] for word in ("inside", "outside", "disputed", "not resolved"))
+    part = f" ({100 * outcome_counts['inside'] / against:.0f} %)" if against else ""
+    return f"Cells that were run against a published number: {against}; inside: {outcome_counts['inside']}{part}."
 
 
-def _numbers(line: TableSoFar) -> list[str]:
-    counted = map(str, page.counts(line.judged).values())
-    return [str(len(line.judged)), f"{line.done} of {line.asked}", _hours(line.hours), *counted]
+def _numbers(line: TableProgress) -> list[str]:
+    counted = map(str, page.count_outcomes(line.judged_cells).values())
+    return [str(len(line.judged_cells)), f"{line.done} of {line.total_runs}", _hours(line.hours), *counted]
 
 
 def _hours(hours: float) -> str:

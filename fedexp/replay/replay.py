@@ -20,24 +20,24 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import noted
-from fedexp.config.compose import Composer, Request, settings, start
+from fedexp.config.compose import Composer, Request, comparable_configs, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.trust import Trust
 from fedexp.core import csv_table, summary_json
-from fedexp.core.errors import ConfigError, some
-from fedexp.core.files import shown
+from fedexp.core.errors import ConfigError, closest_names
+from fedexp.core.files import display_path
 from fedexp.core.open_folders import make_folder, open_folder
-from fedexp.core.own_files import refuse_strange
+from fedexp.core.own_files import refuse_special_files
 from fedexp.replay import results
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell, PublishedTable
 from fedexp.report import runs
 from fedexp.run import digests
-from fedexp.run.checkpoint import differing
+from fedexp.run.checkpoint import changed_keys
 from fedexp.sweep.launchers.contract import PointEnd
-from fedexp.sweep.points import Point, compose, composed, configured
-from fedexp.sweep.sweep import launcher_of
-from fedexp.sweep.worker import live
+from fedexp.sweep.points import Point, compose, compose_point, validate_point
+from fedexp.sweep.sweep import build_launcher
+from fedexp.sweep.worker import run_point
 
 RUNS = "runs"
 
@@ -60,17 +60,17 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Failed:
+class FailedRun:
     """A run that failed, and how it ended."""
 
     job: Job
     end: PointEnd
 
     def __str__(self) -> str:
-        return f"{self.job}: {self.end.message}; see {shown(self.end.folder)}"
+        return f"{self.job}: {self.end.message}; see {display_path(self.end.folder)}"
 
 
-def missing(table: PublishedTable, folder: Path, pattern: str, seeds: int | None) -> list[Job]:
+def missing_runs(table: PublishedTable, folder: Path, pattern: str, seeds: int | None) -> list[Job]:
     """The runs that have no result yet, cheapest cells first: every cell's first seed comes before its second.
 
     Raises:
@@ -78,14 +78,14 @@ def missing(table: PublishedTable, folder: Path, pattern: str, seeds: int | None
     """
     cells = [cell for cell in table.cells if fnmatchcase(cell.name, pattern)]
     if not cells:
-        names = some(pattern, [cell.name for cell in table.cells], "; ")
+        names = closest_names(pattern, [cell.name for cell in table.cells], "; ")
         raise ConfigError(f"--cells must match a cell of {table.name}, got {pattern}; there: {names}")
-    held = results.read(folder)
-    done = {(one.cell, one.seed) for cell in cells for one in results.of_cell(held, cell)}
+    all_results = results.read(folder)
+    done = {(entry.cell, entry.seed) for cell in cells for entry in results.results_of_cell(all_results, cell)}
     wanted = [(cell, seed) for cell in cells for seed in range(cell.seeds if seeds is None else seeds)]
-    left = [(cell, seed) for cell, seed in wanted if (cell.name, seed) not in done]
-    left.sort(key=lambda one: one[0].minutes or 0.0)
-    return [Job(number, *one) for number, one in enumerate(left)]
+    remaining = [(cell, seed) for cell, seed in wanted if (cell.name, seed) not in done]
+    remaining.sort(key=lambda entry: entry[0].minutes or 0.0)
+    return [Job(number, *entry) for number, entry in enumerate(remaining)]
 
 
 @dataclass
@@ -97,38 +97,38 @@ class Replay:
     jobs: Sequence[Job]
     words: Sequence[str] = ()
     budget_s: float = math.inf
-    begun: float = field(default_factory=time.monotonic)
-    flying: dict[Path, list[Job]] = field(default_factory=dict)
-    failed: list[Failed] = field(default_factory=list)
+    start_time: float = field(default_factory=time.monotonic)
+    running: dict[Path, list[Job]] = field(default_factory=dict)
+    failed: list[FailedRun] = field(default_factory=list)
 
-    def execute(self) -> list[Failed]:
+    def execute(self) -> list[FailedRun]:
         """Runs them until the budget is spent; returns those that failed.
 
         Raises:
             ConfigError: a cell cannot work, or there is no such launcher; nothing has run then.
         """
         request = Request(conf_dir(), list(self.words))
-        composer = start(request)
+        composer = make_composer(request)
         try:
             config = compose(composer, request)
-            launcher = launcher_of(config)
+            launcher = build_launcher(config)
             if launcher is None:
                 raise ConfigError("a replay needs a launcher of fedexp, e.g. hydra/launcher=joblib")
             for job in {job.cell.run: job for job in self.jobs}.values():
                 self._check(composer, config, job)
-            alive = partial(live, share=None if launcher.aloud else 1, trust=Trust(composed=True))
+            execute_point = partial(run_point, share=None if launcher.aloud else 1, trust=Trust(composed=True))
             make_folder(self.folder)
             todo = self._todo(composer, config)
-            with open_folder(self.folder), closing(launcher.launch(todo, alive)) as ends:
+            with open_folder(self.folder), closing(launcher.launch(todo, execute_point)) as ends:
                 for end in ends:
-                    self._ended(end)
+                    self._record_end(end)
         finally:
             GlobalHydra.instance().clear()
         return self.failed
 
     def _check(self, composer: Composer, config: DictConfig, job: Job) -> None:
         try:
-            configured(composer, config, job.point)
+            validate_point(composer, config, job.point)
         except ConfigError as error:
             raise ConfigError(f"{self.table.name}, {error}") from error
 
@@ -136,12 +136,12 @@ class Replay:
         """Yields the folders of the runs, each created when the launcher takes it."""
         for jobs in self._runs():
             first = jobs[0]
-            spent = time.monotonic() - self.begun
+            spent = time.monotonic() - self.start_time
             if spent + 60 * (first.cell.minutes or 0.0) > self.budget_s:
                 continue
-            folder = (self.folder / RUNS / self._place(first.cell) / str(first.seed)).absolute()
-            self._prepare(folder, composed(composer, config, first.point))
-            self.flying[folder] = jobs
+            folder = (self.folder / RUNS / self._run_folder_name(first.cell) / str(first.seed)).absolute()
+            self._prepare(folder, compose_point(composer, config, first.point))
+            self.running[folder] = jobs
             yield folder
 
     def _runs(self) -> list[list[Job]]:
@@ -151,43 +151,45 @@ class Replay:
             runs.setdefault(tuple(job.cell.words(job.seed)), []).append(job)
         return list(runs.values())
 
-    def _place(self, cell: Cell) -> str:
+    def _run_folder_name(self, cell: Cell) -> str:
         """The name of the folder of a cell's runs: cells with the same words share it."""
-        first = next(other for other in self.table.cells if other.overrides == cell.overrides)
+        first = next(candidate for candidate in self.table.cells if candidate.overrides == cell.overrides)
         return f"{first.folder}-{first.run}"
 
-    def _prepare(self, folder: Path, own: DictConfig) -> None:
+    def _prepare(self, folder: Path, run_config: DictConfig) -> None:
         """Saves a run's config. One that is there must be of the same run, but is not used: it may be planted."""
-        refuse_strange(folder)
-        if noted.is_whole(folder):
-            if changed := differing(*settings(OmegaConf.create(noted.written(folder)), own)):
-                raise ConfigError(f"{shown(folder)} holds another run than the table asks for: {changed}; remove it")
+        refuse_special_files(folder)
+        if noted.is_complete(folder):
+            if changed := changed_keys(*comparable_configs(OmegaConf.create(noted.read_raw(folder)), run_config)):
+                raise ConfigError(
+                    f"{display_path(folder)} holds another run than the table asks for: {changed}; remove it"
+                )
             shutil.rmtree(folder / noted.FOLDER)
-        noted.note(folder, own)
+        noted.save(folder, run_config)
 
-    def _ended(self, end: PointEnd) -> None:
-        for job in self.flying.pop(end.folder):
-            self._told(job, end)
+    def _record_end(self, end: PointEnd) -> None:
+        for job in self.running.pop(end.folder):
+            self._record_result(job, end)
 
-    def _told(self, job: Job, end: PointEnd) -> None:
+    def _record_result(self, job: Job, end: PointEnd) -> None:
         if end.code:
-            self.failed.append(Failed(job, end))
-            told = "failed"
+            self.failed.append(FailedRun(job, end))
+            text = "failed"
         else:
-            result = found(job, end.folder)
+            result = read_result(job, end.folder)
             results.add(self.folder, self.table, result)
-            told = "not reached" if result.value is None else f"{result.value:.6g}"
-        sys.stdout.write(f"{job}: {told}\n")
+            text = "not reached" if result.value is None else f"{result.value:.6g}"
+        sys.stdout.write(f"{job}: {text}\n")
         sys.stdout.flush()
 
 
-def made_by(summary: Mapping[str, Any]) -> str:
+def describe_provenance(summary: Mapping[str, Any]) -> str:
     """The versions, the device and its instructions, on which bits depend, as the run recorded them."""
     versions, instructions = summary.get("versions") or {}, summary.get("instructions") or "unknown"
     return f"fedexp {versions.get('fedexp')}, torch {versions.get('torch')}, {summary.get('device')} {instructions}"
 
 
-def found(job: Job, folder: Path) -> Result:
+def read_result(job: Job, folder: Path) -> Result:
     """Reads the result of a finished run.
 
     Raises:
@@ -195,16 +197,16 @@ def found(job: Job, folder: Path) -> Result:
     """
     run, summary = runs.read(folder), summary_json.read(folder)
     if run is None or summary is None:
-        raise ConfigError(f"{shown(folder)} has not finished; remove it and run the table again")
-    last = [line["digest"] for line in csv_table.lines(folder / digests.NAME, digests.COLUMNS)][-1:]
+        raise ConfigError(f"{display_path(folder)} has not finished; remove it and run the table again")
+    last = [line["digest"] for line in csv_table.read_lines(folder / digests.NAME, digests.COLUMNS)][-1:]
     return Result(
         cell=job.cell.name,
         seed=job.seed,
-        asked=job.cell.asked,
+        asked=job.cell.fingerprint,
         value=job.cell.measure.of(run),
         rounds=int(run.rounds[-1]),
         digest="".join(last),
         seconds=round(float(summary.get("host_s") or 0.0), 1),
-        made_by=made_by(summary),
+        made_by=describe_provenance(summary),
         commit=str((summary.get("git") or {}).get("commit", ""))[:12],
     )

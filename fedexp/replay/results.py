@@ -10,12 +10,12 @@ from pathlib import Path
 
 from fedexp.core.csv_lines import rows_with_lines
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown, write_atomically
-from fedexp.core.locks import locked
+from fedexp.core.files import display_path, write_atomically
+from fedexp.core.locks import file_lock
 from fedexp.core.open_folders import make_folder
-from fedexp.core.own_files import read_own
+from fedexp.core.own_files import read_regular
 from fedexp.replay.table import Cell, PublishedTable
-from fedexp.replay.verdict import Ours
+from fedexp.replay.verdict import OurValues
 
 NAME = "results.csv"
 LARGEST = 50_000_000  # bytes
@@ -41,7 +41,7 @@ class Result:
     commit: str
 
     @property
-    def counted(self) -> float:
+    def censored_value(self) -> float:
         """The value; if it was not reached, the round after the last, the earliest in which it could have been."""
         return self.rounds + 1.0 if self.value is None else self.value
 
@@ -59,37 +59,37 @@ def read(folder: Path) -> list[Result]:
     if not os.path.lexists(path):  # a link that leads nowhere is refused like any other
         return []
     try:
-        lines = list(rows_with_lines(io.StringIO(read_own(path, LARGEST).decode())))
+        lines = list(rows_with_lines(io.StringIO(read_regular(path, LARGEST).decode())))
         if not lines or tuple(lines[0][1]) != COLUMNS:
             raise ValueError(f"its first line must be {','.join(COLUMNS)}")
-        found = [_result(number, line) for number, line in lines[1:]]
-        if len({(one.cell, one.seed) for one in found}) < len(found):
+        results = [_parse_result(number, line) for number, line in lines[1:]]
+        if len({(result.cell, result.seed) for result in results}) < len(results):
             raise ValueError("a cell and seed may have one line")
-        return found
+        return results
     except ConfigError:  # it is no file, and says what to do
         raise
     except (ValueError, csv.Error) as error:
-        raise ConfigError(f"{shown(path)} cannot be read as results: {error}; restore it") from error
+        raise ConfigError(f"{display_path(path)} cannot be read as results: {error}; restore it") from error
 
 
-def _result(number: int, line: list[str]) -> Result:
+def _parse_result(number: int, line: list[str]) -> Result:
     if len(line) != len(COLUMNS):
         raise ValueError(f"line {number} must have {len(COLUMNS)} cells, got {len(line)}")
-    cell, seed, asked, value, rounds, digest, seconds, made_by, commit = line
-    known = float(value) if value else None
-    if int(seed) < 0 or int(rounds) < 1 or not math.isfinite((known or 0.0) + float(seconds)):
+    cell, seed, fingerprint, value, rounds, digest, seconds, made_by, commit = line
+    measured_value = float(value) if value else None
+    if int(seed) < 0 or int(rounds) < 1 or not math.isfinite((measured_value or 0.0) + float(seconds)):
         raise ValueError(
             f"line {number} must have a seed >= 0, a round, and a finite value and time, got {','.join(line[:7])}"
         )
-    return Result(cell, int(seed), asked, known, int(rounds), digest, float(seconds), made_by, commit)
+    return Result(cell, int(seed), fingerprint, measured_value, int(rounds), digest, float(seconds), made_by, commit)
 
 
 def add(folder: Path, table: PublishedTable, result: Result) -> None:
     """Adds the result of a run, in place of an earlier one of that cell and seed."""
     make_folder(folder)
-    with locked(folder / ".lock"):
-        kept = [one for one in read(folder) if (one.cell, one.seed) != (result.cell, result.seed)]
-        write_atomically(folder / NAME, as_text(table, [*kept, result]).encode())
+    with file_lock(folder / ".lock"):
+        remaining = [earlier for earlier in read(folder) if (earlier.cell, earlier.seed) != (result.cell, result.seed)]
+        write_atomically(folder / NAME, as_text(table, [*remaining, result]).encode())
 
 
 def as_text(table: PublishedTable, results: Iterable[Result]) -> str:
@@ -98,17 +98,19 @@ def as_text(table: PublishedTable, results: Iterable[Result]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for one in sorted(results, key=lambda one: (order.get(one.cell, len(order)), one.cell, one.seed)):
-        writer.writerow("" if value is None else value for value in asdict(one).values())
+    for result in sorted(results, key=lambda result: (order.get(result.cell, len(order)), result.cell, result.seed)):
+        writer.writerow("" if value is None else value for value in asdict(result).values())
     return text.getvalue()
 
 
-def of_cell(results: Iterable[Result], cell: Cell) -> list[Result]:
+def results_of_cell(results: Iterable[Result], cell: Cell) -> list[Result]:
     """The results of a cell whose words and measure have not changed since."""
-    return [one for one in results if one.cell == cell.name and one.asked == cell.asked]
+    return [result for result in results if result.cell == cell.name and result.asked == cell.fingerprint]
 
 
-def ours(results: Iterable[Result]) -> Ours:
+def our_values(results: Iterable[Result]) -> OurValues:
     """The values of a cell's results."""
-    found = list(results)
-    return Ours(tuple(one.value for one in found), min((one.rounds for one in found), default=0))
+    result_list = list(results)
+    return OurValues(
+        tuple(result.value for result in result_list), min((result.rounds for result in result_list), default=0)
+    )

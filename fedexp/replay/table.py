@@ -28,12 +28,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.errors import ConfigError, nearest
-from fedexp.core.fields import fits, words
-from fedexp.core.files import shown
+from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.fields import describe_type, fits
+from fedexp.core.files import display_path
 from fedexp.core.yaml_file import read_yaml
 from fedexp.replay import shelf
-from fedexp.replay.measure import Measure
+from fedexp.replay.measure import Quantity
 from fedexp.replay.shelf import ENDING
 from fedexp.replay.verdict import Published
 
@@ -51,10 +51,10 @@ class Cell:
 
     name: str
     overrides: tuple[str, ...]
-    measure: Measure
+    measure: Quantity
     seeds: int
     published: Published | None = None
-    others: tuple[tuple[str, Published], ...] = ()
+    replications: tuple[tuple[str, Published], ...] = ()
     minutes: float | None = None
     note: str = ""
 
@@ -64,14 +64,14 @@ class Cell:
         return re.sub(r"[^\w.=+-]+", "_", self.name)
 
     @property
-    def asked(self) -> str:
+    def fingerprint(self) -> str:
         """A fingerprint of eight letters that changes with the cell's words or measure."""
-        return _letters(*self.overrides, self.measure.text)
+        return _fingerprint(*self.overrides, self.measure.text)
 
     @property
     def run(self) -> str:
         """A fingerprint of eight letters that changes with the cell's words."""
-        return _letters(*self.overrides)
+        return _fingerprint(*self.overrides)
 
     def words(self, seed: int) -> list[str]:
         """The words of its run with this seed."""
@@ -98,17 +98,19 @@ def load(name: str) -> PublishedTable:
     if name.endswith(ENDING):
         path = Path(name)
         if not path.is_file():
-            raise ConfigError(f"there is no file {name}; give a table of your own as a file, or one of {_known()}")
+            raise ConfigError(
+                f"there is no file {name}; give a table of your own as a file, or one of {_table_names()}"
+            )
         return read(path)
     if name not in shelf.names():
-        raise ConfigError(f"unknown table {name}; {nearest(name, shelf.names())}")
+        raise ConfigError(f"unknown table {name}; {did_you_mean(name, shelf.names())}")
     return read(shelf.tables_dir() / f"{name}{ENDING}")
 
 
 def read(path: Path) -> PublishedTable:
     """Reads the table of a file."""
-    told = read_yaml(path)
-    where = shown(path)
+    content = read_yaml(path)
+    where = display_path(path)
     if path.stem.startswith("."):
         raise ConfigError(
             f"{where}: a table must have a name before {ENDING} that does not begin with a dot; rename it"
@@ -123,34 +125,39 @@ def read(path: Path) -> PublishedTable:
         "measure": str,
         "seeds": int,
     }
-    _demand(told, kinds, ("source", "about", "cells"), where)
-    common |= {key: told[key] for key in common if key in told}
-    nodes = [(node, f"{where}: cell {number}") for number, node in enumerate(told["cells"], start=1)]
-    cells = tuple(_cell(one, common, name) for node, name in nodes for one in _apart(node, name))
+    _demand(content, kinds, ("source", "about", "cells"), where)
+    common |= {key: content[key] for key in common if key in content}
+    nodes = [(node, f"{where}: cell {number}") for number, node in enumerate(content["cells"], start=1)]
+    cells = tuple(
+        _parse_cell(cell_node, common, name) for node, name in nodes for cell_node in _split_numbers(node, name)
+    )
     if not cells:
         raise ConfigError(f"{where} must have at least one cell under cells, got none")
     for number, cell in enumerate(cells):
-        if cell.folder in [other.folder for other in cells[:number]]:
+        if cell.folder in [earlier.folder for earlier in cells[:number]]:
             raise ConfigError(f"{where}: two cells are called {cell.name}; each needs a name of its own")
-    return PublishedTable(path.stem, told["source"], told["about"], cells, told.get("differs", ""))
+    return PublishedTable(path.stem, content["source"], content["about"], cells, content.get("differs", ""))
 
 
-def _apart(node: Any, where: str) -> list[Any]:
+def _split_numbers(node: Any, where: str) -> list[Any]:
     """The node of a cell, or one node for each of its `numbers`."""
     if not isinstance(node, Mapping) or "numbers" not in node:
         return [node]
-    numbers, rest = node["numbers"], {key: value for key, value in node.items() if key != "numbers"}
-    if not isinstance(numbers, list) or not all(isinstance(one, Mapping) and "name" in one for one in numbers):
+    numbers, shared_keys = node["numbers"], {key: value for key, value in node.items() if key != "numbers"}
+    if not isinstance(numbers, list) or not all(isinstance(entry, Mapping) and "name" in entry for entry in numbers):
         raise ConfigError(f"{where}: numbers must be a list of numbers, each with a name, got {numbers!r}")
-    if "name" not in rest:
+    if "name" not in shared_keys:
         raise ConfigError(f"{where}: name must be given; those of its numbers come after it")
     for key in ("published", "others"):
-        if key in rest:
+        if key in shared_keys:
             raise ConfigError(f"{where}: {key} must stand with the number that it is about, got it beside numbers")
-    return [{"published": None, **rest, **one, "name": f"{rest['name']}, {one['name']}"} for one in numbers]
+    return [
+        {"published": None, **shared_keys, **entry, "name": f"{shared_keys['name']}, {entry['name']}"}
+        for entry in numbers
+    ]
 
 
-def _cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
+def _parse_cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
     kinds = {"name": str, "overrides": list, "published": dict | None, "others": list, "minutes": float, "note": str}
     kinds |= {"measure": str, "seeds": int}
     _demand(node, kinds, ("name", "overrides", "published"), where)
@@ -166,67 +173,76 @@ def _cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
     seeds = node.get("seeds", common["seeds"])
     _demand_within(where, "seeds", seeds, 1, _MOST_SEEDS)
     _demand_within(where, "minutes", node.get("minutes", 0), 0)
-    published = None if node["published"] is None else number(node["published"], f"{where}: published")
+    published = None if node["published"] is None else parse_published(node["published"], f"{where}: published")
     return Cell(
         name=node["name"],
         overrides=overrides,
-        measure=Measure.parse(node.get("measure") or common["measure"], f"{where}: measure"),
+        measure=Quantity.parse(node.get("measure") or common["measure"], f"{where}: measure"),
         seeds=seeds,
         published=published,
-        others=tuple(_other(other, f"{where}: others") for other in node.get("others", [])),
+        replications=tuple(
+            _parse_replication(replication, f"{where}: others") for replication in node.get("others", [])
+        ),
         minutes=node.get("minutes"),
         note=node.get("note", ""),
     )
 
 
-def _other(node: Any, where: str) -> tuple[str, Published]:
-    by = node.get("by") if isinstance(node, Mapping) else None
-    if not isinstance(by, str) or not by:
+def _parse_replication(node: Any, where: str) -> tuple[str, Published]:
+    author = node.get("by") if isinstance(node, Mapping) else None
+    if not isinstance(author, str) or not author:
         raise ConfigError(f"{where} must say by whom they are, got {node!r}")
-    return by, number({key: value for key, value in node.items() if key != "by"}, where)
+    return author, parse_published({key: value for key, value in node.items() if key != "by"}, where)
 
 
-def number(node: Any, where: str) -> Published:
+def parse_published(node: Any, where: str) -> Published:
     """Reads a published number from its node in a table."""
     kinds = {field.name: field.type for field in fields(Published)}
     _demand(node, kinds, ("value",), where)
-    found = Published(**node)
+    published_number = Published(**node)
     for key, least in _LEAST.items():
-        if (given := getattr(found, key)) is not None:
-            _demand_within(where, key, given, least)
-    spread, ranges = found.spread is not None, (found.factor is not None) + (found.within is not None) + found.beyond
+        if (value := getattr(published_number, key)) is not None:
+            _demand_within(where, key, value, least)
+    spread, ranges = (
+        published_number.spread is not None,
+        (published_number.factor is not None) + (published_number.within is not None) + published_number.beyond,
+    )
     if spread + ranges != 1:
         raise ConfigError(f"{where} must have either spread and runs, or one of factor, within and beyond, got {node}")
-    if spread and found.runs is None:
-        raise ConfigError(f"{where}: runs must be at least 2, over which the spread was taken, got {found.runs}")
-    if found.factor is not None and found.value <= 0:
-        raise ConfigError(f"{where}: value must be above 0 where a factor gives its range, got {found.value:g}")
-    return found
+    if spread and published_number.runs is None:
+        raise ConfigError(
+            f"{where}: runs must be at least 2, over which the spread was taken, got {published_number.runs}"
+        )
+    if published_number.factor is not None and published_number.value <= 0:
+        raise ConfigError(
+            f"{where}: value must be above 0 where a factor gives its range, got {published_number.value:g}"
+        )
+    return published_number
 
 
-def _demand_within(where: str, key: str, given: float, least: float, most: float = _LARGEST) -> None:
-    if not least <= given <= most:
-        must = "finite" if abs(given) > _LARGEST else f"at least {least}" if given < least else f"at most {most:,}"
-        raise ConfigError(f"{where}: {key} must be {must}, got {str(given)[:40]}")
+def _demand_within(where: str, key: str, value: float, least: float, most: float = _LARGEST) -> None:
+    if not least <= value <= most:
+        must = "finite" if abs(value) > _LARGEST else f"at least {least}" if value < least else f"at most {most:,}"
+        raise ConfigError(f"{where}: {key} must be {must}, got {str(value)[:40]}")
 
 
-def _letters(*words: str) -> str:
+def _fingerprint(*words: str) -> str:
     return hashlib.blake2b("\n".join(words).encode(), digest_size=4).hexdigest()
 
 
-def _demand(node: Any, kinds: Mapping[str, Any], needed: Sequence[str], where: str) -> None:
+def _demand(node: Any, kinds: Mapping[str, Any], required_keys: Sequence[str], where: str) -> None:
     """Raises ConfigError where a node is no mapping with keys of these kinds, or lacks one that is needed."""
     if not isinstance(node, Mapping):
         raise ConfigError(f"{where} must hold keys and values, got {node!r}")
-    for key in needed:
+    for key in required_keys:
         if key not in node:
             raise ConfigError(f"{where}: {key} must be given")
     for key, value in node.items():
         if key not in kinds:
-            raise ConfigError(f"{where}: unknown key {key}; {nearest(str(key), list(kinds))}")
+            raise ConfigError(f"{where}: unknown key {key}; {did_you_mean(str(key), list(kinds))}")
         if not fits(kinds[key], value):
-            raise ConfigError(f"{where}: {key} must be {words(kinds[key])}, got {value!r}")
+            raise ConfigError(f"{where}: {key} must be {describe_type(kinds[key])}, got {value!r}")
 
 
-def _known() -> str:
+def _table_names() -> str:
     return ", ".join(shelf.names())

@@ -29,7 +29,7 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-Word = Literal["inside", "outside", "disputed", "not resolved", "no number", "not run"]
+Outcome = Literal["inside", "outside", "disputed", "not resolved", "no number", "not run"]
 
 LEVEL = 0.05
 NARROW = 3.0  # published standard deviations to either side, beyond which an interval says too little
@@ -62,14 +62,14 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Ours:
+class OurValues:
     """Our values, one a seed; None where a run did not get there within `limit`."""
 
     values: tuple[float | None, ...]
     limit: float = math.inf
 
     @property
-    def censored(self) -> bool:
+    def is_censored(self) -> bool:
         """Whether some run did not reach the measured value."""
         return None in self.values
 
@@ -82,38 +82,38 @@ class Ours:
 class Verdict:
     """The outcome, and our mean with its 95 % interval."""
 
-    word: Word
+    outcome: Outcome
     mean: float | None = None
     low: float | None = None
     high: float | None = None
     agrees: tuple[str, ...] = ()  # of a disputed cell: whose numbers ours agree with
 
 
-def judge(published: Published | None, ours: Ours, others: Sequence[tuple[str, Published]] = ()) -> Verdict:
+def judge(published: Published | None, ours: OurValues, replications: Sequence[tuple[str, Published]] = ()) -> Verdict:
     """The verdict on a cell; `replications` are the numbers of others who ran the same setting, by name."""
     if not ours.values:
         return Verdict("not run")
     mean, low, high = interval(ours.bounds())
     if published is None:
         return Verdict("no number", mean, low, high)
-    word = against(published, ours)
-    if not any(contradict(published, other) for _, other in others):
-        return Verdict(word, mean, low, high)
-    all_of_them = [("the source", published), *others]
-    agrees = tuple(name for name, other in all_of_them if against(other, ours) == "inside")
+    outcome = compare_with(published, ours)
+    if not any(contradict(published, replication) for _, replication in replications):
+        return Verdict(outcome, mean, low, high)
+    all_published = [("the source", published), *replications]
+    agrees = tuple(name for name, replication in all_published if compare_with(replication, ours) == "inside")
     return Verdict("disputed", mean, low, high, agrees)
 
 
-def against(published: Published, ours: Ours) -> Word:
+def compare_with(published: Published, ours: OurValues) -> Outcome:
     """Compares our values with one published number: inside, outside or not resolved."""
     if published.spread is not None and published.runs is not None and published.runs > 1:
         return _by_spread(published, published.spread, published.runs, ours)
     return _by_range(*published.range(), published.beyond, ours)
 
 
-def contradict(published: Published, other: Published) -> bool:
+def contradict(published: Published, replication: Published) -> bool:
     """Whether two published numbers cannot both be right: neither lies where the other may be."""
-    return not (_allows(published, other.value) or _allows(other, published.value))
+    return not (_allows(published, replication.value) or _allows(replication, published.value))
 
 
 def _allows(published: Published, value: float) -> bool:
@@ -123,25 +123,25 @@ def _allows(published: Published, value: float) -> bool:
     return abs(value - published.value) <= NARROW * published.spread + published.rounding
 
 
-def _by_spread(published: Published, spread: float, runs: int, ours: Ours) -> Word:
+def _by_spread(published: Published, spread: float, runs: int, ours: OurValues) -> Outcome:
     values = ours.bounds()
     if len(values) < 2:
         return "not resolved"
     d, half = difference(published.value, spread, runs, values)
     if d - half > published.rounding or d + half < -published.rounding:
-        return "outside" if d > 0 or not ours.censored else "not resolved"
+        return "outside" if d > 0 or not ours.is_censored else "not resolved"
     narrow = half <= NARROW * spread + published.rounding
-    return "inside" if narrow and not ours.censored else "not resolved"
+    return "inside" if narrow and not ours.is_censored else "not resolved"
 
 
-def _by_range(least: float, most: float, beyond: bool, ours: Ours) -> Word:
+def _by_range(least: float, most: float, beyond: bool, ours: OurValues) -> Outcome:
     _, low, high = interval(ours.bounds())
     if low is None or high is None:
         return "not resolved"
-    if low > most or (high < least and not ours.censored):
+    if low > most or (high < least and not ours.is_censored):
         return "outside"
     within = least <= low and high <= most
-    return "inside" if within and (beyond or not ours.censored) else "not resolved"
+    return "inside" if within and (beyond or not ours.is_censored) else "not resolved"
 
 
 def difference(value: float, spread: float, runs: int, ours: np.ndarray) -> tuple[float, float]:

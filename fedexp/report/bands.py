@@ -31,7 +31,7 @@ Curve = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """Over positions `x`: mean, least and greatest of the runs that are there, and whether all of them are."""
+    """Mean, minimum and maximum over runs at the positions `x`; `complete` where all runs have a value."""
 
     x: np.ndarray
     mean: np.ndarray
@@ -41,7 +41,7 @@ class Band:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lines:
+class PlotSpec:
     """What a picture is called and measures; `zero`: upwards from zero; `log`: by its logarithm if it spans far."""
 
     name: str
@@ -53,7 +53,7 @@ class Lines:
     tab: str = ""
 
 
-def known(x: np.ndarray, y: np.ndarray) -> Curve:
+def finite_points(x: np.ndarray, y: np.ndarray) -> Curve:
     """The points `[m]` of a curve `x [n]`, `y [n]` that exist."""
     exists = np.isfinite(x) & np.isfinite(y)
     return x[exists], y[exists]
@@ -61,12 +61,12 @@ def known(x: np.ndarray, y: np.ndarray) -> Curve:
 
 def by_round(column: str) -> Callable[[Run], Curve]:
     """A column of metrics.csv over the rounds."""
-    return lambda run: known(run.rounds.astype(float), run.column(column))
+    return lambda run: finite_points(run.rounds.astype(float), run.column(column))
 
 
-def against(across: str, up: str) -> Callable[[Run], Curve]:
+def by_column(x_column: str, y_column: str) -> Callable[[Run], Curve]:
     """A column of metrics.csv over another one."""
-    return lambda run: known(run.column(across), run.column(up))
+    return lambda run: finite_points(run.column(x_column), run.column(y_column))
 
 
 def band(curves: Sequence[Curve]) -> Band | None:
@@ -77,64 +77,71 @@ def band(curves: Sequence[Curve]) -> Band | None:
     grid = np.unique(np.concatenate([x for x, _ in curves]))
     grid = grid[grid >= max(x[0] for x, _ in curves)]
     values = np.stack([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in curves])
-    there = np.isfinite(values).sum(axis=0)
-    grid, values, there = grid[there > 0], values[:, there > 0], there[there > 0]
+    run_counts = np.isfinite(values).sum(axis=0)
+    grid, values, run_counts = grid[run_counts > 0], values[:, run_counts > 0], run_counts[run_counts > 0]
     return Band(
         x=grid,
         mean=np.nanmean(values, axis=0),
         low=np.nanmin(values, axis=0),
         high=np.nanmax(values, axis=0),
-        complete=there == len(curves),
+        complete=run_counts == len(curves),
     )
 
 
-def thinned(found: Band, most: int) -> Band:
+def thin_out(method_band: Band, most: int) -> Band:
     """At most so many points of a band, evenly chosen by their order, the first and the last among them."""
-    if len(found.x) <= most:
-        return found
-    kept = np.unique(np.rint(np.linspace(0, len(found.x) - 1, most)).astype(np.int64))
-    return Band(*(column[kept] for column in (found.x, found.mean, found.low, found.high, found.complete)))
+    if len(method_band.x) <= most:
+        return method_band
+    chosen = np.unique(np.rint(np.linspace(0, len(method_band.x) - 1, most)).astype(np.int64))
+    return Band(
+        *(
+            column[chosen]
+            for column in (method_band.x, method_band.mean, method_band.low, method_band.high, method_band.complete)
+        )
+    )
 
 
-def picture(lines: Lines, methods: Sequence[Method], curve: Callable[[Run], Curve]) -> Picture | None:
+def picture(spec: PlotSpec, methods: Sequence[Method], curve: Callable[[Run], Curve]) -> Picture | None:
     """A band for each method that has such a curve; None where none has one."""
-    figure, axes = look.canvas(lines.title, lines.horizontal, lines.vertical)
-    found = draw(axes, methods, curve)
-    if not found:
+    figure, axes = look.canvas(spec.title, spec.horizontal, spec.vertical)
+    drawn_bands = draw(axes, methods, curve)
+    if not drawn_bands:
         return None
-    low = min(float(one.low.min()) for _, one in found)
-    if lines.horizontal == "Round":
-        look.whole(axes.xaxis)
-    if lines.log and max(float(one.high.max()) for _, one in found) > _LOGARITHMIC * low > 0:
+    low = min(float(method_band.low.min()) for _, method_band in drawn_bands)
+    if spec.horizontal == "Round":
+        look.integer_ticks(axes.xaxis)
+    if spec.log and max(float(method_band.high.max()) for _, method_band in drawn_bands) > _LOGARITHMIC * low > 0:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_formatter("")
-    elif lines.zero and low >= 0:
+    elif spec.zero and low >= 0:
         axes.set_ylim(bottom=0)
-    drawn = [method for method, _ in found]
-    return Picture(name=lines.name, title=lines.title, figure=figure, methods=drawn, tab=lines.tab)
+    drawn = [method for method, _ in drawn_bands]
+    return Picture(name=spec.name, title=spec.title, figure=figure, methods=drawn, tab=spec.tab)
 
 
 def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve]) -> list[tuple[Method, Band]]:
     """Draws the bands of the methods that have one, and returns them; of very many methods the lines alone."""
     bands = ((method, band([curve(run) for run in method.runs])) for method in methods)
-    found = [(method, one) for method, one in bands if one is not None]
-    crowd, most = len(found) > look.CROWD, max(8, min(_MOST, _TOGETHER // max(1, len(found))))
-    for method, one in found:
-        thin = thinned(one, most)
+    drawn_bands = [(method, method_band) for method, method_band in bands if method_band is not None]
+    crowd, most = len(drawn_bands) > look.CROWD, max(8, min(_MOST, _TOGETHER // max(1, len(drawn_bands))))
+    for method, method_band in drawn_bands:
+        thin = thin_out(method_band, most)
         if not crowd and (thin.high > thin.low).any():
             name = look.gid(method)
             axes.fill_between(thin.x, thin.low, thin.high, color=look.color(method), alpha=0.15, linewidth=0, gid=name)
-        _line(axes, thin, method, crowd)
-    return found
+        _draw_line(axes, thin, method, crowd)
+    return drawn_bands
 
 
-def _line(axes: "Axes", found: Band, method: Method, crowd: bool) -> None:
+def _draw_line(axes: "Axes", method_band: Band, method: Method, crowd: bool) -> None:
     """The mean, dotted where not all runs are there; a point where there is but one position."""
-    style = look.line(method, crowd)
-    axes.plot(found.x, np.where(found.complete, found.mean, np.nan), **style)
-    if len(found.x) == 1:
-        axes.plot(found.x, found.mean, "o", color=style["color"], gid=style["gid"])
-    partly = np.convolve(~found.complete, [1, 1, 1], mode="same") > 0  # a point more, so that it joins the solid line
+    style = look.line_style(method, crowd)
+    axes.plot(method_band.x, np.where(method_band.complete, method_band.mean, np.nan), **style)
+    if len(method_band.x) == 1:
+        axes.plot(method_band.x, method_band.mean, "o", color=style["color"], gid=style["gid"])
+    partly = (
+        np.convolve(~method_band.complete, [1, 1, 1], mode="same") > 0
+    )  # a point more, so that it joins the solid line
     if partly.any():
-        axes.plot(found.x, np.where(partly, found.mean, np.nan), **{**style, "linestyle": ":"})
+        axes.plot(method_band.x, np.where(partly, method_band.mean, np.nan), **{**style, "linestyle": ":"})

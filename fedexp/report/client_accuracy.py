@@ -19,7 +19,7 @@ SERIES = {
     "mean": "clusters together (mean)",
 }
 _MARKERS = "osD^"
-_SINGLY = 40  # up to so many clients have a place each; of more the distribution is drawn
+_MAX_CLIENTS = 40  # up to so many clients have a place each; of more the distribution is drawn
 
 
 def figure(table: "pd.DataFrame") -> "Figure":
@@ -29,7 +29,7 @@ def figure(table: "pd.DataFrame") -> "Figure":
     """
     order = [name for name in ("cluster", "unseen", "client") if name in table]
     table = table.sort_values(order, kind="stable")
-    few = len(table) <= _SINGLY
+    few = len(table) <= _MAX_CLIENTS
     size = (max(6.5, 2.2 + 0.62 * len(table)) if few else 6.5, 4.2)
     drawn, axes = look.canvas(TITLE, "", "Accuracy on what the client held out", size)
     axes.grid(visible=False, axis="x")
@@ -42,27 +42,27 @@ def figure(table: "pd.DataFrame") -> "Figure":
 
 
 def _draw_clients(axes: "Axes", table: "pd.DataFrame") -> None:
-    place, end = np.arange(len(table)), len(table) + 0.3
+    positions, end = np.arange(len(table)), len(table) + 0.3
     for number, (column, name) in enumerate(_series(table).items()):
         shift, color, marker = 0.17 * (number - 1.5), look.COLORS[number], _MARKERS[number]
         values = table[column].to_numpy(dtype=np.float64)
-        axes.plot(place + shift, values, marker, color=color, markersize=6, label=name)
-        known = values[np.isfinite(values)]
-        axes.plot([end + shift], [known.mean() if len(known) else np.nan], marker, color=color, markersize=8)
+        axes.plot(positions + shift, values, marker, color=color, markersize=6, label=name)
+        finite = values[np.isfinite(values)]
+        axes.plot([end + shift], [finite.mean() if len(finite) else np.nan], marker, color=color, markersize=8)
     axes.axvline(len(table) - 0.35, color=look.QUIET, linewidth=1)
-    for left in place[1:]:
-        axes.axvline(left - 0.5, color=look.RULE, linewidth=0.8, zorder=0)
-    beside, told = _beside(table)
-    names = [f"{client}{word}" for client, word in zip(table["client"], beside, strict=True)]
-    axes.set_xticks(np.append(place, end), labels=[*names, "mean"])
-    axes.set_xlabel(f"Client{told}")
+    for position in positions[1:]:
+        axes.axvline(position - 0.5, color=look.RULE, linewidth=0.8, zorder=0)
+    suffixes, explanation = _label_suffixes(table)
+    names = [f"{client}{word}" for client, word in zip(table["client"], suffixes, strict=True)]
+    axes.set_xticks(np.append(positions, end), labels=[*names, "mean"])
+    axes.set_xlabel(f"Client{explanation}")
 
 
 def _series(table: "pd.DataFrame") -> dict[str, str]:
     return {column: name for column, name in SERIES.items() if column in table}
 
 
-def _beside(table: "pd.DataFrame") -> tuple[list[str], str]:
+def _label_suffixes(table: "pd.DataFrame") -> tuple[list[str], str]:
     """What stands below the number of each client, and what that is."""
     if "cluster" in table:
         return [f"\n({cluster})" for cluster in table["cluster"]], ", (its cluster)"

@@ -34,25 +34,27 @@ def draw(folder: Path, clients: int, rounds: int) -> list[str]:
 
 
 def figures(folder: Path, clients: int, rounds: int) -> "Iterator[tuple[str, Figure]]":
-    """What the tables of a run folder show, by the names of the tables."""
+    """Yields the figures of a run folder's tables, with the names of the tables."""
     if (folder / "clusters.csv").is_file():
-        events = csv_table.frame(folder / "clusters.csv", EVENTS)
+        events = csv_table.read_frame(folder / "clusters.csv", EVENTS)
         clients = max(clients, 1 + max(events["client"].tolist())) if len(events) else clients
         yield "clusters", membership.figure(events, clients, rounds)
     if len(table := _accuracies(folder)):
         yield "client_accuracy", client_accuracy.figure(table)
 
 
-def panel(methods: Sequence[Method]) -> Section | None:
+def build_section(methods: Sequence[Method]) -> Section | None:
     """The pictures of the first run of each of the first methods, and the mean accuracies of all."""
     clustered = [
         method for method in methods if any((method.runs[0].folder / f"{name}.csv").is_file() for name in _TITLES)
     ]
     pictures = [picture for method in clustered[:_MOST] for picture in _pictures(method)]
-    more = f" The first {_MOST} of {len(clustered)} methods." if len(clustered) > _MOST else ""
+    limit_note = f" The first {_MOST} of {len(clustered)} methods." if len(clustered) > _MOST else ""
     divided = any((method.runs[0].folder / "clusters.csv").is_file() for method in clustered)
     title, explained = ("Clusters", f" {membership.NOTE}") if divided else ("Models at the clients", "")
-    return section("clusters", title, f"Of the first run of each method.{explained}{more}", pictures, _means(methods))
+    return section(
+        "clusters", title, f"Of the first run of each method.{explained}{limit_note}", pictures, _means(methods)
+    )
 
 
 def _pictures(method: Method) -> Iterator[Picture]:
@@ -66,20 +68,20 @@ def _pictures(method: Method) -> Iterator[Picture]:
 def _means(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
     rows = []
     for method in methods:
-        tables = [own for run in method.runs if len(own := _accuracies(run.folder))]
+        tables = [table for run in method.runs if len(table := _accuracies(run.folder))]
         if tables:
-            means = [statistic([_mean(own, model) for own in tables]).mean for model in SERIES]
+            means = [statistic([_mean(table, model) for table in tables]).mean for model in SERIES]
             rows.append([method.label, *("-" if mean is None else f"{mean:.4f}" for mean in means)])
     caption = "Accuracy on what the clients held out, mean over clients"
     return [(caption, Grid(("method", *SERIES.values()), rows))] if rows else []
 
 
 def _accuracies(folder: Path) -> "pd.DataFrame":
-    return csv_table.frame(folder / "client_accuracy.csv", ("client", "global", "personal"))
+    return csv_table.read_frame(folder / "client_accuracy.csv", ("client", "global", "personal"))
 
 
 def _mean(table: "pd.DataFrame", model: str) -> float | None:
     if model not in table:
         return None
-    known = table[model].dropna().to_numpy(dtype=np.float64)
-    return float(known.mean()) if len(known) else None
+    values = table[model].dropna().to_numpy(dtype=np.float64)
+    return float(values.mean()) if len(values) else None

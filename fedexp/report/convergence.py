@@ -14,30 +14,32 @@ _MOST = 40  # bars
 _CAPTION = "The bar is the mean over the seeds, a dot is a seed."
 
 
-def share(run: Run) -> float | None:
+def converged_share(run: Run) -> float | None:
     """The share of converged rounds among those that say so; None where no round does."""
-    said = run.column(CONVERGED)
-    said = said[~np.isnan(said)]
-    return float(said.mean()) if len(said) else None
+    converged = run.column(CONVERGED)
+    converged = converged[~np.isnan(converged)]
+    return float(converged.mean()) if len(converged) else None
 
 
 def picture(methods: Sequence[Method]) -> Picture | None:
     """A bar a method, the mean over its seeds; a dot a seed."""
-    found = [(method, [value for run in method.runs if (value := share(run)) is not None]) for method in methods]
-    found = [(method, values) for method, values in found if values]
-    if not 0 < len(found) <= _MOST:
+    shares = [
+        (method, [value for run in method.runs if (value := converged_share(run)) is not None]) for method in methods
+    ]
+    shares = [(method, values) for method, values in shares if values]
+    if not 0 < len(shares) <= _MOST:
         return None
     title = "Rounds whose Shapley values converged"
-    figure, axes = look.rowed(title, "Share of rounds", len(found), 1.2)
-    for place, (method, values) in enumerate(found):
+    figure, axes = look.row_canvas(title, "Share of rounds", len(shares), 1.2)
+    for position, (method, values) in enumerate(shares):
         mean, name = sum(values) / len(values), look.gid(method)
-        axes.barh(place, mean, height=0.6, color=look.color(method), alpha=0.85, gid=name)
-        axes.text(1.02, place, f"{mean:.0%}", va="center", fontsize=9, gid=name)
+        axes.barh(position, mean, height=0.6, color=look.color(method), alpha=0.85, gid=name)
+        axes.text(1.02, position, f"{mean:.0%}", va="center", fontsize=9, gid=name)
         if len(values) > 1:
             dots = {"color": look.PAPER, "markeredgecolor": look.INK, "markersize": 5}
-            axes.plot(values, [place] * len(values), "o", gid=name, **dots)
-    look.name_rows(axes, [method.label for method, _ in found])
+            axes.plot(values, [position] * len(values), "o", gid=name, **dots)
+    look.name_rows(axes, [method.label for method, _ in shares])
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    drawn = [method for method, _ in found]
+    drawn = [method for method, _ in shares]
     return Picture(name="convergence", title=title, figure=figure, caption=_CAPTION, methods=drawn, legend=False)

@@ -20,40 +20,44 @@ def draw(path: Path, table: "pd.DataFrame") -> None:
 
     metric = main_metric(table)
     figure = Figure(figsize=(14, 4), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
-    left.set(title=f"{metric.capitalize()} on the test data", xlabel="Round", ylabel=metric.capitalize())
-    middle.set(title=f"{metric.capitalize()} by traffic", xlabel="Megabytes sent", ylabel=metric.capitalize())
-    right.set(title="Loss", xlabel="Round", ylabel="Mean loss of an example")
-    _line(left, table, f"test_{metric}", "Test", look.COLORS[0])
+    metric_axes, traffic_axes, loss_axes = figure.subplots(1, 3)
+    metric_axes.set(title=f"{metric.capitalize()} on the test data", xlabel="Round", ylabel=metric.capitalize())
+    traffic_axes.set(title=f"{metric.capitalize()} by traffic", xlabel="Megabytes sent", ylabel=metric.capitalize())
+    loss_axes.set(title="Loss", xlabel="Round", ylabel="Mean loss of an example")
+    _draw_line(metric_axes, table, f"test_{metric}", "Test", look.COLORS[0])
     if "mb_up" in table and "mb_down" in table:
         sent = (table["mb_down"] + table["mb_up"]).cumsum()
-        _line(middle, table.assign(sent=sent), f"test_{metric}", "Test", look.COLORS[0], "sent")
-    _line(right, table, "test_loss", "Test", look.COLORS[0])
-    _line(right, table, "train_loss", "Training", look.COLORS[1])
-    if left.lines and epsilon.COLUMN in table and np.isfinite(table[epsilon.COLUMN]).any():
-        epsilon.above(left, table["round"].to_numpy(float), table[epsilon.COLUMN].to_numpy(float), "ε (PLD)")
-    if right.lines:
-        right.legend()
-    for axes in (left, middle, right):
-        _finish(axes, whole=axes is not middle)
+        _draw_line(traffic_axes, table.assign(sent=sent), f"test_{metric}", "Test", look.COLORS[0], "sent")
+    _draw_line(loss_axes, table, "test_loss", "Test", look.COLORS[0])
+    _draw_line(loss_axes, table, "train_loss", "Training", look.COLORS[1])
+    if metric_axes.lines and epsilon.COLUMN in table and np.isfinite(table[epsilon.COLUMN]).any():
+        epsilon.add_top_axis(
+            metric_axes, table["round"].to_numpy(float), table[epsilon.COLUMN].to_numpy(float), "ε (PLD)"
+        )
+    if loss_axes.lines:
+        loss_axes.legend()
+    for axes in (metric_axes, traffic_axes, loss_axes):
+        _finish(axes, integer_x=axes is not traffic_axes)
     look.save(path, figure)
 
 
-def _line(axes: "Axes", table: "pd.DataFrame", column: str, label: str, color: str, over: str = "round") -> None:
+def _draw_line(
+    axes: "Axes", table: "pd.DataFrame", column: str, label: str, color: str, x_column: str = "round"
+) -> None:
     """Draws the evaluated rounds of one column over another; a short run also shows its points."""
     if column not in table:
         return
     values = table[column].to_numpy(dtype=np.float64)
-    known = np.isfinite(values)
-    if known.any():
-        rounds = table[over].to_numpy()[known]
-        axes.plot(rounds, values[known], "o-" if len(rounds) <= 40 else "-", markersize=3.5, label=label, color=color)
+    finite = np.isfinite(values)
+    if finite.any():
+        rounds = table[x_column].to_numpy()[finite]
+        axes.plot(rounds, values[finite], "o-" if len(rounds) <= 40 else "-", markersize=3.5, label=label, color=color)
 
 
-def _finish(axes: "Axes", whole: bool) -> None:
+def _finish(axes: "Axes", integer_x: bool) -> None:
     if axes.lines:
-        if whole:
-            look.whole(axes.xaxis)
+        if integer_x:
+            look.integer_ticks(axes.xaxis)
     else:
         axes.set_yticks([])
         axes.text(0.5, 0.5, "not evaluated", transform=axes.transAxes, ha="center", va="center", color=look.QUIET)

@@ -18,41 +18,45 @@ ALIKE = 1e-3  # relative difference up to which two ledgers are drawn as one
 _APART = 0.06  # of the axis: the least distance between two labels
 
 
-def protected(run: Run) -> bool:
+def has_epsilon(run: Run) -> bool:
     """Whether the ledger of a run has an epsilon that is finite."""
     return bool(np.isfinite(run.column(COLUMN)).any())
 
 
-def shared(runs: Sequence[Run]) -> tuple[np.ndarray, np.ndarray] | None:
+def shared_epsilons(runs: Sequence[Run]) -> tuple[np.ndarray, np.ndarray] | None:
     """Rounds `[n]` and epsilons `[n]` of the longest run, if all have the same in the same rounds; else None."""
-    courses = sorted(((run.rounds.astype(float), run.column(COLUMN)) for run in runs), key=lambda one: len(one[0]))
+    courses = sorted(
+        ((run.rounds.astype(float), run.column(COLUMN)) for run in runs), key=lambda course: len(course[0])
+    )
     if not courses:
         return None
     rounds, epsilon = courses[-1]
-    for own, spent in courses:
-        if not np.allclose(spent, np.interp(own, rounds, epsilon), rtol=ALIKE, equal_nan=True):
+    for run_rounds, spent in courses:
+        if not np.allclose(spent, np.interp(run_rounds, rounds, epsilon), rtol=ALIKE, equal_nan=True):
             return None
     return rounds, epsilon
 
 
-def label(runs: Sequence[Run]) -> str:
+def axis_label(runs: Sequence[Run]) -> str:
     """What the numbers on an axis of epsilons are."""
     deltas = {run.config.get("privacy.delta") for run in runs}
-    told = f" at δ = {deltas.pop():g}" if len(deltas) == 1 and None not in deltas else ""
-    return f"ε{told} (PLD)"
+    delta_text = f" at δ = {deltas.pop():g}" if len(deltas) == 1 and None not in deltas else ""
+    return f"ε{delta_text} (PLD)"
 
 
-def above(axes: "Axes", rounds: np.ndarray, epsilon: np.ndarray, name: str) -> None:
+def add_top_axis(axes: "Axes", rounds: np.ndarray, epsilon: np.ndarray, name: str) -> None:
     """Labels the top edge with the epsilons `[n]` of the `rounds [n]`."""
-    places, ticks = ticked(rounds, epsilon, axes.get_xlim())
+    positions, ticks = epsilon_ticks(rounds, epsilon, axes.get_xlim())
     top = axes.secondary_xaxis("top")
-    top.set_xticks(places, labels=[f"{tick:.3g}" for tick in ticks])
+    top.set_xticks(positions, labels=[f"{tick:.3g}" for tick in ticks])
     top.set_xlabel(name)
     top.spines["top"].set_visible(True)
     axes.spines["top"].set_visible(True)
 
 
-def ticked(rounds: np.ndarray, epsilon: np.ndarray, limits: tuple[float, float]) -> tuple[list[float], list[float]]:
+def epsilon_ticks(
+    rounds: np.ndarray, epsilon: np.ndarray, limits: tuple[float, float]
+) -> tuple[list[float], list[float]]:
     """Round values of epsilon and its last value, each with its round (as a fraction), none too close to the next.
 
     `rounds [n]` and `epsilon [n]` are the course.
@@ -63,12 +67,12 @@ def ticked(rounds: np.ndarray, epsilon: np.ndarray, limits: tuple[float, float])
     """
     from matplotlib.ticker import MaxNLocator
 
-    known = np.isfinite(epsilon)
-    rounds, epsilon = rounds[known], epsilon[known]
+    finite = np.isfinite(epsilon)
+    rounds, epsilon = rounds[finite], epsilon[finite]
     wanted = MaxNLocator(nbins=7, steps=[1, 2, 5, 10]).tick_values(epsilon.min(), epsilon.max())
-    kept = [(float(rounds[-1]), float(epsilon[-1]))]
-    for tick in sorted((one for one in wanted if epsilon.min() <= one <= epsilon.max()), reverse=True):
-        place = float(np.interp(tick, epsilon, rounds))
-        if kept[-1][0] - place >= _APART * (limits[1] - limits[0]):
-            kept.append((place, round(float(tick), 10)))
-    return [place for place, _ in reversed(kept)], [tick for _, tick in reversed(kept)]
+    ticks = [(float(rounds[-1]), float(epsilon[-1]))]
+    for tick in sorted((value for value in wanted if epsilon.min() <= value <= epsilon.max()), reverse=True):
+        position = float(np.interp(tick, epsilon, rounds))
+        if ticks[-1][0] - position >= _APART * (limits[1] - limits[0]):
+            ticks.append((position, round(float(tick), 10)))
+    return [position for position, _ in reversed(ticks)], [tick for _, tick in reversed(ticks)]

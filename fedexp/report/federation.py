@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedexp.core.files import replacing
+from fedexp.core.files import atomic_path
 from fedexp.parts.federation.statistics import label_distances
 from fedexp.report import heat, look
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _BLOCK = 1 << 16  # rows formatted at a time
-_SINGLY = 100  # up to so many clients have a column each in the picture
+_MAX_COLUMNS = 100  # up to so many clients have a column each in the picture
 _NUMBERED = 30  # up to so many clients and classes have their counts written out
 _BINS = 100
 
@@ -28,7 +28,7 @@ def write_csv(path: Path, counts: np.ndarray, class_names: Sequence[str]) -> Non
     """One row a client: its number, its examples, its examples of each class; `counts` is [N, K]."""
     clients, classes = counts.shape
     row = ",".join(["%d"] * (classes + 2)) + "\n"
-    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+    with atomic_path(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerow(["client", "examples", *class_names])
         for start in range(0, clients, _BLOCK):
             block = counts[start : start + _BLOCK]
@@ -44,7 +44,7 @@ def draw(path: Path, counts: np.ndarray, class_names: Sequence[str]) -> None:
 
 def figure(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
     """A heat map of clients by classes below the client sizes; above 100 clients a summary; `counts` is [N, K]."""
-    return _summary(counts, class_names) if len(counts) > _SINGLY else _every_client(counts, class_names)
+    return _summary_figure(counts, class_names) if len(counts) > _MAX_COLUMNS else _client_figure(counts, class_names)
 
 
 def grouped_shares(counts: np.ndarray) -> np.ndarray:
@@ -59,7 +59,7 @@ def grouped_shares(counts: np.ndarray) -> np.ndarray:
     return (np.add.reduceat(shares, starts, axis=0) / members[:, None]).T
 
 
-def _every_client(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
+def _client_figure(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
     from matplotlib.figure import Figure
 
     clients, classes = counts.shape
@@ -75,44 +75,44 @@ def _every_client(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
     top.yaxis.set_major_formatter("{x:,.0f}")
     top.grid(visible=False, axis="x")
     top.tick_params(axis="x", length=0, labelbottom=False)
-    heat.cells(drawn, main, counts.T, "Examples")
+    heat.draw_cells(drawn, main, counts.T, "Examples")
     if numbered:
-        heat.numbers(main, counts.T, lambda count: f"{count}" if count else "")
+        heat.draw_numbers(main, counts.T, lambda count: f"{count}" if count else "")
     _name_classes(main, class_names)
     main.set_xticks(range(0, clients, 1 if numbered else 10))
     main.set_xlabel("Client")
     return drawn
 
 
-def _summary(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
+def _summary_figure(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(11, 2.0 + max(2.6, min(0.25 * len(class_names), 8))), layout="constrained")
-    left, right = drawn.subplots(1, 2, width_ratios=[1, 1.7])
+    sizes_axes, shares_axes = drawn.subplots(1, 2, width_ratios=[1, 1.7])
     sizes, shares = counts.sum(axis=1), grouped_shares(counts)
     drawn.suptitle(_heading(counts), fontsize=11)
-    _draw_sizes(left, sizes)
-    heat.cells(drawn, right, shares, "Mean share of a client's examples")
-    right.set_title("Class shares, clients ordered by their main class", fontsize=10)
-    right.set_xlabel(f"Clients that hold examples, in {shares.shape[1]} groups of equal number")
-    _name_classes(right, class_names)
+    _draw_sizes(sizes_axes, sizes)
+    heat.draw_cells(drawn, shares_axes, shares, "Mean share of a client's examples")
+    shares_axes.set_title("Class shares, clients ordered by their main class", fontsize=10)
+    shares_axes.set_xlabel(f"Clients that hold examples, in {shares.shape[1]} groups of equal number")
+    _name_classes(shares_axes, class_names)
     return drawn
 
 
 def _heading(counts: np.ndarray) -> str:
     clients, examples = len(counts), int(counts.sum())
-    who = f"{clients:,} client{'s' * (clients > 1)}, {examples:,} examples"
+    heading = f"{clients:,} client{'s' * (clients > 1)}, {examples:,} examples"
     if clients == 1 or counts.shape[1] == 1 or not examples:
-        return who
-    total, jensen_shannon, hellinger = (each["mean"] for each in label_distances(counts).values())
-    apart = f"total variation {total:.2f}, Jensen-Shannon {jensen_shannon:.2f}, Hellinger {hellinger:.2f}"
-    return f"{who}\nMean distance to all labels: {apart}"
+        return heading
+    total, jensen_shannon, hellinger = (distance["mean"] for distance in label_distances(counts).values())
+    distances = f"total variation {total:.2f}, Jensen-Shannon {jensen_shannon:.2f}, Hellinger {hellinger:.2f}"
+    return f"{heading}\nMean distance to all labels: {distances}"
 
 
 def _name_classes(axes: "Axes", class_names: Sequence[str]) -> None:
     shown = range(0, len(class_names), -(-len(class_names) // 40))
     size = 8 if len(class_names) <= 24 else 6
-    axes.set_yticks(shown, labels=[look.short(class_names[label]) for label in shown], fontsize=size)
+    axes.set_yticks(shown, labels=[look.shorten(class_names[label]) for label in shown], fontsize=size)
     axes.set_ylabel("Class")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fedexp.core import csv_table
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
+from fedexp.core.files import display_path
 from fedexp.report import federation
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run
@@ -20,48 +20,48 @@ _NOTE = "Examples of each class that the clients hold."
 Users = list[tuple[Method, Run]]
 
 
-def panel(methods: Sequence[Method]) -> Section | None:
+def build_section(methods: Sequence[Method]) -> Section | None:
     """A picture for each of the first divisions."""
-    found = divisions(methods)
-    more = f" The first {_MOST} of {len(found)} federations." if len(found) > _MOST else ""
+    partitions = find_partitions(methods)
+    limit_note = f" The first {_MOST} of {len(partitions)} federations." if len(partitions) > _MOST else ""
     pictures = [
         Picture(
             name=f"federation_{number}",
             title=f"Federation {number}",
             figure=federation.figure(counts.to_numpy(), [str(name) for name in counts]),
-            caption=f"{_told(users, methods)}.",
+            caption=f"{_describe_users(users, methods)}.",
             tab=f"Federation {number}",
         )
-        for number, (counts, users) in enumerate(found[:_MOST], start=1)
+        for number, (counts, users) in enumerate(partitions[:_MOST], start=1)
     ]
-    return section("federations", "Federations", f"{_NOTE}{more}", pictures)
+    return section("federations", "Federations", f"{_NOTE}{limit_note}", pictures)
 
 
-def divisions(methods: Sequence[Method]) -> "list[tuple[pd.DataFrame, Users]]":
+def find_partitions(methods: Sequence[Method]) -> "list[tuple[pd.DataFrame, Users]]":
     """The examples that each client (row) holds of each class (column), and the runs of this division.
 
     Raises:
         ConfigError: a federation.csv counts something else than whole examples.
     """
-    splits: dict[bytes, Users] = {}
+    users_by_table: dict[bytes, Users] = {}
     for method in methods:
         for run in method.runs:
             path = run.folder / "federation.csv"
             if path.is_file():
-                splits.setdefault(path.read_bytes(), []).append((method, run))
-    found = [(_counts(users[0][1].folder / "federation.csv"), users) for users in splits.values()]
-    return [(counts, users) for counts, users in found if counts.size]
+                users_by_table.setdefault(path.read_bytes(), []).append((method, run))
+    partitions = [(_counts(users[0][1].folder / "federation.csv"), users) for users in users_by_table.values()]
+    return [(counts, users) for counts, users in partitions if counts.size]
 
 
 def _counts(path: Path) -> "pd.DataFrame":
-    counts = csv_table.frame(path).iloc[:, 2:]
+    counts = csv_table.read_frame(path).iloc[:, 2:]
     for name, column in counts.items():
         if column.dtype.kind != "i" and len(column):
-            raise ConfigError(f"{shown(path)} must have whole numbers in its column {name}; is it damaged?")
+            raise ConfigError(f"{display_path(path)} must have whole numbers in its column {name}; is it damaged?")
     return counts
 
 
-def _told(users: Users, methods: Sequence[Method]) -> str:
+def _describe_users(users: Users, methods: Sequence[Method]) -> str:
     """Which seeds, and which methods unless it is all of them."""
     seeds = sorted({run.seed for _, run in users if run.seed is not None})
     named = list(dict.fromkeys(method.label for method, _ in users))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedexp.config.override_text import short_text
-from fedexp.core.errors import ConfigError, nearest
+from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.maths.metrics import HIGHER_IS_BETTER, final
 from fedexp.report.markup import Grid
 from fedexp.report.methods import differing_keys, differing_options, options, settings
@@ -40,16 +40,16 @@ class Panel:
         return Grid([corner, *self.columns, "worst"], rows)
 
 
-def lead(runs: Sequence[Run]) -> str:
+def explain(runs: Sequence[Run]) -> str:
     """What the numbers of a grid are."""
-    finished = sum(run.finished for run in runs)
+    finished = sum(run.is_finished for run in runs)
     metric = shared_metric(runs)
     return f"Final test {metric} of {finished} runs; a cell is the mean over its seeds, worst the worst of its row."
 
 
-def doubts(runs: Sequence[Run]) -> list[str]:
+def caveats(runs: Sequence[Run]) -> list[str]:
     """What is left out of it."""
-    unfinished = sum(not run.finished for run in runs)
+    unfinished = sum(not run.is_finished for run in runs)
     return [f"{unfinished} unfinished run(s) are left out."] if unfinished else []
 
 
@@ -59,49 +59,49 @@ def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
     Raises:
         ConfigError: a setting is unknown to some run, or has one value only.
     """
-    rows, columns = (_axis(runs, name) for name in by)
-    others, metric = _others(runs, by), shared_metric(runs)
-    places: dict[str, dict[tuple[str, str], list[float]]] = {}
+    rows, columns = (_axis_values(runs, name) for name in by)
+    other_settings, metric = _other_settings(runs, by), shared_metric(runs)
+    cells_by_title: dict[str, dict[tuple[str, str], list[float]]] = {}
     for run in runs:
-        title = ", ".join(f"{name}={_value(run, name)}" for name in others)
-        value = final(run.column(f"test_{metric}")) if run.finished else None
+        title = ", ".join(f"{name}={_setting_text(run, name)}" for name in other_settings)
+        value = final(run.column(f"test_{metric}")) if run.is_finished else None
         if value is not None:
-            cell = (_value(run, by[0]), _value(run, by[1]))
-            places.setdefault(title, {}).setdefault(cell, []).append(value)
-    return [replace(_panel(title, rows, columns, cells), metric=metric) for title, cells in places.items()]
+            cell = (_setting_text(run, by[0]), _setting_text(run, by[1]))
+            cells_by_title.setdefault(title, {}).setdefault(cell, []).append(value)
+    return [replace(_panel(title, rows, columns, cells), metric=metric) for title, cells in cells_by_title.items()]
 
 
 def _panel(
     title: str, rows: tuple[str, ...], columns: tuple[str, ...], cells: dict[tuple[str, str], list[float]]
 ) -> Panel:
-    """The cells laid out, without rows and columns of which there is none here."""
+    """Builds a panel from its cells, without empty rows and columns."""
     rows = tuple(row for row in rows if any(cell[0] == row for cell in cells))
     columns = tuple(column for column in columns if any(cell[1] == column for cell in cells))
     return Panel(title, rows, columns, np.array([[_mean(cells.get((row, name))) for name in columns] for row in rows]))
 
 
-def _axis(runs: Sequence[Run], name: str) -> tuple[str, ...]:
-    known = {key: None for run in runs for key in (*options(run), *settings(run))}
-    if name not in known:
-        raise ConfigError(f"--grid: no run has a setting {name}; {nearest(name, sorted(known))}")
-    values = tuple(dict.fromkeys(_value(run, name) for run in runs))
+def _axis_values(runs: Sequence[Run], name: str) -> tuple[str, ...]:
+    setting_names = {key: None for run in runs for key in (*options(run), *settings(run))}
+    if name not in setting_names:
+        raise ConfigError(f"--grid: no run has a setting {name}; {did_you_mean(name, sorted(setting_names))}")
+    values = tuple(dict.fromkeys(_setting_text(run, name) for run in runs))
     if len(values) > 1:
         return values
     raise ConfigError(f"--grid needs settings of several values, but {name} is {', '.join(values)} in every run")
 
 
-def _others(runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
+def _other_settings(runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
     """What differs besides the two settings and what belongs to them."""
-    own = tuple(f"{name}." for name in by)
+    prefixes = tuple(f"{name}." for name in by)
     groups = [name for name in differing_options([options(run) for run in runs]) if name not in by]
-    keys = [key for key in differing_keys(runs) if key not in by and not key.startswith(own)]
+    keys = [key for key in differing_keys(runs) if key not in by and not key.startswith(prefixes)]
     return [*groups, *(key for key in keys if key.partition(".")[0] not in groups)]
 
 
-def _value(run: Run, name: str) -> str:
+def _setting_text(run: Run, name: str) -> str:
     """A setting of a run as text; a dash where the run does not know it."""
-    known = {**settings(run), **options(run)}
-    return short_text(known[name]) if name in known else "-"
+    values = {**settings(run), **options(run)}
+    return short_text(values[name]) if name in values else "-"
 
 
 def _mean(values: list[float] | None) -> float:

@@ -11,6 +11,6 @@ from fedexp.report.runs import Run
 @look.style()
 def write(path: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """Writes the page, its tables and pictures, the page last; returns the titled tables."""
-    shown = sections.of_grid(grid.panels(runs, by), by)
-    page.compose(path, f"# {by[0]} by {by[1]}\n\n{grid.lead(runs)}\n", grid.doubts(runs), shown, {})
+    shown = sections.grid_sections(grid.panels(runs, by), by)
+    page.compose(path, f"# {by[0]} by {by[1]}\n\n{grid.explain(runs)}\n", grid.caveats(runs), shown, {})
     return [table for section in shown for table in section.tables]

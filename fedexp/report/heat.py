@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _STRONGEST, _ABSENT = "#3c83c2", "#88888850"  # dark and light letters can be read on both
 
 
-def cells(figure: "Figure", axes: "Axes", values: np.ndarray, label: str, greatest: float | None = None) -> None:
+def draw_cells(figure: "Figure", axes: "Axes", values: np.ndarray, label: str, greatest: float | None = None) -> None:
     """Colours `values [R, C]`, from 0 to their greatest unless told, with a scale of this name beside them."""
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -25,7 +25,7 @@ def cells(figure: "Figure", axes: "Axes", values: np.ndarray, label: str, greate
     figure.colorbar(image, ax=axes, label=label, pad=0.02)
 
 
-def numbers(axes: "Axes", values: np.ndarray, told: Callable[[float], str]) -> None:
+def draw_numbers(axes: "Axes", values: np.ndarray, format_cell: Callable[[float], str]) -> None:
     """Writes a text for each of the `values [rows, columns]` into its cell."""
     for (row, column), value in np.ndenumerate(values):
-        axes.text(column, row, told(value), ha="center", va="center", fontsize=8, in_layout=False)
+        axes.text(column, row, format_cell(value), ha="center", va="center", fontsize=8, in_layout=False)

@@ -15,9 +15,9 @@ def picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:
     size = (2.2 + 0.75 * width, 1.6 + 0.38 * height)
     title = f"Final test {panel.metric}"
     figure, axes = look.canvas(title, by[1], by[0], size)
-    heat.cells(figure, axes, values, f"Test {panel.metric}", greatest=1.0 if panel.metric in SHARES else None)
-    heat.numbers(axes, values, lambda one: "-" if np.isnan(one) else f"{one:.2f}")
+    heat.draw_cells(figure, axes, values, f"Test {panel.metric}", greatest=1.0 if panel.metric in SHARES else None)
+    heat.draw_numbers(axes, values, lambda value: "-" if np.isnan(value) else f"{value:.2f}")
     look.name_rows(axes, panel.rows)
     axes.axvline(width - 1.5, color=look.PAPER, linewidth=4)
-    axes.set_xticks(range(width), labels=[*map(look.short, panel.columns), "worst"], rotation=35, ha="right")
+    axes.set_xticks(range(width), labels=[*map(look.shorten, panel.columns), "worst"], rotation=35, ha="right")
     return Picture(name=name, title=title, figure=figure, caption=panel.title)

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedexp.core.files import replacing
+from fedexp.core.files import atomic_path
 from fedexp.report.methods import Method
 
 if TYPE_CHECKING:
@@ -66,14 +66,14 @@ def canvas(
     return figure, axes
 
 
-def rowed(title: str, horizontal: str, rows: int, margin: float) -> "tuple[Figure, Axes]":
+def row_canvas(title: str, horizontal: str, rows: int, margin: float) -> "tuple[Figure, Axes]":
     """A wide figure with so many rows, and so many inches of it for everything else."""
     return canvas(title, horizontal, size=(8.6, margin + 0.28 * rows))
 
 
 def save(path: Path, figure: "Figure") -> None:
     """Writes a PNG, whole or not at all."""
-    with replacing(path) as partial:
+    with atomic_path(path) as partial:
         figure.savefig(partial, format="png")
 
 
@@ -83,48 +83,48 @@ def color(method: Method) -> str:
 
 
 def gid(method: Method) -> str:
-    """The name of what is drawn of a method, by which the HTML page hides it."""
+    """The id of a method's artists, by which the HTML page hides them."""
     return f"m{method.position}"
 
 
-def line(method: Method, crowd: bool = False) -> dict[str, Any]:
+def line_style(method: Method, crowd: bool = False) -> dict[str, Any]:
     """How a method's line is drawn, thin in a crowd."""
     dashes = _DASHES[method.position // len(COLORS) % len(_DASHES)]
     thin = {"linewidth": 1.0, "alpha": 0.6} if crowd else {}
     return {"color": color(method), "linestyle": dashes, "gid": gid(method), **thin}
 
 
-def legend(figure: "Figure", methods: Sequence[Method]) -> None:
+def add_legend(figure: "Figure", methods: Sequence[Method]) -> None:
     """Names the methods below the picture, which grows by the room for them."""
     from matplotlib.lines import Line2D
 
     figure.set_layout_engine("constrained")
-    names = [with_seeds(method) for method in methods]
+    names = [label_with_seeds(method) for method in methods]
     columns = max(1, min(len(names), int(figure.get_figwidth() / (0.066 * max(map(len, names), default=1) + 0.55))))
     figure.set_figheight(figure.get_figheight() + _LEGEND_ROW * -(-len(names) // columns))
-    handles = [Line2D([], [], **line(method)) for method in methods]
+    handles = [Line2D([], [], **line_style(method)) for method in methods]
     figure.legend(handles, names, loc="outside lower center", ncols=columns)
 
 
-def with_seeds(method: Method) -> str:
+def label_with_seeds(method: Method) -> str:
     """The label, and the number of seeds where there are several."""
     return f"{method.label} ({len(method.runs)} seeds)" if len(method.runs) > 1 else method.label
 
 
-def whole(axis: Any) -> None:
+def integer_ticks(axis: Any) -> None:
     """Ticks at whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
 
 
-def short(name: str) -> str:
+def shorten(name: str) -> str:
     """A name beside a row, cut where it is too long to leave room for a drawing."""
     return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
 
 
 def name_rows(axes: "Axes", names: Sequence[str]) -> None:
     """Names the rows 0, 1, ... from above."""
-    axes.set_yticks(range(len(names)), labels=[short(name) for name in names])
+    axes.set_yticks(range(len(names)), labels=[shorten(name) for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(visible=False, axis="y")

@@ -24,12 +24,12 @@ class Statistic:
 
 
 def statistic(values: Sequence[float | None]) -> Statistic:
-    """Sums up one number of several runs."""
-    known = np.array([value for value in values if value is not None], dtype=np.float64)
+    """Returns mean and standard deviation of one number over several runs."""
+    numbers = np.array([value for value in values if value is not None], dtype=np.float64)
     return Statistic(
-        mean=float(known.mean()) if len(known) else None,
-        std=float(known.std(ddof=1)) if len(known) > 1 and np.isfinite(known).all() else None,
-        count=len(known),
+        mean=float(numbers.mean()) if len(numbers) else None,
+        std=float(numbers.std(ddof=1)) if len(numbers) > 1 and np.isfinite(numbers).all() else None,
+        count=len(numbers),
         runs=len(values),
     )
 
@@ -48,7 +48,7 @@ def host_numbers(run: Run, metric: str, roa: Iterable[float], toa: Iterable[floa
         **times,
         "selections": total(run.column("participants")),
         "rounds": int(run.rounds[-1]),
-        "host s/round": each_round(run, "host_s"),
+        "host s/round": mean_per_round(run, "host_s"),
     }
 
 
@@ -59,7 +59,7 @@ def simulated_numbers(run: Run, metric: str, toa: Iterable[float]) -> Numbers:
     times = {f"ToA@{x:g} sim s": time_to(values, seconds, x, higher) for x in toa}
     return {
         **times,
-        "sim s/round": each_round(run, "sim_s"),
+        "sim s/round": mean_per_round(run, "sim_s"),
         "participants/round": None if selections is None else selections / len(run.rounds),
         "rounds": int(run.rounds[-1]),
         "selections": selections,
@@ -74,11 +74,11 @@ def thresholds(methods: Sequence[Method], key: str) -> list[float]:
 
 def total(values: np.ndarray) -> float | None:
     """The sum of the known `values [n]`; None if there are none."""
-    known = values[~np.isnan(values)]
-    return float(known.sum()) if len(known) else None
+    finite = values[~np.isnan(values)]
+    return float(finite.sum()) if len(finite) else None
 
 
-def each_round(run: Run, column: str) -> float | None:
+def mean_per_round(run: Run, column: str) -> float | None:
     """The mean increase of a cumulative column in a round."""
     last = final(run.column(column))
     return None if last is None else last / int(run.rounds[-1])

@@ -38,36 +38,36 @@ class Memberships:
 
 
 def memberships(events: "pd.DataFrame", clients: int, rounds: int) -> Memberships:
-    """What the events of clusters.csv say of every round; those of the server's own row are left out."""
+    """Returns the state of every client in every round, from clusters.csv; rows of the server are left out."""
     cluster = np.zeros((clients, rounds + 1), dtype=np.int64)
     waiting, trained = np.zeros_like(cluster, dtype=bool), np.zeros_like(cluster, dtype=bool)
     columns = (events[name].tolist() for name in ("round", "event", "client", "cluster"))
-    for number, what, client, own in zip(*columns, strict=True):
+    for number, event, client, cluster_id in zip(*columns, strict=True):
         if client < 0 or number > rounds:
             continue
-        if what in ("queue", "join", "leave"):
-            cluster[client, number:] = own if what != "leave" else 0
-            waiting[client, number:] = what == "queue"
-        elif what == "model":
-            trained[client, number] = own > 0
+        if event in ("queue", "join", "leave"):
+            cluster[client, number:] = cluster_id if event != "leave" else 0
+            waiting[client, number:] = event == "queue"
+        elif event == "model":
+            trained[client, number] = cluster_id > 0
     return Memberships(cluster, waiting, trained)
 
 
-def ordered(found: Memberships) -> tuple[Memberships, list[int]]:
+def order_by_cluster(members: Memberships) -> tuple[Memberships, list[int]]:
     """The clients by their last cluster, of very many evenly chosen ones, and who they are."""
-    order = np.argsort(found.cluster[:, -1], kind="stable")
+    order = np.argsort(members.cluster[:, -1], kind="stable")
     if len(order) > _ROWS:
         order = order[np.rint(np.linspace(0, len(order) - 1, _ROWS)).astype(np.int64)]
-    return Memberships(found.cluster[order], found.waiting[order], found.trained[order]), order.tolist()
+    return Memberships(members.cluster[order], members.waiting[order], members.trained[order]), order.tolist()
 
 
 def figure(events: "pd.DataFrame", clients: int, rounds: int) -> "Figure":
     """Clients as rows, ordered by their last cluster, and rounds as columns."""
-    shown, rows = ordered(memberships(events, clients, rounds))
+    shown, rows = order_by_cluster(memberships(events, clients, rounds))
     size = (min(12.0, max(6.5, 3.0 + 0.22 * rounds)), 1.5 + min(9.0, max(1.6, 0.26 * len(rows))))
     drawn, axes = look.canvas(TITLE, "Round", "Client", size)
     _paint(axes, shown)
-    look.whole(axes.xaxis)
+    look.integer_ticks(axes.xaxis)
     axes.set_xlim(-0.5, rounds + 0.5)
     if len(rows) <= _NUMBERED:
         axes.set_yticks(range(len(rows)), labels=[str(client) for client in rows], fontsize=8)
@@ -75,7 +75,7 @@ def figure(events: "pd.DataFrame", clients: int, rounds: int) -> "Figure":
         axes.set_yticks([])
         part = f"{len(rows)} of {clients:,}" if len(rows) < clients else f"{clients:,}"
         axes.set_ylabel(f"{part} clients by their last cluster")
-    _name_clusters(drawn, shown)
+    _add_legend(drawn, shown)
     return drawn
 
 
@@ -95,17 +95,17 @@ def _paint(axes: "Axes", shown: Memberships) -> None:
     cells[shown.waiting, 3] *= _WAITING
     axes.imshow(cells, aspect="auto", interpolation="none")
     axes.grid(visible=False)
-    took = np.argwhere(shown.trained)
-    if len(took) <= _DOTTED:
-        axes.plot(took[:, 1], took[:, 0], "o", color="white", markersize=2.5, rasterized=True)
+    trained_cells = np.argwhere(shown.trained)
+    if len(trained_cells) <= _DOTTED:
+        axes.plot(trained_cells[:, 1], trained_cells[:, 0], "o", color="white", markersize=2.5, rasterized=True)
     if len(cells) <= _NUMBERED:
         axes.hlines(np.arange(1, len(cells)) - 0.5, -0.5, cells.shape[1] - 0.5, color=look.PAPER, linewidth=1.5)
 
 
-def _name_clusters(drawn: "Figure", shown: Memberships) -> None:
+def _add_legend(drawn: "Figure", shown: Memberships) -> None:
     from matplotlib.patches import Patch
 
-    there = [int(one) for one in np.unique(shown.cluster) if one > 0][:_NAMED]
-    if there:
-        handles = [Patch(color=color_of(one), label=f"cluster {one}") for one in there]
-        drawn.legend(handles=handles, loc="outside lower center", ncols=min(6, len(there)))
+    clusters = [int(cluster) for cluster in np.unique(shown.cluster) if cluster > 0][:_NAMED]
+    if clusters:
+        handles = [Patch(color=color_of(cluster), label=f"cluster {cluster}") for cluster in clusters]
+        drawn.legend(handles=handles, loc="outside lower center", ncols=min(6, len(clusters)))

@@ -14,7 +14,7 @@ from fedexp.report.runs import Run
 
 BUNDLES = ("algorithm", "experiment")
 _NAMING = ("selector", "aggregator", "local", "attack", "clustering", "privacy", "server_optimizer", "codec")
-NOTHING = ("none", "constant")  # options that do nothing, of groups that came after the first runs
+IDLE_OPTIONS = ("none", "constant")  # options that do nothing, of groups that came after the first runs
 # These change neither what is computed nor what is measured about it.
 _INDIFFERENT = ("checkpoint_s", "keep_states", "pictures", "evaluation.roa", "evaluation.toa", "evaluation.rank_on")
 
@@ -31,56 +31,59 @@ class Method:
     repeats: tuple[Run, ...] = ()  # more runs of these seeds, which no figure counts
 
     @property
-    def unfinished(self) -> int:
-        return sum(not run.finished for run in self.runs)
+    def unfinished_count(self) -> int:
+        return sum(not run.is_finished for run in self.runs)
 
 
-def group(runs: Iterable[Run]) -> list[Method]:
+def group_runs(runs: Iterable[Run]) -> list[Method]:
     """The methods, in the order in which they first appear."""
     groups: dict[Any, list[Run]] = {}
     for run in runs:
-        groups.setdefault((frozen(options(run)), frozen(settings(run))), []).append(run)
+        groups.setdefault((freeze(options(run)), freeze(settings(run))), []).append(run)
     names = labels([members[0] for members in groups.values()])
     return [
-        Method(position, label, *_one_a_seed(members))
+        Method(position, label, *_split_repeats(members))
         for position, (label, members) in enumerate(zip(names, groups.values(), strict=True))
     ]
 
 
-def _one_a_seed(members: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+def _split_repeats(members: Sequence[Run]) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
     """The first finished run of each seed, else the first, and all others; who has no seed repeats nobody."""
     chosen: dict[Any, Run] = {}
     for run in members:
         key = id(run) if run.seed is None else run.seed
-        if key not in chosen or (run.finished and not chosen[key].finished):
+        if key not in chosen or (run.is_finished and not chosen[key].is_finished):
             chosen[key] = run
     counted = tuple(chosen.values())
     return counted, tuple(run for run in members if run not in counted)
 
 
 def options(run: Run) -> Options:
-    """The options of groups that make a method; of a group that a run is too old to know, the one it had."""
-    mute = {*roles.names(changes_results=False), "hydra"}
+    """The options of the groups that define a method; defaults for groups that are newer than the run."""
+    ignored = {*roles.role_names(changes_results=False), "hydra"}
     chosen = {
-        name: option for name, option in run.choices.items() if option is not None and name.split("/")[0] not in mute
+        name: option for name, option in run.choices.items() if option is not None and name.split("/")[0] not in ignored
     }
     if not chosen:
         return chosen
-    nothing = {name: default for default in NOTHING for name in sorted(roles.names(default=default))}
-    return {**nothing, **chosen}
+    idle = {name: default for default in IDLE_OPTIONS for name in sorted(roles.role_names(default=default))}
+    return {**idle, **chosen}
 
 
 def settings(run: Run) -> dict[str, Any]:
-    """The config keys that make a method; a key that is null is as good as absent, and so is what does nothing."""
-    idle = tuple(f"{role.name}." for role in roles.every() if role.is_idle(_of_group(run, role.name)))
+    """The config keys that define a method, without null values and keys of parts that do nothing."""
+    idle = tuple(f"{role.name}." for role in roles.all_roles() if role.is_idle(_group_config(run, role.name)))
     return {
         key: value
         for key, value in run.config.items()
-        if value is not None and key not in _INDIFFERENT and not key.startswith(idle) and not roles.is_free(key)
+        if value is not None
+        and key not in _INDIFFERENT
+        and not key.startswith(idle)
+        and not roles.changes_no_result(key)
     }
 
 
-def _of_group(run: Run, name: str) -> dict[str, Any]:
+def _group_config(run: Run, name: str) -> dict[str, Any]:
     """What the config says of a group, as it was composed: nothing where the run is too old to know it."""
     node = {key.removeprefix(f"{name}."): value for key, value in run.config.items() if key.startswith(f"{name}.")}
     return {name: node} if node else {}
@@ -89,19 +92,19 @@ def _of_group(run: Run, name: str) -> dict[str, Any]:
 def labels(runs: Sequence[Run]) -> list[str]:
     """One short text for each method, given by one of its runs: the options, then the keys that tell it from others."""
     if len(runs) == 1:
-        return [alone(runs[0])]
+        return [single_label(runs[0])]
     words = _option_words([options(run) for run in runs])
     peers: dict[Any, list[int]] = {}
     for position, run in enumerate(runs):
-        peers.setdefault(frozen(options(run)), []).append(position)
+        peers.setdefault(freeze(options(run)), []).append(position)
     for positions in peers.values():
-        for position, told in zip(positions, _key_words([runs[position] for position in positions]), strict=True):
-            words[position] += told
-    names = [", ".join(own) or alone(run) for own, run in zip(words, runs, strict=True)]
-    return [_numbered(name, names[:position]) for position, name in enumerate(names)]
+        for position, key_words in zip(positions, _key_words([runs[position] for position in positions]), strict=True):
+            words[position] += key_words
+    names = [", ".join(parts) or single_label(run) for parts, run in zip(words, runs, strict=True)]
+    return [_number_duplicate(name, names[:position]) for position, name in enumerate(names)]
 
 
-def alone(run: Run) -> str:
+def single_label(run: Run) -> str:
     """What a run is called where nothing stands beside it: its algorithm, or up to three parts that are not usual."""
     chosen, usual = options(run), catalog.defaults(conf_dir())
     unusual = [option for role in _NAMING if (option := chosen.get(role, usual[role])) != usual[role]]
@@ -110,13 +113,13 @@ def alone(run: Run) -> str:
 
 def differing_options(chosen: Sequence[Options]) -> list[str]:
     """The groups whose option is not the same everywhere; those that methods are usually named by stand first."""
-    names = dict.fromkeys([*BUNDLES, "selector", *(name for own in chosen for name in own)])
-    return [name for name in names if len({own.get(name) for own in chosen}) > 1]
+    names = dict.fromkeys([*BUNDLES, "selector", *(name for run_options in chosen for name in run_options)])
+    return [name for name in names if len({run_options.get(name) for run_options in chosen}) > 1]
 
 
 def differing_keys(runs: Sequence[Run]) -> list[str]:
     """The keys whose value is not the same everywhere, without those that only follow another key."""
-    configs, written = [settings(run) for run in runs], [run.written for run in runs]
+    configs, written = [settings(run) for run in runs], [run.raw_config for run in runs]
     names = dict.fromkeys(key for config in configs for key in config)
     return [name for name in names if _differs(name, configs) and _differs(name, written)]
 
@@ -124,21 +127,27 @@ def differing_keys(runs: Sequence[Run]) -> list[str]:
 def _option_words(chosen: Sequence[Options]) -> list[list[str]]:
     """The differing options of each method, without those that its algorithm or experiment always brings."""
     names = differing_options(chosen)
-    telling = {name for name in names if _telling(name, names, chosen)}
+    unambiguous = {name for name in names if _is_unambiguous(name, names, chosen)}
     words = []
-    for own in chosen:
-        bundles = {name: own[name] for name in BUNDLES if name in names and name in own}
-        allies = [other for other in chosen if bundles and bundles.items() <= other.items()]
+    for run_options in chosen:
+        bundles = {name: run_options[name] for name in BUNDLES if name in names and name in run_options}
+        allies = [candidate for candidate in chosen if bundles and bundles.items() <= candidate.items()]
         free = [name for name in names if name in BUNDLES or len({ally.get(name) for ally in allies}) != 1]
-        words.append([own[name] if name in telling else f"{name}={own[name]}" for name in free if name in own])
+        words.append(
+            [
+                run_options[name] if name in unambiguous else f"{name}={run_options[name]}"
+                for name in free
+                if name in run_options
+            ]
+        )
     return words
 
 
-def _telling(group: str, groups: Sequence[str], chosen: Sequence[Options]) -> bool:
+def _is_unambiguous(group: str, groups: Sequence[str], chosen: Sequence[Options]) -> bool:
     """Whether the options of a group are understood without its name: none of them is idle or another group's."""
-    mine = {own.get(group) for own in chosen} - {None}
-    others = {own.get(name) for own in chosen for name in groups if name != group}
-    return not mine & {*others, *NOTHING}
+    values = {run_options.get(group) for run_options in chosen} - {None}
+    other_values = {run_options.get(name) for run_options in chosen for name in groups if name != group}
+    return not values & {*other_values, *IDLE_OPTIONS}
 
 
 def _key_words(peers: Sequence[Run]) -> list[list[str]]:
@@ -150,15 +159,15 @@ def _key_words(peers: Sequence[Run]) -> list[list[str]]:
 
 
 def _differs(key: str, configs: Sequence[Mapping[str, Any]]) -> bool:
-    return len({frozen(config.get(key)) for config in configs}) > 1
+    return len({freeze(config.get(key)) for config in configs}) > 1
 
 
-def _numbered(name: str, earlier: Sequence[str]) -> str:
+def _number_duplicate(name: str, earlier: Sequence[str]) -> str:
     return f"{name} ({earlier.count(name) + 1})" if name in earlier else name
 
 
-def frozen(value: Any) -> Any:
+def freeze(value: Any) -> Any:
     """A config value as one that can be a key."""
     if isinstance(value, Mapping):
-        return frozenset((key, frozen(entry)) for key, entry in value.items())
-    return tuple(map(frozen, value)) if isinstance(value, list | tuple) else value
+        return frozenset((key, freeze(entry)) for key, entry in value.items())
+    return tuple(map(freeze, value)) if isinstance(value, list | tuple) else value

@@ -14,24 +14,24 @@ from fedexp.report.tables import Table
 @look.style()
 def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[Table]:
     """Writes the page and its folder, the page last, and returns the tables; `empty` are the folders left out."""
-    made = tables.both(methods)
-    csv = {one.name: one.frame().to_csv(index=False) for one in made}
-    lead = f"# Report\n\n{provenance.scope(methods)}\n"
-    compose(page, lead, provenance.doubts(methods, empty), sections.of_methods(methods, made), csv)
-    return made
+    result_tables = tables.make_tables(methods)
+    csv = {table.name: table.frame().to_csv(index=False) for table in result_tables}
+    lead = f"# Report\n\n{provenance.count_text(methods)}\n"
+    compose(page, lead, provenance.caveats(methods, empty), sections.method_sections(methods, result_tables), csv)
+    return result_tables
 
 
-def compose(page: Path, lead: str, doubts: Sequence[str], shown: Sequence[Section], csv: Mapping[str, str]) -> None:
+def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Section], csv: Mapping[str, str]) -> None:
     """Writes the folder of the page, then the page; a section that is `filed` has its first table as files."""
-    folder, content = page.with_suffix(""), [lead, "".join(f"* {note}\n" for note in doubts)]
+    folder, content = page.with_suffix(""), [lead, "".join(f"* {note}\n" for note in caveats)]
     for section in shown:
         for picture in section.pictures:
             picture.save(folder)
         texts = [f"## {section.title}\n", f"{section.note}\n" if section.note else ""]
         texts += [_figure(section, picture, folder.name) for picture in section.pictures]
         texts += [_table(caption, grid.markdown(), section.title) for caption, grid in section.tables]
-        if section.filed:
-            texts.append(_filed(folder, section, csv.get(section.name)))
+        if section.as_files:
+            texts.append(_write_table_files(folder, section, csv.get(section.name)))
         content.append("\n".join(text for text in texts if text))
     write_atomically(page, "\n".join(text for text in content if text).encode())
 
@@ -45,12 +45,12 @@ def _table(caption: str, table: str, title: str) -> str:
     return table if caption == title else f"{caption}:\n\n{table}"
 
 
-def _filed(folder: Path, section: Section, csv: str | None) -> str:
+def _write_table_files(folder: Path, section: Section, csv: str | None) -> str:
     """Writes the first table of a section as files, and says where they are."""
     _, grid = section.tables[0]
     written = {"csv": csv, "md": grid.markdown(), "tex": grid.latex()}
-    kept = {ending: content for ending, content in written.items() if content is not None}
-    for ending, content in kept.items():
+    contents = {ending: content for ending, content in written.items() if content is not None}
+    for ending, content in contents.items():
         write_atomically(folder / f"{section.name}.{ending}", content.encode())
-    links = ", ".join(f"[{ending}]({quote(f'{folder.name}/{section.name}.{ending}')})" for ending in kept)
+    links = ", ".join(f"[{ending}]({quote(f'{folder.name}/{section.name}.{ending}')})" for ending in contents)
     return f"Files: {links}\n"

@@ -21,23 +21,33 @@ _NOTE = (
 )
 
 
-def panel(methods: Sequence[Method]) -> Section | None:
+def build_section(methods: Sequence[Method]) -> Section | None:
     """Of the methods with a finite epsilon, beside those without one."""
-    found = [method for method in methods if any(epsilon.protected(run) for run in method.runs)]
-    if not found:
+    private_methods = [method for method in methods if any(epsilon.has_epsilon(run) for run in method.runs)]
+    if not private_methods:
         return None
-    name = epsilon.label([run for method in found for run in method.runs if epsilon.protected(run)])
-    lines = bands.Lines(name="epsilon_spent", title="Epsilon by round", vertical=name, zero=True)
-    spent = bands.picture(lines, found, bands.by_round(epsilon.COLUMN))
+    name = epsilon.axis_label([run for method in private_methods for run in method.runs if epsilon.has_epsilon(run)])
+    spec = bands.PlotSpec(name="epsilon_spent", title="Epsilon by round", vertical=name, zero=True)
+    spent = bands.picture(spec, private_methods, bands.by_round(epsilon.COLUMN))
     pictures = [spent, *privacy_curves.pictures(methods)]
-    return section("privacy", "Privacy ledger", f"{_NOTE} {bands.NOTE}", pictures, [*_ledger(found), *_promises(found)])
+    return section(
+        "privacy",
+        "Privacy ledger",
+        f"{_NOTE} {bands.NOTE}",
+        pictures,
+        [*_ledger_table(private_methods), *_promises_table(private_methods)],
+    )
 
 
-def _ledger(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
+def _ledger_table(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
     columns = {name: [_mean(method, entry) for method in methods] for entry, name in _ENTRIES.items()}
-    kept = {name: column for name, column in columns.items() if any(cell != "-" for cell in column)}
-    rows = list(zip([method.label for method in methods], *kept.values(), strict=True))
-    return [("The ledger at the end, mean over finished seeds", Grid(("method", *kept), rows))] if kept else []
+    shown_columns = {name: column for name, column in columns.items() if any(cell != "-" for cell in column)}
+    rows = list(zip([method.label for method in methods], *shown_columns.values(), strict=True))
+    return (
+        [("The ledger at the end, mean over finished seeds", Grid(("method", *shown_columns), rows))]
+        if shown_columns
+        else []
+    )
 
 
 def _mean(method: Method, entry: str) -> str:
@@ -45,12 +55,12 @@ def _mean(method: Method, entry: str) -> str:
     return "-" if mean is None else f"{mean:.4g}"
 
 
-def _promises(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
+def _promises_table(methods: Sequence[Method]) -> list[tuple[str, Grid]]:
     """What the runs say of themselves in words, the same words once."""
-    told: dict[str, dict[str, None]] = {}
+    labels_by_promise: dict[str, dict[str, None]] = {}
     for method in methods:
         for run in method.runs:
             if promise := ((run.summary or {}).get("privacy") or {}).get("promise"):
-                told.setdefault(str(promise), {})[method.label] = None
-    rows = [(promise, "; ".join(own)) for promise, own in told.items()]
+                labels_by_promise.setdefault(str(promise), {})[method.label] = None
+    rows = [(promise, "; ".join(labels)) for promise, labels in labels_by_promise.items()]
     return [("The promises in words", Grid(("promise", "methods"), rows, 2))] if rows else []

@@ -14,9 +14,9 @@ from fedexp.core import csv_table
 from fedexp.maths.metrics import final
 from fedexp.report import bands, epsilon, look
 from fedexp.report.measures import statistic
-from fedexp.report.methods import Method, group
-from fedexp.report.one_at_a_time import families
-from fedexp.report.runs import collect, find, shared_metric
+from fedexp.report.methods import Method, group_runs
+from fedexp.report.one_at_a_time import one_key_variations
+from fedexp.report.runs import collect_runs, find_run_folders, shared_metric
 from fedexp.report.section import Picture
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 def pictures(methods: Sequence[Method]) -> Iterator[Picture]:
     """One for each key if the methods vary one at a time, with colours and a legend of its own, else one for all."""
-    around = families(methods)
-    for family in around:
-        if (drawn := figure(family.methods)) is not None:
-            look.legend(drawn, family.methods)
-            key = re.sub(r"\W", "_", family.key)
-            title = f"Privacy and accuracy by {family.key}"
-            yield Picture(name=f"epsilon_{key}", title=title, figure=drawn, caption=f"By {family.key}.")
-    if not around and (drawn := figure(methods)) is not None:
+    variations = one_key_variations(methods)
+    for variation in variations:
+        if (drawn := figure(variation.methods)) is not None:
+            look.add_legend(drawn, variation.methods)
+            key = re.sub(r"\W", "_", variation.key)
+            title = f"Privacy and accuracy by {variation.key}"
+            yield Picture(name=f"epsilon_{key}", title=title, figure=drawn, caption=f"By {variation.key}.")
+    if not variations and (drawn := figure(methods)) is not None:
         yield Picture(name="epsilon", title="Privacy and accuracy", figure=drawn, methods=methods)
 
 
@@ -41,35 +41,35 @@ def figure(methods: Sequence[Method]) -> "Figure | None":
     """One panel where the ledgers agree, else two; None where nothing is protected."""
     from matplotlib.figure import Figure
 
-    runs = [run for method in methods for run in method.runs if epsilon.protected(run)]
+    runs = [run for method in methods for run in method.runs if epsilon.has_epsilon(run)]
     if not runs:
         return None
-    course = epsilon.shared(runs)
+    course = epsilon.shared_epsilons(runs)
     drawn = Figure(figsize=(6.2 if course else 9.6, 3.8), layout="constrained")
-    left, *right = drawn.subplots(1, 1 if course else 2, sharey=True, squeeze=False)[0]
+    round_axes, *epsilon_axes = drawn.subplots(1, 1 if course else 2, sharey=True, squeeze=False)[0]
     metric = shared_metric([run for method in methods for run in method.runs])
-    bands.draw(left, methods, bands.by_round(f"test_{metric}"))
-    left.set(title=f"Test {metric} by round", xlabel="Round", ylabel=metric.capitalize())
-    look.whole(left.xaxis)
+    bands.draw(round_axes, methods, bands.by_round(f"test_{metric}"))
+    round_axes.set(title=f"Test {metric} by round", xlabel="Round", ylabel=metric.capitalize())
+    look.integer_ticks(round_axes.xaxis)
     if course:
-        epsilon.above(left, *course, epsilon.label(runs))
-    for axes in right:
-        _over_epsilon(axes, methods, f"test_{metric}")
-        axes.set(title=f"Test {metric} by epsilon spent", xlabel=epsilon.label(runs))
+        epsilon.add_top_axis(round_axes, *course, epsilon.axis_label(runs))
+    for axes in epsilon_axes:
+        _draw_over_epsilon(axes, methods, f"test_{metric}")
+        axes.set(title=f"Test {metric} by epsilon spent", xlabel=epsilon.axis_label(runs))
     return drawn
 
 
 @look.style()
 def conclude(folder: Path) -> list[Path]:
     """Writes the figures of a sweep into its folder, if a ledger was kept in it; returns their files."""
-    if not any(epsilon.COLUMN in csv_table.frame(run / "metrics.csv") for run in find(folder)):
+    if not any(epsilon.COLUMN in csv_table.read_frame(run / "metrics.csv") for run in find_run_folders(folder)):
         return []
-    return [picture.save(folder) for picture in pictures(group(collect([folder])[0]))]
+    return [picture.save(folder) for picture in pictures(group_runs(collect_runs([folder])[0]))]
 
 
-def _over_epsilon(axes: "Axes", methods: Sequence[Method], column: str) -> None:
-    bands.draw(axes, methods, bands.against(epsilon.COLUMN, column))
+def _draw_over_epsilon(axes: "Axes", methods: Sequence[Method], column: str) -> None:
+    bands.draw(axes, methods, bands.by_column(epsilon.COLUMN, column))
     for method in methods:
         last = statistic([final(run.column(column)) for run in method.runs]).mean
-        if last is not None and not any(epsilon.protected(run) for run in method.runs):
-            axes.axhline(last, **look.line(method))
+        if last is not None and not any(epsilon.has_epsilon(run) for run in method.runs):
+            axes.axhline(last, **look.line_style(method))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fedexp.config.override_text import short_text
-from fedexp.core.files import shown
+from fedexp.core.files import display_path
 from fedexp.maths.metrics import final
 from fedexp.report.markup import Grid
 from fedexp.report.methods import Method, differing_keys, differing_options, options, settings
@@ -13,40 +13,42 @@ from fedexp.report.runs import Run
 _PARTLY = "which makes its AUC, selections and rounds smaller and its accuracies earlier than those of a finished run"
 
 
-def scope(methods: Sequence[Method]) -> str:
+def count_text(methods: Sequence[Method]) -> str:
     """How many runs of how many methods."""
     count = sum(len(method.runs) for method in methods)
-    told, kinds = f"{count} run{'s' * (count > 1)}", f"{len(methods)} method{'s' * (len(methods) > 1)}"
-    return f"{told} of {kinds}; the runs of a method differ in the seed only."
+    run_text, method_text = f"{count} run{'s' * (count > 1)}", f"{len(methods)} method{'s' * (len(methods) > 1)}"
+    return f"{run_text} of {method_text}; the runs of a method differ in the seed only."
 
 
-def doubts(methods: Sequence[Method], empty: Sequence[Path]) -> list[str]:
+def caveats(methods: Sequence[Method], empty: Sequence[Path]) -> list[str]:
     """What the reader must know before trusting a number, folders in backticks; `empty` are those left out."""
     notes = []
     for method in methods:
         for run in method.runs:
-            if not run.finished:
-                notes.append(f"`{shown(run.folder)}` is unfinished: used up to round {run.rounds[-1]}, {_PARTLY}.")
-        notes += _repeated(method)
-    return notes + [f"`{shown(folder)}` is left out: it has no finished round." for folder in empty]
+            if not run.is_finished:
+                notes.append(
+                    f"`{display_path(run.folder)}` is unfinished: used up to round {run.rounds[-1]}, {_PARTLY}."
+                )
+        notes += _repeat_notes(method)
+    return notes + [f"`{display_path(folder)}` is left out: it has no finished round." for folder in empty]
 
 
-def _repeated(method: Method) -> Iterator[str]:
+def _repeat_notes(method: Method) -> Iterator[str]:
     """What was run again, and whether it came out the same."""
     for run in method.runs:
-        again = [other for other in method.repeats if other.seed == run.seed]
-        if not again:
+        repeats = [repeat for repeat in method.repeats if repeat.seed == run.seed]
+        if not repeats:
             continue
-        ends = {final(one.column(f"test_{run.metric}")) for one in (run, *again)}
-        told = f"all end with the same {run.metric}" if len(ends) == 1 else f"they end with different {run.metric}"
-        names = ", ".join(f"`{shown(other.folder)}`" for other in again)
+        ends = {final(same_seed.column(f"test_{run.metric}")) for same_seed in (run, *repeats)}
+        outcome = f"all end with the same {run.metric}" if len(ends) == 1 else f"they end with different {run.metric}"
+        names = ", ".join(f"`{display_path(repeat.folder)}`" for repeat in repeats)
         yield (
-            f"{method.label}: seed {run.seed} was run {len(again) + 1} times; `{shown(run.folder)}` counts, "
-            f"not {names}; {told}."
+            f"{method.label}: seed {run.seed} was run {len(repeats) + 1} times; `{display_path(run.folder)}` counts, "
+            f"not {names}; {outcome}."
         )
 
 
-def differences(methods: Sequence[Method]) -> Grid | None:
+def differences_table(methods: Sequence[Method]) -> Grid | None:
     """Every group and key in which the methods differ; with more of them than methods, a row a setting."""
     first = [method.runs[0] for method in methods]
     groups = differing_options([options(run) for run in first])
@@ -68,7 +70,7 @@ def _setting(run: Run, key: str) -> str:
     return short_text(settings(run)[key]) if key in settings(run) else "-"
 
 
-def runs(methods: Sequence[Method]) -> Grid:
+def runs_table(methods: Sequence[Method]) -> Grid:
     """Where each run lies and what it was made with."""
     headings = ("folder", "method", "seed", "rounds", "state", "versions", "commit", "device")
     rows = [_run_row(method, run) for method in methods for run in (*method.runs, *method.repeats)]
@@ -80,7 +82,7 @@ def _run_row(method: Method, run: Run) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in (summary.get("versions") or {}).items())
     git = summary.get("git") or {}
     commit = f"{git['commit'][:10]}{' (changed)' if git.get('dirty') else ''}" if git.get("commit") else "-"
-    state = "repeat" if run in method.repeats else "finished" if run.finished else "unfinished"
+    state = "repeat" if run in method.repeats else "finished" if run.is_finished else "unfinished"
     seed = "-" if run.seed is None else str(run.seed)
     device = summary.get("device") or "-"
-    return [shown(run.folder), method.label, seed, str(run.rounds[-1]), state, versions or "-", commit, device]
+    return [display_path(run.folder), method.label, seed, str(run.rounds[-1]), state, versions or "-", commit, device]

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedexp.report import bands, convergence, look, seconds
-from fedexp.report.bands import Lines
+from fedexp.report.bands import PlotSpec
 from fedexp.report.markup import Grid
-from fedexp.report.measures import each_round
+from fedexp.report.measures import mean_per_round
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run
 from fedexp.report.section import Picture, Section, section
@@ -18,30 +18,32 @@ _NOTE = (
     "Seconds of a round on the host's clock, the mean over rounds and seeds; other is what the host's clock counted "
     f"beyond the four stages (files, an evaluation that overlaps the next training counts less). {seconds.CROSSES}"
 )
-_SECONDS = Lines(name="seconds_host", title="Seconds of a round (host)", vertical="Seconds", zero=True, log=True)
-_TOOK = Lines(name="participants", title="Participants of a round", vertical="Clients that took part", zero=True)
+_SECONDS = PlotSpec(name="seconds_host", title="Seconds of a round (host)", vertical="Seconds", zero=True, log=True)
+_PARTICIPANTS = PlotSpec(
+    name="participants", title="Participants of a round", vertical="Clients that took part", zero=True
+)
 
 
-def panel(methods: Sequence[Method]) -> Section | None:
+def build_section(methods: Sequence[Method]) -> Section | None:
     """Stages, seconds over the rounds, participants, and the share of rounds whose Shapley values converged."""
-    took = bands.picture(_TOOK, methods, bands.by_round("participants"))
-    if took is not None:
-        look.whole(took.figure.axes[0].yaxis)
-    profiles = [(method, line) for method in methods if (line := profile(method)) is not None]
+    participants = bands.picture(_PARTICIPANTS, methods, bands.by_round("participants"))
+    if participants is not None:
+        look.integer_ticks(participants.figure.axes[0].yaxis)
+    profiles = [(method, line) for method in methods if (line := stage_profile(method)) is not None]
     pictures = [
-        _stages(profiles) if 0 < len(profiles) <= _DRAWN else None,
+        _stages_picture(profiles) if 0 < len(profiles) <= _DRAWN else None,
         seconds.picture(_SECONDS, methods, "host_s"),
-        took,
+        participants,
         convergence.picture(methods),
     ]
     return section("rounds", "Stages and rounds", _NOTE, pictures, _table(profiles) if profiles else ())
 
 
-def profile(method: Method) -> list[float] | None:
+def stage_profile(method: Method) -> list[float] | None:
     """Mean seconds of a round in each stage and beyond them; None where no stage was timed."""
-    own = [_stage_seconds(run) for run in method.runs]
-    known = np.array([line for line in own if line is not None])
-    return known.mean(axis=0).tolist() if len(known) else None
+    per_run = [_stage_seconds(run) for run in method.runs]
+    measured = np.array([line for line in per_run if line is not None])
+    return measured.mean(axis=0).tolist() if len(measured) else None
 
 
 def _stage_seconds(run: Run) -> list[float] | None:
@@ -49,13 +51,13 @@ def _stage_seconds(run: Run) -> list[float] | None:
     if all(np.isnan(column).all() for column in columns):
         return None
     means = [float(np.nansum(column)) / len(run.rounds) for column in columns]
-    host = each_round(run, "host_s")
+    host = mean_per_round(run, "host_s")
     return [*means, max(0.0, (host or 0.0) - sum(means))]
 
 
-def _stages(profiles: Sequence[tuple[Method, list[float]]]) -> Picture:
+def _stages_picture(profiles: Sequence[tuple[Method, list[float]]]) -> Picture:
     title, rows = "Seconds of a round by stage", range(len(profiles))
-    figure, axes = look.rowed(title, "Seconds (host)", len(profiles), 1.5)
+    figure, axes = look.row_canvas(title, "Seconds (host)", len(profiles), 1.5)
     begin = np.zeros(len(profiles))
     for number, stage in enumerate((*STAGES, "other")):
         length = np.array([line[number] for _, line in profiles])

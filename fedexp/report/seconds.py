@@ -13,12 +13,12 @@ CONVERGED = "selector.converged"
 CROSSES = "A cross, if any, marks a round of one seed in which the Shapley values did not converge."
 
 
-def picture(lines: bands.Lines, methods: Sequence[Method], column: str) -> Picture | None:
+def picture(spec: bands.PlotSpec, methods: Sequence[Method], column: str) -> Picture | None:
     """A band for each method of what a cumulative column of seconds grew by; a cross where a run did not converge."""
-    drawn = bands.picture(lines, methods, each(column))
+    drawn = bands.picture(spec, methods, seconds_by_round(column))
     for method in drawn.methods if drawn else ():
         for run in method.runs:
-            rounds, spent = each(column)(run)
+            rounds, spent = seconds_by_round(column)(run)
             missed = np.isin(rounds, run.rounds[run.column(CONVERGED) == 0])
             if drawn and missed.any():
                 style = {"color": look.color(method), "markersize": 5, "gid": look.gid(method)}
@@ -26,6 +26,6 @@ def picture(lines: bands.Lines, methods: Sequence[Method], column: str) -> Pictu
     return drawn
 
 
-def each(column: str) -> Callable[[Run], bands.Curve]:
+def seconds_by_round(column: str) -> Callable[[Run], bands.Curve]:
     """Rounds, and what a cumulative column of seconds grew by in each; the first counts from zero."""
-    return lambda run: bands.known(run.rounds.astype(float), np.diff(run.column(column), prepend=0.0))
+    return lambda run: bands.finite_points(run.rounds.astype(float), np.diff(run.column(column), prepend=0.0))

@@ -31,7 +31,7 @@ class Picture:
     def save(self, folder: Path) -> Path:
         """Writes the picture with its legend as PNG."""
         if self.methods and self.legend:
-            look.legend(self.figure, self.methods)
+            look.add_legend(self.figure, self.methods)
         path = folder / f"{self.name}.png"
         look.save(path, self.figure)
         return path
@@ -39,9 +39,9 @@ class Picture:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Section:
-    """Its name in links, its heading, what must be known to read it, its pictures, and its tables by their captions.
+    """A section: its name in links, heading, introductory note, pictures, and tables with captions.
 
-    With `filed` the first table is a file of its own beside a Markdown page, too.
+    With `as_files` the first table is a file of its own beside a Markdown page, too.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Section:
     note: str = ""
     pictures: Sequence[Picture] = ()
     tables: Sequence[tuple[str, Grid]] = ()
-    filed: bool = False
+    as_files: bool = False
 
 
 def section(
@@ -59,6 +59,6 @@ def section(
     pictures: Sequence[Picture | None] = (),
     tables: Sequence[tuple[str, Grid]] = (),
 ) -> Section | None:
-    """A section of what there is; None where there is nothing."""
-    drawn = [one for one in pictures if one is not None]
+    """Builds a section of the pictures and tables that exist; None if there are none."""
+    drawn = [picture for picture in pictures if picture is not None]
     return Section(name=name, title=title, note=note, pictures=drawn, tables=tables) if drawn or tables else None

@@ -20,25 +20,33 @@ _READING = {
 _PANELS = (learning, simulated, privacy, rounds, selections, federations, clusters)
 
 
-def of_methods(methods: Sequence[Method], made: Sequence[Table]) -> list[Section]:
+def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -> list[Section]:
     """The tables of results, the pictures, what differs, and the runs."""
     first = [
-        Section(name=one.name, title=one.title, note=_READING[one.name], tables=[(one.title, one.grid())], filed=True)
-        for one in made
+        Section(
+            name=table.name,
+            title=table.title,
+            note=_READING[table.name],
+            tables=[(table.title, table.grid())],
+            as_files=True,
+        )
+        for table in result_tables
     ]
     drawn = [module.panel(methods) for module in _PANELS]
-    differing = provenance.differences(methods)
-    last = [("differences", "Differences", differing), ("runs", "Runs", provenance.runs(methods))]
-    told = [Section(name=name, title=title, tables=[(title, grid)]) for name, title, grid in last if grid is not None]
-    return [*first, *(part for part in drawn if part is not None), *told]
+    differing = provenance.differences_table(methods)
+    last = [("differences", "Differences", differing), ("runs", "Runs", provenance.runs_table(methods))]
+    closing_sections = [
+        Section(name=name, title=title, tables=[(title, grid)]) for name, title, grid in last if grid is not None
+    ]
+    return [*first, *(part for part in drawn if part is not None), *closing_sections]
 
 
-def of_grid(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]:
+def grid_sections(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]:
     """A heat map and a table for each panel of two settings."""
-    made = []
+    sections = []
     for number, panel in enumerate(panels, start=1):
         name, title = f"grid_{number}", panel.title or f"Final test {panel.metric}"
         tables = [(title, panel.grid("\\".join(by)))]
         pictures = [heat_map.picture(name, panel, by)]
-        made.append(Section(name=name, title=title, pictures=pictures, tables=tables, filed=True))
-    return made
+        sections.append(Section(name=name, title=title, pictures=pictures, tables=tables, as_files=True))
+    return sections

@@ -26,22 +26,28 @@ def figure(images: dict[int, np.ndarray], high: float) -> "Figure":
     drawn = Figure(figsize=(1.2 + 0.9 * IMAGES, 0.6 + 0.9 * len(images)), layout="constrained")
     drawn.suptitle("What clients see", fontsize=11)
     rows = drawn.subplots(len(images), IMAGES, squeeze=False)
-    for row, (client, own) in zip(rows, images.items(), strict=True):
-        for place, axes in enumerate(row):
+    for row, (client, client_images) in zip(rows, images.items(), strict=True):
+        for column, axes in enumerate(row):
             axes.set(xticks=[], yticks=[])
             axes.spines[:].set_visible(False)
-            if place < len(own):
-                axes.imshow(_shown(own[place], high), cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+            if column < len(client_images):
+                axes.imshow(
+                    _scale_pixels(client_images[column], high), cmap="gray", vmin=0, vmax=1, interpolation="nearest"
+                )
         row[0].set_ylabel(f"Client {client}", rotation=0, ha="right", va="center")
     return drawn
 
 
-def chosen(sizes: np.ndarray) -> list[int]:
+def choose_clients(sizes: np.ndarray) -> list[int]:
     """The clients that are drawn, of those `sizes [N]` with examples: at most ten, evenly over their numbers."""
-    able = np.flatnonzero(sizes)
-    return able[np.unique(np.linspace(0, len(able) - 1, CLIENTS).round().astype(int))].tolist() if len(able) else []
+    candidates = np.flatnonzero(sizes)
+    return (
+        candidates[np.unique(np.linspace(0, len(candidates) - 1, CLIENTS).round().astype(int))].tolist()
+        if len(candidates)
+        else []
+    )
 
 
-def _shown(image: np.ndarray, high: float) -> np.ndarray:
+def _scale_pixels(image: np.ndarray, high: float) -> np.ndarray:
     scaled = np.clip(image.astype(np.float64) / high, 0, 1)
     return scaled if scaled.shape[-1] == 3 else scaled.mean(axis=-1)

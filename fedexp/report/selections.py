@@ -16,7 +16,7 @@ _NOTE = (
     "all seeds pooled, cut at 0; a vertical line where all took part equally often. By rank: the clients of each run "
     "sorted, the most selected first, so that a flat line is an even selection."
 )
-_RANKS = bands.Lines(
+_RANKS = bands.PlotSpec(
     name="selections_by_rank",
     title="Selections by rank",
     horizontal="Rank of the client",
@@ -25,12 +25,16 @@ _RANKS = bands.Lines(
 )
 
 
-def panel(methods: Sequence[Method]) -> Section | None:
+def build_section(methods: Sequence[Method]) -> Section | None:
     """Of the methods whose runs have clients.csv."""
-    found = [method for method in methods if any(run.selections.any() for run in method.runs)]
-    if not found:
+    recorded_methods = [method for method in methods if any(run.selections.any() for run in method.runs)]
+    if not recorded_methods:
         return None
-    pictures = [_densities(found), bands.picture(_RANKS, found, by_rank), _map(found)]
+    pictures = [
+        _densities(recorded_methods),
+        bands.picture(_RANKS, recorded_methods, by_rank),
+        _client_map(recorded_methods),
+    ]
     return section("selections", "Selections", _NOTE, pictures)
 
 
@@ -65,28 +69,28 @@ def _densities(methods: Sequence[Method]) -> Picture:
     figure, axes = look.canvas(title, "Rounds in which a client took part", "Density over clients")
     for method in methods:
         counts = np.concatenate([run.selections for run in method.runs])
-        curve, style = density(counts), look.line(method, len(methods) > look.CROWD)
+        curve, style = density(counts), look.line_style(method, len(methods) > look.CROWD)
         if curve is None:
             axes.axvline(counts[0], **style)
         else:
             axes.plot(*curve, **style)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    look.whole(axes.xaxis)
+    look.integer_ticks(axes.xaxis)
     return Picture(name="selections", title=title, figure=figure, methods=methods)
 
 
-def _map(methods: Sequence[Method]) -> Picture | None:
+def _client_map(methods: Sequence[Method]) -> Picture | None:
     means = [mean_selections(method) for method in methods]
     clients = max(map(len, means))
     if clients > _CLIENTS or len(methods) > _METHODS:
         return None
     values = np.full((len(means), clients), np.nan)
-    for row, own in enumerate(means):
-        values[row, : len(own)] = own
+    for row, client_means in enumerate(means):
+        values[row, : len(client_means)] = client_means
     title = "Rounds in which each client took part"
-    figure, axes = look.rowed(title, "Client", len(methods), 1.3)
-    heat.cells(figure, axes, values, "Rounds")
+    figure, axes = look.row_canvas(title, "Client", len(methods), 1.3)
+    heat.draw_cells(figure, axes, values, "Rounds")
     look.name_rows(axes, [method.label for method in methods])
-    look.whole(axes.xaxis)
+    look.integer_ticks(axes.xaxis)
     return Picture(name="selections_map", title=title, figure=figure, caption="The mean over the seeds.")

@@ -5,30 +5,32 @@ from collections.abc import Sequence
 import numpy as np
 
 from fedexp.report import bands, look, seconds
-from fedexp.report.bands import Lines
+from fedexp.report.bands import PlotSpec
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run, shared_metric
 from fedexp.report.section import Picture, Section, section
 
 _BLOCKS = 300  # up to so many rounds of a run have a block each; beyond, a block is several rounds
 _MOST = 40  # rows
-_SPENT = Lines(name="seconds_simulated", title="Simulated seconds of a round", vertical="Seconds", zero=True, log=True)
+_SPENT = PlotSpec(
+    name="seconds_simulated", title="Simulated seconds of a round", vertical="Seconds", zero=True, log=True
+)
 
 
-def panel(methods: Sequence[Method]) -> Section | None:
+def build_section(methods: Sequence[Method]) -> Section | None:
     """Of the methods for which a simulated clock ran."""
-    timed = [method for method in methods if any(run.timed for run in method.runs)]
+    timed = [method for method in methods if any(run.has_simulated_clock for run in method.runs)]
     if not timed:
         return None
     metric = shared_metric([run for method in timed for run in method.runs])
-    lines = Lines(
+    spec = PlotSpec(
         name="learning_time",
         title=f"Test {metric} by simulated time",
         vertical=metric.capitalize(),
         horizontal="Simulated seconds",
     )
     pictures = [
-        bands.picture(lines, timed, bands.against("sim_s", f"test_{metric}")),
+        bands.picture(spec, timed, bands.by_column("sim_s", f"test_{metric}")),
         seconds.picture(_SPENT, timed, "sim_s"),
         timeline(timed[:_MOST]),
     ]
@@ -38,11 +40,11 @@ def panel(methods: Sequence[Method]) -> Section | None:
 def timeline(methods: Sequence[Method]) -> Picture:
     """A row for the first timed run of each method, a block for each round (or several), every other one paler."""
     title = "Rounds on the simulated clock"
-    figure, axes = look.rowed(title, "Simulated seconds", len(methods), 1.1)
+    figure, axes = look.row_canvas(title, "Simulated seconds", len(methods), 1.1)
     most = 1
     for row, method in enumerate(methods):
-        begins, ends, together = blocks(next(run for run in method.runs if run.timed))
-        most = max(most, together)
+        begins, ends, rounds_per_block = blocks(next(run for run in method.runs if run.has_simulated_clock))
+        most = max(most, rounds_per_block)
         gaps = np.full(len(begins), np.nan)
         odd = np.column_stack([begins, ends, gaps])[1::2].ravel()
         style = {"color": look.color(method), "linewidth": 12, "solid_capstyle": "butt", "gid": look.gid(method)}
@@ -58,6 +60,6 @@ def timeline(methods: Sequence[Method]) -> Picture:
 def blocks(run: Run) -> tuple[np.ndarray, np.ndarray, int]:
     """Starts `[n]` and ends `[n]` of the blocks in seconds, and how many rounds a block has."""
     _, ends = bands.by_round("sim_s")(run)
-    together = -(-len(ends) // _BLOCKS)
-    ends = np.append(ends[together - 1 : -1 : together], ends[-1])
-    return np.concatenate([[0.0], ends[:-1]]), ends, together
+    rounds_per_block = -(-len(ends) // _BLOCKS)
+    ends = np.append(ends[rounds_per_block - 1 : -1 : rounds_per_block], ends[-1])
+    return np.concatenate([[0.0], ends[:-1]]), ends, rounds_per_block

@@ -11,7 +11,7 @@ from fedexp.report import look
 
 @dataclass(frozen=True)
 class SweepBar:
-    """Its name, its length, and the standard deviation over seeds where there is one."""
+    """One bar: its label, its length, and the standard deviation over seeds if there is one."""
 
     label: str
     mean: float
@@ -19,19 +19,19 @@ class SweepBar:
 
 
 @look.style()
-def draw(path: Path, bars: Sequence[SweepBar], title: str, *, higher: bool = False) -> None:
+def draw(path: Path, bars: Sequence[SweepBar], title: str, *, higher_is_better: bool = False) -> None:
     """Bars from 0, standard deviations as lines where there are some; the first is the best, in another colour."""
-    places, means = np.arange(len(bars)), np.array([bar.mean for bar in bars])
+    positions, means = np.arange(len(bars)), np.array([bar.mean for bar in bars])
     stds = np.array([np.nan if bar.std is None else bar.std for bar in bars])
     several = np.isfinite(stds) & np.isfinite(means)
     over = " (mean ± standard deviation over seeds)" if several.any() else ""
-    better = "higher" if higher else "lower"
+    better = "higher" if higher_is_better else "lower"
     size = (8, 1.3 + 0.26 * len(bars))
     figure, axes = look.canvas(f"{title}{over}", f"Area over rounds, {better} is better", size=size)
     colors = [look.COLORS[0] if mean == means[0] else look.COLORS[5] for mean in means]
-    axes.barh(places, np.where(np.isfinite(means), means, 0), height=0.75, color=colors)
-    axes.errorbar(means[several], places[several], xerr=stds[several], fmt="none", ecolor=look.INK, capsize=2)
-    axes.set_yticks(places, labels=[bar.label for bar in bars], fontsize=8)
+    axes.barh(positions, np.where(np.isfinite(means), means, 0), height=0.75, color=colors)
+    axes.errorbar(means[several], positions[several], xerr=stds[several], fmt="none", ecolor=look.INK, capsize=2)
+    axes.set_yticks(positions, labels=[bar.label for bar in bars], fontsize=8)
     axes.set_ylim(len(bars) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     look.save(path, figure)

@@ -19,15 +19,15 @@ from fedexp.config import noted
 from fedexp.config.override_text import short_text
 from fedexp.core import csv_table
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown, write_atomically
+from fedexp.core.files import display_path, write_atomically
 from fedexp.core.terminal import width
 from fedexp.maths.metrics import HIGHER_IS_BETTER, area_under, final, main_metric
 from fedexp.report import sweep_bars
 from fedexp.report.markup import Grid
 from fedexp.report.measures import statistic
-from fedexp.report.runs import natural
+from fedexp.report.runs import natural_order
 
-On = Literal["validation", "test"]
+RankOn = Literal["validation", "test"]
 SHOWN = 40  # rows on the terminal and bars in the picture
 _UNRANKED = {
     "validation": "not ranked: no finished run has a validation_{by}; set evaluation.validation=true "
@@ -50,18 +50,20 @@ class RankedRun:
         return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64).tolist()
 
 
-def conclude(folder: Path, on: On = "validation", by: str = "loss") -> str:
+def conclude(folder: Path, on: RankOn = "validation", by: str = "loss") -> str:
     """Writes `sweep.csv` and, where there is a ranking, `sweep.png` into the folder; returns the table as text."""
     points = read_points(folder)
     table = ranking(points, on, by)
     write_atomically(folder / "sweep.csv", table.to_csv(index=False).encode())
-    told = grid(table.head(SHOWN)).fitted(width(), f"see {shown(folder / 'sweep.csv')}", Grid.plain)
-    lines = [told.rstrip("\n")]
+    text = grid(table.head(SHOWN)).fit_width(width(), f"see {display_path(folder / 'sweep.csv')}", Grid.aligned_text)
+    lines = [text.rstrip("\n")]
     if len(table) > SHOWN:
-        lines.append(f"... and {len(table) - SHOWN} more in {shown(folder / 'sweep.csv')}")
+        lines.append(f"... and {len(table) - SHOWN} more in {display_path(folder / 'sweep.csv')}")
     if "rank" in table:
         title = f"{on.capitalize()} {by}: area under the curve"
-        sweep_bars.draw(folder / "sweep.png", bars(table, f"{on}_{by} AUC"), title, higher=_more(by))
+        sweep_bars.draw(
+            folder / "sweep.png", bars(table, f"{on}_{by} AUC"), title, higher_is_better=_higher_is_better(by)
+        )
         lines += _warnings(table, points, f"{on}_{by}")
     else:
         measured = any(not np.isnan(point.column(f"{on}_{by}")).all() for point in points)
@@ -69,19 +71,19 @@ def conclude(folder: Path, on: On = "validation", by: str = "loss") -> str:
     return "\n".join(lines) + "\n"
 
 
-def ranking(points: Sequence[RankedRun], on: On, by: str = "loss") -> pd.DataFrame:
+def ranking(points: Sequence[RankedRun], on: RankOn, by: str = "loss") -> pd.DataFrame:
     """A row a combination of the swept keys, best first; without the curve to rank by, in the order of the sweep.
 
     Columns: `rank` (equal areas share it; empty without a finished run), the swept keys, `seeds` (finished ones), then
     mean and std of `validation_loss AUC` (or of the metric `by`), mean of the final main metric, and the same of the
     test data where they rank (`on="test"`) or where nothing does.
     """
-    keys = [key for key in swept(points) if key != "seed"]
+    keys = [key for key in swept_keys(points) if key != "seed"]
     metric = next((main_metric(point.metrics) for point in points if len(point.metrics)), "accuracy")
     groups: dict[tuple[str, ...], list[RankedRun]] = {}
     for point in points:
         groups.setdefault(tuple(point.overrides.get(key, "") for key in keys), []).append(point)
-    rows = [dict(zip(keys, values, strict=True)) | _row(own, metric, by) for values, own in groups.items()]
+    rows = [dict(zip(keys, values, strict=True)) | _row(members, metric, by) for values, members in groups.items()]
     table, area = pd.DataFrame(rows), f"{on}_{by} AUC mean"
     ranked = any(line[area] is not None for line in rows)
     if ranked and on == "validation":
@@ -90,7 +92,7 @@ def ranking(points: Sequence[RankedRun], on: On, by: str = "loss") -> pd.DataFra
     table = table.drop(columns=missing)
     if not ranked:
         return table
-    table.insert(0, "rank", table[area].rank(method="min", ascending=not _more(by)).astype("Int64"))
+    table.insert(0, "rank", table[area].rank(method="min", ascending=not _higher_is_better(by)).astype("Int64"))
     return table.sort_values("rank", kind="stable", na_position="last", ignore_index=True)
 
 
@@ -100,20 +102,20 @@ def read_points(folder: Path) -> list[RankedRun]:
     Raises:
         ConfigError: the folder holds no points of a sweep.
     """
-    found = sorted((path.parent.parent for path in folder.rglob(".hydra/overrides.yaml")), key=natural)
-    if not found:
+    point_folders = sorted((path.parent.parent for path in folder.rglob(".hydra/overrides.yaml")), key=natural_order)
+    if not point_folders:
         raise ConfigError(f"{folder} must be the folder of a sweep, but no point with .hydra/overrides.yaml is below")
-    return _filled([_point(place) for place in found], found)
+    return _fill_overrides([_point(point_folder) for point_folder in point_folders], point_folders)
 
 
-def swept(points: Sequence[RankedRun]) -> list[str]:
+def swept_keys(points: Sequence[RankedRun]) -> list[str]:
     """The overrides that are not the same in all points, in the order of the command line."""
     keys = dict.fromkeys(key for point in points for key in point.overrides)
     return [key for key in keys if len({point.overrides.get(key) for point in points}) > 1]
 
 
 def grid(table: pd.DataFrame) -> Grid:
-    """The table as texts: four digits of a number, nothing where there is none."""
+    """The table as texts: numbers with four digits, empty cells for missing values."""
     names = [str(name) for name in table]
     return Grid(names, [[_text(line[name]) for name in names] for line in _records(table)], texts=0)
 
@@ -151,31 +153,33 @@ def _point(folder: Path) -> RankedRun:
         key, _, value = text.partition("=")
         overrides[key.lstrip("+")] = value
     finished = (folder / "summary.json").is_file()
-    return RankedRun(overrides, csv_table.frame(folder / "metrics.csv") if finished else pd.DataFrame())
+    return RankedRun(overrides, csv_table.read_frame(folder / "metrics.csv") if finished else pd.DataFrame())
 
 
-def _filled(points: Sequence[RankedRun], places: Sequence[Path]) -> list[RankedRun]:
+def _fill_overrides(points: Sequence[RankedRun], folders: Sequence[Path]) -> list[RankedRun]:
     """A key that only some points override has in the others the value of their config."""
-    keys = swept(points)
+    keys = swept_keys(points)
     return [
-        point if all(key in point.overrides for key in keys) else replace(point, overrides=_values(keys, point, place))
-        for point, place in zip(points, places, strict=True)
+        point
+        if all(key in point.overrides for key in keys)
+        else replace(point, overrides=_all_overrides(keys, point, folder))
+        for point, folder in zip(points, folders, strict=True)
     ]
 
 
-def _values(keys: Sequence[str], point: RankedRun, place: Path) -> dict[str, str]:
-    written = noted.written(place)
-    known: dict[str, str] = dict(point.overrides)
+def _all_overrides(keys: Sequence[str], point: RankedRun, folder: Path) -> dict[str, str]:
+    written = noted.read_raw(folder)
+    values: dict[str, str] = dict(point.overrides)
     for key in keys:
         node = written
         for name in key.split("."):
             node = node.get(name) if isinstance(node, Mapping) else None
-        if key not in known and node is not None and not isinstance(node, Mapping):
-            known[key] = short_text(node)
-    return known
+        if key not in values and node is not None and not isinstance(node, Mapping):
+            values[key] = short_text(node)
+    return values
 
 
-def _more(by: str) -> bool:
+def _higher_is_better(by: str) -> bool:
     """Whether a larger area is better."""
     return HIGHER_IS_BETTER.get(by, False)
 
@@ -197,8 +201,8 @@ def _warnings(table: pd.DataFrame, points: Sequence[RankedRun], column: str) -> 
     missing = sum(not len(point.metrics) for point in points)
     if missing:
         lines.append(f"{missing} of {len(points)} points have no finished run and do not count")
-    known = [np.flatnonzero(~np.isnan(point.column(column))) for point in points]
-    spans = {int(np.ptp(rounds)) for rounds in known if len(rounds)}
+    evaluated_rounds = [np.flatnonzero(~np.isnan(point.column(column))) for point in points]
+    spans = {int(np.ptp(rounds)) for rounds in evaluated_rounds if len(rounds)}
     if len(spans) > 1:
         lines.append(f"the curves span {min(spans)} to {max(spans)} rounds: a shorter one encloses a smaller area")
     if len(set(table["seeds"].tolist())) > 1:

@@ -30,7 +30,7 @@ class Table:
         """Full precision: mean, std and count of each quantity in columns of their own."""
         lines = []
         for method, row in zip(self.methods, self.rows, strict=True):
-            line = {"method": method.label, "runs": len(method.runs), "unfinished": method.unfinished}
+            line = {"method": method.label, "runs": len(method.runs), "unfinished": method.unfinished_count}
             for name, value in row.items():
                 line |= {f"{name} mean": value.mean, f"{name} std": value.std, f"{name} count": value.count}
             lines.append(line)
@@ -40,17 +40,17 @@ class Table:
         """Rounded texts for people."""
         quantities = list(self.rows[0])
         lines = [
-            [method.label, _seeds(method), *(cell(row[name], decimals(name)) for name in quantities)]
+            [method.label, _seeds_text(method), *(cell_text(row[name], decimals(name)) for name in quantities)]
             for method, row in zip(self.methods, self.rows, strict=True)
         ]
         return Grid(("method", "seeds", *quantities), lines)
 
 
-def both(methods: Sequence[Method]) -> list[Table]:
+def make_tables(methods: Sequence[Method]) -> list[Table]:
     """The table of every method and, where a simulated clock ran, the one of the methods it ran for."""
     roa, toa = thresholds(methods, "roa"), thresholds(methods, "toa")
     metric = shared_metric([run for method in methods for run in method.runs])
-    timed = [method for method in methods if all(run.timed for run in method.runs)]
+    timed = [method for method in methods if all(run.has_simulated_clock for run in method.runs)]
     untimed = len(timed) < len(methods)
     hosts = toa if untimed else ()
     tables = [_table("results", "Results", methods, lambda run: host_numbers(run, metric, roa, hosts))]
@@ -59,20 +59,20 @@ def both(methods: Sequence[Method]) -> list[Table]:
     return tables
 
 
-def cell(value: Statistic, places: int | None = None) -> str:
+def cell_text(value: Statistic, digits: int | None = None) -> str:
     """`mean ± std (k/n)`: no std below two values, and k of n only where some runs do not have the number.
 
-    With `places` unknown the mean shows four digits.
+    With `digits` unknown the mean shows four digits.
     """
     share = f" ({value.count}/{value.runs})" if value.count < value.runs else ""
     if value.mean is None:
         return f"-{share}"
-    if places is None:
-        places = _four_digits(value.mean)
-    elif places == _COUNT and value.mean.is_integer() and not value.std:
-        places = 0
-    spread = "" if value.std is None else f" ± {value.std:,.{places}f}"
-    return f"{value.mean:,.{places}f}{spread}{share}"
+    if digits is None:
+        digits = _four_digits(value.mean)
+    elif digits == _COUNT and value.mean.is_integer() and not value.std:
+        digits = 0
+    spread = "" if value.std is None else f" ± {value.std:,.{digits}f}"
+    return f"{value.mean:,.{digits}f}{spread}{share}"
 
 
 def decimals(quantity: str) -> int | None:
@@ -88,10 +88,10 @@ def _four_digits(mean: float) -> int:
     return min(6, max(1, _DIGITS - 1 - math.floor(math.log10(abs(mean)))))
 
 
-def _seeds(method: Method) -> str:
-    told = [f"{method.unfinished} unfinished"] if method.unfinished else []
-    told += [f"{len(method.repeats)} repeated"] if method.repeats else []
-    return f"{len(method.runs)} ({', '.join(told)})" if told else str(len(method.runs))
+def _seeds_text(method: Method) -> str:
+    notes = [f"{method.unfinished_count} unfinished"] if method.unfinished_count else []
+    notes += [f"{len(method.repeats)} repeated"] if method.repeats else []
+    return f"{len(method.runs)} ({', '.join(notes)})" if notes else str(len(method.runs))
 
 
 def _table(name: str, title: str, methods: Sequence[Method], numbers: Callable[[Run], Numbers]) -> Table:

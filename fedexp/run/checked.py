@@ -8,13 +8,13 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from fedexp.config import trust
-from fedexp.config.compose import Composer, plain
+from fedexp.config.compose import Composer, resolve_config
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
 from fedexp.core.part import build
 
 
-def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) -> dict[str, Any]:
+def validate_config(composer: Composer, config: DictConfig, overrides: Sequence[str]) -> dict[str, Any]:
     """The plain config of one run, after every refusal that is possible without loading data.
 
     Raises:
@@ -22,13 +22,13 @@ def checked(composer: Composer, config: DictConfig, overrides: Sequence[str]) ->
     """
     HydraConfig.instance().set_config(deepcopy(config))  # it freezes what it is given
     name = config.hydra.job.config_name
-    with composer.readable(name, overrides):
-        found = plain(config)
-    for key, value in walk(found):
+    with composer.explain_errors(name, overrides):
+        run_config = resolve_config(config)
+    for key, value in walk(run_config):
         if value == "???":
             raise ConfigError(f"{key} must be given; set {key}=...")
     from fedexp.simulation import compatibility  # it brings PyTorch, which no mistyped word needs to wait for
 
-    compatibility.refuse(build(found))
-    trust.remember(found)
-    return found
+    compatibility.refuse(build(run_config))
+    trust.remember_modules(run_config)
+    return run_config

@@ -17,19 +17,19 @@ import torch
 
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import replacing, shown
-from fedexp.core.moved import renewed
-from fedexp.core.nested import dotted
+from fedexp.core.files import atomic_path, display_path
+from fedexp.core.moved import migrate_config
+from fedexp.core.nested import flatten_keys
 from fedexp.core.stored_zip import is_stored
 from fedexp.core.values import Layout, State, Weights
-from fedexp.run.state_parts import complete
+from fedexp.run.state_parts import is_complete_state
 
 log = logging.getLogger(__name__)
 
 FORMAT = 1
-NAME, PREVIOUS, KEPT = "state.pt", "state.previous.pt", "states"
-FREE = ("data_dir", "checkpoint_s", "keep_states", "pictures", "hydra")  # keys that change no result
-TOLD = ("evaluation.roa", "evaluation.toa")  # as do these: what is told of a result
+NAME, PREVIOUS, STATES_FOLDER = "state.pt", "state.previous.pt", "states"
+NEUTRAL_KEYS = ("data_dir", "checkpoint_s", "keep_states", "pictures", "hydra")  # keys that change no result
+REPORT_KEYS = ("evaluation.roa", "evaluation.toa")  # as do these: what is told of a result
 
 
 def save(
@@ -41,19 +41,19 @@ def save(
 ) -> None:
     """Writes the state; the newest state so far becomes the previous one."""
     newest, previous = folder / NAME, folder / PREVIOUS
-    with replacing(newest) as temporary:
+    with atomic_path(newest) as temporary:
         _write(_content(state, config, engine, surroundings or {}), temporary)
         if newest.exists():
             newest.replace(previous)
 
 
-def keep_late(
+def archive_missing(
     folder: Path, state: State, config: dict[str, Any], engine: dict[str, str], surroundings: dict[str, str]
 ) -> None:
     """Writes a state into `states/` if it is missing there because the run was killed."""
-    path = _kept(folder, state.round)
+    path = _archive_path(folder, state.round)
     if not path.exists():
-        with replacing(path) as temporary:
+        with atomic_path(path) as temporary:
             _write(_content(state, config, engine, surroundings), temporary)
 
 
@@ -67,7 +67,7 @@ def _content(
         "surroundings": surroundings,
         "round": state.round,
         "models": [(weights.flat.cpu(), _layout(weights.layout)) for weights in state.models],
-        "memory": _on(state.memory, torch.device("cpu")),
+        "memory": _to_device(state.memory, torch.device("cpu")),
         "sim_s": state.sim_s,
         "host_s": state.host_s,
         "updates": state.updates,
@@ -89,22 +89,22 @@ def _write(content: dict[str, Any], path: Path) -> None:
 
 def keep(folder: Path, number: int) -> None:
     """Copies the newest state, which must be that of this round, into `states/`."""
-    with replacing(_kept(folder, number)) as copy:
+    with atomic_path(_archive_path(folder, number)) as copy:
         shutil.copyfile(folder / NAME, copy)
 
 
-def _kept(folder: Path, number: int) -> Path:
-    return folder / KEPT / f"{number:06d}.pt"
+def _archive_path(folder: Path, number: int) -> Path:
+    return folder / STATES_FOLDER / f"{number:06d}.pt"
 
 
-def saved(folder: Path) -> list[Path]:
+def list_states(folder: Path) -> list[Path]:
     """All states of a folder, the newest last."""
-    found = [*sorted((folder / KEPT).glob("*.pt")), folder / PREVIOUS, folder / NAME]
-    return [path for path in found if path.exists()]
+    paths = [*sorted((folder / STATES_FOLDER).glob("*.pt")), folder / PREVIOUS, folder / NAME]
+    return [path for path in paths if path.exists()]
 
 
 @dataclass(frozen=True)
-class Saved:
+class Checkpoint:
     """A state read from a file, with the engine and environment that made it."""
 
     state: State
@@ -112,7 +112,7 @@ class Saved:
     surroundings: dict[str, str]
 
 
-def read(path: Path, config: dict[str, Any], device: torch.device) -> Saved | None:
+def read(path: Path, config: dict[str, Any], device: torch.device) -> Checkpoint | None:
     """The state of a file; None where the file is damaged.
 
     Raises:
@@ -122,7 +122,7 @@ def read(path: Path, config: dict[str, Any], device: torch.device) -> Saved | No
     if content is None:
         return None
     _refuse_other(content["config"], config, path)
-    return Saved(_state(content, device), content["engine"], content.get("surroundings", {}))
+    return Checkpoint(_parse_state(content, device), content["engine"], content.get("surroundings", {}))
 
 
 def load(
@@ -137,32 +137,32 @@ def load(
             state that can be read.
     """
     refused = []
-    for path in reversed(saved(folder)):
-        found = read(path, config, device)
-        why = "is damaged" if found is None else objection(found.state)
-        if found is not None and not why:
+    for path in reversed(list_states(folder)):
+        checkpoint = read(path, config, device)
+        reason = "is damaged" if checkpoint is None else objection(checkpoint.state)
+        if checkpoint is not None and not reason:
             if path.name != NAME:
-                _put(folder, path)
+                _restore_as_newest(folder, path)
             if refused:
-                log.warning("%s; falling back to the state after round %d", "; ".join(refused), found.state.round)
-            return found.state, found.engine
-        refused.append(f"{shown(path)} {why}")
+                log.warning("%s; falling back to the state after round %d", "; ".join(refused), checkpoint.state.round)
+            return checkpoint.state, checkpoint.engine
+        refused.append(f"{display_path(path)} {reason}")
     if not refused:
         return None
-    if all(why.endswith("is damaged") for why in refused):
+    if all(reason.endswith("is damaged") for reason in refused):
         log.warning("%s; starting over", "; ".join(refused))
         return None
     raise ConfigError(f"{'; '.join(refused)}; put the files back as they were, or delete the states to begin again")
 
 
-def _put(folder: Path, path: Path) -> None:
-    with replacing(folder / NAME) as copy:
+def _restore_as_newest(folder: Path, path: Path) -> None:
+    with atomic_path(folder / NAME) as copy:
         shutil.copyfile(path, copy)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        if not _whole(path):
+        if not _is_intact(path):
             return None
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # a pickle that was changed may raise anything
@@ -174,10 +174,10 @@ def _read(path: Path) -> dict[str, Any] | None:
             f"{path} has format {content['format']}, but this version reads {FORMAT}; resume with the fedexp that "
             "wrote it"
         )
-    return {**content, "config": renewed(content["config"])} if complete(content) else None
+    return {**content, "config": migrate_config(content["config"])} if is_complete_state(content) else None
 
 
-def _whole(path: Path) -> bool:
+def _is_intact(path: Path) -> bool:
     """Whether every record matches its checksum, which torch.load does not check, and none is marked as a folder."""
     if not is_stored(path):
         return False
@@ -186,20 +186,24 @@ def _whole(path: Path) -> bool:
 
 
 def _refuse_other(saved: dict[str, Any], config: dict[str, Any], path: Path) -> None:
-    if changed := differing(saved, config):
+    if changed := changed_keys(saved, config):
         raise ConfigError(f"{path} belongs to another config: {changed}; restore these keys or start a new run")
 
 
-def differing(saved: dict[str, Any], config: dict[str, Any]) -> str:
+def changed_keys(saved: dict[str, Any], config: dict[str, Any]) -> str:
     """The keys whose values differ from the saved ones, except those that change no result; empty if there are none.
 
     A role that does nothing is as good as one that is not there, as in runs of versions that did not have it.
     """
-    old, new = dotted(saved), dotted(config)
+    old, new = flatten_keys(saved), flatten_keys(config)
     changed = [key for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
-    idle = (role.name for role in roles.every() if role.is_idle(saved) and role.is_idle(config))
-    free = {*FREE, *idle}
-    binding = [key for key in changed if key not in TOLD and key.split(".")[0] not in free and not roles.is_free(key)]
+    idle = (role.name for role in roles.all_roles() if role.is_idle(saved) and role.is_idle(config))
+    free = {*NEUTRAL_KEYS, *idle}
+    binding = [
+        key
+        for key in changed
+        if key not in REPORT_KEYS and key.split(".")[0] not in free and not roles.changes_no_result(key)
+    ]
     return ", ".join(f"{key} (then {old.get(key)!r}, now {new.get(key)!r})" for key in binding[:8])
 
 
@@ -207,7 +211,7 @@ def _layout(layout: Layout) -> dict[str, Any]:
     return {"names": list(layout.names), "shapes": [list(s) for s in layout.shapes], "trainable": layout.trainable}
 
 
-def _state(content: dict[str, Any], device: torch.device) -> State:
+def _parse_state(content: dict[str, Any], device: torch.device) -> State:
     models = tuple(
         Weights(
             flat.to(device),
@@ -215,17 +219,20 @@ def _state(content: dict[str, Any], device: torch.device) -> State:
         )
         for flat, layout in content["models"]
     )
-    on_host = roles.names(on_host=True)
-    memory = {role: held if role in on_host else _on(held, device) for role, held in content["memory"].items()}
+    on_host = roles.role_names(on_host=True)
+    memory = {
+        role: role_memory if role in on_host else _to_device(role_memory, device)
+        for role, role_memory in content["memory"].items()
+    }
     return State(content["round"], models, memory, content["sim_s"], content["host_s"], content["updates"])
 
 
-def _on(node: Any, device: torch.device) -> Any:
+def _to_device(node: Any, device: torch.device) -> Any:
     """A copy with all float tensors on the device; tensors of whole numbers (client lists) stay on the host."""
     if isinstance(node, torch.Tensor):
         return node.to(device) if node.is_floating_point() else node
     if isinstance(node, dict):
-        return {name: _on(child, device) for name, child in node.items()}
+        return {name: _to_device(child, device) for name, child in node.items()}
     if isinstance(node, tuple | list):
-        return tuple(_on(child, device) for child in node)
+        return tuple(_to_device(child, device) for child in node)
     return node

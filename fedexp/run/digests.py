@@ -16,9 +16,9 @@ NAME, COLUMNS = "digests.csv", ("round", "digest")
 
 def digest(models: Sequence[Weights]) -> str:
     """BLAKE2b of 16 bytes over the models; about 1 ms for 200,000 entries."""
-    found = hashlib.blake2b(digest_size=16)
+    hasher = hashlib.blake2b(digest_size=16)
     for weights in models:
         row = weights.flat.detach().to("cpu", torch.float32) + 0.0  # minus zero becomes zero
-        found.update(f"{len(row)};".encode())
-        found.update(row.contiguous().numpy().tobytes())
-    return found.hexdigest()
+        hasher.update(f"{len(row)};".encode())
+        hasher.update(row.contiguous().numpy().tobytes())
+    return hasher.hexdigest()

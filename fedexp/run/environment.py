@@ -9,21 +9,21 @@ from pathlib import Path
 import torch
 
 from fedexp.simulation.experiment import Experiment
-from fedexp.training.engine import Choice
+from fedexp.training.engine import EngineChoice
 
-MANY_ROWS = "stacked"  # this engine groups rows by workers, and with other runs' rows: so sums change their order
+BATCHING_ENGINE = "stacked"  # this engine groups rows by workers, and with other runs' rows: so sums change their order
 
 
 @cache
-def installed(package: str) -> str:
+def installed_version(package: str) -> str:
     """The version of an installed package; cached, since looking it up is slow."""
     return version(package)
 
 
 def device_name(exp: Experiment) -> str:
     """The name of the device, as people know it."""
-    place = exp.engine.place()
-    return torch.cuda.get_device_name(place) if place.type == "cuda" else f"{platform.machine()} CPU"
+    device = exp.engine.resolve_device()
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"{platform.machine()} CPU"
 
 
 def instructions() -> str:
@@ -41,12 +41,12 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def surroundings(exp: Experiment, choice: Choice, workers: int) -> dict[str, str]:
+def surroundings(exp: Experiment, choice: EngineChoice, workers: int) -> dict[str, str]:
     """The environment by name; where all of it is equal, a round gives the same bits."""
     return {
         "engine": choice.name,
         "device": device_name(exp),
         "instructions": instructions(),
-        "torch": installed("torch"),
-        **({"workers": str(workers)} if choice.name == MANY_ROWS else {}),
+        "torch": installed_version("torch"),
+        **({"workers": str(workers)} if choice.name == BATCHING_ENGINE else {}),
     }

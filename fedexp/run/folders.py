@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import ASKED_WRONGLY, Stopped, name_too_long
-from fedexp.core.files import new_parents, remove_leftovers, shown, typed
-from fedexp.core.locks import locked
+from fedexp.core.exits import USAGE_ERROR, CommandExit, name_too_long
+from fedexp.core.files import display_path, make_parents, remove_leftovers, shell_path
+from fedexp.core.locks import file_lock
 from fedexp.core.open_folders import FolderGoneError, open_folder, refuse_other_folder
-from fedexp.core.own_files import refuse_taken
+from fedexp.core.own_files import refuse_special_outputs
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -28,14 +28,14 @@ def claim(folder: Path, *, dated: bool) -> Path:
 
     A name made of the time gets a number if it is taken (TIME, TIME-2, ...); a name given by hand must be free.
     """
-    with new_parents(folder):
+    with make_parents(folder):
         return _claim(folder, dated)
 
 
 def _claim(folder: Path, dated: bool) -> Path:
     if not dated:
         refuse_used(folder)
-        refuse_taken(folder)
+        refuse_special_outputs(folder)
         folder.mkdir(exist_ok=True)
         return folder
     for attempt in count(1):
@@ -49,7 +49,7 @@ def _claim(folder: Path, dated: bool) -> Path:
 
 
 @contextmanager
-def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
+def lock_folder(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """Locks a run folder against every other process, on this machine and on others that share it.
 
     What is written below its path meanwhile goes into this very folder. The lock ends with the last process of the run,
@@ -61,14 +61,14 @@ def held(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     """
     lock = folder / ".lock"
     try:
-        with open_folder(folder), locked(lock, patience_s) as file:
+        with open_folder(folder), file_lock(lock, patience_s) as file:
             file.truncate(0)
             file.write(f"process {os.getpid()} on {socket.gethostname()}")
             file.flush()
             clear(folder)
             yield
     except TimeoutError as error:
-        raise ConfigError(f"{shown(folder)} is being run by {_holder(lock)}; wait for it, or end it") from error
+        raise ConfigError(f"{display_path(folder)} is being run by {_holder(lock)}; wait for it, or end it") from error
 
 
 def _holder(lock: Path) -> str:
@@ -79,21 +79,23 @@ def _holder(lock: Path) -> str:
 
 def clear(folder: Path) -> None:
     """Removes the unfinished files of killed processes, except the file that a tracker's process writes and removes."""
-    for place in (folder, folder / ".hydra", folder / "states"):
-        remove_leftovers(place, lambda name: name != "tracker.json")
+    for directory in (folder, folder / ".hydra", folder / "states"):
+        remove_leftovers(directory, lambda name: name != "tracker.json")
 
 
 def refuse_used(folder: Path) -> None:
     """Refuses a folder that already holds a run or a sweep."""
     if is_run(folder):
-        raise ConfigError(f"{shown(folder)} already holds a run; use fedexp resume {typed(folder)} or another folder")
+        raise ConfigError(
+            f"{display_path(folder)} already holds a run; use fedexp resume {shell_path(folder)} or another folder"
+        )
     if is_sweep(folder) or is_search(folder):
         kind = "sweep" if is_sweep(folder) else "search"
         raise ConfigError(
-            f"{shown(folder)} already holds a {kind}; use fedexp resume {typed(folder)} or another folder"
+            f"{display_path(folder)} already holds a {kind}; use fedexp resume {shell_path(folder)} or another folder"
         )
     if folder.exists() and not folder.is_dir():
-        raise ConfigError(f"{shown(folder)} must be a folder, but it is a file")
+        raise ConfigError(f"{display_path(folder)} must be a folder, but it is a file")
 
 
 def is_run(folder: Path) -> bool:
@@ -117,44 +119,46 @@ def _size(folder: Path) -> int:
     return table.stat().st_size if table.exists() else 0
 
 
-def claimed(place: "DictConfig") -> Path:
+def claim_from_config(output_config: "DictConfig") -> Path:
     """Claims the folder that a config asks for; under `outputs/` the link `latest` then points to it."""
     from omegaconf import OmegaConf
 
-    dated = "${now:" in str(OmegaConf.to_container(place, resolve=False))
+    dated = "${now:" in str(OmegaConf.to_container(output_config, resolve=False))
     try:
-        folder = claim(Path(place.dir), dated=dated)
+        folder = claim(Path(output_config.dir), dated=dated)
     except OSError as error:
-        raise ConfigError(name_too_long(error) or f"cannot make the folder {place.dir}: {error.strerror}") from error
+        raise ConfigError(
+            name_too_long(error) or f"cannot make the folder {output_config.dir}: {error.strerror}"
+        ) from error
     link_latest(folder)
     return folder
 
 
 @contextmanager
-def lent(place: "DictConfig") -> Iterator[Path]:
+def provisional_folder(output_config: "DictConfig") -> Iterator[Path]:
     """Claims a new folder for a run, and removes it again if the run is refused before it has recorded anything."""
-    latest, asked = Path.cwd() / OUTPUTS / "latest", Path(place.dir)
-    before, there = latest.readlink() if latest.is_symlink() else None, asked.exists()
-    folder = claimed(place)
+    latest, requested_folder = Path.cwd() / OUTPUTS / "latest", Path(output_config.dir)
+    previous_target, existed_before = latest.readlink() if latest.is_symlink() else None, requested_folder.exists()
+    folder = claim_from_config(output_config)
     with open_folder(folder):
         try:
             yield folder
-        except (ConfigError, Stopped) as error:
-            wrong = isinstance(error, ConfigError) or error.code == ASKED_WRONGLY
-            if wrong and not (there and folder == asked) and not has_rounds(folder):
-                give_back(folder, latest, before)
+        except (ConfigError, CommandExit) as error:
+            wrong = isinstance(error, ConfigError) or error.code == USAGE_ERROR
+            if wrong and not (existed_before and folder == requested_folder) and not has_rounds(folder):
+                remove_claimed(folder, latest, previous_target)
             raise
 
 
-def give_back(folder: Path, latest: Path, before: Path | None) -> None:
+def remove_claimed(folder: Path, latest: Path, previous_target: Path | None) -> None:
     """Removes a claimed folder without a recorded run, and empty folders above it, and restores the link `latest`."""
     with suppress(FolderGoneError):
         refuse_other_folder(folder)
         shutil.rmtree(folder, ignore_errors=True)
     if latest.is_symlink() and not latest.exists():
         latest.unlink()
-        if before is not None:
-            latest.symlink_to(before, target_is_directory=True)
+        if previous_target is not None:
+            latest.symlink_to(previous_target, target_is_directory=True)
     with suppress(OSError):  # not empty
         for parent in (folder.parent, folder.parent.parent):
             if parent.absolute().is_relative_to(Path.cwd() / OUTPUTS):

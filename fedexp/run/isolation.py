@@ -14,13 +14,13 @@ from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
 from fedexp.core import logs
 
-_ANEW = (GlobalHydra, HydraConfig, VersionBase)
+_REPLACED_SINGLETONS = (GlobalHydra, HydraConfig, VersionBase)
 
 
 @contextmanager
-def isolated() -> Iterator[None]:
+def isolate_process() -> Iterator[None]:
     """Runs the block with a new Hydra and one computing thread, and restores the process's state at the end."""
-    with _own_hydra(), _one_thread(), _own_environment(), logs.kept():
+    with _own_hydra(), _one_thread(), _own_environment(), logs.restore_logging():
         yield
 
 
@@ -28,7 +28,7 @@ def isolated() -> Iterator[None]:
 def _own_hydra() -> Iterator[None]:
     """Gives the block an empty Hydra, since the calling application may be in the middle of its own Hydra job."""
     instances, resolvers = Singleton._instances, BaseContainer._resolvers
-    Singleton._instances = {kind: one for kind, one in instances.items() if kind not in _ANEW}
+    Singleton._instances = {kind: instance for kind, instance in instances.items() if kind not in _REPLACED_SINGLETONS}
     BaseContainer._resolvers = dict(resolvers)
     try:
         yield

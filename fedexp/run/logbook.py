@@ -10,12 +10,20 @@ import torch
 
 from fedexp.core.values import State, Uploads
 from fedexp.parts.federation.statistics import class_counts
-from fedexp.parts.tracker.courier import Courier
+from fedexp.parts.tracker.courier import TrackerClient
 from fedexp.report import closing, clusters, curves, federation, seen
 from fedexp.run import checkpoint, digests, opening, summary
 from fedexp.run.environment import device_name, surroundings
 from fedexp.run.progress import Progress
-from fedexp.run.tables import CLIENTS, CLUSTERS, GrowingCsv, attendance, cluster_rows, metrics_columns, write_table
+from fedexp.run.tables import (
+    CLIENTS,
+    CLUSTERS,
+    GrowingCsv,
+    cluster_rows,
+    metrics_columns,
+    round_client_rows,
+    write_table,
+)
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import client_accuracy
 from fedexp.simulation.round import Row
@@ -41,13 +49,13 @@ class Logbook:
         self.counts = class_counts(world.partition, world.labels, len(world.label_names))
         self.metrics = GrowingCsv(folder / "metrics.csv", state.round, single=True)
         self.clients = GrowingCsv(folder / "clients.csv", state.round)
-        self.clusters = GrowingCsv(folder / "clusters.csv", state.round) if exp.clustering.divides else None
+        self.clusters = GrowingCsv(folder / "clusters.csv", state.round) if exp.clustering.has_clusters else None
         self.digests = GrowingCsv(folder / digests.NAME, state.round, single=True)
         self.tables = [self.metrics, self.clients, self.digests, *([self.clusters] if self.clusters else [])]
         self.progress = progress or Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
-        self.courier = Courier()
+        self.tracker_client = TrackerClient()
 
     def __enter__(self) -> "Logbook":
         name = self.folder / "federation.csv"
@@ -58,20 +66,20 @@ class Logbook:
             self.progress.say(line)
         self.progress.say(
             f"{world.partition.clients} clients, {len(world.partition.indices)} training examples, "
-            f"{world.layout.parameters:,} parameters, {world.crew.size} worker(s) on {device_name(exp)}"
+            f"{world.layout.parameters:,} parameters, {world.pool.size} worker(s) on {device_name(exp)}"
         )
         self.progress.say(f"engine {world.choice.name}: {world.choice.reason}")
         if world.public is not None:
             self.progress.say(f"public: {len(world.public)} training examples are the server's alone")
-        for role, figures in world.prepared.items():
+        for role, figures in world.preparation_figures.items():
             if figures:
                 self.progress.say(f"{role}: " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
         if (promise := exp.privacy.promise()) is not None:
             self.progress.say(f"privacy: {promise}")
         if self.state.round:
             self.progress.say(f"continuing after round {self.state.round}")
-            self._catch_up()
-        self.courier = exp.tracker.follow(self.folder, self.config, lambda: summary.made_with(exp, world))
+            self._archive_resumed_state()
+        self.tracker_client = exp.tracker.follow(self.folder, self.config, lambda: summary.provenance(exp, world))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
@@ -83,21 +91,21 @@ class Logbook:
                 table.close()
             with suppress(OSError):  # the terminal may be closed
                 self.progress.close()
-            self.courier.close(kind)
+            self.tracker_client.close(kind)
 
-    def record(self, state: State, row: Row, sent: Uploads) -> None:
+    def record(self, state: State, row: Row, uploads: Uploads) -> None:
         """Writes a round's lines, and the state if the last saved one is old enough."""
         self.metrics.append([row], metrics_columns(self.exp))
-        self.clients.append(attendance(self.exp, self.world, state, sent), CLIENTS)
+        self.clients.append(round_client_rows(self.exp, self.world, state, uploads), CLIENTS)
         if self.clusters is not None:
             self.clusters.append(cluster_rows(state.memory["clustering"].get("events", ())), CLUSTERS)
         self.digests.append([{"round": state.round, "digest": digests.digest(state.models)}], digests.COLUMNS)
         self.progress.round(row)
-        self.courier.listen()
+        self.tracker_client.listen()
         self.state = state
-        if self._stays() or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
+        if self._archives_round() or time.perf_counter() - self.saved_at >= self.exp.checkpoint_s:
             self._save()
-        if self._stays():
+        if self._archives_round():
             checkpoint.keep(self.folder, state.round)
 
     def conclude(self) -> "pd.DataFrame":
@@ -114,10 +122,10 @@ class Logbook:
         if self.exp.pictures:
             federation.draw(self.folder / "federation.png", self.counts, self.world.label_names)
             curves.draw(self.folder / "curves.png", table)
-            self._draw_seen()
-        if lines := client_accuracy.measured(self.exp, self.world, self.state):
+            self._draw_client_images()
+        if lines := client_accuracy.accuracy_rows(self.exp, self.world, self.state):
             write_table(self.folder / "client_accuracy.csv", lines, tuple(lines[0]))
-        if self.exp.pictures and (lines or self.exp.clustering.divides):
+        if self.exp.pictures and (lines or self.exp.clustering.has_clusters):
             clusters.draw(self.folder, self.world.partition.clients, self.state.round)
         summary.write(self.folder / "summary.json", facts)  # the last file: with it the run is finished
         if facts["audit"] is not None:
@@ -125,32 +133,33 @@ class Logbook:
         self.progress.say(closing.summary_table({**facts, "folder": str(self.folder)}))
         return table
 
-    def _draw_seen(self) -> None:
+    def _draw_client_images(self) -> None:
         """Draws what clients' examples look like, if they are images and the clients' features differ."""
-        world, parts = self.world, self.world.partition
+        world, partition = self.world, self.world.partition
         if not (self.exp.federation.shifts_features and world.train.images):
             return
-        held = {
-            client: world.train.to_device(parts.shard(client)[: seen.IMAGES]) for client in seen.chosen(parts.sizes)
+        client_data = {
+            client: world.train.to_device(partition.shard(client)[: seen.IMAGES])
+            for client in seen.choose_clients(partition.sizes)
         }
-        images = {client: world.train.x[index].cpu().numpy() for client, index in held.items()}
+        images = {client: world.train.x[index].cpu().numpy() for client, index in client_data.items()}
         high = 255.0 if world.test.x.dtype == torch.uint8 else float(world.test.x.max())
         seen.draw(self.folder / "seen.png", images, high)
 
-    def _catch_up(self) -> None:
+    def _archive_resumed_state(self) -> None:
         """Copies the resumed state into `states/` if the run was killed before it had done so."""
-        if self._stays():
-            checkpoint.keep_late(self.folder, self.state, self.config, *self._made_by())
+        if self._archives_round():
+            checkpoint.archive_missing(self.folder, self.state, self.config, *self._engine_and_surroundings())
 
-    def _stays(self) -> bool:
+    def _archives_round(self) -> bool:
         return self.exp.keep_states > 0 and self.state.round % self.exp.keep_states == 0
 
     def _save(self) -> None:
         for table in self.tables:
             table.sync()
-        checkpoint.save(self.folder, self.state, self.config, *self._made_by())
+        checkpoint.save(self.folder, self.state, self.config, *self._engine_and_surroundings())
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()
 
-    def _made_by(self) -> tuple[dict[str, str], dict[str, str]]:
-        choice, crew = self.world.choice, self.world.crew
+    def _engine_and_surroundings(self) -> tuple[dict[str, str], dict[str, str]]:
+        choice, crew = self.world.choice, self.world.pool
         return asdict(choice), surroundings(self.exp, choice, crew.size)

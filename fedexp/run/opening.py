@@ -11,23 +11,23 @@ GROUPS = ("dataset", "federation", "model", "local", "selector", "aggregator")
 def lines(exp: Experiment, clients: int) -> Iterator[str]:
     """Describes the chosen parts and how many of the `clients` take part; notes a selector that has no choice."""
     yield " ".join(f"{group}={option(getattr(exp, group))}" for group in GROUPS)
-    asked = exp.selector.asked(clients)
-    who = f"{clients} clients" if asked is None else f"{asked} of {clients} clients a round"
-    yield f"{_counted(exp.rounds, 'round')}, {who}, {_work(exp)} of batches of {exp.local.batch_size}"
-    if asked == clients and exp.selector.learns:
+    participants = exp.selector.clients_per_round(clients)
+    participation = f"{clients} clients" if participants is None else f"{participants} of {clients} clients a round"
+    yield f"{_with_unit(exp.rounds, 'round')}, {participation}, {_local_work(exp)} of batches of {exp.local.batch_size}"
+    if participants == clients and exp.selector.learns:
         yield (
             f"selector={option(exp.selector)} has nothing to choose: all {clients} clients take part in every round; "
             "lower scenario.participants or raise scenario.clients"
         )
 
 
-def _work(exp: Experiment) -> str:
+def _local_work(exp: Experiment) -> str:
     if exp.local.steps is not None:
-        return _counted(exp.local.steps, "step")
+        return _with_unit(exp.local.steps, "step")
     if isinstance(exp.local.epochs, tuple):
         return "{} to {} epochs".format(*exp.local.epochs)
-    return _counted(exp.local.epochs or 0, "epoch")
+    return _with_unit(exp.local.epochs or 0, "epoch")
 
 
-def _counted(number: float, what: str) -> str:
-    return f"{number:g} {what}" if number == 1 else f"{number:g} {what}s"
+def _with_unit(number: float, unit: str) -> str:
+    return f"{number:g} {unit}" if number == 1 else f"{number:g} {unit}s"

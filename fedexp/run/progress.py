@@ -22,13 +22,13 @@ class Progress:
     def __init__(self, rounds: int, done: int) -> None:
         self.rounds = rounds
         self.bar = None
-        self.beside = ExitStack()
+        self.log_redirection = ExitStack()
         if sys.stderr.isatty() and logs.on_console() and terminal.has_size(sys.stderr):
             from tqdm import tqdm
             from tqdm.contrib.logging import logging_redirect_tqdm
 
             self.bar = tqdm(total=rounds, initial=done, unit="round", dynamic_ncols=True, file=sys.stderr)
-            self.beside.enter_context(logging_redirect_tqdm())
+            self.log_redirection.enter_context(logging_redirect_tqdm())
             logs.leave_out_on_terminals(ROUND)
 
     def round(self, row: dict[str, Any]) -> None:
@@ -36,13 +36,13 @@ class Progress:
         kind = "test" if row.get("test_loss") is not None else "validation"
         name, loss = main_metric(row, kind), row.get(f"{kind}_loss")
         label, value = "" if kind == "test" else "validation ", row.get(f"{kind}_{name}")
-        told = f"{label}{name} {value:.4f}" if value is not None and value == value else None
+        score_text = f"{label}{name} {value:.4f}" if value is not None and value == value else None
         if self.bar is not None:
-            if told is not None:
-                self.bar.set_postfix_str(f"{told}, loss {loss:.4f}", refresh=False)
+            if score_text is not None:
+                self.bar.set_postfix_str(f"{score_text}, loss {loss:.4f}", refresh=False)
             self.bar.update()
-        measured = "" if told is None else f"  {told}  loss {loss:.4f}"
-        log.info("round %s/%d%s", row["round"], self.rounds, measured, extra={ROUND: True})
+        suffix = "" if score_text is None else f"  {score_text}  loss {loss:.4f}"
+        log.info("round %s/%d%s", row["round"], self.rounds, suffix, extra={ROUND: True})
 
     def say(self, text: str) -> None:
         """Prints one message."""
@@ -51,12 +51,12 @@ class Progress:
     def close(self) -> None:
         """Closes the bar where it stands."""
         if self.bar is not None:
-            self.beside.close()
+            self.log_redirection.close()
             self.bar.close()
             self.bar = None
 
 
-class Silent(Progress):
+class SilentProgress(Progress):
     """Progress that prints nothing."""
 
     def __init__(self) -> None:

@@ -8,17 +8,17 @@ from typing import Any
 from hydra.types import RunMode
 
 from fedexp.config import noted
-from fedexp.config.compose import Request, start
+from fedexp.config.compose import Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.trust import Trust
 from fedexp.core.part import build
 from fedexp.parts.tracker.contract import Tracker
-from fedexp.run.checked import checked
+from fedexp.run.checked import validate_config
 
-WORDS = ("tracker=", "tracker.", "+tracker.")
+TRACKER_PREFIXES = ("tracker=", "tracker.", "+tracker.")
 
 
-def chosen(words: Sequence[str], config_dir: Path | None = None) -> dict[str, Any] | None:
+def tracker_from_words(words: Sequence[str], config_dir: Path | None = None) -> dict[str, Any] | None:
     """The config of the tracker that these words name, the user's own options included; None without words.
 
     Raises:
@@ -27,21 +27,21 @@ def chosen(words: Sequence[str], config_dir: Path | None = None) -> dict[str, An
     if not words:
         return None
     request = Request(conf_dir(), list(words), config_dir=config_dir)
-    composer = start(request)
+    composer = make_composer(request)
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
-    return checked(composer, config, request.overrides)["tracker"]
+    return validate_config(composer, config, request.overrides)["tracker"]
 
 
-def trusting(trust: Trust, node: dict[str, Any] | None) -> Trust:
+def extend_trust(trust: Trust, node: dict[str, Any] | None) -> Trust:
     """The same trust, extended by the addresses of the tracker that the user typed."""
     if node is None:
         return trust
     tracker: Tracker = build(node, "tracker")
-    return replace(trust, addresses=(*trust.addresses, *tracker.named))
+    return replace(trust, addresses=(*trust.addresses, *tracker.named_addresses))
 
 
-def put(folder: Path, node: dict[str, Any] | None) -> None:
+def write_tracker(folder: Path, node: dict[str, Any] | None) -> None:
     """Writes the tracker into the saved config of a run folder; this changes no result."""
-    if node is None or not noted.is_there(folder):
+    if node is None or not noted.exists(folder):
         return
-    noted.put(folder, "tracker", node)
+    noted.replace_part(folder, "tracker", node)

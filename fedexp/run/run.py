@@ -5,26 +5,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from fedexp.config.trust import NOBODY, Trust
+from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core import summary_json
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.files import shown, typed
+from fedexp.core.files import display_path, shell_path
 from fedexp.core.open_folders import make_folder
 from fedexp.core.part import build
 from fedexp.core.torchrun import under_torchrun
 from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.run import addresses, checkpoint, folders, summary
-from fedexp.run.agreement import agreement
+from fedexp.run.agreement import read_consistency
 from fedexp.run.logbook import Logbook
 from fedexp.simulation import compatibility
 from fedexp.simulation.building import build_world
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import Row
-from fedexp.simulation.rounds import exhaust, rounds, staffed
+from fedexp.simulation.rounds import run_rounds, run_silently, with_workers
 from fedexp.simulation.world import World
-from fedexp.training.engine import Choice
-from fedexp.training.workers import Crew, join_torchrun
+from fedexp.training.engine import EngineChoice
+from fedexp.training.workers import WorkerPool, join_torchrun
 
 log = logging.getLogger(__name__)
 
@@ -40,20 +40,22 @@ def run(config: dict[str, Any], folder: Path) -> None:
         FolderGoneError: the folder was removed, renamed or replaced.
     """
     if folders.is_run(folder):
-        raise ConfigError(f"{shown(folder)} already holds a run; use fedexp resume {typed(folder)} or another folder")
+        raise ConfigError(
+            f"{display_path(folder)} already holds a run; use fedexp resume {shell_path(folder)} or another folder"
+        )
     make_folder(folder)
-    with folders.held(folder):
+    with folders.lock_folder(folder):
         conduct(config, folder)
 
 
 def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None) -> None:
     """Takes a run from its present state to its end, unless it is finished; raises like `run` and `watch`."""
-    with folders.held(folder):
+    with folders.lock_folder(folder):
         if not folders.is_finished(folder):
             conduct(config, folder, watch)
 
 
-def resume(folder: Path, trust: Trust = NOBODY) -> None:
+def resume(folder: Path, trust: Trust = NO_TRUST) -> None:
     """Continues an interrupted run from its last good state; for a finished run, sends what its tracker lacks.
 
     Raises like `run`.
@@ -62,7 +64,7 @@ def resume(folder: Path, trust: Trust = NOBODY) -> None:
 
     config = read_config(folder, trust)
     addresses.demand(config, folder, trust)
-    with folders.held(folder):
+    with folders.lock_folder(folder):
         if folders.is_finished(folder):
             log.info("%s is finished: nothing is left to run", folder)
             send(config, folder)
@@ -76,8 +78,12 @@ def send(config: dict[str, Any], folder: Path) -> None:
         return
     tracker: Tracker = build(config["tracker"], "tracker")
     tracker.refuse()
-    told = summary_json.read(folder) or {}
-    facts = {name: told[name] for name in ("versions", "git", "device", "instructions", "engine") if name in told}
+    saved_summary = summary_json.read(folder) or {}
+    facts = {
+        name: saved_summary[name]
+        for name in ("versions", "git", "device", "instructions", "engine")
+        if name in saved_summary
+    }
     tracker.follow(folder, config, lambda: facts).close(None)
 
 
@@ -93,20 +99,20 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
     """
     exp: Experiment = build(config)
     compatibility.refuse(exp)
-    device = exp.engine.enter()
-    crew = join_torchrun(device) if under_torchrun() else Crew()
-    saved = crew.agree(_standing(folder, config, exp) if folder else None)
-    state, made_by = saved or (None, None)
-    world = build_world(exp, Choice(**made_by) if made_by else None, crew)
+    device = exp.engine.activate_device()
+    crew = join_torchrun(device) if under_torchrun() else WorkerPool()
+    saved = crew.broadcast(_load_state(folder, config, exp) if folder else None)
+    state, saved_engine = saved or (None, None)
+    world = build_world(exp, EngineChoice(**saved_engine) if saved_engine else None, crew)
     exp = world.exp
-    state = state or world.beginning()
-    with staffed(exp, world, state) as world:
+    state = state or world.initial_state()
+    with with_workers(exp, world, state) as world:
         if folder is None:
-            exhaust(exp, world, state)
+            run_silently(exp, world, state)
             return
         with Logbook(folder, exp, world, config, state) as logbook:
-            for after, row, sent in _continued(folder, world, state):
-                logbook.record(after, row, sent)
+            for state_after, row, uploads in _remaining_rounds(folder, world, state):
+                logbook.record(state_after, row, uploads)
                 if watch is not None:
                     watch(row)
             table = logbook.conclude()
@@ -117,27 +123,27 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
         )
 
 
-def _standing(folder: Path, config: dict[str, Any], exp: Experiment) -> tuple[State, dict[str, str]] | None:
+def _load_state(folder: Path, config: dict[str, Any], exp: Experiment) -> tuple[State, dict[str, str]] | None:
     """The newest saved state that agrees with the tables, and the engine that made it; None without one."""
-    tables = agreement(folder, clustered=exp.clustering.divides)
-    return checkpoint.load(folder, config, exp.engine.place(), tables.objection)
+    tables = read_consistency(folder, clustered=exp.clustering.has_clusters)
+    return checkpoint.load(folder, config, exp.engine.resolve_device(), tables.objection)
 
 
-def _continued(folder: Path, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
+def _remaining_rounds(folder: Path, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
     """Yields the rounds after a state. Parts read their memories in the first one: its errors are theirs."""
-    played = rounds(world.exp, world, state)
+    round_results = run_rounds(world.exp, world, state)
     try:
-        first = next(played, None)
+        first = next(round_results, None)
     except (RunError, OSError):
         raise
     except Exception as error:
-        if not state.round or world.crew.size > 1:  # with other processes it may be one of them that failed
+        if not state.round or world.pool.size > 1:  # with other processes it may be one of them that failed
             raise
-        told = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
+        message = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
         raise ConfigError(
-            f"{shown(folder)} cannot go on from its state after round {state.round}: {told}; if the part is right, "
+            f"{display_path(folder)} cannot go on from its state after round {state.round}: {message}; if the part is right, "
             f"delete {checkpoint.NAME} to go on from the state before it"
         ) from error
     if first is not None:
         yield first
-        yield from played
+        yield from round_results

@@ -15,7 +15,7 @@ from fedexp.core.values import State
 from fedexp.core.version import __version__
 from fedexp.maths import metrics
 from fedexp.parts.federation.statistics import label_distances, size_gini, size_spread
-from fedexp.run.environment import device_name, installed, instructions
+from fedexp.run.environment import device_name, installed_version, instructions
 from fedexp.run.tables import METRICS
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 def read_metrics(path: Path) -> "pd.DataFrame":
     """metrics.csv as a table; empty cells are NaN."""
-    return csv_table.frame(path, METRICS)
+    return csv_table.read_frame(path, METRICS)
 
 
 def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
     """Everything that summary.json holds, None for what does not exist; `counts [N, K]` as in `figures`."""
-    return {**figures(exp, world, state, table, counts), **made_with(exp, world)}
+    return {**figures(exp, world, state, table, counts), **provenance(exp, world)}
 
 
 def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", 
     distances = label_distances(counts)
     main, seconds = exp.metrics[0], table["sim_s" if exp.fleet.simulates else "host_s"]
     values, higher = table[f"test_{main}"], metrics.HIGHER_IS_BETTER[main]
-    roa, toa = (metrics.thresholds(asked, main) for asked in (exp.evaluation.roa, exp.evaluation.toa))
+    roa, toa = (metrics.thresholds(setting, main) for setting in (exp.evaluation.roa, exp.evaluation.toa))
     return {
         f"final_{main}": metrics.final(values),
         f"best_{main}": metrics.best(values, higher),
@@ -51,17 +51,21 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", 
         f"{main}_auc": metrics.area_under(values),
         "roa": {str(x): metrics.rounds_to(values, x, table["round"], higher) for x in roa},
         "toa": {str(x): metrics.time_to(values, seconds, x, higher) for x in toa},
-        "privacy": guarantee(exp, table),
+        "privacy": privacy_guarantee(exp, table),
         "rounds": state.round,
         "updates": state.updates,
         "stopped": state.memory.get("stop", {}).get("reason"),
         "host_s": state.host_s,
         "sim_s": state.sim_s if exp.fleet.simulates else None,
-        "audit": verdict(exp, table),
+        "audit": audit_verdict(exp, table),
         "clients": world.partition.clients,
         "parameters": world.layout.parameters,
-        "public_examples": context.at(world, state.round).public.size,
-        **{f"{role}.{name}": value for role, figures in world.prepared.items() for name, value in figures.items()},
+        "public_examples": context.make_context(world, state.round).public.size,
+        **{
+            f"{role}.{name}": value
+            for role, role_figures in world.preparation_figures.items()
+            for name, value in role_figures.items()
+        },
         "data_sha256": world.data_sha256,
         "split_sha256": world.partition.sha256(),
         "label_skew": distances["total_variation"]["mean"],
@@ -71,22 +75,22 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", 
     }
 
 
-def made_with(exp: Experiment, world: World) -> dict[str, Any]:
+def provenance(exp: Experiment, world: World) -> dict[str, Any]:
     """The versions of the program and its libraries, and the machine."""
     return {
         "versions": {
             "fedexp": __version__,
             "python": platform.python_version(),
-            **{name: installed(name) for name in ("torch", "numpy", "hydra-core")},
+            **{name: installed_version(name) for name in ("torch", "numpy", "hydra-core")},
         },
         "git": git_commit(),
         "device": device_name(exp),
         "instructions": instructions(),
-        "engine": {"name": world.choice.name, "reason": world.choice.reason, "workers": world.crew.size},
+        "engine": {"name": world.choice.name, "reason": world.choice.reason, "workers": world.pool.size},
     }
 
 
-def verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
+def audit_verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
     """The audit's verdict on the last evaluated round; None without an audit."""
     evaluated = table[table["test_loss"].notna()]
     if not len(evaluated):
@@ -95,7 +99,7 @@ def verdict(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
     return exp.audit.verdict({str(name): None if value != value else value for name, value in last.items()})
 
 
-def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
+def privacy_guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
     """The privacy spent by the end, and what was promised; None if nothing was."""
     promise = exp.privacy.promise()
     if promise is None:
@@ -107,8 +111,8 @@ def guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] | None:
 
 def all_dropped(table: "pd.DataFrame") -> bool:
     """Whether every update of every round was dropped because it was not finite."""
-    dropped, asked = table["aggregator.dropped"], table["participants"]
-    return bool(len(table) and (asked > 0).all() and (dropped >= asked).all())
+    dropped, participants = table["aggregator.dropped"], table["participants"]
+    return bool(len(table) and (participants > 0).all() and (dropped >= participants).all())
 
 
 def write(path: Path, summary: dict[str, Any]) -> None:

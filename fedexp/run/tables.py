@@ -16,7 +16,7 @@ import numpy as np
 
 from fedexp.core.csv_table import split
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import replacing
+from fedexp.core.files import atomic_path
 from fedexp.core.open_folders import refuse_other_file, refuse_other_folder
 from fedexp.core.values import State, Uploads
 from fedexp.maths.metrics import HIGHER_IS_BETTER
@@ -48,8 +48,8 @@ CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
 def metrics_columns(exp: Experiment) -> tuple[str, ...]:
     """The first columns of metrics.csv: `METRICS`, and each metric behind the loss of the same data."""
     measured = [name for name in exp.metrics if name in HIGHER_IS_BETTER]
-    beside = {f"{kind}_loss": [f"{kind}_{name}" for name in measured] for kind in ("test", "validation")}
-    return tuple(column for name in METRICS for column in (name, *beside.get(name, ())))
+    columns_after = {f"{kind}_loss": [f"{kind}_{name}" for name in measured] for kind in ("test", "validation")}
+    return tuple(column for name in METRICS for column in (name, *columns_after.get(name, ())))
 
 
 class GrowingCsv:
@@ -71,8 +71,8 @@ class GrowingCsv:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if self.columns is None:
-            own = rows[0].keys() if rows else ()
-            self.columns = (*first_columns, *(name for name in own if name not in first_columns))
+            row_columns = rows[0].keys() if rows else ()
+            self.columns = (*first_columns, *(name for name in row_columns if name not in first_columns))
             writer.writerow(self.columns)
         for row in rows:
             unknown = row.keys() - set(self.columns)
@@ -81,10 +81,10 @@ class GrowingCsv:
                     f"{self.path.name}: columns {sorted(unknown)} were not there in the first round; "
                     "a part must report the same columns in every round"
                 )
-            writer.writerow([cell(row.get(name)) for name in self.columns])
-        left = memoryview(text.getvalue().encode())
-        while left:
-            left = left[self.file.write(left) :]
+            writer.writerow([format_cell(row.get(name)) for name in self.columns])
+        remaining = memoryview(text.getvalue().encode())
+        while remaining:
+            remaining = remaining[self.file.write(remaining) :]
 
     def sync(self) -> None:
         """Forces the lines to the disk, before a state that relies on them is saved; raises like `append`."""
@@ -123,24 +123,26 @@ def truncate(path: Path, upto: int, *, single: bool = False) -> tuple[str, ...] 
 
 def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str]) -> None:
     """Writes a table in one step: it appears complete or not at all."""
-    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+    with atomic_path(path) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows([cell(row[name]) for name in columns] for row in rows)
+        writer.writerows([format_cell(row[name]) for name in columns] for row in rows)
 
 
-def attendance(exp: Experiment, world: World, state: State, sent: Uploads) -> list[dict[str, Any]]:
+def round_client_rows(exp: Experiment, world: World, state: State, uploads: Uploads) -> list[dict[str, Any]]:
     """The lines of clients.csv for the round that led to `state`."""
-    charged = exp.privacy.statement(sent.owner, state.memory.get("privacy", {}), context.at(world, state.round))
-    return client_rows(state.round, sent, charged)
+    privacy_columns = exp.privacy.client_columns(
+        uploads.owner, state.memory.get("privacy", {}), context.make_context(world, state.round)
+    )
+    return client_rows(state.round, uploads, privacy_columns)
 
 
-def client_rows(number: int, uploads: Uploads, charged: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+def client_rows(number: int, uploads: Uploads, privacy_columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     """The line of every participant of a round; `privacy_columns` holds columns `[C]` of the privacy each has spent."""
     losses = (uploads.loss_before, uploads.loss_after) if uploads.exact is None else uploads.exact.T
-    columns = (uploads.owner, uploads.examples, *losses, *charged.values())
+    columns = (uploads.owner, uploads.examples, *losses, *privacy_columns.values())
     return [
-        dict(zip((*CLIENTS, *charged), (number, *values), strict=True))
+        dict(zip((*CLIENTS, *privacy_columns), (number, *values), strict=True))
         for values in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
@@ -150,7 +152,7 @@ def cluster_rows(events: Sequence[tuple[int, str, int, int, float | None]]) -> l
     return [dict(zip(CLUSTERS, event, strict=True)) for event in events]
 
 
-def cell(value: Any) -> Any:
+def format_cell(value: Any) -> Any:
     """The shortest text that reads back as the same value; empty for one that does not exist or is infinite."""
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""

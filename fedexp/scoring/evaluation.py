@@ -7,7 +7,9 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part, Range
 from fedexp.maths.unseen import unseen_count
 
-Name = Literal["accuracy", "top5", "macro_f1", "balanced_accuracy", "class_recall", "perplexity", "mae", "rmse", "r2"]
+MetricName = Literal[
+    "accuracy", "top5", "macro_f1", "balanced_accuracy", "class_recall", "perplexity", "mae", "rmse", "r2"
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +19,7 @@ class Evaluation(Part):
     every: Annotated[int, Range(1)] = 1
     test: bool = True
     validation: bool = False
-    metrics: tuple[Name, ...] | None = None
+    metrics: tuple[MetricName, ...] | None = None
     validation_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.1
     roa: tuple[Annotated[float, Range()], ...] | None = None
     toa: tuple[Annotated[float, Range()], ...] | None = None

@@ -10,18 +10,18 @@ from collections.abc import Callable
 
 import torch
 
-from fedexp.scoring.side_by_side import SideBySide
+from fedexp.scoring.side_by_side import BatchedEvaluator
 from fedexp.training.examples import Examples
 
-PART = 100  # examples of one pass: their 128 outputs for 32 mixtures stay in a core's second-level cache
-KEPT = 2**26  # floats in all; if there are more, nothing is kept
+PART_SIZE = 100  # examples of one pass: their 128 outputs for 32 mixtures stay in a core's second-level cache
+MAX_FLOATS = 2**26  # floats in all; if there are more, nothing is kept
 
 
-class FirstLayer:
+class FirstLayerCache:
     """Caches the outputs of models `rows [M, D]` for blocks of examples until the rows are freed."""
 
-    def __init__(self, way: SideBySide) -> None:
-        self.way = way
+    def __init__(self, evaluator: BatchedEvaluator) -> None:
+        self.evaluator = evaluator
         self.rows: Callable[[], torch.Tensor | None] = lambda: None
         self.blocks: dict[tuple[Examples, int, int], list[torch.Tensor]] = {}
 
@@ -30,13 +30,13 @@ class FirstLayer:
         if self.rows() is not rows:
             self.blocks.clear()
             self.rows = weakref.ref(rows, lambda _: self.blocks.clear())
-        place = (examples, block.start, block.stop)
-        found = self.blocks.get(place) or self._worked_out(rows, examples, block)
-        if len(examples) * found[0][:, 0].numel() <= KEPT:
-            self.blocks[place] = found
-        return found
+        key = (examples, block.start, block.stop)
+        values = self.blocks.get(key) or self._compute(rows, examples, block)
+        if len(examples) * values[0][:, 0].numel() <= MAX_FLOATS:
+            self.blocks[key] = values
+        return values
 
-    def _worked_out(self, rows: torch.Tensor, examples: Examples, block: slice) -> list[torch.Tensor]:
-        starts = range(block.start, block.stop, PART)
-        parts = (examples.inputs(slice(start, min(start + PART, block.stop))) for start in starts)
-        return [self.way.first_layer(rows, x) for x in parts]
+    def _compute(self, rows: torch.Tensor, examples: Examples, block: slice) -> list[torch.Tensor]:
+        starts = range(block.start, block.stop, PART_SIZE)
+        parts = (examples.inputs(slice(start, min(start + PART_SIZE, block.stop))) for start in starts)
+        return [self.evaluator.first_layer(rows, x) for x in parts]

@@ -9,14 +9,14 @@ from torch import nn
 
 from fedexp.core.values import Layout
 from fedexp.parts.loss.contract import Loss
-from fedexp.scoring.first_layer import FirstLayer
-from fedexp.scoring.side_by_side import OneByOne, SideBySide
+from fedexp.scoring.first_layer import FirstLayerCache
+from fedexp.scoring.side_by_side import BatchedEvaluator, SequentialEvaluator
 from fedexp.training.examples import Examples
 from fedexp.training.workers import MIXTURES, Work
 
 BLOCK = 500  # examples of one job
-TOGETHER = 8  # convolutional models in one pass on a CPU; more do not fit into its second-level cache
-MIXED = 32  # mixtures in one pass on a CPU where the outputs of the first layer are mixed
+MODELS_PER_PASS = 8  # convolutional models in one pass on a CPU; more do not fit into its second-level cache
+MIXTURES_PER_PASS = 32  # mixtures in one pass on a CPU where the outputs of the first layer are mixed
 FLOATS = 2**24  # activations of one pass on a CPU
 
 
@@ -24,31 +24,39 @@ class MixtureScorer:
     """Divides the evaluation of mixtures into jobs that any idle worker can take."""
 
     def __init__(self, network: nn.Module, layout: Layout, floats: int, device: torch.device, loss: Loss) -> None:
-        self.way = SideBySide(network, layout) if SideBySide.fits(network) else OneByOne(network, layout)
-        self.first = FirstLayer(self.way) if isinstance(self.way, SideBySide) and self.way.linear_first else None
+        self.evaluator = (
+            BatchedEvaluator(network, layout)
+            if BatchedEvaluator.fits(network)
+            else SequentialEvaluator(network, layout)
+        )
+        self.first_layer = (
+            FirstLayerCache(self.evaluator)
+            if isinstance(self.evaluator, BatchedEvaluator) and self.evaluator.linear_first
+            else None
+        )
         spacious = device.type == "cuda"
-        self.together = 128 if self.first or spacious else TOGETHER
-        self.mixed = 1024 if spacious else MIXED
+        self.models_per_pass = 128 if self.first_layer or spacious else MODELS_PER_PASS
+        self.mixtures_per_pass = 1024 if spacious else MIXTURES_PER_PASS
         self.budget = 2**28 if spacious else FLOATS
         self.floats, self.loss = floats, loss
 
-    def work(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, whole: int | None = None) -> Work:
+    def work(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, total: int | None = None) -> Work:
         """Jobs for the models `mix [R, M] @ rows [M, D]`, or for each row: a loss sum for each block and model.
 
-        The effort of a job is its number of models times the share of its examples in `whole`, by default in all of
+        The effort of a job is its number of models times the share of its examples in `total`, by default in all of
         these.
         """
         models = np.arange(len(rows if mix is None else mix))
         blocks = [slice(start, min(start + BLOCK, len(examples))) for start in range(0, len(examples), BLOCK)]
         work = Work(torch.zeros(len(blocks) * len(models), dtype=torch.float64, device=rows.device), kind=MIXTURES)
         work.effort = np.repeat(
-            [(block.stop - block.start) / (whole or len(examples)) for block in blocks], len(models)
+            [(block.stop - block.start) / (total or len(examples)) for block in blocks], len(models)
         )
         for some in self._groups(mix, len(models)):
             group = (None, rows[some]) if mix is None else (mix[some], rows)
             for number, block in enumerate(blocks):
-                place = number * len(models) + models[some]
-                work.jobs.append((place, lambda group=group, block=block: self._sums(*group, examples, block)))
+                positions = number * len(models) + models[some]
+                work.jobs.append((positions, lambda group=group, block=block: self._sums(*group, examples, block)))
         return work
 
     def means(self, work: Work, models: int, examples: int) -> torch.Tensor:
@@ -57,30 +65,30 @@ class MixtureScorer:
 
     def _groups(self, mix: torch.Tensor | None, models: int) -> list[slice]:
         """Which models share a job: all of them if their first layer is evaluated together."""
-        together = models if mix is not None and self.first else self.together
-        return [slice(start, start + together) for start in range(0, models, together)]
+        size = models if mix is not None and self.first_layer else self.models_per_pass
+        return [slice(start, start + size) for start in range(0, models, size)]
 
     def _sums(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, block: slice) -> torch.Tensor:
         with torch.inference_mode():
-            if mix is not None and self.first:
-                return self._mixed_sums(self.first, mix, rows, examples, block)
-            return self._plain_sums(mix, rows, examples, block)
+            if mix is not None and self.first_layer:
+                return self._sums_by_first_layer(self.first_layer, mix, rows, examples, block)
+            return self._sums_by_whole_models(mix, rows, examples, block)
 
-    def _mixed_sums(
-        self, first: FirstLayer, mix: torch.Tensor, rows: torch.Tensor, examples: Examples, block: slice
+    def _sums_by_first_layer(
+        self, first: FirstLayerCache, mix: torch.Tensor, rows: torch.Tensor, examples: Examples, block: slice
     ) -> torch.Tensor:
-        given, labels = first.outputs(rows, examples, block), examples.y[block]
+        first_outputs, labels = first.outputs(rows, examples, block), examples.y[block]
         sums = torch.zeros(len(mix), dtype=torch.float64, device=rows.device)
-        for start in range(0, len(mix), self.mixed):
-            some = slice(start, start + self.mixed)
-            entries, seen = first.way.later_entries(mix[some], rows), 0
-            for part in given:
-                logits = first.way.later_logits(entries, mix[some], part)
-                sums[some] += loss_sums(self.loss, logits, labels[seen : seen + part.shape[1]])
-                seen += part.shape[1]
+        for start in range(0, len(mix), self.mixtures_per_pass):
+            some = slice(start, start + self.mixtures_per_pass)
+            entries, offset = first.evaluator.later_entries(mix[some], rows), 0
+            for part in first_outputs:
+                logits = first.evaluator.later_logits(entries, mix[some], part)
+                sums[some] += loss_sums(self.loss, logits, labels[offset : offset + part.shape[1]])
+                offset += part.shape[1]
         return sums
 
-    def _plain_sums(
+    def _sums_by_whole_models(
         self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, block: slice
     ) -> torch.Tensor:
         models = len(rows if mix is None else mix)
@@ -88,11 +96,11 @@ class MixtureScorer:
         chunk = max(8, self.budget // (self.floats * models))
         for start in range(block.start, block.stop, chunk):
             part = slice(start, min(start + chunk, block.stop))
-            sums += loss_sums(self.loss, self.way.logits(mix, rows, examples.inputs(part)), examples.y[part])
+            sums += loss_sums(self.loss, self.evaluator.logits(mix, rows, examples.inputs(part)), examples.y[part])
         return sums
 
 
 def loss_sums(loss: Loss, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Summed loss `[R]`, float64, of `logits [R, B, *outputs]` on the same targets `labels [B, ...]`."""
-    losses = loss.measured(logits.flatten(0, 1), labels.repeat(len(logits), *[1] * (labels.dim() - 1)))
+    losses = loss.evaluation_losses(logits.flatten(0, 1), labels.repeat(len(logits), *[1] * (labels.dim() - 1)))
     return losses.view(len(logits), -1).double().sum(dim=1)

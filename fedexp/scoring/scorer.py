@@ -11,12 +11,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedexp.core.device_clock import now
+from fedexp.core.device_clock import synchronized_time
 from fedexp.core.values import Layout, Weights
 from fedexp.parts.loss.contract import Loss
-from fedexp.scoring.gauge import Gauge
-from fedexp.scoring.pooling import quickly
-from fedexp.training.binding import bind
+from fedexp.scoring.gauge import MetricSet
+from fedexp.scoring.pooling import with_fast_pooling
+from fedexp.training.binding import view_parameters
 from fedexp.training.examples import Examples
 from fedexp.training.workers import EVALUATION, LOSSES, Work
 
@@ -34,17 +34,17 @@ class Scores:
         return {f"{kind}_loss": self.loss, **{f"{kind}_{name}": value for name, value in self.metrics.items()}}
 
 
-class Pending:
+class DeferredScore:
     """A score whose chunks may still be computed by other workers."""
 
-    def __init__(self, work: Work, finish: Callable[[Work], None], gauge: Gauge) -> None:
-        self.work, self.finish, self.gauge = work, finish, gauge
+    def __init__(self, work: Work, finish: Callable[[Work], None], metric_set: MetricSet) -> None:
+        self.work, self.finish, self.metric_set = work, finish, metric_set
 
     def result(self) -> Scores:
         """The scores; computes the chunks that no worker has computed yet."""
         self.finish(self.work)
         loss, count, seconds, *sums = self.work.out.sum(dim=0).tolist()
-        return Scores(loss / count, self.gauge.values(np.array(sums)), seconds)
+        return Scores(loss / count, self.metric_set.values(np.array(sums)), seconds)
 
 
 class Scorer:
@@ -55,30 +55,30 @@ class Scorer:
     """
 
     def __init__(
-        self, network: nn.Module, layout: Layout, chunk: int, device: torch.device, loss: Loss, gauge: Gauge
+        self, network: nn.Module, layout: Layout, chunk: int, device: torch.device, loss: Loss, metric_set: MetricSet
     ) -> None:
         self.network = network.eval()
-        self.through = quickly(network)
-        self.chunk, self.loss, self.gauge = chunk, loss, gauge
+        self.forward = with_fast_pooling(network)
+        self.chunk, self.loss, self.metric_set = chunk, loss, metric_set
         self.layout, self.row = layout, torch.zeros(layout.size, device=device)
-        bind(network, layout, self.row)
+        view_parameters(network, layout, self.row)
 
     def logits(self, weights: Weights, inputs: torch.Tensor) -> torch.Tensor:
         """A model's logits `[B, K]` for a batch `inputs [B, *shape]`."""
         if weights.layout != self.layout:
             self.layout, self.row = weights.layout, torch.zeros_like(weights.flat)
-            bind(self.network, self.layout, self.row)
+            view_parameters(self.network, self.layout, self.row)
         self.row.copy_(weights.flat)
         with torch.inference_mode():
-            return self.through(inputs)
+            return self.forward(inputs)
 
-    def work(self, weights: Weights, examples: Examples, gauge: Gauge) -> Work:
+    def work(self, weights: Weights, examples: Examples, metric_set: MetricSet) -> Work:
         """The evaluation of one model as jobs, one a chunk: (loss sum, examples, seconds, sums of the gauge)."""
         jobs = [
-            (np.array([position]), lambda part=part: self._sums(weights, examples, gauge, part))
+            (np.array([position]), lambda part=part: self._timed_sums(weights, examples, metric_set, part))
             for position, part in enumerate(self.parts(examples))
         ]
-        out = torch.zeros((len(jobs), 3 + gauge.width), dtype=torch.float64, device=weights.flat.device)
+        out = torch.zeros((len(jobs), 3 + metric_set.width), dtype=torch.float64, device=weights.flat.device)
         return Work(out, jobs, EVALUATION, chunk_sizes(len(examples), self.chunk))
 
     def parts(self, examples: Examples) -> list[slice]:
@@ -90,8 +90,8 @@ class Scorer:
         jobs = []
         for start in range(0, len(index), self.chunk):
             part = index[start : start + self.chunk]
-            place = np.arange(start, start + len(part))
-            jobs.append((place, lambda part=part: self._losses(weights, examples, part)))
+            positions = np.arange(start, start + len(part))
+            jobs.append((positions, lambda part=part: self._losses(weights, examples, part)))
         return Work(torch.zeros((len(index), 1), device=weights.flat.device), jobs, LOSSES)
 
     def outputs_work(self, models: list[Weights], examples: Examples, classes: int) -> Work:
@@ -104,15 +104,17 @@ class Scorer:
     def mean_loss(self, weights: Weights, examples: Examples, index: torch.Tensor) -> float:
         """Sample-weighted mean loss of a model on the examples at the positions `index [S]`; NaN if there are none."""
         sums = (
-            [self.untimed(weights, examples, self.gauge, part)[0] for part in index.split(self.chunk)]
+            [self.compute_sums(weights, examples, self.metric_set, part)[0] for part in index.split(self.chunk)]
             if len(index)
             else []
         )
         return float(sum(sums) / len(index)) if sums else float("nan")
 
-    def sums(self, weights: Weights, examples: Examples, gauge: Gauge, index: torch.Tensor) -> torch.Tensor:
+    def sums(self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor) -> torch.Tensor:
         """Loss sum, examples, seconds and sums of the gauge, `[3 + n]`, at the positions `index [S]`, not empty."""
-        return torch.stack([self._sums(weights, examples, gauge, part) for part in index.split(self.chunk)]).sum(dim=0)
+        return torch.stack(
+            [self._timed_sums(weights, examples, metric_set, part) for part in index.split(self.chunk)]
+        ).sum(dim=0)
 
     def _outputs(self, weights: Weights, examples: Examples) -> torch.Tensor:
         parts = [self.logits(weights, examples.inputs(part)) for part in self.parts(examples)]
@@ -122,21 +124,25 @@ class Scorer:
     def _losses(self, weights: Weights, examples: Examples, index: torch.Tensor) -> torch.Tensor:
         logits = self.logits(weights, examples.inputs(index))
         with torch.inference_mode():
-            return self.loss.measured(logits, examples.y[index])[:, None].clone()
+            return self.loss.evaluation_losses(logits, examples.y[index])[:, None].clone()
 
-    def _sums(self, weights: Weights, examples: Examples, gauge: Gauge, index: torch.Tensor | slice) -> torch.Tensor:
-        begin = now(weights.flat.device)
-        sums = self.untimed(weights, examples, gauge, index)
-        spent = sums.new_full((1,), now(weights.flat.device) - begin)
+    def _timed_sums(
+        self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor | slice
+    ) -> torch.Tensor:
+        begin = synchronized_time(weights.flat.device)
+        sums = self.compute_sums(weights, examples, metric_set, index)
+        spent = sums.new_full((1,), synchronized_time(weights.flat.device) - begin)
         return torch.cat([sums[:2], spent, sums[2:]])
 
-    def untimed(self, weights: Weights, examples: Examples, gauge: Gauge, index: torch.Tensor | slice) -> torch.Tensor:
+    def compute_sums(
+        self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor | slice
+    ) -> torch.Tensor:
         """Loss sum, examples and sums of the gauge, `[2 + n]`, at the positions `index [S]`; waits for no device."""
         labels = examples.y[index]
         logits = self.logits(weights, examples.inputs(index))
         with torch.inference_mode():
             loss = self.loss.total(logits, labels)
-            sums = gauge.sums(logits, labels)
+            sums = metric_set.sums(logits, labels)
         return torch.cat([loss[None], loss.new_full((1,), len(labels)), sums]).clone()
 
 

@@ -21,45 +21,45 @@ from torch.func import functional_call
 from torch.nn import functional as F
 
 from fedexp.core.values import Layout
-from fedexp.parts.layers import BatchNorm, OneChannel
-from fedexp.scoring.pooling import pooled, pools_by_two
-from fedexp.training.chains import links
+from fedexp.parts.layers import AddChannel, BatchNorm
+from fedexp.scoring.pooling import is_2x2_pool, max_pool_2x2
+from fedexp.training.chains import layer_chain
 
 Entries = dict[str, torch.Tensor]  # weights and buffers of one layer, each [G, *shape]
 
 
 @dataclass(frozen=True)
-class Flow:
+class Activations:
     """The values between two layers: `shared [B, ...]`, `channels [B, G * C, ...]` or `stacked [G, B, F]`."""
 
     x: torch.Tensor
     form: str = "shared"
 
 
-def mixtures(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+def mix_models(mix: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """The models `mix [R, M] @ rows [M, ...]`, computed in float64 and returned in the rows' precision."""
     return torch.tensordot(mix.double(), rows.double(), 1).to(rows.dtype)
 
 
-class SideBySide:
+class BatchedEvaluator:
     """Evaluates mixtures of rows of one network together, in eval mode and without gradients."""
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         self.layout = layout
-        self.layers = links(network.eval()) or []
+        self.layers = layer_chain(network.eval()) or []
         self.first = next(position for position, (_, layer) in enumerate(self.layers) if _has_entries(layer))
         self.linear_first = isinstance(self.layers[self.first][1], nn.Linear)
 
     @staticmethod
     def fits(network: nn.Module) -> bool:
         """Whether the network is a chain of layers that can be evaluated side by side."""
-        chain = links(network)
-        return chain is not None and all(type(layer) in LAYERS and plain(layer) for _, layer in chain)
+        chain = layer_chain(network)
+        return chain is not None and all(type(layer) in LAYERS and is_standard(layer) for _, layer in chain)
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Logits `[R, B, K]` of the models `mix [R, M] @ rows [M, D]`, or of each row, on the same `x [B, *shape]`."""
         models = len(rows if mix is None else mix)
-        return self._through(slice(None), self.entries(slice(None), mix, rows), Flow(x), models)
+        return self._forward(slice(None), self.entries(slice(None), mix, rows), Activations(x), models)
 
     def first_layer(self, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Outputs `[M, B, F]`, contiguous, of the layers up to the first with entries, which is linear.
@@ -67,30 +67,30 @@ class SideBySide:
         They are those of the models `rows [M, D]` on `x [B, *shape]`.
         """
         upto = slice(self.first + 1)
-        return self._through(upto, self.entries(upto, None, rows), Flow(x), len(rows)).contiguous()
+        return self._forward(upto, self.entries(upto, None, rows), Activations(x), len(rows)).contiguous()
 
     def later_entries(self, mix: torch.Tensor, rows: torch.Tensor) -> list[Entries]:
         """The entries of the layers behind the first one, of the models `mix [R, M] @ rows [M, D]`."""
         return self.entries(slice(self.first + 1, None), mix, rows)
 
-    def later_logits(self, entries: list[Entries], mix: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+    def later_logits(self, entries: list[Entries], mix: torch.Tensor, first_outputs: torch.Tensor) -> torch.Tensor:
         """Logits `[R, B, K]` of mixtures `mix [R, M]`, from the models' `first_outputs [M, B, F]` of the first layer.
 
         A linear layer's outputs are linear in its weights: the mixture's are the mixture of the models'.
         """
-        mixed = (mix.to(given) @ given.flatten(1)).view(len(mix), *given.shape[1:])
-        return self._through(slice(self.first + 1, None), entries, Flow(mixed, "stacked"), len(mix))
+        mixed = (mix.to(first_outputs) @ first_outputs.flatten(1)).view(len(mix), *first_outputs.shape[1:])
+        return self._forward(slice(self.first + 1, None), entries, Activations(mixed, "stacked"), len(mix))
 
     def entries(self, which: slice, mix: torch.Tensor | None, rows: torch.Tensor) -> list[Entries]:
         """The entries of these layers, of every row of `rows [M, D]` or of every mixture by `mix [R, M]`."""
-        found = [self._entries(rows, name) for name, _ in self.layers[which]]
+        per_layer = [self._entries(rows, name) for name, _ in self.layers[which]]
         if mix is None:
-            return found
-        return [{name: mixtures(mix, entry) for name, entry in layer.items()} for layer in found]
+            return per_layer
+        return [{name: mix_models(mix, entry) for name, entry in layer.items()} for layer in per_layer]
 
-    def _through(self, which: slice, entries: list[Entries], flow: Flow, models: int) -> torch.Tensor:
-        for (_, layer), own in zip(self.layers[which], entries, strict=True):
-            flow = LAYERS[type(layer)](layer, own, flow, models)
+    def _forward(self, which: slice, entries: list[Entries], flow: Activations, models: int) -> torch.Tensor:
+        for (_, layer), layer_entries in zip(self.layers[which], entries, strict=True):
+            flow = LAYERS[type(layer)](layer, layer_entries, flow, models)
         return flow.x
 
     def _entries(self, rows: torch.Tensor, layer: str) -> Entries:
@@ -98,11 +98,11 @@ class SideBySide:
         return {
             name.rpartition(".")[2]: piece.reshape(len(rows), *shape)
             for name, piece, shape in pieces
-            if _of(name, layer)
+            if _belongs_to(name, layer)
         }
 
 
-class OneByOne:
+class SequentialEvaluator:
     """Evaluates one model after another, for networks that are not a sequence of known layers."""
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
@@ -110,11 +110,11 @@ class OneByOne:
 
     def logits(self, mix: torch.Tensor | None, rows: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Logits `[R, B, K]`, like `BatchedEvaluator.logits`."""
-        models = (self.layout.views(row) for row in (rows if mix is None else mixtures(mix, rows)))
+        models = (self.layout.views(row) for row in (rows if mix is None else mix_models(mix, rows)))
         return torch.stack([functional_call(self.network, model, (x,)) for model in models])
 
 
-def plain(layer: nn.Module) -> bool:
+def is_standard(layer: nn.Module) -> bool:
     """Whether a known layer has no unusual options: a bias, zero padding, no stride, dilation or groups."""
     if isinstance(layer, nn.Linear):
         return layer.bias is not None
@@ -126,7 +126,7 @@ def plain(layer: nn.Module) -> bool:
     return True
 
 
-def _of(entry: str, layer: str) -> bool:
+def _belongs_to(entry: str, layer: str) -> bool:
     return entry.rpartition(".")[0] == layer
 
 
@@ -134,72 +134,72 @@ def _has_entries(layer: nn.Module) -> bool:
     return next(layer.parameters(), None) is not None
 
 
-def linear(_layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
+def linear(_layer: nn.Module, entries: Entries, flow: Activations, rows: int) -> Activations:
     """A linear layer: one product where the inputs are shared, a batched one where each row has its own."""
     weight, bias = entries["weight"], entries["bias"]
     if flow.form == "shared":
-        together = F.linear(flow.x, weight.flatten(0, 1), bias.flatten())
-        return Flow(together.view(len(flow.x), rows, -1).movedim(1, 0), "stacked")
-    return Flow(torch.baddbmm(bias[:, None], flow.x, weight.mT), "stacked")
+        outputs = F.linear(flow.x, weight.flatten(0, 1), bias.flatten())
+        return Activations(outputs.view(len(flow.x), rows, -1).movedim(1, 0), "stacked")
+    return Activations(torch.baddbmm(bias[:, None], flow.x, weight.mT), "stacked")
 
 
-def convolution(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
+def convolution(layer: nn.Module, entries: Entries, flow: Activations, rows: int) -> Activations:
     """A convolution; if the inputs are not shared, with one group of channels for each row."""
     assert isinstance(layer, nn.Conv1d | nn.Conv2d)
     assert not isinstance(layer.padding, str)
     weight, bias = entries["weight"].flatten(0, 1), entries["bias"].flatten()
     groups = 1 if flow.form == "shared" else rows
     if isinstance(layer, nn.Conv1d):
-        return Flow(F.conv1d(flow.x, weight, bias, padding=layer.padding, groups=groups), "channels")
+        return Activations(F.conv1d(flow.x, weight, bias, padding=layer.padding, groups=groups), "channels")
     weight = weight.contiguous(memory_format=torch.channels_last)
-    return Flow(F.conv2d(flow.x, weight, bias, padding=layer.padding, groups=groups), "channels")
+    return Activations(F.conv2d(flow.x, weight, bias, padding=layer.padding, groups=groups), "channels")
 
 
-def normalisation(layer: nn.Module, entries: Entries, flow: Flow, _rows: int) -> Flow:
+def normalisation(layer: nn.Module, entries: Entries, flow: Activations, _rows: int) -> Activations:
     """BatchNorm with its running statistics."""
     assert isinstance(layer, BatchNorm)
     flat = {name: values.flatten() for name, values in entries.items()}
     mean, var = flat["running_mean"], flat["running_var"]
-    return Flow(F.batch_norm(flow.x, mean, var, flat["weight"], flat["bias"], eps=layer.eps), flow.form)
+    return Activations(F.batch_norm(flow.x, mean, var, flat["weight"], flat["bias"], eps=layer.eps), flow.form)
 
 
-def group_normalisation(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
+def group_normalisation(layer: nn.Module, entries: Entries, flow: Activations, rows: int) -> Activations:
     """GroupNorm: the channels of a row lie side by side, so no group reaches into another row."""
     assert isinstance(layer, nn.GroupNorm)
     weight, bias = entries["weight"].flatten(), entries["bias"].flatten()
-    return Flow(F.group_norm(flow.x, rows * layer.num_groups, weight, bias, eps=layer.eps), flow.form)
+    return Activations(F.group_norm(flow.x, rows * layer.num_groups, weight, bias, eps=layer.eps), flow.form)
 
 
-def flatten(_layer: nn.Module, _entries: Entries, flow: Flow, rows: int) -> Flow:
+def flatten(_layer: nn.Module, _entries: Entries, flow: Activations, rows: int) -> Activations:
     """Each example's values in one dimension, for each row if the rows' values differ."""
     if flow.form != "channels":
-        return Flow(flow.x.flatten(1 if flow.form == "shared" else 2), flow.form)
-    return Flow(flow.x.reshape(len(flow.x), rows, -1).movedim(1, 0), "stacked")
+        return Activations(flow.x.flatten(1 if flow.form == "shared" else 2), flow.form)
+    return Activations(flow.x.reshape(len(flow.x), rows, -1).movedim(1, 0), "stacked")
 
 
-def pooling(layer: nn.Module, entries: Entries, flow: Flow, rows: int) -> Flow:
+def pooling(layer: nn.Module, entries: Entries, flow: Activations, rows: int) -> Activations:
     """Max pooling, of 2 x 2 pixels by `max_pool_2x2`."""
-    if not pools_by_two(layer):
-        return unchanged(layer, entries, flow, rows)
-    return Flow(pooled(flow.x), flow.form)
+    if not is_2x2_pool(layer):
+        return apply_as_is(layer, entries, flow, rows)
+    return Activations(max_pool_2x2(flow.x), flow.form)
 
 
-def unchanged(layer: nn.Module, _entries: Entries, flow: Flow, _rows: int) -> Flow:
+def apply_as_is(layer: nn.Module, _entries: Entries, flow: Activations, _rows: int) -> Activations:
     """Applies a layer without entries that treats each channel separately; dropout does nothing in eval mode."""
-    return Flow(layer(flow.x), flow.form)
+    return Activations(layer(flow.x), flow.form)
 
 
-LAYERS: dict[type[nn.Module], Callable[[nn.Module, Entries, Flow, int], Flow]] = {
+LAYERS: dict[type[nn.Module], Callable[[nn.Module, Entries, Activations, int], Activations]] = {
     nn.Linear: linear,
     nn.Conv1d: convolution,
     nn.Conv2d: convolution,
     BatchNorm: normalisation,
     nn.GroupNorm: group_normalisation,
     nn.Flatten: flatten,
-    nn.ReLU: unchanged,
-    nn.MaxPool1d: unchanged,
+    nn.ReLU: apply_as_is,
+    nn.MaxPool1d: apply_as_is,
     nn.MaxPool2d: pooling,
-    nn.Dropout: unchanged,
-    nn.Dropout2d: unchanged,
-    OneChannel: unchanged,
+    nn.Dropout: apply_as_is,
+    nn.Dropout2d: apply_as_is,
+    AddChannel: apply_as_is,
 }

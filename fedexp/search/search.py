@@ -15,7 +15,7 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from fedexp.config import noted
-from fedexp.config.compose import Composer, Request, plain, start
+from fedexp.config.compose import Composer, Request, make_composer, resolve_config
 from fedexp.config.environment_words import words_with_environment
 from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import no_environment
@@ -23,7 +23,7 @@ from fedexp.config.trust import Trust
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError
 from fedexp.core.exits import resumable
-from fedexp.core.files import shown, write_atomically
+from fedexp.core.files import display_path, write_atomically
 from fedexp.core.open_folders import open_folder
 from fedexp.core.part import build
 from fedexp.core.yaml_file import read_yaml
@@ -31,10 +31,10 @@ from fedexp.maths.metrics import HIGHER_IS_BETTER
 from fedexp.run import addresses, retrack
 from fedexp.search import space, table
 from fedexp.search.study import Budget, MethodTrials
-from fedexp.search.trial import BLIND, execute
+from fedexp.search.trial import VALIDATION_ONLY, execute
 from fedexp.sweep import believed
 from fedexp.sweep.launchers.joblib import parallel
-from fedexp.sweep.points import Point, compose, composed, configured
+from fedexp.sweep.points import Point, compose, compose_point, validate_point
 from fedexp.sweep.worker import shared_cores
 
 NAME = "search.yaml"
@@ -63,9 +63,9 @@ class Search:
 
     def composer(self, *, typed: bool) -> tuple[Composer, Any]:
         """The composer, and the config that trials start from; `typed` if the user gave the words now, not a folder."""
-        own = Path(self.config_dir) if self.config_dir else None
-        request = Request(conf_dir(), list(self.space.fixed), config_dir=own, typed=typed)
-        composer = start(request)
+        options_folder = Path(self.config_dir) if self.config_dir else None
+        request = Request(conf_dir(), list(self.space.fixed), config_dir=options_folder, typed=typed)
+        composer = make_composer(request)
         return composer, compose(composer, request)
 
     def check(self) -> "Search":
@@ -79,29 +79,29 @@ class Search:
             GlobalHydra.instance().clear()
 
     def _check(self, composer: Composer, config: Any) -> str:
-        first, metrics = [one.ends()[0] for one in self.space.dimensions], {}
+        first, metrics = [dimension.extreme_overrides()[0] for dimension in self.space.dimensions], {}
         for number, method in enumerate(self.space.methods):
             words = [*method, *first, self.space.seeds[0]]
-            metrics[build(configured(composer, config, self.point(number, words))).metrics[0]] = method
+            metrics[build(validate_point(composer, config, self.point(number, words))).metrics[0]] = method
         if len(metrics) > 1:
             raise ConfigError(
                 f"a search must have one main metric for all methods, got {', '.join(metrics)}; set evaluation.metrics"
             )
-        for one in self.space.dimensions:
-            for end in one.ends()[1:]:
+        for dimension in self.space.dimensions:
+            for end in dimension.extreme_overrides()[1:]:
                 method = self.space.methods[0]
-                configured(composer, config, self.point(0, [*method, *first, end, self.space.seeds[0]]))
+                validate_point(composer, config, self.point(0, [*method, *first, end, self.space.seeds[0]]))
         return next(iter(metrics))
 
     def point(self, number: int, overrides: Sequence[str]) -> Point:
         """The sweep point of one run of a trial, without test data."""
-        return Point(number, [*self.space.fixed, *overrides, *BLIND])
+        return Point(number, [*self.space.fixed, *overrides, *VALIDATION_ONLY])
 
 
 def save(search: Search, folder: Path) -> None:
     """Writes the settings of a search into its folder."""
-    told = {**asdict(search), "words": words_with_environment(search.words)}
-    write_atomically(folder / NAME, noted.as_text(OmegaConf.create(told)).encode())
+    content = {**asdict(search), "words": words_with_environment(search.words)}
+    write_atomically(folder / NAME, noted.as_text(OmegaConf.create(content)).encode())
 
 
 def load(folder: Path, trust: Trust) -> Search:
@@ -111,23 +111,27 @@ def load(folder: Path, trust: Trust) -> Search:
         ConfigError: the file cannot be read, or its words would change Hydra itself or take options from elsewhere.
     """
     path = folder / NAME
-    told = read_yaml(path)
+    content = read_yaml(path)
     kinds = {"metric": str, "words": list, "trials": int, "seed": int, "pruning": bool, "config_dir": str | None}
     for name, kind in kinds.items():
-        if not isinstance(told.get(name), kind):
-            raise ConfigError(f"{shown(path)}: {name} must be what was asked of a search, got {told.get(name)!r}")
+        if not isinstance(content.get(name), kind):
+            raise ConfigError(
+                f"{display_path(path)}: {name} must be what was asked of a search, got {content.get(name)!r}"
+            )
     if not trust.composed:
-        believed.refuse_hydra(told["words"], path)
-    own = trust.options(Path(told["config_dir"]) if told["config_dir"] else None, folder)
-    if told["metric"] not in HIGHER_IS_BETTER:
+        believed.refuse_hydra(content["words"], path)
+    options_folder = trust.options(Path(content["config_dir"]) if content["config_dir"] else None, folder)
+    if content["metric"] not in HIGHER_IS_BETTER:
         raise ConfigError(
-            f"{shown(path)}: metric must be what a search is judged by, got {told['metric']!r}; is it damaged?"
+            f"{display_path(path)}: metric must be what a search is judged by, got {content['metric']!r}; is it damaged?"
         )
-    asked = {name: told[name] for name in ("trials", "seed", "pruning", "metric")}
-    return Search(tuple(told["words"]), **asked, config_dir=str(own.absolute()) if own else None)
+    settings = {name: content[name] for name in ("trials", "seed", "pruning", "metric")}
+    return Search(
+        tuple(content["words"]), **settings, config_dir=str(options_folder.absolute()) if options_folder else None
+    )
 
 
-def conduct(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | None = None) -> str:
+def run_search(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | None = None) -> str:
     """Works on the search with `jobs` processes until no trial is left; returns the table.
 
     Trials that are still to come get the `tracker`, if one is given.
@@ -135,38 +139,38 @@ def conduct(folder: Path, jobs: int, trust: Trust, tracker: dict[str, Any] | Non
     search = load(folder, trust)
     with resumable(folder), open_folder(folder):
         if jobs == 1:
-            work(folder, None, trust, tracker)
+            run_trials(folder, None, trust, tracker)
         else:
             from joblib import delayed
 
-            parallel(jobs)(delayed(work)(folder.absolute(), 1, trust, tracker) for _ in range(jobs))
+            parallel(jobs)(delayed(run_trials)(folder.absolute(), 1, trust, tracker) for _ in range(jobs))
         studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
-        own = () if search.config_dir is None else ("--config-dir", search.config_dir)
-        return table.conclude(folder, search.space, studies, own)
+        flags = () if search.config_dir is None else ("--config-dir", search.config_dir)
+        return table.write_results(folder, search.space, studies, flags)
 
 
-def work(folder: Path, share: int | None, trust: Trust, tracker: dict[str, Any] | None = None) -> None:
+def run_trials(folder: Path, share: int | None, trust: Trust, tracker: dict[str, Any] | None = None) -> None:
     """Takes trial after trial, from the methods in turn, until none is left."""
     search = load(folder, trust)
     try:
         environment = nullcontext() if trust.composed else no_environment(folder / NAME)
-        with open_folder(folder), shared_cores(share), logs.kept(), environment:
+        with open_folder(folder), shared_cores(share), logs.restore_logging(), environment:
             composer, config = search.composer(typed=False)
-            addresses.demand(_tracked(plain(config), tracker), folder / "0" / "0", trust)
+            addresses.demand(_with_tracker(resolve_config(config), tracker), folder / "0" / "0", trust)
             studies = [MethodTrials(folder, method, search.budget) for method in search.space.methods]
             while studies:
-                pairs = [(one, _next(one, search, composer, config, trust, tracker)) for one in studies]
-                studies = [one for one, went_on in pairs if went_on]
+                pairs = [(study, _run_next_trial(study, search, composer, config, trust, tracker)) for study in studies]
+                studies = [study for study, has_more in pairs if has_more]
     finally:
         GlobalHydra.instance().clear()
 
 
-def _tracked(config: dict[str, Any], tracker: dict[str, Any] | None) -> dict[str, Any]:
+def _with_tracker(config: dict[str, Any], tracker: dict[str, Any] | None) -> dict[str, Any]:
     """The config with the `tracker`, if one is given."""
     return config if tracker is None else {**config, "tracker": tracker}
 
 
-def _next(
+def _run_next_trial(
     study: MethodTrials,
     search: Search,
     composer: Composer,
@@ -178,17 +182,17 @@ def _next(
     with study.next_trial() as trial:
         if trial is None:
             return False
-        params = [one.suggest(trial) for one in search.space.dimensions]
+        params = [dimension.suggest(trial) for dimension in search.space.dimensions]
         configs = []
         for seed in search.space.seeds:
-            own = composed(composer, config, search.point(trial.number, [*study.method, *params, seed]))
-            configs.append(_tracked(plain(own), tracker))
+            run_config = compose_point(composer, config, search.point(trial.number, [*study.method, *params, seed]))
+            configs.append(_with_tracker(resolve_config(run_config), tracker))
             trust.demand(configs[-1], study.root)
-            place = (study.place(trial.number) / seed).absolute()
-            addresses.demand(configs[-1], place, trust)
-            noted.note(place, own)
-            retrack.put(place, tracker)
+            run_folder = (study.trial_folder(trial.number) / seed).absolute()
+            addresses.demand(configs[-1], run_folder, trust)
+            noted.save(run_folder, run_config)
+            retrack.write_tracker(run_folder, tracker)
         execute(study, trial, configs)
-        sys.stdout.write(f"{study.name} #{trial.number}: {table.ending(study, trial.number)}  {' '.join(params)}\n")
+        sys.stdout.write(f"{study.name} #{trial.number}: {table.outcome(study, trial.number)}  {' '.join(params)}\n")
         sys.stdout.flush()
         return True

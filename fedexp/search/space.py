@@ -18,7 +18,7 @@ from fedexp.config.hydra_errors import explain
 from fedexp.core.errors import ConfigError
 
 LOG = "log"
-MOST = 100_000  # steps of a range
+MAX_STEPS = 100_000  # steps of a range
 
 
 @dataclass(frozen=True)
@@ -30,23 +30,23 @@ class Dimension:
     high: float = 0.0
     step: float | None = None
     log: bool = False
-    whole: bool = False
+    is_integer: bool = False
     options: tuple[str, ...] = ()
 
     def suggest(self, trial: Any) -> str:
         """The override of a trial; a trial that has begun keeps its value."""
         if self.options:
             return f"{self.key}={trial.suggest_categorical(self.key, self.options)}"
-        if self.whole:
+        if self.is_integer:
             step = 1 if self.step is None else int(self.step)
             return f"{self.key}={trial.suggest_int(self.key, int(self.low), int(self.high), step=step, log=self.log)}"
         return f"{self.key}={trial.suggest_float(self.key, self.low, self.high, step=self.step, log=self.log)!r}"
 
-    def ends(self) -> tuple[str, ...]:
+    def extreme_overrides(self) -> tuple[str, ...]:
         """The overrides that set the key to its extreme values, or to each of its options."""
         if self.options:
             return tuple(f"{self.key}={option}" for option in self.options)
-        return tuple(f"{self.key}={int(end) if self.whole else repr(end)}" for end in (self.low, self.high))
+        return tuple(f"{self.key}={int(end) if self.is_integer else repr(end)}" for end in (self.low, self.high))
 
 
 @dataclass(frozen=True)
@@ -65,22 +65,24 @@ def read(words: Sequence[str]) -> Space:
     Raises:
         ConfigError: nothing is searched, or a range cannot be.
     """
-    last = {one.get_key_element(): one for one in _parsed(words)}
-    if "seed" in last and _searched(last["seed"]):
+    last = {override.get_key_element(): override for override in _parse(words)}
+    if "seed" in last and _is_searched(last["seed"]):
         raise ConfigError(f"seeds are listed, not searched: seed=0,1,2; got {last['seed'].input_line}")
-    dimensions = tuple(_dimension(one) for one in last.values() if _searched(one))
+    dimensions = tuple(_dimension(override) for override in last.values() if _is_searched(override))
     if not dimensions:
         raise ConfigError(
             "a search must vary something, e.g. 'local.lr=interval(0.01,1)' or 'local.epochs=choice(1,5)'"
         )
-    listed = {key: list(one.sweep_string_iterator()) for key, one in last.items() if _listed(one)}
+    listed = {key: list(override.sweep_string_iterator()) for key, override in last.items() if _is_listed(override)}
     seeds = tuple(f"seed={value}" for value in listed.pop("seed", [])) or _seed(last)
     methods = product(*([f"{key}={value}" for value in values] for key, values in listed.items()))
-    fixed = [str(one.input_line) for key, one in last.items() if not one.is_sweep_override() and key != "seed"]
+    fixed = [
+        str(override.input_line) for key, override in last.items() if not override.is_sweep_override() and key != "seed"
+    ]
     return Space(tuple(fixed), tuple(methods), seeds, dimensions)
 
 
-def _parsed(words: Sequence[str]) -> list[Override]:
+def _parse(words: Sequence[str]) -> list[Override]:
     try:
         return OverridesParser.create().parse_overrides(list(words))
     except HydraException as error:
@@ -91,14 +93,14 @@ def _seed(last: dict[str, Override]) -> tuple[str, ...]:
     return (str(last["seed"].input_line),) if "seed" in last else ("seed=0",)
 
 
-def _searched(override: Override) -> bool:
+def _is_searched(override: Override) -> bool:
     value = override.value()
     simple = isinstance(value, ChoiceSweep) and value.simple_form
     return override.is_sweep_override() and not simple
 
 
-def _listed(override: Override) -> bool:
-    return override.is_sweep_override() and not _searched(override)
+def _is_listed(override: Override) -> bool:
+    return override.is_sweep_override() and not _is_searched(override)
 
 
 def _dimension(override: Override) -> Dimension:
@@ -107,23 +109,23 @@ def _dimension(override: Override) -> Dimension:
         return Dimension(key, options=tuple(override.sweep_string_iterator()))
     if not isinstance(value, IntervalSweep | RangeSweep):
         raise ConfigError(f"{key} must be searched by choice, interval or range; got {override.input_line}")
-    odd = value.tags - {LOG}
-    if odd:
-        raise ConfigError(f"{key} has the tag {sorted(odd)[0]}; a search knows only log")
+    unknown_tags = value.tags - {LOG}
+    if unknown_tags:
+        raise ConfigError(f"{key} has the tag {sorted(unknown_tags)[0]}; a search knows only log")
     log = LOG in value.tags
     if isinstance(value, IntervalSweep):
         low, high, step = value.start, value.end, None
-        whole = isinstance(low, int) and isinstance(high, int)
+        is_integer = isinstance(low, int) and isinstance(high, int)
     else:
         if log:
             raise ConfigError(f"{key} cannot be searched in steps with log; use interval instead of range")
-        if not value.step or abs((value.stop or 0) - (value.start or 0)) / abs(value.step) > MOST:
-            raise ConfigError(f"{key} must be searched in at most {MOST:,} steps, got {override.input_line}")
-        values = [float(one) for one in override.sweep_string_iterator()]
-        whole = all(isinstance(one, int) for one in (value.start, value.stop, value.step))
+        if not value.step or abs((value.stop or 0) - (value.start or 0)) / abs(value.step) > MAX_STEPS:
+            raise ConfigError(f"{key} must be searched in at most {MAX_STEPS:,} steps, got {override.input_line}")
+        values = [float(number) for number in override.sweep_string_iterator()]
+        is_integer = all(isinstance(number, int) for number in (value.start, value.stop, value.step))
         low, high, step = values[0], values[-1], float(value.step)
     if low is None or high is None or not low < high or (log and low <= 0):
         raise ConfigError(
             f"{key} must be searched from a smaller to a larger value, above 0 with log; got {override.input_line}"
         )
-    return Dimension(key, float(low), float(high), step, log, whole)
+    return Dimension(key, float(low), float(high), step, log, is_integer)

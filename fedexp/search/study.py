@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.locks import locked
+from fedexp.core.locks import file_lock
 from fedexp.core.open_folders import make_folder
 from fedexp.maths.metrics import HIGHER_IS_BETTER
 from fedexp.run import folders
-from fedexp.sweep.launchers.contract import needed
+from fedexp.sweep.launchers.contract import import_optional
 
 JOURNAL = "study.journal"
-_STARTED = 5  # trials drawn at random, before the sampler and the pruner use earlier ones
-_LONG = 100  # characters of a folder's name
+_RANDOM_TRIALS = 5  # trials drawn at random, before the sampler and the pruner use earlier ones
+_MAX_NAME = 100  # characters of a folder's name
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class MethodTrials:
     """One method's trials in the folder of a search."""
 
     def __init__(self, folder: Path, method: tuple[str, ...], budget: Budget) -> None:
-        self.optuna = needed("optuna", "sweep", "fedexp search")
+        self.optuna = import_optional("optuna", "sweep", "fedexp search")
         self.optuna.logging.set_verbosity(self.optuna.logging.ERROR)
         self.method, self.budget, self.name = method, budget, " ".join(method) or "all"
-        self.root, self.folder = folder, folder / named(method)
+        self.root, self.folder = folder, folder / folder_name(method)
         backend = self.optuna.storages.journal.JournalFileBackend(str(folder / JOURNAL))
         self.study = self.optuna.create_study(
             study_name=self.name,
@@ -54,16 +54,16 @@ class MethodTrials:
     @contextmanager
     def next_trial(self) -> Iterator[Any]:
         """Yields a trial to work on, locked as long as the block lasts; None if none is left."""
-        with ExitStack() as kept:
-            with locked(self.root / ".lock"):  # else a method would get more trials than its budget
-                trial = self._left_behind(kept) or self._new(kept)
+        with ExitStack() as lock_stack:
+            with file_lock(self.root / ".lock"):  # else a method would get more trials than its budget
+                trial = self._abandoned_trial(lock_stack) or self._new_trial(lock_stack)
             yield trial
 
     def trials(self) -> list[Any]:
         """All trials so far, by number."""
         return self.study.get_trials(deepcopy=False)
 
-    def place(self, number: int) -> Path:
+    def trial_folder(self, number: int) -> Path:
         """The folder of a trial."""
         return self.folder / str(number)
 
@@ -71,31 +71,31 @@ class MethodTrials:
         """Prunes a trial worse than the median of earlier ones at the same round, after a quarter of it."""
         if not self.budget.pruning:
             return self.optuna.pruners.NopPruner()
-        return self.optuna.pruners.MedianPruner(n_startup_trials=_STARTED, n_warmup_steps=rounds // 4)
+        return self.optuna.pruners.MedianPruner(n_startup_trials=_RANDOM_TRIALS, n_warmup_steps=rounds // 4)
 
-    def _left_behind(self, kept: ExitStack) -> Any:
+    def _abandoned_trial(self, lock_stack: ExitStack) -> Any:
         """A running trial whose process has ended, now locked by this one; None if there is none."""
         states = self.optuna.trial.TrialState
         for frozen in self.trials():
-            if frozen.state == states.RUNNING and self._hold(frozen.number, kept):
+            if frozen.state == states.RUNNING and self._lock_trial(frozen.number, lock_stack):
                 return self.optuna.trial.Trial(self.study, frozen._trial_id)
         return None
 
-    def _new(self, kept: ExitStack) -> Any:
+    def _new_trial(self, lock_stack: ExitStack) -> Any:
         count = len(self.trials())
         if count >= self.budget.trials:
             return None
         self.study.sampler = self._sampler(count)
         trial = self.study.ask()
-        if not self._hold(trial.number, kept):
-            raise ConfigError(f"{self.place(trial.number)} is held by another process; wait for it, or end it")
+        if not self._lock_trial(trial.number, lock_stack):
+            raise ConfigError(f"{self.trial_folder(trial.number)} is held by another process; wait for it, or end it")
         return trial
 
-    def _hold(self, number: int, kept: ExitStack) -> bool:
-        place = self.place(number)
-        make_folder(place)
+    def _lock_trial(self, number: int, lock_stack: ExitStack) -> bool:
+        folder = self.trial_folder(number)
+        make_folder(folder)
         try:
-            kept.enter_context(folders.held(place, patience_s=0.0))
+            lock_stack.enter_context(folders.lock_folder(folder, patience_s=0.0))
         except ConfigError:
             return False
         return True
@@ -103,10 +103,14 @@ class MethodTrials:
     def _sampler(self, number: int) -> Any:
         text = f"{self.budget.seed}:{self.name}:{number}"
         seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest())
-        return self.optuna.samplers.TPESampler(seed=seed, n_startup_trials=_STARTED)
+        return self.optuna.samplers.TPESampler(seed=seed, n_startup_trials=_RANDOM_TRIALS)
 
 
-def named(method: tuple[str, ...]) -> str:
+def folder_name(method: tuple[str, ...]) -> str:
     """The folder name of a method; a long one is cut, with a digest to keep it unique."""
     text = ",".join(method).replace("/", ".") or "all"
-    return text if len(text) <= _LONG else f"{text[:_LONG]}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
+    return (
+        text
+        if len(text) <= _MAX_NAME
+        else f"{text[:_MAX_NAME]}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"
+    )

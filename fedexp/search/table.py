@@ -4,17 +4,17 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.files import shown, write_atomically
+from fedexp.core.files import display_path, write_atomically
 from fedexp.core.terminal import width
 from fedexp.maths.metrics import HIGHER_IS_BETTER
 from fedexp.report.markup import Grid
 from fedexp.search.space import Space
 from fedexp.search.study import MethodTrials
 
-_COUNTED = ("COMPLETE", "PRUNED", "FAIL", "RUNNING")
+_STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING")
 
 
-def conclude(folder: Path, space: Space, studies: list[MethodTrials], flags: tuple[str, ...] = ()) -> str:
+def write_results(folder: Path, space: Space, studies: list[MethodTrials], flags: tuple[str, ...] = ()) -> str:
     """Writes `search.csv`; returns the table of methods, and the command for the best of each with these flags."""
     import pandas as pd
 
@@ -23,12 +23,14 @@ def conclude(folder: Path, space: Space, studies: list[MethodTrials], flags: tup
     metric = studies[0].budget.metric
     head = ["method", "complete", "pruned", "failed", "running", f"validation {metric}", "best hyperparameters"]
     lines = [_line(study, space) for study in studies]
-    text = Grid(head, lines, texts=1).fitted(width(), f"see {shown(folder / 'search.csv')}", Grid.plain)
-    found = [study for study in studies if best(study) is not None]
-    if found:
+    text = Grid(head, lines, texts=1).fit_width(
+        width(), f"see {display_path(folder / 'search.csv')}", Grid.aligned_text
+    )
+    rankable = [study for study in studies if best(study) is not None]
+    if rankable:
         text += "\nOn seeds that the search has not seen, with a first look at the test data:\n"
-        text += "".join(f"  {command(study, space, flags)}\n" for study in found)
-    return text + f"search  {shown(folder / 'search.csv')}\n"
+        text += "".join(f"  {command(study, space, flags)}\n" for study in rankable)
+    return text + f"search  {display_path(folder / 'search.csv')}\n"
 
 
 def best(study: MethodTrials) -> Any:
@@ -38,37 +40,37 @@ def best(study: MethodTrials) -> Any:
     return max(complete, key=lambda trial: (sign * trial.value, -trial.number), default=None)
 
 
-def ending(study: MethodTrials, number: int) -> str:
+def outcome(study: MethodTrials, number: int) -> str:
     """How a trial ended: its score, the round in which it was pruned, or where its error is."""
     trial = study.trials()[number]
     if trial.state.name == "COMPLETE":
         return f"{trial.value:.4f}"
     if trial.state.name == "PRUNED":
         return f"cut off after round {trial.last_step}"
-    return f"failed, see {shown(study.place(number))}"
+    return f"failed, see {display_path(study.trial_folder(number))}"
 
 
 def overrides(space: Space, trial: Any) -> list[str]:
     """The hyperparameters of a trial as overrides of the command line."""
-    return [one.suggest(trial) for one in space.dimensions]
+    return [dimension.suggest(trial) for dimension in space.dimensions]
 
 
 def command(study: MethodTrials, space: Space, flags: tuple[str, ...] = ()) -> str:
     """The command that runs a method's best hyperparameters with new seeds."""
     last = max(int(seed.partition("=")[2]) for seed in space.seeds)
-    seeds = ",".join(str(last + more) for more in (1, 2, 3))
+    seeds = ",".join(str(last + offset) for offset in (1, 2, 3))
     fixed = [word for word in space.fixed if not word.lstrip("+").startswith("tracker")]  # addresses are private
     words = [*flags, *fixed, *study.method, *overrides(space, best(study)), f"seed={seeds}"]
     return "fedexp run -m " + " ".join(shlex.quote(word) for word in words)
 
 
 def _row(study: MethodTrials, trial: Any) -> dict[str, Any]:
-    told = {"method": study.name, "trial": trial.number, "state": trial.state.name.lower()}
-    return {**told, f"validation_{study.budget.metric}": trial.value, "last_round": trial.last_step, **trial.params}
+    cells = {"method": study.name, "trial": trial.number, "state": trial.state.name.lower()}
+    return {**cells, f"validation_{study.budget.metric}": trial.value, "last_round": trial.last_step, **trial.params}
 
 
 def _line(study: MethodTrials, space: Space) -> list[str]:
     states = [trial.state.name for trial in study.trials()]
     top = best(study)
-    told = ["", ""] if top is None else [f"{top.value:.4f}", " ".join(overrides(space, top))]
-    return [study.name, *(str(states.count(name)) for name in _COUNTED), *told]
+    best_cells = ["", ""] if top is None else [f"{top.value:.4f}", " ".join(overrides(space, top))]
+    return [study.name, *(str(states.count(name)) for name in _STATES), *best_cells]

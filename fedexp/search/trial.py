@@ -15,10 +15,10 @@ from fedexp.search.study import MethodTrials
 from fedexp.simulation.round import Row
 from fedexp.sweep.worker import TRACEBACK
 
-BLIND = ("evaluation.test=false", "evaluation.validation=true", "pictures=false")
+VALIDATION_ONLY = ("evaluation.test=false", "evaluation.validation=true", "pictures=false")
 
 
-class CutOffError(Exception):
+class PrunedError(Exception):
     """The trial was pruned."""
 
 
@@ -29,17 +29,17 @@ def execute(study: MethodTrials, trial: Any, configs: list[dict[str, Any]]) -> N
     rate is too large, the trial fails; it still counts.
     """
     states = study.optuna.trial.TrialState
-    place = study.place(trial.number)
+    folder = study.trial_folder(trial.number)
     study.study.pruner = study.pruner(configs[0]["rounds"])
     try:
         scores = [
-            score(config, place / f"seed={config['seed']}", _watch(trial) if first else None)
+            score(config, folder / f"seed={config['seed']}", _watch(trial) if first else None)
             for first, config in zip([True, *[False] * len(configs)], configs, strict=False)
         ]
-    except CutOffError:
+    except PrunedError:
         study.study.tell(trial, state=states.PRUNED)
     except (ConfigError, RunError):
-        write_atomically(place / TRACEBACK, traceback.format_exc().encode())
+        write_atomically(folder / TRACEBACK, traceback.format_exc().encode())
         study.study.tell(trial, state=states.FAIL)
     else:
         study.study.tell(trial, sum(scores) / len(scores))
@@ -52,10 +52,10 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
         RunError: there is none.
     """
     make_folder(folder)
-    with logs.kept():
+    with logs.restore_logging():
         logs.log_to(folder, console=False)
         complete(config, folder, watch)
-    table = csv_table.frame(folder / "metrics.csv")
+    table = csv_table.read_frame(folder / "metrics.csv")
     metric = main_metric(table, "validation")
     value = final(table[f"validation_{metric}"]) if f"validation_{metric}" in table else None
     if value is None:
@@ -64,12 +64,12 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
 
 
 def _watch(trial: Any) -> Callable[[Row], None]:
-    def look(row: Row) -> None:
+    def report_round(row: Row) -> None:
         value = row.get(f"validation_{main_metric(row, 'validation')}")
         if value is None or value != value:
             return
         trial.report(value, row["round"])
         if trial.should_prune():
-            raise CutOffError
+            raise PrunedError
 
-    return look
+    return report_round

@@ -13,26 +13,26 @@ import torch
 
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError, first_line
-from fedexp.core.fields import resembles, told
-from fedexp.core.part import Part, named
+from fedexp.core.fields import describe_value, resembles
+from fedexp.core.part import Part, describe_choice
 from fedexp.core.values import SERVER, Plan, Uploads, Weights
-from fedexp.simulation.contents import memory, of_layout, rows, several, several_models, uploads
+from fedexp.simulation.contents import check_layout, check_memory, check_models, check_rows, check_uploads, check_values
 from fedexp.simulation.experiment import Experiment
 
 Check = Callable[..., str | None]
 
 
-def asked(exp: Experiment) -> Experiment:
+def with_checks(exp: Experiment) -> Experiment:
     """The same experiment with parts whose return values are checked."""
-    return cast(Experiment, Asked(exp))
+    return cast(Experiment, CheckedExperiment(exp))
 
 
-class Asked:
+class CheckedExperiment:
     """Wraps an experiment; its parts are wrapped in `CheckedPart`."""
 
     def __init__(self, exp: Experiment) -> None:
         self._exp = exp
-        self._parts = {role: Checked(role, exp.part(role), checks) for role, checks in checks_by_role().items()}
+        self._parts = {role: CheckedPart(role, exp.part(role), checks) for role, checks in checks_by_role().items()}
 
     def __getattr__(self, name: str) -> Any:
         return self._parts.get(name) or getattr(self._exp, name)
@@ -41,184 +41,184 @@ class Asked:
         return self._parts.get(role) or self._exp.part(role)
 
 
-class Checked:
+class CheckedPart:
     """Wraps a part; raises ConfigError where a method returns what its contract does not allow."""
 
     def __init__(self, role: str, part: Part, checks: dict[str, Check]) -> None:
         self._role, self._part, self._checks = role, part, checks
 
-    def at(self, lr: float | None) -> "Checked":
+    def at(self, lr: float | None) -> "CheckedPart":
         """The wrapped part at another learning rate."""
-        return Checked(self._role, cast(Any, self._part).at(lr), self._checks)
+        return CheckedPart(self._role, cast(Any, self._part).at(lr), self._checks)
 
     def __getattr__(self, name: str) -> Any:
         method, check = getattr(self._part, name), self._checks.get(name)
         if check is None:
             return method
 
-        def answer(*given: Any) -> Any:
-            came = method(*given)
-            if fault := found(check, came, *given):
-                raise ConfigError(f"{named(self._role, self._part)}: {name} must return {fault}")
-            return came
+        def checked_method(*args: Any) -> Any:
+            result = method(*args)
+            if fault := run_check(check, result, *args):
+                raise ConfigError(f"{describe_choice(self._role, self._part)}: {name} must return {fault}")
+            return result
 
-        return answer
+        return checked_method
 
 
-def found(check: Check, came: Any, *given: Any) -> str | None:
+def run_check(check: Check, answer: Any, *args: Any) -> str | None:
     """Runs a check; describes the fault, also where the check itself fails on the value."""
     try:
-        return check(came, *given)
+        return check(answer, *args)
     except Exception as error:
-        return (
-            f"what its contract says, got {told(came)}, of which is said: {type(error).__name__}: {first_line(error)}"
-        )
+        return f"what its contract says, got {describe_value(answer)}, of which is said: {type(error).__name__}: {first_line(error)}"
 
 
-def plan(came: Any, _: Any, ctx: Any) -> str | None:
+def check_plan(answer: Any, _: Any, ctx: Any) -> str | None:
     """Checks that a plan names existing clients, each once, with an array of example numbers each."""
-    if fault := several(came, Plan, dict):
+    if fault := check_values(answer, Plan, dict):
         return fault
-    owner, shards = came[0].owner, came[0].shards
+    owner, shards = answer[0].owner, answer[0].shards
     if not isinstance(owner, np.ndarray) or owner.ndim != 1 or owner.dtype.kind != "i":
-        return f"a Plan whose owner is an array of whole numbers [C], got {told(owner)}"
-    strangers = owner[(owner < SERVER) | (owner >= ctx.clients)]
-    if len(strangers):
-        return f"clients from 0 to {ctx.clients - 1}, got client {strangers[0]}"
+        return f"a Plan whose owner is an array of whole numbers [C], got {describe_value(owner)}"
+    unknown = owner[(owner < SERVER) | (owner >= ctx.clients)]
+    if len(unknown):
+        return f"clients from 0 to {ctx.clients - 1}, got client {unknown[0]}"
     clients, times = np.unique(owner, return_counts=True)
     if (times > 1).any():
         return f"each client once, got client {clients[times > 1][0]} {times.max()} times"
     if len(shards) != len(owner) or any(
-        not isinstance(one, np.ndarray) or one.dtype.kind not in "iu" for one in shards
+        not isinstance(shard, np.ndarray) or shard.dtype.kind not in "iu" for shard in shards
     ):
         return f"a Plan with an array of example numbers a client, got {len(shards)} shards for {len(owner)} clients"
-    importance = came[0].importance
+    importance = answer[0].importance
     if importance is not None and not (len(importance) == len(owner) and (importance >= 0).all()):
         return f"a Plan whose importance is a number >= 0 a client, got {importance}"
     return None
 
 
-def delivered(came: Any, given: Uploads, *rest: Any) -> str | None:
+def check_delivery(answer: Any, sent: Uploads, *args: Any) -> str | None:
     """Checks the uploads that arrived and the seconds that they took."""
-    if fault := uploads(came, given, *rest, kinds=(Uploads, float, dict)):
+    if fault := check_uploads(answer, sent, *args, kinds=(Uploads, float, dict)):
         return fault
-    right = type(came[1]) in (int, float) and 0 <= came[1] < math.inf
-    return None if right else f"seconds >= 0 as a float, got {told(came[1])}"
+    is_valid = type(answer[1]) in (int, float) and 0 <= answer[1] < math.inf
+    return None if is_valid else f"seconds >= 0 as a float, got {describe_value(answer[1])}"
 
 
-def assigned(came: Any, given: tuple[Weights, ...], *rest: Any) -> str | None:
+def check_assignment(answer: Any, before: tuple[Weights, ...], *args: Any) -> str | None:
     """Checks the models, the participants and the number of the model that each of them gets."""
-    if fault := several(came, tuple, Plan, np.ndarray, dict):
+    if fault := check_values(answer, tuple, Plan, np.ndarray, dict):
         return fault
-    models, chosen, number, _ = came
-    if fault := several_models(models, given) or plan((chosen, {}), None, rest[-1]):
+    models, chosen, number, _ = answer
+    if fault := check_models(models, before) or check_plan((chosen, {}), None, args[-1]):
         return fault
     if number.shape != chosen.owner.shape or number.dtype.kind != "i":
-        return f"a model's number for each of {len(chosen.owner)} participants, got {told(number)}"
+        return f"a model's number for each of {len(chosen.owner)} participants, got {describe_value(number)}"
     odd = number[(number < 0) | (number >= len(models))]
     return f"numbers of models from 0 to {len(models) - 1}, got {odd[0]}" if len(odd) else None
 
 
-def begun(came: Any, received: torch.Tensor, owner: np.ndarray, _: Any, ctx: Any) -> str | None:
+def check_start(answer: Any, received: torch.Tensor, owner: np.ndarray, _: Any, ctx: Any) -> str | None:
     """Checks the start `[C, D]` and the anchor `[C, P]` of the participants, given what they received, `[C, D]`."""
-    if not isinstance(came, tuple) or len(came) != 2:
-        return f"(start, anchor), got {told(came)}"
-    start = rows(came[0], tuple(received.shape), received, "the start [C, D]")
-    return start or rows(came[1], (len(owner), ctx.layout.parameters), received, "the anchor [C, P]")
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        return f"(start, anchor), got {describe_value(answer)}"
+    start = check_rows(answer[0], tuple(received.shape), received, "the start [C, D]")
+    return start or check_rows(answer[1], (len(owner), ctx.layout.parameters), received, "the anchor [C, P]")
 
 
-def compared(came: Any, received: torch.Tensor, *_: Any) -> str | None:
+def check_reference_models(answer: Any, received: torch.Tensor, *_: Any) -> str | None:
     """Checks for other models' rows `[M, C, D]`, given what the participants received, `[C, D]`."""
-    if isinstance(came, torch.Tensor) and resembles(came, received, (*came.shape[:1], *received.shape)):
+    if isinstance(answer, torch.Tensor) and resembles(answer, received, (*answer.shape[:1], *received.shape)):
         return None
-    return f"other models [M, C, D] {received.dtype} {['M', *received.shape]}, got {told(came)}".replace("'", "")
-
-
-def finished(came: Any, trained: Any, *_: Any) -> str | None:
-    """Checks the deltas `[C, D]` that clients send after training."""
-    return several(came, torch.Tensor, dict) or rows(
-        came[0], tuple(trained.received.shape), trained.received, "the delta [C, D]"
+    return f"other models [M, C, D] {received.dtype} {['M', *received.shape]}, got {describe_value(answer)}".replace(
+        "'", ""
     )
 
 
-def dispatched(came: Any, weights: Weights, owner: np.ndarray, *_: Any) -> str | None:
+def check_finish(answer: Any, trained: Any, *_: Any) -> str | None:
+    """Checks the deltas `[C, D]` that clients send after training."""
+    return check_values(answer, torch.Tensor, dict) or check_rows(
+        answer[0], tuple(trained.received.shape), trained.received, "the delta [C, D]"
+    )
+
+
+def check_dispatch(answer: Any, weights: Weights, owner: np.ndarray, *_: Any) -> str | None:
     """Checks for a row for each of `owner [C]`, of the clients' network, whatever the global model's layout."""
     if (
-        isinstance(came, torch.Tensor)
-        and came.dim() == 2
-        and resembles(came, weights.flat, (len(owner), came.shape[1]))
+        isinstance(answer, torch.Tensor)
+        and answer.dim() == 2
+        and resembles(answer, weights.flat, (len(owner), answer.shape[1]))
     ):
         return None
-    return f"a row {weights.flat.dtype} for each of {len(owner)} participants, got {told(came)}"
+    return f"a row {weights.flat.dtype} for each of {len(owner)} participants, got {describe_value(answer)}"
 
 
-def model(came: Any, weights: Weights, *_: Any) -> str | None:
+def check_model(answer: Any, weights: Weights, *_: Any) -> str | None:
     """Checks that a model's row is as long as its layout says."""
-    return several(came, Weights, dict) or of_layout(came[0], weights)
+    return check_values(answer, Weights, dict) or check_layout(answer[0], weights)
 
 
-def combined(came: Any, weights: Weights, voters: Uploads, *_: Any) -> str | None:
+def check_aggregate(answer: Any, weights: Weights, voters: Uploads, *_: Any) -> str | None:
     """Checks that a model is finite if the model and the uploads it was combined from are finite and moderate."""
-    if fault := model(came, weights):
+    if fault := check_model(answer, weights):
         return fault
-    if came[0].flat.isfinite().all() or not usual(weights.flat) or not usual(voters.delta):
+    if answer[0].flat.isfinite().all() or not is_moderate(weights.flat) or not is_moderate(voters.delta):
         return None
-    return f"finite numbers for {len(voters.owner)} finite uploads, got {wrong_numbers(came[0].flat)}"
+    return f"finite numbers for {len(voters.owner)} finite uploads, got {count_nonfinite(answer[0].flat)}"
 
 
-def stepped(came: Any, weights: Weights, proposal: Weights, *_: Any) -> str | None:
+def check_server_step(answer: Any, weights: Weights, proposal: Weights, *_: Any) -> str | None:
     """Checks the server optimizer's model: no NaN from finite inputs; too high a rate may give infinite ones."""
-    if fault := model(came, weights):
+    if fault := check_model(answer, weights):
         return fault
-    if not came[0].flat.isnan().any() or not usual(weights.flat) or not usual(proposal.flat):
+    if not answer[0].flat.isnan().any() or not is_moderate(weights.flat) or not is_moderate(proposal.flat):
         return None
-    return f"finite numbers for a finite proposal, got {wrong_numbers(came[0].flat)}"
+    return f"finite numbers for a finite proposal, got {count_nonfinite(answer[0].flat)}"
 
 
-def usual(values: torch.Tensor) -> bool:
+def is_moderate(values: torch.Tensor) -> bool:
     """Whether these numbers (any shape) are small enough that sums and squares of them do not overflow."""
     return values.numel() == 0 or bool(values.abs().max() < 1e15)
 
 
-def wrong_numbers(values: torch.Tensor) -> str:
+def count_nonfinite(values: torch.Tensor) -> str:
     """How many of these numbers (any shape) are not finite."""
     return f"{int(values.isnan().sum())} NaN and {int(values.isinf().sum())} infinite of {values.numel()}"
 
 
-def judged(came: Any, *_: Any) -> str | None:
+def check_stop(answer: Any, *_: Any) -> str | None:
     """Checks for a reason to stop, or None, and a memory."""
-    if not isinstance(came, tuple) or len(came) != 2 or not isinstance(came[0], str | None):
-        return f"(a reason or None, memory), got {told(came)}"
-    return memory(came[1])
+    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], str | None):
+        return f"(a reason or None, memory), got {describe_value(answer)}"
+    return check_memory(answer[1])
 
 
-def regrouped(came: Any, given: tuple[Weights, ...], *_: Any) -> str | None:
+def check_regroup(answer: Any, before: tuple[Weights, ...], *_: Any) -> str | None:
     """Checks the models, and in the memory the events: tuples of five values."""
-    if fault := several(came, tuple, dict) or several_models(came[0], given):
+    if fault := check_values(answer, tuple, dict) or check_models(answer[0], before):
         return fault
-    events = came[1].get("events", ())
-    odd = [events] if not isinstance(events, tuple) else [one for one in events if not _five(one)]
+    events = answer[1].get("events", ())
+    odd = [events] if not isinstance(events, tuple) else [event for event in events if not _has_five_values(event)]
     return f"events as tuples (round, what, client, cluster, distance), got {odd[0]}" if odd else None
 
 
-def _five(event: Any) -> bool:
+def _has_five_values(event: Any) -> bool:
     return isinstance(event, tuple) and len(event) == 5
 
 
 def checks_by_role() -> dict[str, dict[str, Check]]:
     """The checks of every role by method: of its contract, and of its step if it changes uploads."""
-    steps = {role.name: {role.step: uploads} for role in roles.every() if role.step}
+    steps = {role.name: {role.step: check_uploads} for role in roles.all_roles() if role.step}
     return {role: steps.get(role, {}) | METHODS.get(role, {}) for role in (*METHODS, *steps)}
 
 
 METHODS: dict[str, dict[str, Check]] = {
-    "selector": {"choose": plan, "observe": memory},
-    "clustering": {"assign": assigned, "regroup": regrouped},
-    "local": {"begin": begun, "compared": compared, "finish": finished},
-    "fleet": {"deliver": delivered},
-    "privacy": {"spend": memory},
-    "audit": {"observe": memory},
-    "aggregator": {"dispatch": dispatched, "combine": combined},
-    "server_optimizer": {"step": stepped},
-    "stop": {"judge": judged},
+    "selector": {"choose": check_plan, "observe": check_memory},
+    "clustering": {"assign": check_assignment, "regroup": check_regroup},
+    "local": {"begin": check_start, "compared": check_reference_models, "finish": check_finish},
+    "fleet": {"deliver": check_delivery},
+    "privacy": {"spend": check_memory},
+    "audit": {"observe": check_memory},
+    "aggregator": {"dispatch": check_dispatch, "combine": check_aggregate},
+    "server_optimizer": {"step": check_server_step},
+    "stop": {"judge": check_stop},
 }

@@ -12,38 +12,38 @@ from fedexp.core.values import Canaries, Layout, Weights
 from fedexp.parts.dataset import believed
 from fedexp.parts.dataset.contract import Data, Facts
 from fedexp.parts.federation.partition import Partition
-from fedexp.scoring.gauge import Gauge
+from fedexp.scoring.gauge import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Scorer
-from fedexp.simulation.division import Division, divide
+from fedexp.simulation.division import DataSplit, split_data
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.planting import draw_malicious, drawn_canaries, planted, poisoned, with_copies
+from fedexp.simulation.planting import draw_canaries, draw_malicious, give_copies, plant_canaries, poison_data
 from fedexp.simulation.preparation import Figures, encode, pretrain
 from fedexp.simulation.world import World
 from fedexp.training import networks
 from fedexp.training.activations import activation_floats
-from fedexp.training.engine import Choice
+from fedexp.training.engine import EngineChoice
 from fedexp.training.examples import Examples
-from fedexp.training.made import Made
+from fedexp.training.made import TrainerSpec
 from fedexp.training.recipe import Recipe
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
-Network = Callable[[], nn.Module]
+NetworkFactory = Callable[[], nn.Module]
 
 
 @dataclass(frozen=True)
-class SharedOut:
+class PoisonedSplit:
     """The data after poisoning and planting of canaries, and which client holds which training example."""
 
     data: Data
-    division: Division
+    split: DataSplit
     partition: Partition  # canaries included
     malicious: np.ndarray  # ascending
     canaries: Canaries
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedRun:
     """The examples on the device, and the model that the first round begins with."""
 
     train: Examples
@@ -52,11 +52,11 @@ class Prepared:
     public: Examples | None
     probes: dict[str, Examples]
     first: Weights
-    gauge: Gauge
+    metric_set: MetricSet
     figures: dict[str, Figures]
 
 
-def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
+def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) -> World:
     """Builds what does not change during a run; `choice` is the trainer that earlier rounds of it used, if any.
 
     Raises:
@@ -64,96 +64,104 @@ def build_world(exp: Experiment, choice: Choice | None, crew: Crew) -> World:
         RunError: the first model is not finite.
     """
     torch.set_num_threads(1)
-    data, told = loaded(exp)
-    seen = exp.features.facts(told)
-    network = partial(networks.built, exp.model, seen, exp.seed, exp.engine.enter(), exp.engine.precision)
-    shared = shared_out(exp, data)
-    rate = exp.selector.rate(shared.partition.clients)
-    exp = replace(exp, privacy=exp.privacy.settle(shared.partition.sizes, exp.local, rate))
-    ready = prepared(exp, shared, network, seen, crew)
-    return staffed(exp, data.sha256(), shared, ready, network, choice, crew)
+    data, facts = load(exp)
+    input_facts = exp.features.facts(facts)
+    network = partial(
+        networks.build_network, exp.model, input_facts, exp.seed, exp.engine.activate_device(), exp.engine.precision
+    )
+    data_split = split_and_poison(exp, data)
+    rate = exp.selector.rate(data_split.partition.clients)
+    exp = replace(exp, privacy=exp.privacy.calibrate_noise(data_split.partition.sizes, exp.local, rate))
+    ready = prepare(exp, data_split, network, input_facts, pool)
+    return assemble_world(exp, data.sha256(), data_split, ready, network, choice, pool)
 
 
-def loaded(exp: Experiment) -> tuple[Data, Facts]:
+def load(exp: Experiment) -> tuple[Data, Facts]:
     """Loads the dataset; also returns the facts that it declared before, which must agree with it."""
-    data, told = exp.dataset.load(exp.data_dir, exp.seed), believed.told(exp.dataset, exp.data_dir)
-    believed.refuse(exp.dataset, told, data)
-    return data, told
+    data, facts = exp.dataset.load(exp.data_dir, exp.seed), believed.checked_facts(exp.dataset, exp.data_dir)
+    believed.refuse(exp.dataset, facts, data)
+    return data, facts
 
 
-def shared_out(exp: Experiment, data: Data) -> SharedOut:
+def split_and_poison(exp: Experiment, data: Data) -> PoisonedSplit:
     """Splits the training examples over the clients, then poisons them and plants the audit's canaries."""
-    division, data = divide(exp, data)
+    split, data = split_data(exp, data)
     if exp.scenario.copies:
-        data, division, malicious = with_copies(exp, data, division)
+        data, split, malicious = give_copies(exp, data, split)
     else:
-        malicious = draw_malicious(exp, division.partition.clients)
-    data = poisoned(exp, data, division.partition, malicious)
-    canaries = drawn_canaries(exp, data, division.partition, malicious)
-    data, partition = planted(data, division.partition, canaries)
-    return SharedOut(data, division, partition, malicious, canaries)
+        malicious = draw_malicious(exp, split.partition.clients)
+    data = poison_data(exp, data, split.partition, malicious)
+    canaries = draw_canaries(exp, data, split.partition, malicious)
+    data, partition = plant_canaries(data, split.partition, canaries)
+    return PoisonedSplit(data, split, partition, malicious, canaries)
 
 
-def prepared(exp: Experiment, shared: SharedOut, network: Network, seen: Facts, crew: Crew) -> Prepared:
+def prepare(
+    exp: Experiment, data_split: PoisonedSplit, network: NetworkFactory, input_facts: Facts, pool: WorkerPool
+) -> PreparedRun:
     """Learns features, moves the examples to the device and pretrains the first model."""
-    device, untrained = exp.engine.place(), network()
-    data, probes, learnt = encode(exp, shared.data, shared.division.public, crew)
+    device, untrained = exp.engine.resolve_device(), network()
+    data, probes, feature_figures = encode(exp, data_split.data, data_split.split.public, pool)
 
     train = Examples(data.train, data, device, exp.augment)
-    networks.refuse(exp.model, network, train, seen.outputs, exp.loss)
-    validation, public = (_some(train, own) for own in (shared.division.validation, shared.division.public))
-    layout, gauge = Layout.of(untrained), Gauge(exp.metrics, data.class_names)
-    first, taught = pretrain(exp, network, Weights(layout.flatten(untrained).clone(), layout), public, gauge, crew)
-    return Prepared(
+    networks.refuse_untrainable(exp.model, network, train, input_facts.outputs, exp.loss)
+    validation, public = (
+        _subset_or_none(train, index) for index in (data_split.split.validation, data_split.split.public)
+    )
+    layout, metric_set = Layout.of(untrained), MetricSet(exp.metrics, data.class_names)
+    first, pretraining_figures = pretrain(
+        exp, network, Weights(layout.flatten(untrained).clone(), layout), public, metric_set, pool
+    )
+    return PreparedRun(
         train=train,
         test=Examples(data.test, data, device),
-        validation=validation and validation.normalised(),
+        validation=validation and validation.normalise(),
         public=public,
         probes={name: Examples(split, data, device) for name, split in probes.items()},
         first=first,
-        gauge=gauge,
-        figures={"features": learnt, "pretraining": taught},
+        metric_set=metric_set,
+        figures={"features": feature_figures, "pretraining": pretraining_figures},
     )
 
 
-def staffed(  # noqa: PLR0913
+def assemble_world(  # noqa: PLR0913
     exp: Experiment,
     data_sha256: str,
-    shared: SharedOut,
-    ready: Prepared,
-    network: Network,
-    choice: Choice | None,
-    crew: Crew,
+    data_split: PoisonedSplit,
+    ready: PreparedRun,
+    network: NetworkFactory,
+    choice: EngineChoice | None,
+    pool: WorkerPool,
 ) -> World:
     """Chooses the trainer, makes the scorers, and puts the world together."""
-    layout, device, some = ready.first.layout, exp.engine.place(), exp.scenario.participants
-    made = Made(network, layout, ready.train, recipe(exp, shared.data), exp.engine.memory_mb)
-    chosen = crew.agree(exp.engine.choose(made, min(some, shared.partition.clients)))
-    choice, floats = chosen.after(choice), activation_floats(network(), ready.test)
+    layout, device, participants = ready.first.layout, exp.engine.resolve_device(), exp.scenario.participants
+    spec = TrainerSpec(network, layout, ready.train, recipe(exp, data_split.data), exp.engine.memory_mb)
+    chosen = pool.broadcast(exp.engine.choose(spec, min(participants, data_split.partition.clients)))
+    choice, floats = chosen.keep_recorded(choice), activation_floats(network(), ready.test)
     return World(
         exp=exp,
         first=ready.first,
-        partition=shared.partition,
-        held_out=shared.division.held_out,
-        unseen=shared.division.unseen,
-        malicious=shared.malicious,
-        canaries=shared.canaries,
+        partition=data_split.partition,
+        held_out=data_split.split.held_out,
+        unseen=data_split.split.unseen,
+        malicious=data_split.malicious,
+        canaries=data_split.canaries,
         train=ready.train,
         validation=ready.validation,
         public=ready.public,
         test=ready.test,
         probes=ready.probes,
-        labels=shared.data.train.labels,
+        labels=data_split.data.train.labels,
         data_sha256=data_sha256,
-        groups=known_groups(shared.data, shared.partition),
-        class_names=shared.data.class_names,
-        prepared=ready.figures,
+        groups=known_groups(data_split.data, data_split.partition),
+        class_names=data_split.data.class_names,
+        preparation_figures=ready.figures,
         choice=choice,
         network=network,
-        trainer=choice.trainer(made),
-        scorer=Scorer(network(), layout, exp.engine.chunk(floats), device, exp.loss, ready.gauge),
-        mixtures=MixtureScorer(network(), layout, floats, device, exp.loss),
-        crew=crew,
+        trainer=choice.make_trainer(spec),
+        scorer=Scorer(network(), layout, exp.engine.evaluation_batch_size(floats), device, exp.loss, ready.metric_set),
+        mixture_scorer=MixtureScorer(network(), layout, floats, device, exp.loss),
+        pool=pool,
     )
 
 
@@ -170,5 +178,5 @@ def known_groups(data: Data, partition: Partition) -> np.ndarray | None:
     return np.array([data.groups[shard[0]] if len(shard) else -1 for shard in shards], dtype=np.int64)
 
 
-def _some(train: Examples, index: np.ndarray) -> Examples | None:
+def _subset_or_none(train: Examples, index: np.ndarray) -> Examples | None:
     return train.subset(index) if len(index) else None

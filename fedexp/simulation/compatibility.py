@@ -5,7 +5,7 @@ from typing import Any
 
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
-from fedexp.core.part import named, option
+from fedexp.core.part import describe_choice, option
 from fedexp.maths.metrics import SHARES
 from fedexp.parts.dataset import believed
 from fedexp.parts.dataset.contract import Facts
@@ -14,30 +14,32 @@ from fedexp.simulation.experiment import Experiment
 
 
 @dataclass(frozen=True)
-class Impossible:
+class Incompatibility:
     """A pair of parts that exclude each other: of `role` with `flag`, and of `other_role` with `other_flag`.
 
     Flags are those of their contracts, with `not` before them where they must be false. `because` and `but` say in
     words what is so on either side; `{part.FLAG}` stands for what a flag says. `use` is what to write instead.
     """
 
-    who: str
-    has: str
+    role: str
+    flag: str
     because: str
-    other: str
-    meets: str
+    other_role: str
+    other_flag: str
     but: str
     use: str
 
     def holds(self, exp: Experiment) -> bool:
         """Whether an experiment has both parts of this pair."""
-        return has(_part(exp, self.who), self.has) and has(_part(exp, self.other), self.meets)
+        return has_flag(_part_of(exp, self.role), self.flag) and has_flag(
+            _part_of(exp, self.other_role), self.other_flag
+        )
 
     def sentence(self, exp: Experiment) -> str:
         """The error message: why the two exclude each other, and what to use instead."""
-        left, right = _words(exp, self.who, self.has), _words(exp, self.other, self.meets)
-        because = self.because.format(part=_part(exp, self.who))
-        return f"{left} {because}, but {right} {self.but.format(part=_part(exp, self.other))}; use {self.use}"
+        first, second = _describe(exp, self.role, self.flag), _describe(exp, self.other_role, self.other_flag)
+        because = self.because.format(part=_part_of(exp, self.role))
+        return f"{first} {because}, but {second} {self.but.format(part=_part_of(exp, self.other_role))}; use {self.use}"
 
 
 PUBLIC = "scenario.public_fraction=0.2, or federation.server_persons where federation=subject"
@@ -45,7 +47,7 @@ WIDTHS = "changes the widths of its hidden layers"
 SETTINGS = {("scenario", "copies"): "scenario.malicious_hold_data=false"}  # flags that are no keys
 HIDES = "shows nobody the row of a single client"
 # fmt: off
-ROWS = tuple(Impossible(*row) for row in (
+ROWS = tuple(Incompatibility(*row) for row in (
     ("stop", "needs_clock", "needs a simulated clock", "fleet", "not simulates", "has none", "fleet=simulated"),
     ("stop", "needs_privacy", "needs a ledger", "privacy", "not guarantees", "keeps none",
      "privacy=dp_sgd or another"),
@@ -120,7 +122,7 @@ ROWS = tuple(Impossible(*row) for row in (
 # fmt: on
 
 
-def has(part: Any, flag: str) -> bool:
+def has_flag(part: Any, flag: str) -> bool:
     """Whether a part has a flag; `not FLAG` asks for the opposite."""
     return bool(getattr(part, flag.removeprefix("not "))) != flag.startswith("not ")
 
@@ -184,7 +186,7 @@ def refuse_numbers(exp: Experiment, clients: int | None) -> None:
 
 def refuse_data(exp: Experiment) -> None:
     """Raises ConfigError where a part cannot work with what is known of the data before it is loaded."""
-    facts = believed.told(exp.dataset, exp.data_dir)
+    facts = believed.checked_facts(exp.dataset, exp.data_dir)
     if exp.scenario.public_fraction and not exp.scenario.public_count(facts.train_size):
         raise ConfigError(
             f"scenario.public_fraction must give at least one of the {facts.train_size} training examples, got "
@@ -200,15 +202,15 @@ def refuse_data(exp: Experiment) -> None:
     gauge.refuse(exp.metrics, facts)
     refuse_thresholds(exp)
     exp.stop.refuse(exp.metrics[0])
-    exp.divided.refuse(facts)
+    exp.honest_federation.refuse(facts)
     exp.attack.refuse(facts)
     exp.audit.refuse(facts)
-    seen = exp.features.facts(facts)
-    exp.augment.refuse(seen)
-    exp.model.refuse(seen)
-    exp.local.refuse(exp.model, seen)
-    exp.aggregator.refuse(exp.model, seen)
-    exp.privacy.refuse(exp.model, seen)
+    input_facts = exp.features.facts(facts)
+    exp.augment.refuse(input_facts)
+    exp.model.refuse(input_facts)
+    exp.local.refuse(exp.model, input_facts)
+    exp.aggregator.refuse(exp.model, input_facts)
+    exp.privacy.refuse(exp.model, input_facts)
 
 
 def refuse_targets(exp: Experiment, facts: Facts) -> None:
@@ -216,34 +218,34 @@ def refuse_targets(exp: Experiment, facts: Facts) -> None:
     if facts.targets == "class":
         return
     needing = [(role, part) for role, part in exp.parts() if getattr(part, "needs_classes", False)]
-    asked = [(f"{role}={option(part)}", f"use another {role}") for role, part in needing]
+    demands = [(f"{role}={option(part)}", f"use another {role}") for role, part in needing]
     if exp.evaluation.local_models:
-        asked.append(("evaluation.local_models=true", "leave it out"))
-    for who, cure in asked:
+        demands.append(("evaluation.local_models=true", "leave it out"))
+    for subject, cure in demands:
         raise ConfigError(
-            f"{who} needs targets that are classes, but those of {named('dataset', exp.dataset)} are {facts.targets}; "
+            f"{subject} needs targets that are classes, but those of {describe_choice('dataset', exp.dataset)} are {facts.targets}; "
             f"{cure}"
         )
 
 
 def refuse_thresholds(exp: Experiment) -> None:
     """Raises ConfigError where RoA or ToA is asked of a value that the main metric cannot have."""
-    for key, asked in (("roa", exp.evaluation.roa), ("toa", exp.evaluation.toa)):
-        odd = [x for x in asked or () if not 0 <= x <= 1]
+    for key, thresholds in (("roa", exp.evaluation.roa), ("toa", exp.evaluation.toa)):
+        odd = [x for x in thresholds or () if not 0 <= x <= 1]
         if odd and exp.metrics[0] in SHARES:
             raise ConfigError(f"evaluation.{key} must be values of {exp.metrics[0]}, from 0 to 1, got {odd[0]:g}")
 
 
-def _part(exp: Experiment, role: str) -> Any:
+def _part_of(exp: Experiment, role: str) -> Any:
     """The part of a role, or a section of the config; the experiment itself for the empty role."""
     return exp.part(role) if role else exp
 
 
-def _words(exp: Experiment, role: str, flag: str) -> str:
+def _describe(exp: Experiment, role: str, flag: str) -> str:
     if not role:
         return "the server"
-    known = {one.name: one for one in roles.every()}
-    if role not in known:
+    roles_by_name = {entry.name: entry for entry in roles.all_roles()}
+    if role not in roles_by_name:
         return SETTINGS.get((role, flag), f"{role}.{flag}")
     part = exp.part(role)
-    return f"{role}={known[role].default if type(part) is known[role].kind else option(part)}"
+    return f"{role}={roles_by_name[role].default if type(part) is roles_by_name[role].kind else option(part)}"

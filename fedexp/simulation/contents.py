@@ -8,95 +8,105 @@ from typing import Any
 
 import torch
 
-from fedexp.core.fields import misfit, plain, resembles, told
+from fedexp.core.fields import describe_misfit, describe_value, is_real, resembles
 from fedexp.core.values import SERVER, Uploads, Weights
 
-REMEMBERED = (str, int, float, bool, type(None))
+SAVABLE = (str, int, float, bool, type(None))
 
 
-def several(came: Any, *kinds: type) -> str | None:
+def check_values(answer: Any, *kinds: type) -> str | None:
     """Checks for a tuple of values of these kinds, the last of which is a memory."""
     names = [kind.__name__ for kind in kinds]
-    if not isinstance(came, tuple) or len(came) != len(kinds):
-        got = f"{len(came)} values" if isinstance(came, tuple) else told(came)
+    if not isinstance(answer, tuple) or len(answer) != len(kinds):
+        got = f"{len(answer)} values" if isinstance(answer, tuple) else describe_value(answer)
         return f"({', '.join(names)}), got {got}"
-    for value, kind, name in zip(came, kinds, names, strict=True):
+    for value, kind, name in zip(answer, kinds, names, strict=True):
         if not isinstance(value, kind) and not (kind is float and type(value) is int):
-            return f"({', '.join(names)}), but the {name} is {told(value)}"
-        if is_dataclass(value) and (fault := misfit(value)):
+            return f"({', '.join(names)}), but the {name} is {describe_value(value)}"
+        if is_dataclass(value) and (fault := describe_misfit(value)):
             return f"{'an' if fault[0] in 'AEIOU' else 'a'} {fault}"
-    return memory(came[-1])
+    return check_memory(answer[-1])
 
 
-def memory(came: Any, *_: Any) -> str | None:
+def check_memory(answer: Any, *_: Any) -> str | None:
     """Checks that a memory can be saved with the state and loaded again."""
-    if not isinstance(came, dict):
-        return f"its memory, a dict, got {told(came)}"
-    found = strange(came)
-    return found and f"a memory of tensors, numbers and texts, got {found}; NumPy's go through torch.from_numpy or int"
+    if not isinstance(answer, dict):
+        return f"its memory, a dict, got {describe_value(answer)}"
+    problem = find_unsavable(answer)
+    return (
+        problem and f"a memory of tensors, numbers and texts, got {problem}; NumPy's go through torch.from_numpy or int"
+    )
 
 
-def strange(value: Any, where: str = "memory") -> str | None:
+def find_unsavable(value: Any, path: str = "memory") -> str | None:
     """Describes the first nested value that cannot be saved with the state; None if all can."""
     if isinstance(value, dict):
         if odd := [key for key in value if type(key) not in (str, int)]:
-            return f"{told(odd[0])} as a key of {where}"
-        return next((found for key, child in value.items() if (found := strange(child, f"{where}[{key!r}]"))), None)
+            return f"{describe_value(odd[0])} as a key of {path}"
+        return next(
+            (problem for key, child in value.items() if (problem := find_unsavable(child, f"{path}[{key!r}]"))), None
+        )
     if isinstance(value, list | tuple):
-        return next((found for child in value if (found := strange(child, where))), None)
-    known = plain(value) if isinstance(value, torch.Tensor) else type(value) in REMEMBERED
-    return None if known else f"{told(value)} as {where}"
+        return next((problem for child in value if (problem := find_unsavable(child, path))), None)
+    is_savable = is_real(value) if isinstance(value, torch.Tensor) else type(value) in SAVABLE
+    return None if is_savable else f"{describe_value(value)} as {path}"
 
 
-def rows(came: Any, shape: tuple[int, ...], like: torch.Tensor, what: str) -> str | None:
+def check_rows(answer: Any, shape: tuple[int, ...], like: torch.Tensor, name: str) -> str | None:
     """Checks for a tensor of this shape, with the type and device of `like` (any shape)."""
-    return None if resembles(came, like, shape) else f"{what} as a tensor {like.dtype} {list(shape)}, got {told(came)}"
+    return (
+        None
+        if resembles(answer, like, shape)
+        else f"{name} as a tensor {like.dtype} {list(shape)}, got {describe_value(answer)}"
+    )
 
 
-def uploads(came: Any, given: Uploads, *rest: Any, kinds: tuple[type, ...] = (Uploads, dict)) -> str | None:
+def check_uploads(answer: Any, before: Uploads, *args: Any, kinds: tuple[type, ...] = (Uploads, dict)) -> str | None:
     """Checks uploads: one value a row in every column, and rows as long as before."""
-    if fault := several(came, *kinds):
+    if fault := check_values(answer, *kinds):
         return fault
-    new, width = came[0], given.delta.shape[1]
-    if fault := rows(new.delta, (len(new.owner), width), given.delta, "Uploads whose delta [C, D] is"):
+    new, width = answer[0], before.delta.shape[1]
+    if fault := check_rows(new.delta, (len(new.owner), width), before.delta, "Uploads whose delta [C, D] is"):
         return fault
     for name in ("model", "examples", "importance", "loss_before", "loss_after"):
         if len(getattr(new, name)) != len(new.owner):
             return f"Uploads with as many {name} as owners, got {len(getattr(new, name))} for {len(new.owner)}"
-    return columns(new, given, rest[-1].clients)
+    return check_columns(new, before, args[-1].clients)
 
 
-def columns(new: Uploads, given: Uploads, clients: int) -> str | None:
+def check_columns(new: Uploads, before: Uploads, clients: int) -> str | None:
     """Checks the columns of uploads: integers where clients, models or examples are counted, and in range."""
     for name in ("owner", "model", "examples", "importance", "loss_before", "loss_after"):
-        column, whole = getattr(new, name), name in ("owner", "model", "examples")
-        if column.ndim != 1 or (whole and column.dtype.kind not in "iu"):
-            return f"Uploads whose {name} is an array of {'whole ' * whole}numbers [C], got {told(column)}"
-    last = {"owner": clients - 1, "model": given.model.max(initial=0)}
+        column, is_integral = getattr(new, name), name in ("owner", "model", "examples")
+        if column.ndim != 1 or (is_integral and column.dtype.kind not in "iu"):
+            return (
+                f"Uploads whose {name} is an array of {'whole ' * is_integral}numbers [C], got {describe_value(column)}"
+            )
+    last = {"owner": clients - 1, "model": before.model.max(initial=0)}
     for name, high in last.items():
         column, low = getattr(new, name), SERVER if name == "owner" else 0
         if len(odd := column[(column < low) | (column > high)]):
             return f"Uploads whose {name} is from {low} to {high}, got {odd[0]}"
     if new.exact is not None and new.exact.shape != (len(new.owner), 2):
-        return f"Uploads whose exact is None or an array [C, 2], got {told(new.exact)}"
+        return f"Uploads whose exact is None or an array [C, 2], got {describe_value(new.exact)}"
     return None
 
 
-def of_layout(came: Weights, given: Weights) -> str | None:
+def check_layout(weights: Weights, before: Weights) -> str | None:
     """Checks that weights fit their layout, and that it differs from the one before in widths only."""
-    names = (came.layout.names, came.layout.trainable)
-    if names != (given.layout.names, given.layout.trainable):
+    names = (weights.layout.names, weights.layout.trainable)
+    if names != (before.layout.names, before.layout.trainable):
         return "Weights whose layout has the names and the trainable entries of those it was given"
-    return rows(came.flat, (came.layout.size,), given.flat, "Weights whose flat [D] is")
+    return check_rows(weights.flat, (weights.layout.size,), before.flat, "Weights whose flat [D] is")
 
 
-def several_models(came: tuple[Any, ...], given: tuple[Weights, ...]) -> str | None:
+def check_models(models: tuple[Any, ...], before: tuple[Weights, ...]) -> str | None:
     """Checks for at least one model, each with the layout of those before."""
-    if not came:
+    if not models:
         return "at least one model, got none"
-    for one in came:
-        if not isinstance(one, Weights):
-            return f"models that are Weights, got {told(one)}"
-        if fault := misfit(one) or of_layout(one, given[0]):
+    for weights in models:
+        if not isinstance(weights, Weights):
+            return f"models that are Weights, got {describe_value(weights)}"
+        if fault := describe_misfit(weights) or check_layout(weights, before[0]):
             return fault
     return None

@@ -6,26 +6,26 @@ import numpy as np
 
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Layout, Plan, Weights
-from fedexp.simulation.besides import Besides
+from fedexp.simulation.besides import ExtraMessages
 from fedexp.simulation.views import (
-    AuditAnswers,
-    FleetAnswers,
-    PublicAnswers,
-    SurveyAnswers,
-    TrafficAnswers,
-    ValidationAnswers,
+    AuditQueries,
+    ClientQueries,
+    FleetQueries,
+    PublicQueries,
+    TrafficQueries,
+    ValidationQueries,
 )
 from fedexp.simulation.world import World
 
 
-def at(world: World, number: int, models: tuple[Weights, ...] | None = None) -> "RoundContext":
+def make_context(world: World, number: int, models: tuple[Weights, ...] | None = None) -> "RoundContext":
     """The context of the round `number` that begins with these models (the initial one if not given)."""
     return RoundContext(world, number, models or (world.first,))
 
 
-def asked_besides(ctx: "RoundContext") -> Besides:
+def extra_messages(ctx: "RoundContext") -> ExtraMessages:
     """The round's count of messages besides training; for the round only, not for parts."""
-    return ctx._besides
+    return ctx._extra_messages
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class RoundContext:
     _world: World
     round: int
     models: tuple[Weights, ...]
-    _besides: Besides = field(default_factory=Besides)
+    _extra_messages: ExtraMessages = field(default_factory=ExtraMessages)
 
     @property
     def first(self) -> Weights:
@@ -66,29 +66,29 @@ class RoundContext:
         return np.isin(owner, self._world.malicious)
 
     def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
-        self._besides.judging(self.models[0], owner)
+        self._extra_messages.sent_for_evaluation(self.models[0], owner)
         return self._world.client_losses(self.models[0], self.plan(owner), power)
 
     @property
-    def survey(self) -> SurveyAnswers:
-        return SurveyAnswers(self._world, self, self._besides)
+    def clients_data(self) -> ClientQueries:
+        return ClientQueries(self._world, self, self._extra_messages)
 
     @property
-    def fleet(self) -> FleetAnswers:
-        return FleetAnswers(self._world, self, self._besides)
+    def fleet(self) -> FleetQueries:
+        return FleetQueries(self._world, self, self._extra_messages)
 
     @property
-    def traffic(self) -> TrafficAnswers:
-        return TrafficAnswers(self._world)
+    def traffic(self) -> TrafficQueries:
+        return TrafficQueries(self._world)
 
     @property
-    def validation(self) -> ValidationAnswers:
-        return ValidationAnswers(self._world)
+    def validation(self) -> ValidationQueries:
+        return ValidationQueries(self._world)
 
     @property
-    def public(self) -> PublicAnswers:
-        return PublicAnswers(self._world)
+    def public(self) -> PublicQueries:
+        return PublicQueries(self._world)
 
     @property
-    def audit(self) -> AuditAnswers:
-        return AuditAnswers(self._world, self.models[0])
+    def audit(self) -> AuditQueries:
+        return AuditQueries(self._world, self.models[0])

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.part import named
+from fedexp.core.part import describe_choice
 from fedexp.core.random_streams import stream
 from fedexp.parts.dataset.contract import Data
 from fedexp.parts.federation.held_out import hold_out
-from fedexp.parts.federation.own_tests import own_tests
+from fedexp.parts.federation.own_tests import assign_test_examples
 from fedexp.parts.federation.partition import Partition
 from fedexp.simulation.experiment import Experiment
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Division:
+class DataSplit:
     """Indices of training examples by holder and purpose."""
 
     partition: Partition  # what the clients train on
@@ -38,43 +38,43 @@ class Division:
     public: np.ndarray  # the server's, ascending
 
 
-def divide(exp: Experiment, data: Data) -> tuple[Division, Data]:
+def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
     """Splits the training examples; also returns the data with the clients' feature shifts applied.
 
     Raises:
         ConfigError: nobody would train, or have anything to train on.
     """
-    rest, validation = split_validation(exp, len(data.train.y))
-    rest, drawn = split_public(exp, rest, len(data.train.y))
-    tell_what_is_unused(exp, data)
-    whole = federate(exp, data, rest)
-    training, unseen = set_apart(exp, whole.clients)
-    partition, apart = whole.of(training), whole.of(unseen)
+    remaining, validation = split_validation(exp, len(data.train.y))
+    remaining, drawn = split_public(exp, remaining, len(data.train.y))
+    warn_of_unused_subjects(exp, data)
+    all_clients = federate(exp, data, remaining)
+    training, unseen = hold_out_clients(exp, all_clients.clients)
+    partition, unseen_examples = all_clients.of(training), all_clients.of(unseen)
     if exp.evaluation.own_test:
-        tests = tests_at_home(exp, data, whole)
-        held_out, apart = tests.of(training), tests.of(unseen)
+        tests = client_test_sets(exp, data, all_clients)
+        held_out, unseen_examples = tests.of(training), tests.of(unseen)
     else:
         partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, stream(exp.seed, "held_out"))
     if not len(partition.indices):
         raise ConfigError(
-            f"{named('federation', exp.federation)} must give an example to some client that trains, got none for "
-            f"{partition.clients} clients of {len(rest)} training examples; lower scenario.clients or use more of them"
+            f"{describe_choice('federation', exp.federation)} must give an example to some client that trains, got none for "
+            f"{partition.clients} clients of {len(remaining)} training examples; lower scenario.clients or use more of them"
         )
-    public = np.sort(np.concatenate([drawn, whole.server]))
-    return Division(partition, held_out, apart, validation, public), shifted(exp, data, whole)
+    public = np.sort(np.concatenate([drawn, all_clients.server]))
+    return DataSplit(partition, held_out, unseen_examples, validation, public), shift_features(exp, data, all_clients)
 
 
-def tell_what_is_unused(exp: Experiment, data: Data) -> None:
+def warn_of_unused_subjects(exp: Experiment, data: Data) -> None:
     """Warns if the dataset knows the subject of each example and the federation does not use it."""
-    if data.train.subject is not None and exp.dataset.names_people and not exp.federation.by_subject:
+    if data.train.subject is not None and exp.dataset.subject_option and not exp.federation.by_subject:
         log.warning(
             "%s says whose each example is, but %s does not ask; federation=subject makes a client of each of them",
-            exp.dataset.names_people,
-            named("federation", exp.federation),
+            exp.dataset.subject_option,
+            describe_choice("federation", exp.federation),
         )
 
 
-def set_apart(exp: Experiment, clients: int) -> tuple[np.ndarray, np.ndarray]:
+def hold_out_clients(exp: Experiment, clients: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of the clients that train, `[n]`, and of those that never train, `[m]`, both ascending.
 
     Raises:
@@ -90,7 +90,7 @@ def set_apart(exp: Experiment, clients: int) -> tuple[np.ndarray, np.ndarray]:
     return np.sort(order[count:]), np.sort(order[:count])
 
 
-def tests_at_home(exp: Experiment, data: Data, whole: Partition) -> Partition:
+def client_test_sets(exp: Experiment, data: Data, all_clients: Partition) -> Partition:
     """The clients' own test examples, found by subject.
 
     Raises:
@@ -98,14 +98,14 @@ def tests_at_home(exp: Experiment, data: Data, whole: Partition) -> Partition:
     """
     train, test = data.train.subject, data.test.subject
     if train is not None and test is not None:
-        found = own_tests(whole, train.numpy(), test.numpy())
-        if len(found.indices):
-            return found
+        partition = assign_test_examples(all_clients, train.numpy(), test.numpy())
+        if len(partition.indices):
+            return partition
     unknown = train is None or test is None or exp.federation.by_subject
     cure = "evaluation.personal_fraction=0.2" if unknown else "federation=subject"
     raise ConfigError(
         "evaluation.own_test=true needs test examples of the people (or devices) that are clients, but "
-        f"{named('federation', exp.federation)} gives no client any; use {cure}"
+        f"{describe_choice('federation', exp.federation)} gives no client any; use {cure}"
     )
 
 
@@ -125,35 +125,35 @@ def split_validation(exp: Experiment, examples: int) -> tuple[np.ndarray, np.nda
     return np.sort(order[count:]), np.sort(order[:count])
 
 
-def split_public(exp: Experiment, rest: np.ndarray, examples: int) -> tuple[np.ndarray, np.ndarray]:
+def split_public(exp: Experiment, remaining: np.ndarray, examples: int) -> tuple[np.ndarray, np.ndarray]:
     """Splits the indices `remaining [S]` into the clients' `[n]` and the public `[m]`; both ascending."""
     count = exp.scenario.public_count(examples)
-    order = stream(exp.seed, "public").permutation(rest) if count else rest
+    order = stream(exp.seed, "public").permutation(remaining) if count else remaining
     return np.sort(order[count:]), np.sort(order[:count])
 
 
-def federate(exp: Experiment, data: Data, rest: np.ndarray) -> Partition:
+def federate(exp: Experiment, data: Data, remaining: np.ndarray) -> Partition:
     """Divides the training examples `remaining [S]` over the clients."""
-    federation = exp.divided
-    whose = federation.whose(None if data.train.subject is None else data.train.subject.numpy())
-    subject, labels = None if whose is None else whose[rest], data.train.labels[rest]
+    federation = exp.honest_federation
+    all_subjects = federation.resolve_subjects(None if data.train.subject is None else data.train.subject.numpy())
+    subject, labels = None if all_subjects is None else all_subjects[remaining], data.train.labels[remaining]
     partition = federation.split(labels, subject, len(data.class_names), stream(exp.seed, "federation"))
-    return Partition(partition.offsets, rest[partition.indices], rest[partition.server])
+    return Partition(partition.offsets, remaining[partition.indices], remaining[partition.server])
 
 
-def shifted(exp: Experiment, data: Data, whole: Partition) -> Data:
+def shift_features(exp: Experiment, data: Data, all_clients: Partition) -> Data:
     """The data with each client's feature shift applied to its training examples, if the federation has one."""
     if not exp.federation.shifts_features:
         return data
     x: torch.Tensor | None = None
-    for client in np.flatnonzero(whole.sizes).tolist():
-        own = torch.from_numpy(whole.shard(client))
+    for client in np.flatnonzero(all_clients.sizes).tolist():
+        index = torch.from_numpy(all_clients.shard(client))
         rng = stream(exp.seed, "federation", "seen", client)
-        seen = exp.federation.seen(data.train.x[own], client, whole.clients, data.scale, rng)
-        x = data.train.x.to(seen.dtype, copy=True) if x is None else x
-        x[own] = seen
-    groups, alike = data.groups, exp.federation.groups(whole.clients)
-    if alike is not None:
+        client_x = exp.federation.shift_features(data.train.x[index], client, all_clients.clients, data.scale, rng)
+        x = data.train.x.to(client_x.dtype, copy=True) if x is None else x
+        x[index] = client_x
+    groups, client_groups = data.groups, exp.federation.groups(all_clients.clients)
+    if client_groups is not None:
         groups = np.full(len(data.train.y), -1, dtype=np.int64)
-        groups[whole.indices] = np.repeat(alike, whole.sizes)
+        groups[all_clients.indices] = np.repeat(client_groups, all_clients.sizes)
     return data if x is None else replace(data, train=replace(data.train, x=x), groups=groups)

@@ -92,37 +92,39 @@ class Experiment(Part):
     engine: Engine
     stop: Stop
     tracker: Tracker = field(default_factory=Tracker)
-    others: tuple = ()  # (role, part)
+    extra_parts: tuple = ()  # (role, part)
 
     @classmethod
     def config_keys(cls) -> list[str]:
-        own = [field.name for field in fields(cls) if field.name != "others"]
-        return [*own, *(role.name for role in cls._without_field())]
+        field_names = [field.name for field in fields(cls) if field.name != "others"]
+        return [*field_names, *(role.name for role in cls._roles_without_field())]
 
     @classmethod
-    def by_field(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        others = {role.name: given[role.name] if role.name in given else role.kind() for role in cls._without_field()}
-        own = {name: value for name, value in given.items() if name not in others}
-        return own | {"others": tuple(others.items())}
+    def by_field(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        extra = {
+            role.name: values[role.name] if role.name in values else role.kind() for role in cls._roles_without_field()
+        }
+        field_values = {name: value for name, value in values.items() if name not in extra}
+        return field_values | {"others": tuple(extra.items())}
 
     @classmethod
-    def _without_field(cls) -> list[roles.Role]:
-        own = {field.name for field in fields(cls)}
-        return [role for role in roles.every() if role.name not in own]
+    def _roles_without_field(cls) -> list[roles.Role]:
+        field_names = {field.name for field in fields(cls)}
+        return [role for role in roles.all_roles() if role.name not in field_names]
 
     def check(self) -> None:
-        for role in self._without_field():
+        for role in self._roles_without_field():
             if not isinstance(part := self.part(role.name), role.kind):
                 raise ConfigError(f"{role.name} must be a {role.kind.__name__}, got {part!r}")
 
     def part(self, role: str) -> Any:
         """The part of a role."""
-        others = dict(self.others)
-        return others[role] if role in others else getattr(self, role)
+        extra = dict(self.extra_parts)
+        return extra[role] if role in extra else getattr(self, role)
 
     def parts(self) -> Iterator[tuple[str, Any]]:
         """Every role's name and its part, in the order of the table."""
-        return ((role.name, self.part(role.name)) for role in roles.every())
+        return ((role.name, self.part(role.name)) for role in roles.all_roles())
 
     @property
     def needs_validation(self) -> bool:
@@ -136,11 +138,11 @@ class Experiment(Part):
 
     def upload_bytes(self, entries: int) -> float:
         """Bytes that a client sends in a round in which so many entries of a row travel."""
-        ratio = prod(getattr(self.part(role.name), "ratio", 1) for role in roles.at("leaving"))
+        ratio = prod(getattr(self.part(role.name), "ratio", 1) for role in roles.roles_at("leaving"))
         return self.aggregator.upload_bytes(entries) * (ratio + (self.local.rows_sent - 1))
 
     @property
-    def divided(self) -> Federation:
+    def honest_federation(self) -> Federation:
         """The federation over the clients that get a share of the data."""
         return self.federation.without(self.scenario.malicious if self.scenario.copies else 0)
 

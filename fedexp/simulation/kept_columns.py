@@ -15,30 +15,30 @@ from fedexp.core.values import Layout, Memory, Trained, Uploads, finite
 from fedexp.simulation.experiment import Experiment
 
 
-def kept_columns(exp: Experiment, layout: Layout) -> np.ndarray:
+def personal_columns(exp: Experiment, layout: Layout) -> np.ndarray:
     """The personal columns `[m]`, ascending."""
-    return np.union1d(exp.model.personal(layout), exp.local.keeps(layout))
+    return np.union1d(exp.model.personal(layout), exp.local.private_columns(layout))
 
 
-def restored(
+def restore_personal(
     exp: Experiment, layout: Layout, owner: np.ndarray, rows: torch.Tensor, memory: dict[str, Memory]
 ) -> torch.Tensor:
     """`rows [n, D]` with the clients' saved personal columns put back; rows of clients without any stay."""
-    columns = kept_columns(exp, layout)
+    columns = personal_columns(exp, layout)
     return ClientRows.load(memory.get("personal", {}), len(columns), rows).restore(owner, rows, columns)
 
 
-def keep(exp: Experiment, layout: Layout, trained: Trained, memory: Memory) -> Memory:
+def save_personal(exp: Experiment, layout: Layout, trained: Trained, memory: Memory) -> Memory:
     """Saves the clients' personal columns after a round; a row that is not finite leaves what was saved before."""
-    rows = trained.rows[:, torch.from_numpy(kept_columns(exp, layout)).to(trained.rows.device)]
-    held = ClientRows.load(memory, rows.shape[1], rows)
-    whole = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
-    return held.put(trained.owner[whole], rows[torch.from_numpy(whole).to(rows.device)]).save()
+    rows = trained.rows[:, torch.from_numpy(personal_columns(exp, layout)).to(trained.rows.device)]
+    saved_rows = ClientRows.load(memory, rows.shape[1], rows)
+    finite_rows = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
+    return saved_rows.with_rows(trained.owner[finite_rows], rows[torch.from_numpy(finite_rows).to(rows.device)]).save()
 
 
-def without_unsent(uploads: Uploads, columns: np.ndarray) -> Uploads:
+def zero_private_columns(uploads: Uploads, columns: np.ndarray) -> Uploads:
     """The uploads with zeros in the private `columns [m]`, which never leave a client."""
-    place = torch.from_numpy(columns).to(uploads.delta.device)
-    if not uploads.delta[:, place].any():
+    index = torch.from_numpy(columns).to(uploads.delta.device)
+    if not uploads.delta[:, index].any():
         return uploads
-    return uploads.with_delta(uploads.delta.index_fill(1, place, 0.0))
+    return uploads.with_delta(uploads.delta.index_fill(1, index, 0.0))

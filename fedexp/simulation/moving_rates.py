@@ -3,10 +3,10 @@
 from fedexp.simulation.experiment import Experiment
 
 
-def moving_rates(exp: Experiment, round: int) -> dict[str, float]:
+def scheduled_rates(exp: Experiment, round: int) -> dict[str, float]:
     """`lr` of the clients and `server_lr` in a round, each only if it has a schedule."""
-    found = {
+    rates = {
         "lr": exp.schedule.rate(exp.local, round),
         "server_lr": exp.server_schedule.rate(exp.server_optimizer, round),
     }
-    return {name: rate for name, rate in found.items() if rate is not None}
+    return {name: rate for name, rate in rates.items() if rate is not None}

@@ -16,7 +16,7 @@ from fedexp.core.values import Canaries
 from fedexp.parts.dataset.contract import Data, Split
 from fedexp.parts.federation.owners import gather
 from fedexp.parts.federation.partition import Partition
-from fedexp.simulation.division import Division
+from fedexp.simulation.division import DataSplit
 from fedexp.simulation.experiment import Experiment
 
 
@@ -34,51 +34,53 @@ def draw_malicious(exp: Experiment, clients: int) -> np.ndarray:
     return np.sort(stream(exp.seed, "malicious").permutation(clients)[:count])
 
 
-def with_copies(exp: Experiment, data: Data, division: Division) -> tuple[Data, Division, np.ndarray]:
+def give_copies(exp: Experiment, data: Data, split: DataSplit) -> tuple[Data, DataSplit, np.ndarray]:
     """Adds malicious clients without a share of the data, and gives them copies of others' examples.
 
     Each has copies of as many random training examples of all other clients as one of these holds on average: so it
     weighs what they weigh, and attacks on data and on updates work as they always do. Returns the data with the copies
     at the end, the clients with theirs, and the malicious `[n]`.
     """
-    honest = division.partition.clients
+    honest = split.partition.clients
     clients = honest + exp.scenario.malicious
     malicious = draw_malicious(exp, clients)
-    places = np.setdiff1d(np.arange(clients), malicious)
-    pool, examples = division.partition.indices, len(data.train.y)
-    each = max(1, round(len(pool) / honest))
-    drawn = [stream(exp.seed, "copies", int(client)).choice(pool, each, replace=False) for client in malicious]
-    owner = np.full(examples + len(drawn) * each, clients)
-    owner[pool] = np.repeat(places, division.partition.sizes)
-    owner[examples:] = np.repeat(malicious, each)
-    held_out = division.held_out.among(clients, places)
-    division = replace(division, partition=gather(owner, clients), held_out=held_out)
-    return copied(data, np.concatenate(drawn)), division, malicious
+    honest_clients = np.setdiff1d(np.arange(clients), malicious)
+    honest_examples, examples = split.partition.indices, len(data.train.y)
+    copies = max(1, round(len(honest_examples) / honest))
+    drawn = [
+        stream(exp.seed, "copies", int(client)).choice(honest_examples, copies, replace=False) for client in malicious
+    ]
+    owner = np.full(examples + len(drawn) * copies, clients)
+    owner[honest_examples] = np.repeat(honest_clients, split.partition.sizes)
+    owner[examples:] = np.repeat(malicious, copies)
+    held_out = split.held_out.among(clients, honest_clients)
+    split = replace(split, partition=gather(owner, clients), held_out=held_out)
+    return append_copies(data, np.concatenate(drawn)), split, malicious
 
 
-def copied(data: Data, index: np.ndarray) -> Data:
+def append_copies(data: Data, index: np.ndarray) -> Data:
     """The data with copies of the training examples `index [n]` at the end."""
-    place = torch.from_numpy(index)
+    positions = torch.from_numpy(index)
     columns = (data.train.x, data.train.y, data.train.subject)
-    train = Split(*(None if one is None else torch.cat([one, one[place]]) for one in columns))  # pyright: ignore
+    train = Split(*(None if column is None else torch.cat([column, column[positions]]) for column in columns))  # pyright: ignore
     groups = None if data.groups is None else np.concatenate([data.groups, data.groups[index]])
     return replace(data, train=train, groups=groups)
 
 
-def poisoned(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Data:
+def poison_data(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Data:
     """The data with the examples of the clients `malicious [n]` changed by the attack."""
     owned = np.concatenate([np.zeros(0, np.int64), *(partition.shard(int(client)) for client in malicious)])
     train = exp.attack.poison(data.train, owned, len(data.class_names), stream(exp.seed, "attack"))
     return replace(data, train=train)
 
 
-def drawn_canaries(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Canaries:
+def draw_canaries(exp: Experiment, data: Data, partition: Partition, malicious: np.ndarray) -> Canaries:
     """Draws the audit's canaries for the clients with examples, except `malicious [n]`."""
     honest = np.setdiff1d(np.flatnonzero(partition.sizes), malicious)
     return exp.audit.plant(data.train, honest, len(data.class_names), stream(exp.seed, "audit"))
 
 
-def planted(data: Data, partition: Partition, canaries: Canaries) -> tuple[Data, Partition]:
+def plant_canaries(data: Data, partition: Partition, canaries: Canaries) -> tuple[Data, Partition]:
     """Appends all canaries to the training examples, and the included ones to their clients' shards."""
     if not len(canaries.index):
         return data, partition

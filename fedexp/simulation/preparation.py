@@ -12,32 +12,32 @@ import torch
 from torch import nn
 
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.part import named
+from fedexp.core.part import describe_choice
 from fedexp.core.random_streams import stream
 from fedexp.core.values import SERVER, Plan, Weights
 from fedexp.parts.dataset.contract import Data, Split
 from fedexp.parts.features.contract import Encoding
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.contract import Privacy
-from fedexp.scoring.gauge import Gauge
+from fedexp.scoring.gauge import MetricSet
 from fedexp.scoring.scorer import Scorer
 from fedexp.simulation.experiment import Experiment
 from fedexp.training.batches import draw_batches
 from fedexp.training.examples import Examples
-from fedexp.training.loop import Loop, Task
+from fedexp.training.loop import LoopTrainer, Task
 from fedexp.training.recipe import Recipe
-from fedexp.training.workers import PRETRAINING, Crew, Work
+from fedexp.training.workers import PRETRAINING, Work, WorkerPool
 
 Figures = dict[str, float]  # what is worth telling of a preparation, by name; empty where nothing was prepared
 
 
-def encode(exp: Experiment, data: Data, public: np.ndarray, crew: Crew) -> tuple[Data, dict[str, Split], Figures]:
+def encode(exp: Experiment, data: Data, public: np.ndarray, pool: WorkerPool) -> tuple[Data, dict[str, Split], Figures]:
     """Learns features from the public examples `public [m]`; returns the encoded data and attack probes."""
     rng, probes = partial(stream, exp.seed, "features"), exp.attack.probes(data.test)
     examples = data.train.x[torch.from_numpy(public)]
-    learnt: Encoding = crew.agree(exp.features.learn(examples, rng, exp.engine.place()))
-    seen = {name: learnt.split(split, rng(name)) for name, split in probes.items()}
-    return learnt.data(data, rng), seen, dict(learnt.figures)
+    encoding: Encoding = pool.broadcast(exp.features.learn(examples, rng, exp.engine.resolve_device()))
+    probe_splits = {name: encoding.split(split, rng(name)) for name, split in probes.items()}
+    return encoding.data(data, rng), probe_splits, dict(encoding.figures)
 
 
 def pretrain(
@@ -45,8 +45,8 @@ def pretrain(
     network: Callable[[], nn.Module],
     first: Weights,
     public: Examples | None,
-    gauge: Gauge,
-    crew: Crew,
+    metric_set: MetricSet,
+    pool: WorkerPool,
 ) -> tuple[Weights, Figures]:
     """Trains the initial model on public data, if the config asks for it.
 
@@ -58,36 +58,36 @@ def pretrain(
     def train(rule: LocalRule) -> Weights:
         if public is None:
             raise ConfigError(
-                f"{named('pretraining', exp.pretraining)}: prepare must train on public data only if it asks for them; "
+                f"{describe_choice('pretraining', exp.pretraining)}: prepare must train on public data only if it asks for them; "
                 "set needs_public = True in the class"
             )
-        return train_alone(network(), first, public, Recipe(exp.loss, rule, Privacy(), 0), exp.seed, crew)
+        return train_alone(network(), first, public, Recipe(exp.loss, rule, Privacy(), 0), exp.seed, pool)
 
     begin = time.perf_counter()
     trained = exp.pretraining.prepare(first, train)
     if trained is first:
         return first, {}
-    trained = Weights(crew.agree(trained.flat.cpu()).to(first.flat.device), first.layout)
+    trained = Weights(pool.broadcast(trained.flat.cpu()).to(first.flat.device), first.layout)
     if not trained.flat.isfinite().all():
         raise RunError("the model is not finite after pretraining; lower pretraining.lr")
     if public is None:
         return trained, {"seconds": time.perf_counter() - begin}
-    scorer = Scorer(network(), first.layout, 500, first.flat.device, exp.loss, gauge)
-    value = gauge.main_value(scorer.sums(trained, public, gauge, public.to_device(np.arange(len(public)))))
-    return trained, {f"public_{gauge.main}": value, "seconds": time.perf_counter() - begin}
+    scorer = Scorer(network(), first.layout, 500, first.flat.device, exp.loss, metric_set)
+    value = metric_set.main_value(scorer.sums(trained, public, metric_set, public.to_device(np.arange(len(public)))))
+    return trained, {f"public_{metric_set.main}": value, "seconds": time.perf_counter() - begin}
 
 
 def train_alone(
-    network: nn.Module, first: Weights, examples: Examples, recipe: Recipe, seed: int, crew: Crew
+    network: nn.Module, first: Weights, examples: Examples, recipe: Recipe, seed: int, pool: WorkerPool
 ) -> Weights:
     """Trains one model on all of these examples, independent of the clients' engine."""
-    everything = Plan(np.array([SERVER]), (np.arange(len(examples)),))
-    drawn = recipe.rule.drawn(SERVER, partial(stream, seed))
+    plan = Plan(np.array([SERVER]), (np.arange(len(examples)),))
+    drawn = recipe.rule.with_drawn_epochs(SERVER, partial(stream, seed))
     batches = draw_batches(drawn, len(examples), stream(seed, "pretraining"))
     start = first.flat[None]
-    task = Task(start, start[:, : first.layout.parameters], everything, (batches,), seed, 0, watch=crew.watch)
-    loop, row = Loop(network, first.layout, examples, recipe), np.zeros(1, np.int64)
-    width = first.layout.size + first.layout.parameters * recipe.rule.tells_slot + 2
+    task = Task(start, start[:, : first.layout.parameters], plan, (batches,), seed, 0, watch=pool.watch)
+    loop, row = LoopTrainer(network, first.layout, examples, recipe), np.zeros(1, np.int64)
+    width = first.layout.size + first.layout.parameters * recipe.rule.finish_needs_slot + 2
     work = Work(start.new_zeros((1, width)), [(row, lambda: loop.run(task, row))], PRETRAINING)
-    crew.alone(work)
+    pool.run_locally(work)
     return Weights(work.out[0, : first.layout.size].clone(), first.layout)

@@ -7,16 +7,16 @@ import numpy as np
 import torch
 
 from fedexp.config import roles
-from fedexp.core.device_clock import Moment, moment
+from fedexp.core.device_clock import Timestamp, record_timestamp
 from fedexp.core.random_streams import streams
 from fedexp.core.values import Layout, Memory, Plan, State, Trained, Uploads, Weights, finite
 from fedexp.parts.context import Context
 from fedexp.simulation import context
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.kept_columns import keep, restored, without_unsent
-from fedexp.simulation.moving_rates import moving_rates
-from fedexp.simulation.tasks import begun
-from fedexp.simulation.traffic import clients, megabytes
+from fedexp.simulation.kept_columns import restore_personal, save_personal, zero_private_columns
+from fedexp.simulation.moving_rates import scheduled_rates
+from fedexp.simulation.tasks import make_task
+from fedexp.simulation.traffic import count_clients, megabytes
 from fedexp.simulation.world import World
 from fedexp.training.batches import draw_all
 
@@ -27,7 +27,7 @@ Row = dict[str, Any]  # a round's line of metrics.csv by column
 
 def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
     """Maps a state to the next; also returns the round's row of metrics and the participants' uploads."""
-    ctx, clock = context.at(world, state.round + 1, state.models), Stopwatch(world.first.flat.device)
+    ctx, clock = context.make_context(world, state.round + 1, state.models), Stopwatch(world.first.flat.device)
     mem: dict[str, Memory] = {role: without_columns(memory) for role, memory in state.memory.items()}
 
     plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
@@ -37,10 +37,10 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
 
     sent, mem = train(exp, world, start, model, plan, mem, ctx)
     clock.lap("train_s")
-    sent, mem = passed(exp, "leaving", sent, mem, ctx)
+    sent, mem = apply_filters(exp, "leaving", sent, mem, ctx)
     uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, plan, mem.get("fleet", {}), ctx)
-    uploads, mem = passed(exp, "arriving", uploads, mem, ctx)
-    uploads = without_unsent(uploads, ctx.traffic.unsent)
+    uploads, mem = apply_filters(exp, "arriving", uploads, mem, ctx)
+    uploads = zero_private_columns(uploads, ctx.traffic.private_columns)
     mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
     clock.lap("select_s")
     mem["audit"] = exp.audit.observe(sent, mem.get("audit", {}), ctx)
@@ -48,8 +48,10 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     models, mem = fold(exp, models, uploads, mem, ctx)
     models, mem["clustering"] = exp.clustering.regroup(models, uploads, mem["clustering"], ctx)
     clock.lap("aggregate_s")
-    after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + clients(plan.owner))
-    return after, row(exp, ctx, after, plan, sent, uploads) | clock.laps, sent
+    after = State(
+        ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + count_clients(plan.owner)
+    )
+    return after, metrics_row(exp, ctx, after, plan, sent, uploads) | clock.laps, sent
 
 
 def dispatch(
@@ -67,11 +69,11 @@ def dispatch(
     memory = mem.get("aggregator", {})
     start = world.first.flat.expand(len(owner), -1)
     for number in np.unique(model).tolist():
-        mine = np.flatnonzero(model == number)
-        rows = exp.aggregator.dispatch(models[number], owner[mine], memory.get(str(number), {}))
-        place = torch.from_numpy(mine).to(rows.device)
-        start = rows if len(mine) == len(owner) else start.index_copy(0, place, rows)
-    return restored(exp, world.layout, owner, start, mem)
+        positions = np.flatnonzero(model == number)
+        rows = exp.aggregator.dispatch(models[number], owner[positions], memory.get(str(number), {}))
+        index = torch.from_numpy(positions).to(rows.device)
+        start = rows if len(positions) == len(owner) else start.index_copy(0, index, rows)
+    return restore_personal(exp, world.layout, owner, start, mem)
 
 
 def train(  # noqa: PLR0913
@@ -87,37 +89,39 @@ def train(  # noqa: PLR0913
 
     `received [C, D]` is what the server sent, `model [C]` the number of each participant's model.
     """
-    rules = [exp.local.drawn(owner, ctx.rng) for owner in plan.owner.tolist()]
+    rules = [exp.local.with_drawn_epochs(owner, ctx.rng) for owner in plan.owner.tolist()]
     draws = streams(exp.seed, ctx.round, "batches", owner=plan.owner)
     batches = draw_all(rules, plan.sizes, draws, exp.privacy.sampling)
-    task = begun(exp, received, plan, batches, mem.get("local", {}), ctx)
-    out = world.trained(task, world.losses_told, world.train_rows)
-    rows, slot, losses = parted(out, world.layout, world.losses_told)
-    steps = np.array([each.steps for each in batches], np.int64)
+    task = make_task(exp, received, plan, batches, mem.get("local", {}), ctx)
+    out = world.run_task(task, world.loss_columns, world.train_rows)
+    rows, slot, losses = split_output(out, world.layout, world.loss_columns)
+    steps = np.array([client_batches.steps for client_batches in batches], np.int64)
     trained = Trained(plan.owner, steps, received, task.start, rows, slot)
     mem["privacy"] = exp.privacy.spend(trained.owner, trained.steps, mem.get("privacy", {}), ctx)
-    mem["personal"] = keep(exp, world.layout, trained, mem.get("personal", {}))
+    mem["personal"] = save_personal(exp, world.layout, trained, mem.get("personal", {}))
     local = exp.local.at(task.lr)
     delta, mem["local"] = local.finish(trained, mem.get("local", {}), ctx)
-    delta[:, torch.from_numpy(ctx.traffic.unsent).to(delta.device)] = 0
+    delta[:, torch.from_numpy(ctx.traffic.private_columns).to(delta.device)] = 0
     importance = np.ones(len(plan.owner)) if plan.importance is None else plan.importance
     exact = losses[:, 2:] if losses.shape[1] > 2 else None
-    length = local.amounts_to(trained.steps)
+    length = local.effective_steps(trained.steps)
     return Uploads(plan.owner, model, plan.sizes, importance, delta, losses[:, 0], losses[:, 1], exact, length), mem
 
 
-def parted(out: torch.Tensor, layout: Layout, told: int) -> tuple[torch.Tensor, torch.Tensor | None, np.ndarray]:
+def split_output(
+    out: torch.Tensor, layout: Layout, loss_columns: int
+) -> tuple[torch.Tensor, torch.Tensor | None, np.ndarray]:
     """Splits the output into rows `[C, D]`, last slots `[C, P]` (or None) and losses `[C, loss_columns]`."""
-    rows, slot = out[:, : layout.size], out[:, layout.size : out.shape[1] - told]
-    return rows, slot if slot.shape[1] else None, out[:, out.shape[1] - told :].cpu().double().numpy()
+    rows, slot = out[:, : layout.size], out[:, layout.size : out.shape[1] - loss_columns]
+    return rows, slot if slot.shape[1] else None, out[:, out.shape[1] - loss_columns :].cpu().double().numpy()
 
 
-def passed(
+def apply_filters(
     exp: Experiment, when: roles.When, uploads: Uploads, mem: dict[str, Memory], ctx: Context
 ) -> tuple[Uploads, dict[str, Memory]]:
     """Applies the parts of every role that changes uploads at this point; returns uploads and memories."""
     after = {}
-    for role in roles.at(when):
+    for role in roles.roles_at(when):
         uploads, after[role.name] = getattr(exp.part(role.name), role.step)(uploads, mem.get(role.name, {}), ctx)
     return uploads, {**mem, **after}
 
@@ -133,59 +137,64 @@ def fold(
     usable = finite(uploads.delta)
     if dropped := int((~usable).sum()):
         log.warning("round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(usable))
-    voters = uploads.where(usable & (uploads.examples * uploads.importance > 0)).sorted()
-    following, after = list(models), {role: without_columns(mem.get(role, {})) for role in roles.names(a_model=True)}
-    for number in moving(len(models), voters.model):
-        held = {role: memory.get(str(number), {}) for role, memory in after.items()}
-        mine = voters.where(voters.model == number)
-        following[number], memories = advance(exp, models[number], mine, held, ctx)
+    voters = uploads.where(usable & (uploads.examples * uploads.importance > 0)).sort_by_owner()
+    following, after = (
+        list(models),
+        {role: without_columns(mem.get(role, {})) for role in roles.role_names(a_model=True)},
+    )
+    for number in models_to_update(len(models), voters.model):
+        model_memories = {role: memory.get(str(number), {}) for role, memory in after.items()}
+        model_uploads = voters.where(voters.model == number)
+        following[number], memories = update_model(exp, models[number], model_uploads, model_memories, ctx)
         for role, memory in after.items():
             memory[str(number)] = memories[role]
-    folded = {role: gathered(memory) for role, memory in after.items()}
+    folded = {role: merge_memories(memory) for role, memory in after.items()}
     folded["aggregator"]["columns"] = {"dropped": dropped, **folded["aggregator"]["columns"]}
     return tuple(following), {**mem, **folded}
 
 
-def moving(models: int, came: np.ndarray) -> list[int]:
+def models_to_update(models: int, upload_models: np.ndarray) -> list[int]:
     """The numbers of the models to update, given the models `[C]` that received uploads.
 
     Where nothing came, all do: but not the first of several, that nobody trains.
     """
-    return np.unique(came).tolist() or list(range(min(1, models - 1), models))
+    return np.unique(upload_models).tolist() or list(range(min(1, models - 1), models))
 
 
-def advance(
-    exp: Experiment, weights: Weights, uploads: Uploads, held: dict[str, Memory], ctx: Context
+def update_model(
+    exp: Experiment, weights: Weights, uploads: Uploads, model_memories: dict[str, Memory], ctx: Context
 ) -> tuple[Weights, dict[str, Memory]]:
     """Updates one model; also returns the memories of the parts that did so."""
-    mixed, memories = passed(exp, "mixing", uploads, held, ctx)
-    proposal, combining = exp.aggregator.combine(weights, mixed, held["aggregator"], ctx)
+    mixed, memories = apply_filters(exp, "mixing", uploads, model_memories, ctx)
+    proposal, aggregator_memory = exp.aggregator.combine(weights, mixed, model_memories["aggregator"], ctx)
     lr = exp.server_schedule.rate(exp.server_optimizer, ctx.round)
-    moved, moving = exp.server_optimizer.at(lr).step(weights, proposal, held["server_optimizer"])
-    return moved, memories | {"aggregator": combining, "server_optimizer": moving}
+    updated, optimizer_memory = exp.server_optimizer.at(lr).step(weights, proposal, model_memories["server_optimizer"])
+    return updated, memories | {"aggregator": aggregator_memory, "server_optimizer": optimizer_memory}
 
 
-def gathered(memories: dict[str, Memory]) -> Memory:
+def merge_memories(memories: dict[str, Memory]) -> Memory:
     """Merges a part's memories of all models, and its reported columns: counts added, other numbers averaged."""
     reports = [memory.get("columns", {}) for memory in memories.values()]
     names = dict.fromkeys(name for report in reports for name in report)
-    columns = {name: pooled([report[name] for report in reports if name in report]) for name in names}
+    columns = {name: merge_values([report[name] for report in reports if name in report]) for name in names}
     return {key: without_columns(memory) for key, memory in memories.items()} | {"columns": columns}
 
 
-def pooled(values: list[float | None]) -> float | None:
+def merge_values(values: list[float | None]) -> float | None:
     """Merges several models' numbers: integers are added, others averaged; None if there is none."""
-    known = [value for value in values if value is not None]
-    if not known:
+    present = [value for value in values if value is not None]
+    if not present:
         return None
-    return sum(known) if all(isinstance(value, int) for value in known) else float(np.mean(known))
+    return sum(present) if all(isinstance(value, int) for value in present) else float(np.mean(present))
 
 
-def row(exp: Experiment, ctx: context.RoundContext, state: State, plan: Plan, sent: Uploads, uploads: Uploads) -> Row:
+def metrics_row(
+    exp: Experiment, ctx: context.RoundContext, state: State, plan: Plan, sent: Uploads, uploads: Uploads
+) -> Row:
     """The round's row of metrics.csv without what is evaluated later."""
     trained = ~np.isnan(sent.loss_after)
     loss = np.average(sent.loss_after[trained], weights=sent.examples[trained]) if trained.any() else None
-    own = {
+    reported = {
         f"{role}.{name}": value
         for role, memory in state.memory.items()
         for name, value in memory.get("columns", {}).items()
@@ -193,11 +202,11 @@ def row(exp: Experiment, ctx: context.RoundContext, state: State, plan: Plan, se
     return {
         "round": state.round,
         "train_loss": loss,
-        "participants": clients(sent.owner),
+        "participants": count_clients(sent.owner),
         "examples": int(sent.examples.sum()),
         "sim_s": state.sim_s if exp.fleet.simulates else None,
         **megabytes(exp, ctx, plan, uploads.owner),
-    } | (moving_rates(exp, ctx.round) | own)
+    } | (scheduled_rates(exp, ctx.round) | reported)
 
 
 def without_columns(memory: Memory) -> Memory:
@@ -209,19 +218,19 @@ class Stopwatch:
     """Seconds of each stage of a round on a device."""
 
     def __init__(self, device: torch.device) -> None:
-        self.device, self.begun = device, moment(device)
-        self.ends: list[tuple[str, Moment]] = []
+        self.device, self.start = device, record_timestamp(device)
+        self.ends: list[tuple[str, Timestamp]] = []
 
     def lap(self, stage: str) -> None:
         """Assigns the time since the last lap to a stage."""
-        self.ends.append((stage, moment(self.device)))
+        self.ends.append((stage, record_timestamp(self.device)))
 
     @property
     def laps(self) -> dict[str, float]:
         """Seconds of each stage; waits until the last one is over."""
         seconds: dict[str, float] = {}
-        last = self.begun
+        last = self.start
         for stage, end in self.ends:
-            seconds[stage] = seconds.get(stage, 0.0) + last.until(end)
+            seconds[stage] = seconds.get(stage, 0.0) + last.seconds_until(end)
             last = end
         return seconds

@@ -8,26 +8,26 @@ import torch.distributed as dist
 
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.values import State, Uploads
-from fedexp.simulation.answers import asked
+from fedexp.simulation.answers import with_checks
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import all as measurements
 from fedexp.simulation.round import Row, run_round
 from fedexp.simulation.world import World
-from fedexp.training.fork import LocalWorkers
+from fedexp.training.fork import ForkedWorkers
 
 
 @contextmanager
-def staffed(exp: Experiment, world: World, state: State) -> Iterator[World]:
+def with_workers(exp: Experiment, world: World, state: State) -> Iterator[World]:
     """The world with its workers: those of torchrun, forks of this process, or none."""
-    size = exp.engine.crew_size(min(exp.scenario.participants, world.partition.clients))
-    workers = LocalWorkers(1 if world.crew.size > 1 else size)
+    size = exp.engine.worker_count(min(exp.scenario.participants, world.partition.clients))
+    workers = ForkedWorkers(1 if world.pool.size > 1 else size)
     try:
-        crew = workers.start(lambda crew: exhaust(exp, world.with_crew(crew), state)) or world.crew
-        yield world.with_crew(crew)
+        pool = workers.start(lambda pool: run_silently(exp, world.with_pool(pool), state)) or world.pool
+        yield world.with_pool(pool)
     except (ConfigError, RunError):
         raise
     except RuntimeError as error:
-        if (reason := workers.explain()) is not None:
+        if (reason := workers.describe_failure()) is not None:
             raise RunError(f"{reason}\nthe last good state is kept; continue with fedexp resume") from error
         raise
     finally:
@@ -36,13 +36,13 @@ def staffed(exp: Experiment, world: World, state: State) -> Iterator[World]:
             dist.destroy_process_group()
 
 
-def exhaust(exp: Experiment, world: World, state: State) -> None:
+def run_silently(exp: Experiment, world: World, state: State) -> None:
     """Runs all rounds without recording them, as worker processes do."""
-    for _ in rounds(exp, world, state):
+    for _ in run_rounds(exp, world, state):
         pass
 
 
-def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
+def run_rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:
     """Yields each evaluated round's state, row of metrics, and uploads without their deltas.
 
     Where somebody can evaluate beside the next round, that comes first; nothing decided depends on it. Rows `[C, D]`
@@ -52,31 +52,31 @@ def rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[State,
         RunError: the global model is no longer finite, or a part cannot go on.
         ConfigError: a part does not do what its contract says.
     """
-    begun, parts = time.perf_counter() - state.host_s, asked(exp)
-    settle: Callable[[], tuple[State, Row, Uploads]] | None = None
+    start, checked_exp = time.perf_counter() - state.host_s, with_checks(exp)
+    finish: Callable[[], tuple[State, Row, Uploads]] | None = None
     while state.round < exp.rounds and not reason_to_stop(state):
         try:
-            following, row, sent = run_round(parts, world, state)
+            following, row, sent = run_round(checked_exp, world, state)
         except (RunError, ConfigError):
-            if settle is not None:  # the round before is over and gets its line
-                yield settle()
+            if finish is not None:  # the round before is over and gets its line
+                yield finish()
             raise
-        if settle is not None:
-            yield settle()
+        if finish is not None:
+            yield finish()
         if not all(weights.flat.isfinite().all() for weights in following.models):
             raise RunError(
                 f"the global model is not finite after round {following.round}; the state of round {state.round} is "
                 "kept. Lower local.lr or server_optimizer.lr, or clip the updates"
             )
         before = state
-        state, row = judge(parts, world, following.after(host_s=time.perf_counter() - begun), row)
-        settle = evaluate_later(exp, world, before, state, row, sent)
+        state, row = apply_stop_rule(checked_exp, world, following.after(host_s=time.perf_counter() - start), row)
+        finish = evaluate_later(exp, world, before, state, row, sent)
         del before, following, sent
         if not world.evaluates_later:
-            yield settle()
-            settle = None
-    if settle is not None:
-        yield settle()
+            yield finish()
+            finish = None
+    if finish is not None:
+        yield finish()
 
 
 def reason_to_stop(state: State) -> str | None:
@@ -84,19 +84,19 @@ def reason_to_stop(state: State) -> str | None:
     return state.memory.get("stop", {}).get("reason")
 
 
-def judge(exp: Experiment, world: World, state: State, row: Row) -> tuple[State, Row]:
+def apply_stop_rule(exp: Experiment, world: World, state: State, row: Row) -> tuple[State, Row]:
     """Evaluates on the validation data if asked for, and applies the stop rule."""
-    due = exp.evaluation.validation and (state.round % exp.evaluation.every == 0 or state.round == exp.rounds)
-    if exp.stop.needs_validation or due:
+    validates = exp.evaluation.validation and (state.round % exp.evaluation.every == 0 or state.round == exp.rounds)
+    if exp.stop.needs_validation or validates:
         assert world.validation is not None
         measured = world.score(state.models[0], world.validation)
         row = row | measured.columns("validation") | {"evaluate_s": measured.seconds}
     elif exp.evaluation.validation:
-        row = row | world.scorer.gauge.blank("validation")
+        row = row | world.scorer.metric_set.blank("validation")
     reason, memory = exp.stop.judge(row, state.memory.get("stop", {}))
-    own = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
+    stop_columns = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
     state = state.after(memory={**state.memory, "stop": {**memory, "reason": reason}})
-    return state, row | own | {"host_s": state.host_s}
+    return state, row | stop_columns | {"host_s": state.host_s}
 
 
 def evaluate_later(
@@ -105,20 +105,24 @@ def evaluate_later(
     """Starts the evaluation of a round's models if it is due; the result completes the round's row."""
     last = state.round == exp.rounds or reason_to_stop(state)
     if not exp.evaluation.test or (state.round % exp.evaluation.every and not last):
-        unseen = world.scorer.gauge.blank("test") if exp.evaluation.test else {}
-        blank, rowless = measurements.blank(exp, world), without_rows(sent)
-        return lambda: (state, row | unseen | blank, rowless)
+        test_cells = world.scorer.metric_set.blank("test") if exp.evaluation.test else {}
+        measure_cells, rowless = measurements.blank(exp, world), without_rows(sent)
+        return lambda: (state, row | test_cells | measure_cells, rowless)
     pending = world.score_later(state.models[0], world.test)
-    others = measurements.begin(exp, world, before, state, sent)
+    pending_measures = measurements.begin(exp, world, before, state, sent)
     rowless = without_rows(sent)
 
-    def settle() -> tuple[State, Row, Uploads]:
-        scores, more = pending.result(), [result() for result in others]
-        seconds = scores.seconds + sum(spent for _, spent in more) + row.get("evaluate_s", 0.0)
-        told = scores.columns("test") | {"evaluate_s": seconds}
-        return state, row | told | {name: cell for columns, _ in more for name, cell in columns.items()}, rowless
+    def finish() -> tuple[State, Row, Uploads]:
+        scores, measured = pending.result(), [result() for result in pending_measures]
+        seconds = scores.seconds + sum(spent for _, spent in measured) + row.get("evaluate_s", 0.0)
+        test_columns = scores.columns("test") | {"evaluate_s": seconds}
+        return (
+            state,
+            row | test_columns | {name: cell for columns, _ in measured for name, cell in columns.items()},
+            rowless,
+        )
 
-    return settle
+    return finish
 
 
 def without_rows(uploads: Uploads) -> Uploads:

@@ -9,13 +9,13 @@ from fedexp.training.batches import Batches
 from fedexp.training.loop import Task
 
 
-def begun(
+def make_task(
     exp: Experiment, received: torch.Tensor, plan: Plan, batches: tuple[Batches, ...], memory: Memory, ctx: Context
 ) -> Task:
     """Makes the training task of a plan's participants from the rows that they `received [C, D]`."""
     lr = exp.schedule.rate(exp.local, ctx.round)
     rule = exp.local.at(lr)
     start, anchor = rule.begin(received, plan.owner, memory, ctx)
-    others = rule.compared(received, plan.owner, memory, ctx) if rule.compares else None
-    counts = torch.from_numpy(ctx.survey.class_counts(plan.owner)).to(received) if rule.counts_classes else None
-    return Task(start, anchor, plan, batches, exp.seed, ctx.round, lr, others=others, counts=counts)
+    reference_rows = rule.reference_models(received, plan.owner, memory, ctx) if rule.compares else None
+    counts = torch.from_numpy(ctx.clients_data.class_counts(plan.owner)).to(received) if rule.counts_classes else None
+    return Task(start, anchor, plan, batches, exp.seed, ctx.round, lr, reference_rows=reference_rows, counts=counts)

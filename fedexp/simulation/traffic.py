@@ -8,7 +8,7 @@ been sent to it by clients, label included. Speeds and class counts, a few bytes
 import numpy as np
 
 from fedexp.core.values import LABEL_BYTES, SERVER, Plan
-from fedexp.simulation.context import RoundContext, asked_besides
+from fedexp.simulation.context import RoundContext, extra_messages
 from fedexp.simulation.experiment import Experiment
 
 ANSWER_BYTES = 4  # a loss
@@ -19,19 +19,20 @@ def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarra
 
     `arrived [n]` holds the owners of the uploads that came.
     """
-    besides = asked_besides(ctx)
-    entries, judges = ctx.layout.size - len(ctx.traffic.unsent), besides.judges
-    got = sum(map(len, judges)) + besides.tuned
-    had = int(np.isin(plan.owner, np.concatenate([*judges, np.zeros(0, np.int64)])).sum())
+    extra = extra_messages(ctx)
+    entries, evaluators = ctx.layout.size - len(ctx.traffic.private_columns), extra.evaluators
+    downloads = sum(map(len, evaluators)) + extra.fine_tuned
+    repeated = int(np.isin(plan.owner, np.concatenate([*evaluators, np.zeros(0, np.int64)])).sum())
     examples = sum(len(shard) for owner, shard in zip(plan.owner, plan.shards, strict=True) if owner == SERVER)
-    others = entries * 4 * besides.tuned + ANSWER_BYTES * besides.answers
-    sent = examples * (ctx.traffic.example_bytes + LABEL_BYTES)
+    reply_bytes = entries * 4 * extra.fine_tuned + ANSWER_BYTES * extra.reported_losses
+    data_bytes = examples * (ctx.traffic.example_bytes + LABEL_BYTES)
     return {
-        "mb_down": entries * exp.local.rows_sent * 4 / 1e6 * clients(plan.owner) + entries * 4 / 1e6 * (got - had),
-        "mb_up": exp.upload_bytes(entries) / 1e6 * clients(arrived) + (others + sent) / 1e6,
+        "mb_down": entries * exp.local.rows_sent * 4 / 1e6 * count_clients(plan.owner)
+        + entries * 4 / 1e6 * (downloads - repeated),
+        "mb_up": exp.upload_bytes(entries) / 1e6 * count_clients(arrived) + (reply_bytes + data_bytes) / 1e6,
     }
 
 
-def clients(owner: np.ndarray) -> int:
+def count_clients(owner: np.ndarray) -> int:
     """How many rows `owner [C]` are clients' and not the server's own."""
     return int((owner != SERVER).sum())

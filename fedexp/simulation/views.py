@@ -15,23 +15,23 @@ from fedexp.core.random_streams import client_draws, stream
 from fedexp.core.values import Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
-from fedexp.simulation.besides import Besides
+from fedexp.simulation.besides import ExtraMessages
 from fedexp.simulation.world import World
 from fedexp.training.workers import Work
 
 
 @dataclass(frozen=True)
-class SurveyAnswers:
+class ClientQueries:
     """Queries of the clients' data, and models that clients evaluate or fine-tune besides training."""
 
     _world: World
     _ctx: Context
-    _besides: Besides
+    _extra_messages: ExtraMessages
 
     def class_counts(self, owner: np.ndarray) -> np.ndarray:
         classes = len(self._world.class_names)
-        held = [np.bincount(self._world.labels[shard], minlength=classes) for shard in self._ctx.plan(owner).shards]
-        return np.array(held, dtype=np.int64).reshape(len(owner), classes)
+        counts = [np.bincount(self._world.labels[shard], minlength=classes) for shard in self._ctx.plan(owner).shards]
+        return np.array(counts, dtype=np.int64).reshape(len(owner), classes)
 
     def labels(self, examples: np.ndarray) -> np.ndarray:
         return self._world.labels[examples]
@@ -40,27 +40,27 @@ class SurveyAnswers:
         return None if self._world.groups is None else self._world.groups[owner]
 
     def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
-        self._besides.judging(weights, plan.owner)
+        self._extra_messages.sent_for_evaluation(weights, plan.owner)
         return self._world.client_losses(weights, plan, 1)
 
-    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
-        self._besides.tuned += len(owner)
-        own = self._world.exp.local
-        rule = own if epochs is None else replace(own, epochs=epochs, steps=None)
-        then: Context = replace(cast(Any, self._ctx), round=number)
-        rows = self._world.fine_tuned(row, owner, then, rule)
-        unsent = torch.from_numpy(self._ctx.traffic.unsent).to(rows.device)
-        rows[:, unsent] = row[unsent]
+    def fine_tune(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
+        self._extra_messages.fine_tuned += len(owner)
+        local_rule = self._world.exp.local
+        rule = local_rule if epochs is None else replace(local_rule, epochs=epochs, steps=None)
+        later_ctx: Context = replace(cast(Any, self._ctx), round=number)
+        rows = self._world.fine_tune(row, owner, later_ctx, rule)
+        private_columns = torch.from_numpy(self._ctx.traffic.private_columns).to(rows.device)
+        rows[:, private_columns] = row[private_columns]
         return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)
 
 
 @dataclass(frozen=True)
-class FleetAnswers:
+class FleetQueries:
     """The clients' machines, links and work."""
 
     _world: World
     _ctx: Context
-    _besides: Besides
+    _extra_messages: ExtraMessages
 
     @property
     def simulates(self) -> bool:
@@ -76,45 +76,47 @@ class FleetAnswers:
         return client_draws(self._world.exp.seed, *name, owner=owner, clients=self._ctx.clients)
 
     @property
-    def rule(self) -> LocalRule:
+    def workload(self) -> LocalRule:
         return self._world.exp.local
 
     def epochs(self, examples: np.ndarray, owner: np.ndarray | None = None) -> np.ndarray:
-        if owner is None or not isinstance(self.rule.epochs, tuple):
-            return self.rule.passes(examples)
-        return np.array([self.rule.drawn(client, self._ctx.rng).epochs for client in owner.tolist()], dtype=float)
+        if owner is None or not isinstance(self.workload.epochs, tuple):
+            return self.workload.passes(examples)
+        return np.array(
+            [self.workload.with_drawn_epochs(client, self._ctx.rng).epochs for client in owner.tolist()], dtype=float
+        )
 
     @property
-    def judges(self) -> tuple[np.ndarray, ...]:
-        return self._besides.judges
+    def evaluators(self) -> tuple[np.ndarray, ...]:
+        return self._extra_messages.evaluators
 
 
 @dataclass(frozen=True)
-class TrafficAnswers:
+class TrafficQueries:
     """The sizes of a round's messages."""
 
     _world: World
 
     @property
-    def unsent(self) -> np.ndarray:
-        return self._world.exp.local.keeps(self._world.layout)
+    def private_columns(self) -> np.ndarray:
+        return self._world.exp.local.private_columns(self._world.layout)
 
     @property
-    def sent(self) -> int:
+    def sent_entries(self) -> int:
         trainable = self._world.layout.parameters
-        return trainable - int((self.unsent < trainable).sum())
+        return trainable - int((self.private_columns < trainable).sum())
 
     @property
     def megabytes(self) -> float:
-        return (self._world.layout.size - len(self.unsent)) * 4 / 1e6
+        return (self._world.layout.size - len(self.private_columns)) * 4 / 1e6
 
     @property
-    def bits_sent(self) -> float:
-        return self.sent * self._world.exp.local.rows_sent * 32.0
+    def download_bits(self) -> float:
+        return self.sent_entries * self._world.exp.local.rows_sent * 32.0
 
     @property
     def upload_ratio(self) -> float:
-        return self._world.exp.upload_bytes(self.sent) * 8 / self.bits_sent
+        return self._world.exp.upload_bytes(self.sent_entries) * 8 / self.download_bits
 
     @property
     def example_bytes(self) -> int:
@@ -123,7 +125,7 @@ class TrafficAnswers:
 
 
 @dataclass(frozen=True)
-class ValidationAnswers:
+class ValidationQueries:
     """The server's validation data."""
 
     _world: World
@@ -135,15 +137,15 @@ class ValidationAnswers:
     def losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
         return self._world.model_losses(rows, examples)
 
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
-        return self._world.mixture_losses(mix, rows, places)
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, positions: range | None = None) -> np.ndarray:
+        return self._world.mixture_losses(mix, rows, positions)
 
     def shares(self, uploads: Uploads) -> np.ndarray:
         return self._world.exp.aggregator.shares(uploads).cpu().numpy()
 
 
 @dataclass(frozen=True)
-class PublicAnswers:
+class PublicQueries:
     """The server's public data."""
 
     _world: World
@@ -158,7 +160,7 @@ class PublicAnswers:
 
 
 @dataclass(frozen=True)
-class AuditAnswers:
+class AuditQueries:
     """What a privacy audit may use; gradients are those of the model that the round began with."""
 
     _world: World
@@ -176,10 +178,10 @@ class AuditAnswers:
         return self._world.example_losses(weights, index)
 
     def gradients(self, index: np.ndarray) -> torch.Tensor:
-        return self._world.gradients.each(self._received.flat, index)
+        return self._world.gradients.per_example(self._received.flat, index)
 
     def gradient_sum(self, index: np.ndarray) -> torch.Tensor:
         return self._world.gradients.sum(self._received.flat, index)
 
-    def share_out(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
-        self._world.crew.execute(Work(out, jobs))
+    def run_jobs(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
+        self._world.pool.execute(Work(out, jobs))

@@ -14,20 +14,20 @@ from fedexp.core.values import Canaries, Layout, Plan, State, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.local.contract import LocalRule
-from fedexp.scoring.beside import Beside, OnItsWay
-from fedexp.scoring.gauge import Gauge
+from fedexp.scoring.beside import PendingScore, SideStreamScorer
+from fedexp.scoring.gauge import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
-from fedexp.scoring.scorer import Pending, Scorer, Scores
+from fedexp.scoring.scorer import DeferredScore, Scorer, Scores
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.preparation import Figures
-from fedexp.simulation.tasks import begun
+from fedexp.simulation.tasks import make_task
 from fedexp.training.batches import draw_all
-from fedexp.training.engine import Choice
+from fedexp.training.engine import EngineChoice
 from fedexp.training.examples import Examples
-from fedexp.training.gradients import Gradients
+from fedexp.training.gradients import PerExampleGradients
 from fedexp.training.loop import Task, Trainer
 from fedexp.training.losses import Objective
-from fedexp.training.workers import FINE_TUNING, TRAINING, Crew, Kind, Work
+from fedexp.training.workers import FINE_TUNING, TRAINING, JobKind, Work, WorkerPool
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class World:
     exp: Experiment
     first: Weights  # the model before the first round
     partition: Partition  # what the clients train on
-    held_out: Partition  # what of `home` they measure models on
-    unseen: Partition  # what of `home` clients that never train measure models on
+    held_out: Partition  # what of `client_eval_data` they measure models on
+    unseen: Partition  # what of `client_eval_data` clients that never train measure models on
     malicious: np.ndarray  # ascending
     canaries: Canaries  # the last training examples
     train: Examples
@@ -50,13 +50,13 @@ class World:
     data_sha256: str  # of the dataset as it was loaded
     groups: np.ndarray | None  # [N], which clients belong together, where that is known
     class_names: tuple[str, ...]
-    prepared: dict[str, Figures]  # what is worth telling of what was done before the first round, by role
-    choice: Choice
+    preparation_figures: dict[str, Figures]  # what is worth telling of what was done before the first round, by role
+    choice: EngineChoice
     network: Callable[[], nn.Module]  # makes one more network of the run's model
     trainer: Trainer
     scorer: Scorer
-    mixtures: MixtureScorer
-    crew: Crew
+    mixture_scorer: MixtureScorer
+    pool: WorkerPool
 
     @property
     def layout(self) -> Layout:
@@ -69,7 +69,7 @@ class World:
         return self.partition.sizes
 
     @property
-    def home(self) -> Examples:
+    def client_eval_data(self) -> Examples:
         """The split that held-out examples are taken from: the training data, or the test data with `own_test`."""
         return self.test if self.exp.evaluation.own_test else self.train
 
@@ -78,35 +78,37 @@ class World:
         """The names that labels index: the classes, or `all` where a target is more than one number."""
         return self.class_names if self.train.y.dim() == 1 else ("all",)
 
-    def with_crew(self, crew: Crew) -> "World":
+    def with_pool(self, pool: WorkerPool) -> "World":
         """The same world with another worker pool."""
-        return replace(self, crew=self.crew.regrouped(crew))
+        return replace(self, crew=self.pool.rebind(pool))
 
     @cached_property
-    def beside(self) -> Beside:
+    def side_stream_scorer(self) -> SideStreamScorer:
         """Scores models on a GPU's second stream."""
-        return Beside(self.scorer, self.network)
+        return SideStreamScorer(self.scorer, self.network)
 
     @property
     def evaluates_later(self) -> bool:
         """Whether models are scored beside the next round: by an idle worker, or on a GPU's second stream."""
-        return self.crew.size > 1 or self._has_second_stream
+        return self.pool.size > 1 or self._has_second_stream
 
     @property
     def _has_second_stream(self) -> bool:
-        return self.crew.size == 1 and not self.crew.times_jobs and self.first.flat.device.type == "cuda"
+        return self.pool.size == 1 and not self.pool.times_jobs and self.first.flat.device.type == "cuda"
 
-    def score_later(self, weights: Weights, examples: Examples, gauge: Gauge | None = None) -> Pending | OnItsWay:
+    def score_later(
+        self, weights: Weights, examples: Examples, metric_set: MetricSet | None = None
+    ) -> DeferredScore | PendingScore:
         """Starts scoring a model; idle workers take the jobs, at the latest when the result is asked for.
 
         They are those of the run's metrics, unless another gauge is given.
         """
-        gauge = gauge or self.scorer.gauge
+        metric_set = metric_set or self.scorer.metric_set
         if self._has_second_stream:
-            return self.beside.begin(weights, examples, gauge)
-        work = self.scorer.work(weights, examples, gauge)
-        self.crew.defer(work)
-        return Pending(work, self.crew.settle, gauge)
+            return self.side_stream_scorer.begin(weights, examples, metric_set)
+        work = self.scorer.work(weights, examples, metric_set)
+        self.pool.defer(work)
+        return DeferredScore(work, self.pool.finish, metric_set)
 
     def score(self, weights: Weights, examples: Examples) -> Scores:
         """Scores of a model, now."""
@@ -115,16 +117,16 @@ class World:
     def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
         """Loss of a model on each of these training examples, float64 [n]."""
         work = self.scorer.losses_work(weights, self.train, self.train.to_device(index))
-        self.crew.execute(work)
+        self.pool.execute(work)
         return work.out[:, 0].cpu().double().numpy()
 
     @cached_property
-    def gradients(self) -> Gradients:
+    def gradients(self) -> PerExampleGradients:
         """Gradients of single training examples."""
         network = self.network()
         clip = self.exp.privacy.example_clip or math.inf
         objective = Objective(self.exp.loss, self.exp.local, network)
-        return Gradients(network, self.layout, clip, self.train, objective.each)
+        return PerExampleGradients(network, self.layout, clip, self.train, objective.per_example)
 
     def client_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
         """Mean of loss**power of a model on each shard of a plan, float64 [C]; NaN for an empty one."""
@@ -133,24 +135,28 @@ class World:
         sums = np.bincount(row, weights=losses, minlength=len(plan.sizes))
         return np.divide(sums, plan.sizes, out=np.full(len(sums), np.nan), where=plan.sizes > 0)
 
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, places: range | None = None) -> np.ndarray:
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, positions: range | None = None) -> np.ndarray:
         """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R].
 
         Or on the examples at these places of an order that is drawn once a run.
         """
         assert self.validation is not None
-        examples = self._validation_parts(range(len(self.validation)) if places is None else places)
-        work = self.mixtures.work(torch.from_numpy(mix).to(rows.device), rows, examples, len(self.validation))
-        self.crew.execute(work)
-        return self.mixtures.means(work, len(mix), len(examples)).cpu().numpy()
+        examples = self._validation_parts(range(len(self.validation)) if positions is None else positions)
+        work = self.mixture_scorer.work(torch.from_numpy(mix).to(rows.device), rows, examples, len(self.validation))
+        self.pool.execute(work)
+        return self.mixture_scorer.means(work, len(mix), len(examples)).cpu().numpy()
 
     @cached_property
     def _validation_parts(self) -> Callable[[range], Examples]:
         assert self.validation is not None
-        whole, order = self.validation, stream(self.exp.seed, "validation_order").permutation(len(self.validation))
+        validation, order = self.validation, stream(self.exp.seed, "validation_order").permutation(len(self.validation))
 
-        def part(places: range) -> Examples:
-            return whole if len(places) == len(whole) else whole.subset(np.sort(order[places.start : places.stop]))
+        def part(positions: range) -> Examples:
+            return (
+                validation
+                if len(positions) == len(validation)
+                else validation.subset(np.sort(order[positions.start : positions.stop]))
+            )
 
         return cache(part)
 
@@ -158,32 +164,32 @@ class World:
         """Loss of every model `rows [R, D]` on the server's validation data, or on these of it, float64 [R]."""
         assert self.validation is not None
         examples = self.validation if index is None else self.validation.subset(index)
-        work = self.mixtures.work(None, rows, examples)
-        self.crew.execute(work)
-        return self.mixtures.means(work, len(rows), len(examples)).cpu().numpy()
+        work = self.mixture_scorer.work(None, rows, examples)
+        self.pool.execute(work)
+        return self.mixture_scorer.means(work, len(rows), len(examples)).cpu().numpy()
 
-    def fine_tuned(self, row: torch.Tensor, owner: np.ndarray, ctx: Context, rule: LocalRule) -> torch.Tensor:
+    def fine_tune(self, row: torch.Tensor, owner: np.ndarray, ctx: Context, rule: LocalRule) -> torch.Tensor:
         """Fine-tunes one model `[D]` at the clients `owner [n]`, `[n, D]`; batches come from a stream of their own."""
         exp, plan = self.exp, ctx.plan(owner)
-        rules = [rule.drawn(client, ctx.rng) for client in owner.tolist()]
+        rules = [rule.with_drawn_epochs(client, ctx.rng) for client in owner.tolist()]
         batches = draw_all(rules, plan.sizes, streams(exp.seed, ctx.round, "fine_tune", owner=owner))
-        task = begun(exp, row.expand(len(owner), -1), plan, batches, {}, ctx)
-        return self.trained(task, 2, self.trainer.run, FINE_TUNING)[:, : self.layout.size]
+        task = make_task(exp, row.expand(len(owner), -1), plan, batches, {}, ctx)
+        return self.run_task(task, 2, self.trainer.run, FINE_TUNING)[:, : self.layout.size]
 
-    def trained(
-        self, task: Task, told: int, run: Callable[[Task, np.ndarray], torch.Tensor], kind: Kind = TRAINING
+    def run_task(
+        self, task: Task, loss_columns: int, run: Callable[[Task, np.ndarray], torch.Tensor], kind: JobKind = TRAINING
     ) -> torch.Tensor:
         """Runs a task in groups of rows over the workers; returns `[C, D + loss_columns]`.
 
-        With a rule that tells its last slot, `[C, D + P + told]`.
+        With a rule that tells its last slot, `[C, D + P + loss_columns]`.
         """
         steps = np.array([batches.steps for batches in task.batches], dtype=float)
-        width = self.layout.size + self.layout.parameters * self.exp.local.tells_slot + told
+        width = self.layout.size + self.layout.parameters * self.exp.local.finish_needs_slot + loss_columns
         work = Work(task.start.new_zeros((len(task.start), width)), kind=kind, effort=steps)
-        task = replace(task, watch=self.crew.watch)
-        for rows in self.trainer.groups(task, self.crew.size):
+        task = replace(task, watch=self.pool.watch)
+        for rows in self.trainer.groups(task, self.pool.size):
             work.jobs.append((rows, lambda rows=rows: run(task, rows)))
-        self.crew.execute(work)
+        self.pool.execute(work)
         return work.out
 
     def public_outputs(self, rows: torch.Tensor, index: np.ndarray) -> torch.Tensor:
@@ -191,27 +197,27 @@ class World:
         assert self.public is not None
         models = [Weights(row, self.layout) for row in rows]
         work = self.scorer.outputs_work(models, self.public.subset(index), len(self.class_names))
-        self.crew.execute(work)
+        self.pool.execute(work)
         return work.out
 
     @property
-    def losses_told(self) -> int:
+    def loss_columns(self) -> int:
         """How many losses `train_rows` adds to each row."""
         return 4 if self.exp.evaluation.client_losses == "exact" else 2
 
     def train_rows(self, task: Task, rows: np.ndarray) -> torch.Tensor:
         """Trains the rows `[n]` of a task; with exact client losses appends the losses before and after."""
         out = self.trainer.run(task, rows)
-        if self.losses_told == 2:
+        if self.loss_columns == 2:
             return out
         exact = out.new_empty((len(rows), 2))
         for position, number in enumerate(rows.tolist()):
-            own = self.train.to_device(task.plan.shards[number])
+            index = self.train.to_device(task.plan.shards[number])
             before, after = task.start[number], out[position, : self.layout.size]
             for column, row in enumerate((before, after)):
-                exact[position, column] = self.scorer.mean_loss(Weights(row, self.layout), self.train, own)
+                exact[position, column] = self.scorer.mean_loss(Weights(row, self.layout), self.train, index)
         return torch.cat([out, exact], dim=1)
 
-    def beginning(self) -> State:
+    def initial_state(self) -> State:
         """The state before the first round."""
         return State(0, (self.first,))

@@ -10,23 +10,23 @@ from hydra.types import TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import noted
-from fedexp.config.compose import Composer, Request, settings, start, unresolved
+from fedexp.config.compose import Composer, Request, comparable_configs, make_composer, raw_config
 from fedexp.config.environment_words import words_with_environment
 from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import no_environment, with_environment
-from fedexp.config.trust import NOBODY, Trust, remember
+from fedexp.config.trust import NO_TRUST, Trust, remember_modules
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILED, Stopped, resumable
-from fedexp.core.files import shown, write_atomically
+from fedexp.core.exits import FAILURE, CommandExit, resumable
+from fedexp.core.files import display_path, write_atomically
 from fedexp.core.open_folders import open_folder
 from fedexp.core.torchrun import under_torchrun
 from fedexp.core.yaml_file import read_yaml
 from fedexp.run import folders
 from fedexp.sweep import believed
 from fedexp.sweep.launchers.basic import Basic
-from fedexp.sweep.points import check, compose
-from fedexp.sweep.points import points as composed_points
-from fedexp.sweep.sweep import Sweep, launcher_of, verdict
+from fedexp.sweep.points import check_points, compose
+from fedexp.sweep.points import expand_points as expand_points
+from fedexp.sweep.sweep import Sweep, build_launcher, failure_message
 
 NAME = "multirun.yaml"
 
@@ -36,21 +36,21 @@ def run(composer: Composer, request: Request, job: TaskFunction) -> None:
     if under_torchrun():  # one process group and one store serve one run: a second would read the first one's results
         raise ConfigError("a sweep (-m) cannot run under torchrun; start torchrun once for each point")
     config = compose(composer, request, with_log_configuration=True)
-    points, launcher = check(composer, config), launcher_of(config)
+    points, launcher = check_points(composer, config), build_launcher(config)
     if not points and launcher is not None and not isinstance(launcher, Basic):
         raise ConfigError(
             "this launcher works only with hydra/sweeper=basic or one_at_a_time; choose one of them, or "
             "hydra/launcher=basic"
         )
-    folder = folders.claimed(config.hydra.sweep)
-    _settle(config, folder)
+    folder = folders.claim_from_config(config.hydra.sweep)
+    _set_folder(config, folder)
     with open_folder(folder):
         write_atomically(folder / NAME, noted.as_text(_with_environment(config)).encode())
         if launcher is None or not points:
             composer.multirun(request.config_name, job, [point.overrides for point in points])
             _conclude(folder, config.evaluation)
             return
-        remember(config_dir=request.config_dir)
+        remember_modules(config_dir=request.config_dir)
         _execute(Sweep(composer, config, points, launcher, trust=Trust(composed=True)))
 
 
@@ -58,7 +58,7 @@ def resume(
     folder: Path,
     words: Sequence[str],
     tracker: dict[str, Any] | None = None,
-    trust: Trust = NOBODY,
+    trust: Trust = NO_TRUST,
 ) -> None:
     """Runs what is missing or unfinished in the folder of a sweep; `words` may choose another launcher.
 
@@ -67,29 +67,31 @@ def resume(
     Raises:
         ConfigError: the sweep cannot be composed again as it was.
     """
-    saved, path = _saved(folder), folder / NAME
+    saved, path = _read_saved(folder), folder / NAME
     folders.clear(folder)
     odd = [word for word in words if not word.startswith(("hydra/launcher=", "hydra.launcher."))]
     if odd:
         raise ConfigError(f"a sweep goes on as it began, but for hydra/launcher and tracker; got {odd[0]}")
     request = Request(
         conf_dir(),
-        [*believed.words(saved, words, path), *words],
-        believed.name(saved, path),
-        trust.options(believed.config_dir(saved), folder),
+        [*believed.read_overrides(saved, words, path), *words],
+        believed.read_config_name(saved, path),
+        trust.options(believed.read_config_dir(saved), folder),
         typed=False,
     )
     with no_environment(path):
-        _go_on(request, saved, folder, trust, tracker)
+        _continue_sweep(request, saved, folder, trust, tracker)
 
 
-def _go_on(request: Request, saved: dict[str, Any], folder: Path, trust: Trust, tracker: dict[str, Any] | None) -> None:
-    composer, config = _composed_again(request, saved, folder, trust)
-    _settle(config, folder)
-    points, launcher = composed_points(composer, config), launcher_of(config)
+def _continue_sweep(
+    request: Request, saved: dict[str, Any], folder: Path, trust: Trust, tracker: dict[str, Any] | None
+) -> None:
+    composer, config = _recompose(request, saved, folder, trust)
+    _set_folder(config, folder)
+    points, launcher = expand_points(composer, config), build_launcher(config)
     if launcher is None or not points:
         raise ConfigError(
-            f"{shown(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
+            f"{display_path(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
         )
     for point in points:
         believed.refuse_hydra(point.overrides, folder / NAME)
@@ -98,17 +100,17 @@ def _go_on(request: Request, saved: dict[str, Any], folder: Path, trust: Trust, 
     _execute(sweep)
 
 
-def _composed_again(request: Request, saved: dict[str, Any], folder: Path, trust: Trust) -> tuple[Composer, DictConfig]:
+def _recompose(request: Request, saved: dict[str, Any], folder: Path, trust: Trust) -> tuple[Composer, DictConfig]:
     """Composes the config of a sweep as it was begun; refuses modules that are not trusted."""
-    from fedexp.run.checkpoint import differing  # it brings PyTorch
+    from fedexp.run.checkpoint import changed_keys  # it brings PyTorch
 
-    composer = start(request)
+    composer = make_composer(request)
     config = compose(composer, request, with_log_configuration=True)
-    for told in (unresolved(config), *settings(config)):
-        trust.demand({**told, "hydra": None}, folder)
-    if changed := differing(*settings(OmegaConf.create(saved), config)):
+    for named_config in (raw_config(config), *comparable_configs(config)):
+        trust.demand({**named_config, "hydra": None}, folder)
+    if changed := changed_keys(*comparable_configs(OmegaConf.create(saved), config)):
         raise ConfigError(
-            f"{shown(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
+            f"{display_path(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
         )
     return composer, config
 
@@ -119,7 +121,7 @@ def _execute(sweep: Sweep) -> None:
         failed = sweep.execute()
         _conclude(folder, sweep.config.evaluation)
     if failed:
-        raise Stopped(FAILED, verdict(failed, len(sweep.points), folder))
+        raise CommandExit(FAILURE, failure_message(failed, len(sweep.points), folder))
 
 
 def _with_environment(config: DictConfig) -> DictConfig:
@@ -130,7 +132,7 @@ def _with_environment(config: DictConfig) -> DictConfig:
     return config
 
 
-def _settle(config: DictConfig, folder: Path) -> None:
+def _set_folder(config: DictConfig, folder: Path) -> None:
     """Puts the folder into the overrides, from which each point is composed again."""
     config.hydra.sweep.dir = str(folder)
     quoted = str(folder).replace("'", r"\'")
@@ -141,14 +143,14 @@ def _conclude(folder: Path, evaluation: DictConfig) -> None:
     """Ranks the points of a sweep that has ended, and draws accuracy against privacy."""
     from fedexp.report import privacy_curves, sweep_table
 
-    by = evaluation.metrics[0] if evaluation.metrics else "loss"
-    sys.stdout.write(sweep_table.conclude(folder, evaluation.rank_on, by))
-    sys.stdout.write(f"sweep  {shown(folder / 'sweep.csv')}\n")
-    sys.stdout.write("".join(f"figure  {shown(path)}\n" for path in privacy_curves.conclude(folder)))
+    metric = evaluation.metrics[0] if evaluation.metrics else "loss"
+    sys.stdout.write(sweep_table.conclude(folder, evaluation.rank_on, metric))
+    sys.stdout.write(f"sweep  {display_path(folder / 'sweep.csv')}\n")
+    sys.stdout.write("".join(f"figure  {display_path(path)}\n" for path in privacy_curves.conclude(folder)))
 
 
-def _saved(folder: Path) -> dict[str, Any]:
+def _read_saved(folder: Path) -> dict[str, Any]:
     saved = read_yaml(folder / NAME)
     if not isinstance(saved.get("hydra"), dict):
-        raise ConfigError(f"{shown(folder / NAME)} must hold the config of a sweep, with its words under hydra")
+        raise ConfigError(f"{display_path(folder / NAME)} must hold the config of a sweep, with its words under hydra")
     return saved

@@ -17,11 +17,11 @@ from fedexp.config import one_at_a_time
 from fedexp.config.compose import Composer, Request
 from fedexp.core.errors import ConfigError
 from fedexp.core.passwords import without_password
-from fedexp.run.checked import checked
+from fedexp.run.checked import validate_config
 
 CHECKED_AT_MOST = 200
 MOST_POINTS = 100_000
-_SWEEPERS = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.split}
+_SWEEPERS = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.expand_points}
 
 log = logging.getLogger(__name__)
 
@@ -47,34 +47,34 @@ def compose(composer: Composer, request: Request, with_log_configuration: bool =
     """The config that all points of a sweep start from."""
     words = [*request.overrides, "hydra.mode=MULTIRUN"]
     config = composer.compose_config(request.config_name, words, RunMode.MULTIRUN, with_log_configuration)
-    give_way(config)
+    drop_overridden_params(config)
     return config
 
 
-def points(composer: Composer, config: DictConfig) -> list[Point]:
+def expand_points(composer: Composer, config: DictConfig) -> list[Point]:
     """Every point, numbered as the sweeper does; none for a sweeper that chooses points as it goes."""
     sweeper = config.hydra.sweeper
     split = _SWEEPERS.get(str(sweeper.get("_target_")))
     if split is None:
         return []
-    words = one_at_a_time.words(sweeper.params, config.hydra.overrides.task)
-    with composer.readable(config.hydra.job.config_name, words):
+    words = one_at_a_time.join_overrides(sweeper.params, config.hydra.overrides.task)
+    with composer.explain_errors(config.hydra.job.config_name, words):
         overrides = OverridesParser.create().parse_overrides(words)
-        refuse_endless(overrides, crossed=split is one_at_a_time.combinations)
-        found = split(overrides)
-    return [Point(number, overrides) for number, overrides in enumerate(found)]
+        refuse_too_many(overrides, crossed=split is one_at_a_time.combinations)
+        combinations = split(overrides)
+    return [Point(number, overrides) for number, overrides in enumerate(combinations)]
 
 
-def refuse_endless(overrides: Sequence[Override], crossed: bool) -> None:
+def refuse_too_many(overrides: Sequence[Override], crossed: bool) -> None:
     """Raises ConfigError if a sweep has more than `MOST_POINTS` points, before it is expanded."""
-    counts = {one.input_line: values(one) for one in overrides if one.is_sweep_override()}
+    counts = {override.input_line: count_values(override) for override in overrides if override.is_sweep_override()}
     total = math.prod(counts.values()) if crossed else sum(counts.values())
     if counts and total > MOST_POINTS:
         word = max(counts, key=lambda line: counts[line])
         raise ConfigError(f"a sweep must have at most {MOST_POINTS:,} points, but {word} makes it {total:g}; lower it")
 
 
-def values(override: Override) -> float:
+def count_values(override: Override) -> float:
     """How many values an override sweeps over; 1 if that is not known here."""
     swept = override.value()
     if isinstance(swept, RangeSweep) and swept.start is not None and swept.stop is not None:
@@ -82,54 +82,56 @@ def values(override: Override) -> float:
     return len(swept.list) if isinstance(swept, ChoiceSweep) else 1
 
 
-def give_way(config: DictConfig) -> None:
+def drop_overridden_params(config: DictConfig) -> None:
     """Removes from an experiment's sweep the keys that the command line sets."""
     params = config.hydra.sweeper.get("params") or {}
-    given = {str(word).partition("=")[0].lstrip("+~") for word in config.hydra.overrides.task}
+    overridden_keys = {str(word).partition("=")[0].lstrip("+~") for word in config.hydra.overrides.task}
     with open_dict(config):
-        for key in [key for key in params if key in given]:
+        for key in [key for key in params if key in overridden_keys]:
             del params[key]
 
 
-def check(composer: Composer, config: DictConfig) -> list[Point]:
+def check_points(composer: Composer, config: DictConfig) -> list[Point]:
     """Refuses a sweep with an impossible point; composing takes time, so a very long sweep is checked in part."""
-    todo = points(composer, config)
-    found = [replace(point, config=_checked(composer, config, point)[0]) for point in todo[:CHECKED_AT_MOST]]
+    todo = expand_points(composer, config)
+    checked_points = [
+        replace(point, config=_compose_and_validate(composer, config, point)[0]) for point in todo[:CHECKED_AT_MOST]
+    ]
     if len(todo) > CHECKED_AT_MOST:
         log.info("Checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
-    return found + todo[CHECKED_AT_MOST:]
+    return checked_points + todo[CHECKED_AT_MOST:]
 
 
-def configured(composer: Composer, config: DictConfig, point: Point) -> dict[str, Any]:
+def validate_point(composer: Composer, config: DictConfig, point: Point) -> dict[str, Any]:
     """Composes and checks a point, and returns its plain config."""
-    return _checked(composer, config, point)[1]
+    return _compose_and_validate(composer, config, point)[1]
 
 
-def _checked(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, dict[str, Any]]:
+def _compose_and_validate(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, dict[str, Any]]:
     """Composes and checks a point; returns its complete config, with Hydra's keys, and the plain one."""
     try:
-        own = composed(composer, config, point)
-        return own, checked(composer, own, point.overrides)
+        point_config = compose_point(composer, config, point)
+        return point_config, validate_config(composer, point_config, point.overrides)
     except ConfigError as error:
         raise ConfigError(f"{point}{error}") from error
 
 
-def composed(composer: Composer, config: DictConfig, point: Point) -> DictConfig:
+def compose_point(composer: Composer, config: DictConfig, point: Point) -> DictConfig:
     """Composes the complete config of a point, with Hydra's keys, unchecked."""
-    own = point.config
-    if own is None:
-        with composer.readable(config.hydra.job.config_name, point.overrides):
-            own = composer.points.of(config, point.overrides)
+    point_config = point.config
+    if point_config is None:
+        with composer.explain_errors(config.hydra.job.config_name, point.overrides):
+            point_config = composer.points.compose_point(config, point.overrides)
     else:
-        _settle(own, config)
-    with open_dict(own):
-        own.hydra.job.id = own.hydra.job.num = point.number
-    HydraConfig.instance().set_config(deepcopy(own))  # it freezes what it is given; `${hydra:...}` asks it
-    return own
+        _copy_folder(point_config, config)
+    with open_dict(point_config):
+        point_config.hydra.job.id = point_config.hydra.job.num = point.number
+    HydraConfig.instance().set_config(deepcopy(point_config))  # it freezes what it is given; `${hydra:...}` asks it
+    return point_config
 
 
-def _settle(own: DictConfig, config: DictConfig) -> None:
+def _copy_folder(point_config: DictConfig, config: DictConfig) -> None:
     """Copies the sweep's folder, which was claimed later, into the config of a point composed for the check."""
-    given = list(own.hydra.overrides.hydra)
-    own.hydra.sweep.dir = config.hydra.sweep.dir
-    own.hydra.overrides.hydra.extend([word for word in config.hydra.overrides.hydra if word not in given])
+    existing = list(point_config.hydra.overrides.hydra)
+    point_config.hydra.sweep.dir = config.hydra.sweep.dir
+    point_config.hydra.overrides.hydra.extend([word for word in config.hydra.overrides.hydra if word not in existing])

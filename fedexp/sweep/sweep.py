@@ -12,24 +12,24 @@ from hydra.core.utils import configure_log
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import noted
-from fedexp.config.compose import Composer, read_config, settings
+from fedexp.config.compose import Composer, comparable_configs, read_config
 from fedexp.config.launchers import BASIC
-from fedexp.config.trust import NOBODY, Trust
-from fedexp.core.durations import spoken
+from fedexp.config.trust import NO_TRUST, Trust
+from fedexp.core.durations import format_duration
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import ASKED_WRONGLY
-from fedexp.core.files import shown, typed
+from fedexp.core.exits import USAGE_ERROR
+from fedexp.core.files import display_path, shell_path
 from fedexp.core.part import build
 from fedexp.run import addresses, folders
-from fedexp.run.retrack import put
+from fedexp.run.retrack import write_tracker
 from fedexp.sweep.launchers.basic import Basic
 from fedexp.sweep.launchers.contract import Launcher, PointEnd
-from fedexp.sweep.points import Point, composed
-from fedexp.sweep.worker import TRACEBACK, live
+from fedexp.sweep.points import Point, compose_point
+from fedexp.sweep.worker import TRACEBACK, run_point
 
 NUMBER = "${hydra.job.num}"
 SHOWN = 5  # failed points that the last line names
-NOTHING = "fedexp.parts.tracker.contract.Tracker"
+NO_TRACKER = "fedexp.parts.tracker.contract.Tracker"
 
 log = logging.getLogger(__name__)
 
@@ -43,25 +43,25 @@ class Sweep:
     points: list[Point]
     launcher: Launcher
     tracker: dict[str, Any] | None = None
-    trust: Trust = NOBODY
-    places: dict[Path, Point] = field(default_factory=dict)
-    ahead: frozenset[int] = frozenset()  # points that were finished before
-    over: int = 0  # points with nothing left to do
-    flying: int = 0  # points that are running
-    together: int = 1  # the most that ran at once
-    lasted: list[float] = field(default_factory=list)  # seconds of the points that ended well
+    trust: Trust = NO_TRUST
+    points_by_folder: dict[Path, Point] = field(default_factory=dict)
+    finished_before: frozenset[int] = frozenset()  # points that were finished before
+    done_count: int = 0  # points with nothing left to do
+    running: int = 0  # points that are running
+    peak_running: int = 1  # the most that ran at once
+    durations: list[float] = field(default_factory=list)  # seconds of the points that ended well
 
     def execute(self) -> list[PointEnd]:
         """Executes what is missing or unfinished and returns the points that failed."""
         failed = []
         share = None if self.launcher.aloud else 1
-        live_one = partial(live, share=share, aloud=self.launcher.aloud, trust=self.trust)
-        self.ahead = self.over_ahead()
-        self.over = len(self.ahead)
-        with closing(self.launcher.launch(self._todo(failed), live_one)) as outcomes:
+        execute_point = partial(run_point, share=share, aloud=self.launcher.aloud, trust=self.trust)
+        self.finished_before = self.finished_points()
+        self.done_count = len(self.finished_before)
+        with closing(self.launcher.launch(self._todo(failed), execute_point)) as outcomes:
             for outcome in outcomes:
-                self.over, self.flying = self.over + 1, self.flying - 1
-                self.lasted += [] if outcome.code else [outcome.seconds]
+                self.done_count, self.running = self.done_count + 1, self.running - 1
+                self.durations += [] if outcome.code else [outcome.seconds]
                 self._tell(outcome)
                 if outcome.code:
                     failed.append(outcome)
@@ -73,111 +73,119 @@ class Sweep:
         Known addresses are passed on to the points' processes. Points whose folders do not have their numbers are
         checked when they begin.
         """
-        sweep, known = Path(self.config.hydra.sweep.dir), set(self.trust.addresses)
+        sweep, known_addresses = Path(self.config.hydra.sweep.dir), set(self.trust.addresses)
         for node in self._trackers(sweep):
             addresses.demand({"tracker": node}, sweep / "0", self.trust)
-            known.update(build(node, "tracker").addresses(sweep / "0"))
-        self.trust = replace(self.trust, addresses=tuple(sorted(known)))
+            known_addresses.update(build(node, "tracker").addresses(sweep / "0"))
+        self.trust = replace(self.trust, addresses=tuple(sorted(known_addresses)))
 
     def _trackers(self, sweep: Path) -> list[dict[str, Any]]:
         """The distinct trackers of all points: the one that is named now, else those in the folders or the config."""
         if self.tracker is not None:
             return [self.tracker]
-        begun = [sweep / str(one.number) for one in self.points] if self._numbered() else []
-        begun = [place for place in begun if noted.is_whole(place)]
-        found = [read_config(place, self.trust).get("tracker") for place in begun if _sends(noted.written(place))]
-        if len(begun) < len(self.points):
-            found.append(settings(self.config)[0].get("tracker"))
-        return [node for number, node in enumerate(found) if node and node not in found[:number]]
+        begun_folders = [sweep / str(point.number) for point in self.points] if self._has_numbered_folders() else []
+        begun_folders = [point_folder for point_folder in begun_folders if noted.is_complete(point_folder)]
+        nodes = [
+            read_config(point_folder, self.trust).get("tracker")
+            for point_folder in begun_folders
+            if _sends_anything(noted.read_raw(point_folder))
+        ]
+        if len(begun_folders) < len(self.points):
+            nodes.append(comparable_configs(self.config)[0].get("tracker"))
+        return [node for number, node in enumerate(nodes) if node and node not in nodes[:number]]
 
     def _todo(self, failed: list[PointEnd]) -> Iterator[Path]:
         """Yields the folders of unfinished points, each created when the launcher takes it."""
         for point in self.points:
             try:
-                folder = self._place(point)
+                folder = self._point_folder(point)
                 self._refuse_shared(folder, point)
-                put(folder, self.tracker)
+                write_tracker(folder, self.tracker)
                 finished = folders.is_finished(folder)
-                if finished and self._tracked():
-                    send(folder, self.trust)
+                if finished and self._has_tracker():
+                    send_missing(folder, self.trust)
             except ConfigError as error:
                 log.error("failed: %s%s", point, error)
-                failed.append(PointEnd(Path(self.config.hydra.sweep.dir), ASKED_WRONGLY, str(error)))
-                self.over += point.number not in self.ahead
+                failed.append(PointEnd(Path(self.config.hydra.sweep.dir), USAGE_ERROR, str(error)))
+                self.done_count += point.number not in self.finished_before
                 continue
-            self.places[folder] = point
+            self.points_by_folder[folder] = point
             if finished:
-                self.over += point.number not in self.ahead
+                self.done_count += point.number not in self.finished_before
                 continue
-            self.flying += 1
-            self.together = max(self.together, self.flying)
+            self.running += 1
+            self.peak_running = max(self.peak_running, self.running)
             if self.launcher.aloud:
                 log.info("%d of %d: %s", point.number + 1, len(self.points), point.words)
             yield folder
 
-    def _place(self, point: Point) -> Path:
+    def _point_folder(self, point: Point) -> Path:
         """The folder of a point, with the point's config in it.
 
         A point whose folder has its number need not be composed to find it. With other names it must: folder 1 may be
         seed 1.
         """
         sweep = Path(self.config.hydra.sweep.dir).absolute()
-        known = sweep / str(point.number)
-        if known.exists() and not known.is_dir():
-            raise ConfigError(f"{shown(known)} must be the folder of the point, but is a file; remove it")
-        if self._numbered() and noted.is_whole(known):
-            return known
-        own = composed(self.composer, self.config, point)
-        folder = (sweep / str(own.hydra.sweep.subdir)).absolute()
+        numbered_folder = sweep / str(point.number)
+        if numbered_folder.exists() and not numbered_folder.is_dir():
+            raise ConfigError(
+                f"{display_path(numbered_folder)} must be the folder of the point, but is a file; remove it"
+            )
+        if self._has_numbered_folders() and noted.is_complete(numbered_folder):
+            return numbered_folder
+        point_config = compose_point(self.composer, self.config, point)
+        folder = (sweep / str(point_config.hydra.sweep.subdir)).absolute()
         if not folder.resolve().is_relative_to(sweep.resolve()):
-            raise ConfigError(f"hydra.sweep.subdir must lead below {shown(sweep)}, got {own.hydra.sweep.subdir}")
-        noted.note(folder, own)
+            raise ConfigError(
+                f"hydra.sweep.subdir must lead below {display_path(sweep)}, got {point_config.hydra.sweep.subdir}"
+            )
+        noted.save(folder, point_config)
         return folder
 
     def _refuse_shared(self, folder: Path, point: Point) -> None:
-        if folder in self.places:
-            number = self.places[folder].number
+        if folder in self.points_by_folder:
+            number = self.points_by_folder[folder].number
             raise ConfigError(
-                f"its folder is that of point {number}, {shown(folder)}; hydra.sweep.subdir must differ for every point"
+                f"its folder is that of point {number}, {display_path(folder)}; hydra.sweep.subdir must differ for every point"
             )
 
-    def _numbered(self) -> bool:
-        asked = cast(dict[str, Any], OmegaConf.to_container(self.config.hydra.sweep, resolve=False))
-        return asked["subdir"] == NUMBER
+    def _has_numbered_folders(self) -> bool:
+        sweep_config = cast(dict[str, Any], OmegaConf.to_container(self.config.hydra.sweep, resolve=False))
+        return sweep_config["subdir"] == NUMBER
 
-    def _tracked(self) -> bool:
-        return _sends({"tracker": self.tracker} if self.tracker else self.config)
+    def _has_tracker(self) -> bool:
+        return _sends_anything({"tracker": self.tracker} if self.tracker else self.config)
 
     def _tell(self, outcome: PointEnd) -> None:
         configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
-        point = self.places[outcome.folder]
+        point = self.points_by_folder[outcome.folder]
         if outcome.code:
             log.error("failed: %s%s", point, outcome.message)
         words = "" if self.launcher.aloud else f": {point.words}"
-        took = " failed" if outcome.code else f", {spoken(outcome.seconds)}"
-        log.info("%d of %d%s%s%s", point.number + 1, len(self.points), words, took, self._left())
+        took = " failed" if outcome.code else f", {format_duration(outcome.seconds)}"
+        log.info("%d of %d%s%s%s", point.number + 1, len(self.points), words, took, self._describe_remaining())
 
-    def _left(self) -> str:
+    def _describe_remaining(self) -> str:
         """How many points remain, and how long they will take at the mean duration so far."""
-        left = len(self.points) - self.over
-        if not self.lasted or not left:
-            return f"; {left} left" if left else ""
-        each = sum(self.lasted) / len(self.lasted)
-        return f"; {left} left, about {spoken(each * left / self.together)}"
+        remaining = len(self.points) - self.done_count
+        if not self.durations or not remaining:
+            return f"; {remaining} left" if remaining else ""
+        mean_seconds = sum(self.durations) / len(self.durations)
+        return f"; {remaining} left, about {format_duration(mean_seconds * remaining / self.peak_running)}"
 
-    def over_ahead(self) -> frozenset[int]:
+    def finished_points(self) -> frozenset[int]:
         """The numbers of finished points, if folders are named by number; else points have to be composed first."""
         sweep = Path(self.config.hydra.sweep.dir)
-        points = self.points if self._numbered() else ()
-        return frozenset(one.number for one in points if folders.is_finished(sweep / str(one.number)))
+        points = self.points if self._has_numbered_folders() else ()
+        return frozenset(point.number for point in points if folders.is_finished(sweep / str(point.number)))
 
 
-def _sends(config: Mapping[str, Any] | DictConfig) -> bool:
+def _sends_anything(config: Mapping[str, Any] | DictConfig) -> bool:
     """Whether a config has a tracker that sends anything."""
-    return (config.get("tracker") or {}).get("_target_", NOTHING) != NOTHING
+    return (config.get("tracker") or {}).get("_target_", NO_TRACKER) != NO_TRACKER
 
 
-def send(folder: Path, trust: Trust) -> None:
+def send_missing(folder: Path, trust: Trust) -> None:
     """Sends what the tracker lacks of a finished point."""
     from fedexp.run.run import send
 
@@ -186,7 +194,7 @@ def send(folder: Path, trust: Trust) -> None:
     send(config, folder)
 
 
-def launcher_of(config: DictConfig) -> Launcher | None:
+def build_launcher(config: DictConfig) -> Launcher | None:
     """Builds the launcher that was chosen; None if it is somebody else's plugin.
 
     Raises:
@@ -203,11 +211,13 @@ def launcher_of(config: DictConfig) -> Launcher | None:
     return launcher
 
 
-def verdict(failed: list[PointEnd], points: int, folder: Path) -> str:
+def failure_message(failed: list[PointEnd], points: int, folder: Path) -> str:
     """The error message of a sweep with failed points."""
-    named = ", ".join(shown(one.folder) for one in failed[:SHOWN]) + (", ..." if len(failed) > SHOWN else "")
-    told = f"{len(failed)} of {points} points failed: {named}; the reasons are above and in their {TRACEBACK}"
-    over = sum(folders.is_finished(one.folder) for one in failed)
-    if over < len(failed):
-        told += f"; to try {'them' if not over else 'those that did not end'} again: fedexp resume {typed(folder)}"
-    return told
+    named = ", ".join(display_path(outcome.folder) for outcome in failed[:SHOWN]) + (
+        ", ..." if len(failed) > SHOWN else ""
+    )
+    message = f"{len(failed)} of {points} points failed: {named}; the reasons are above and in their {TRACEBACK}"
+    finished_count = sum(folders.is_finished(outcome.folder) for outcome in failed)
+    if finished_count < len(failed):
+        message += f"; to try {'them' if not finished_count else 'those that did not end'} again: fedexp resume {shell_path(folder)}"
+    return message

@@ -13,11 +13,11 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from fedexp.config.compose import read_config
-from fedexp.config.trust import NOBODY, Trust
+from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core import logs
 from fedexp.core.cpu_cores import SHARE
-from fedexp.core.exits import Stopped, ending
-from fedexp.core.files import shown, write_atomically
+from fedexp.core.exits import CommandExit, exit_on_error
+from fedexp.core.files import display_path, write_atomically
 from fedexp.core.open_folders import open_folder
 from fedexp.core.passwords import without_password
 from fedexp.run import addresses, folders
@@ -26,7 +26,7 @@ from fedexp.sweep.launchers.contract import PointEnd
 TRACEBACK = "traceback.txt"
 
 
-def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Trust = NOBODY) -> PointEnd:
+def run_point(folder: Path, share: int | None = None, aloud: bool = False, trust: Trust = NO_TRUST) -> PointEnd:
     """Runs or resumes the point of a folder; a finished one is left unchanged.
 
     With `share` the point has that many cores; without `aloud` it writes only to its log file.
@@ -34,40 +34,46 @@ def live(folder: Path, share: int | None = None, aloud: bool = False, trust: Tru
     Raises:
         Stopped: it was interrupted, and the sweep with it.
     """
-    begun = time.perf_counter()
+    start_time = time.perf_counter()
     if folders.is_finished(folder):
         return PointEnd(folder, 0)
-    place = Path(shown(folder))
+    run_folder = Path(display_path(folder))
     try:
-        with ending(place), open_folder(folder), _traceback_kept(folder), shared_cores(share), logs.kept():
-            _execute(place, aloud, trust)
-    except Stopped as stop:
-        if stop.interrupted:
+        with (
+            exit_on_error(run_folder),
+            open_folder(folder),
+            _keep_traceback(folder),
+            shared_cores(share),
+            logs.restore_logging(),
+        ):
+            _execute(run_folder, aloud, trust)
+    except CommandExit as stop:
+        if stop.is_interrupted:
             raise
         return PointEnd(folder, stop.code, stop.message)
-    return PointEnd(folder, 0, seconds=time.perf_counter() - begun)
+    return PointEnd(folder, 0, seconds=time.perf_counter() - start_time)
 
 
-def _execute(place: Path, aloud: bool, trust: Trust) -> None:
-    with nullcontext() if aloud else _silence(), ending(place):
-        logs.log_to(place, console=aloud)
+def _execute(run_folder: Path, aloud: bool, trust: Trust) -> None:
+    with nullcontext() if aloud else _discard_output(), exit_on_error(run_folder):
+        logs.log_to(run_folder, console=aloud)
         from fedexp.run.run import complete
 
-        config = read_config(place, trust)
-        addresses.demand(config, place, trust)
-        complete(config, place)
+        config = read_config(run_folder, trust)
+        addresses.demand(config, run_folder, trust)
+        complete(config, run_folder)
 
 
 @contextmanager
-def _traceback_kept(folder: Path) -> Iterator[None]:
+def _keep_traceback(folder: Path) -> Iterator[None]:
     """Writes the traceback into the folder if its run fails, not if it is interrupted; removes it after a good end."""
     try:
         yield
-    except Stopped as stop:
-        if not stop.interrupted and stop.__cause__ is not None:
+    except CommandExit as stop:
+        if not stop.is_interrupted and stop.__cause__ is not None:
             with suppress(OSError):  # a full disk, which must not stop the other points
-                told = without_password("".join(traceback.format_exception(stop.__cause__)))
-                write_atomically(folder / TRACEBACK, told.encode())
+                text = without_password("".join(traceback.format_exception(stop.__cause__)))
+                write_atomically(folder / TRACEBACK, text.encode())
         raise
     (folder / TRACEBACK).unlink(missing_ok=True)
 
@@ -87,12 +93,12 @@ def shared_cores(share: int | None) -> Iterator[None]:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def _discard_output() -> Iterator[None]:
     """Discards what a point prints: several on one terminal would only disturb each other."""
-    said = sys.stdout, sys.stderr
+    streams = sys.stdout, sys.stderr
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         sys.stdout = sys.stderr = nowhere
         try:
             yield
         finally:
-            sys.stdout, sys.stderr = said
+            sys.stdout, sys.stderr = streams

@@ -26,11 +26,11 @@ def attributes(network: nn.Module) -> Attributes:
 
     What stands for a tensor of floats begins with `float`.
     """
-    walk = Walk([*network.modules(), *network.parameters(), *network.buffers()])
+    walk = AttributeWalk([*network.modules(), *network.parameters(), *network.buffers()])
     for name, layer in network.named_modules():
-        for own, value in vars(layer).items():
-            if own not in IN_ROWS:
-                walk.visit(f"{name}.{own}".lstrip("."), value)
+        for attribute, value in vars(layer).items():
+            if attribute not in IN_ROWS:
+                walk.visit(f"{name}.{attribute}".lstrip("."), value)
         for kind in type(layer).__mro__:
             if not is_foreign(kind):
                 walk.visit_class(kind)
@@ -42,29 +42,29 @@ def is_foreign(code: Any) -> bool:
     return str(getattr(code, "__module__", "")).partition(".")[0] in FOREIGN
 
 
-class Walk:
+class AttributeWalk:
     """Visits every object that a value refers to, once."""
 
-    def __init__(self, known: list[Any]) -> None:
+    def __init__(self, skipped_values: list[Any]) -> None:
         """Objects in `skipped_values` are not visited."""
         self.leaves: Attributes = {}
-        self.held = known  # so that no other object gets the number of one that is gone
-        self.seen = set(map(id, known))
+        self.visited_values = skipped_values  # so that no other object gets the number of one that is gone
+        self.visited_ids = set(map(id, skipped_values))
 
     def visit(self, path: str, value: Any) -> None:
         """Records the digest of a value, or of everything that it contains."""
         if isinstance(value, SIMPLE):
             self.leaves[path] = repr(value)
             return
-        if id(value) in self.seen or isinstance(value, type | ModuleType):
+        if id(value) in self.visited_ids or isinstance(value, type | ModuleType):
             return
-        self.seen.add(id(value))
-        self.held.append(value)
-        inner = list(_inner(path, value))
-        for own, each in inner:
-            self.visit(own, each)
-        if not inner:
-            self.leaves[path] = _leaf(value)
+        self.visited_ids.add(id(value))
+        self.visited_values.append(value)
+        children = list(_children(path, value))
+        for child_path, child in children:
+            self.visit(child_path, child)
+        if not children:
+            self.leaves[path] = _digest(value)
 
     def visit_class(self, kind: type) -> None:
         """Records the digests of what a user's class and its methods hold."""
@@ -74,16 +74,16 @@ class Walk:
                 self.visit(f"{kind.__name__}.{name}", value)
 
 
-def _inner(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _children(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     """Yields the values that a value contains, with their paths; nothing for a value without parts."""
     if isinstance(value, Mapping):
-        yield f"{path}[keys]", _text(list(value))
-        yield from ((f"{path}[{key!r}]", each) for key, each in value.items())
+        yield f"{path}[keys]", _safe_repr(list(value))
+        yield from ((f"{path}[{key!r}]", child) for key, child in value.items())
     elif isinstance(value, list | tuple | deque):
         yield f"{path}[length]", len(value)
-        yield from ((f"{path}[{place}]", each) for place, each in enumerate(value))
+        yield from ((f"{path}[{index}]", child) for index, child in enumerate(value))
     elif isinstance(value, Set):
-        yield f"{path}[members]", str(sorted(map(_text, value)))
+        yield f"{path}[members]", str(sorted(map(_safe_repr, value)))
     elif isinstance(value, FunctionType):
         yield from () if is_foreign(value) else _variables(value)
     elif isinstance(value, MethodType):
@@ -91,7 +91,7 @@ def _inner(path: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, partial):
         yield from ((path, value.func), (f"{path}[args]", value.args), (f"{path}[keywords]", value.keywords))
     elif hasattr(value, "__dict__") and not is_foreign(type(value)):
-        yield from ((f"{path}.{name}", each) for name, each in vars(value).items())
+        yield from ((f"{path}.{name}", child) for name, child in vars(value).items())
 
 
 def _variables(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -102,25 +102,25 @@ def _variables(function: FunctionType) -> Iterator[tuple[str, Any]]:
                 yield f"{name} (closure of {function.__name__})", cell.cell_contents
             except ValueError:  # not yet assigned
                 continue
-    for name in sorted(_names(function.__code__) & function.__globals__.keys()):
+    for name in sorted(_names_used(function.__code__) & function.__globals__.keys()):
         value = function.__globals__[name]
         if isinstance(value, HOLDING) or (isinstance(value, FunctionType) and value.__module__ == function.__module__):
             yield f"{function.__module__}.{name}", value
 
 
-def _names(code: CodeType) -> set[str]:
+def _names_used(code: CodeType) -> set[str]:
     inner = [const for const in code.co_consts if isinstance(const, CodeType)]
-    return set(code.co_names).union(*map(_names, inner))
+    return set(code.co_names).union(*map(_names_used, inner))
 
 
-def _text(value: Any) -> str:
+def _safe_repr(value: Any) -> str:
     try:
         return repr(value)
     except Exception:  # whatever a user's own __repr__ raises
         return type(value).__name__
 
 
-def _leaf(value: Any) -> str:
+def _digest(value: Any) -> str:
     """Returns a digest of a value without parts; the same text for all values that cannot be read."""
     if isinstance(value, torch.Tensor):
         kind = "float" if value.is_floating_point() else "tensor"
@@ -131,7 +131,7 @@ def _leaf(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"array {value.shape} {sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, torch.Generator):
-        return _leaf(value.get_state())
+        return _digest(value.get_state())
     try:
         return sha256(pickle.dumps(value)).hexdigest()
     except Exception:  # whatever an object raises that cannot be pickled

@@ -5,27 +5,27 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from fedexp.training.draws import halves, keys, uniform
+from fedexp.training.draws import split_seed, step_keys, uniform
 from fedexp.training.examples import Examples
 
 
-class Augmenting:
+class BatchAugmenter:
     """Changes each batch of the rows that train together, or of a single row, as the examples' augmentation says."""
 
     def __init__(self, examples: Examples, rows: int | None = None) -> None:
-        self.examples, self.part = examples, examples.augment
+        self.examples, self.augment = examples, examples.augment
         shape = (2,) if rows is None else (2, rows)
         self.seeds = torch.zeros(shape, dtype=torch.int32, device=examples.x.device)
 
     def begin(self, rows: np.ndarray, seeds: Callable[[np.ndarray], list[int]]) -> None:
         """Begins a round of rows with these positions `[n]`, whose seeds `seeds` tells."""
-        if self.part.draws:
-            self.seeds.copy_(halves(seeds(rows)).view(self.seeds.shape))
+        if self.augment.draws:
+            self.seeds.copy_(split_seed(seeds(rows)).view(self.seeds.shape))
 
     def __call__(self, batch: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
         """The batch `[B, *shape]` or `[R, B, *shape]` to be trained on in a step (a scalar)."""
-        if not self.part.draws:
+        if not self.augment.draws:
             return batch
         examples = batch.shape[: batch.dim() - self.examples.x.dim() + 1]
-        drawn = uniform(keys(self.seeds, step), torch.Size((*examples, self.part.draws)))
-        return self.part.batch(batch, drawn, self.examples.mean, self.examples.std)
+        drawn = uniform(step_keys(self.seeds, step), torch.Size((*examples, self.augment.draws)))
+        return self.augment.batch(batch, drawn, self.examples.mean, self.examples.std)

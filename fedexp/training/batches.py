@@ -35,7 +35,7 @@ class Batches:
 
 
 @dataclass(frozen=True)
-class Cut:
+class BatchCut:
     """The batch boundaries of one client, before the order of its examples is drawn.
 
     `bounds [steps + 1]`, `epoch` and `size` are those of `Batches`; `visited` is how many examples an epoch takes.
@@ -47,17 +47,17 @@ class Cut:
     visited: int
 
     @staticmethod
-    def of(rule: LocalRule, examples: int, sampling: Sampling) -> "Cut":
+    def of(rule: LocalRule, examples: int, sampling: Sampling) -> "BatchCut":
         """Returns the boundaries for a client with so many examples; Poisson sampling uses only the number of steps."""
         size = examples if rule.batch_size == "full" else rule.batch_size
-        whole = rule.drop_last or sampling != "rule"
-        epoch = 0 if examples == 0 else examples // size if whole else math.ceil(examples / size)
+        drops_last = rule.drop_last or sampling != "rule"
+        epoch = 0 if examples == 0 else examples // size if drops_last else math.ceil(examples / size)
         if epoch == 0:
-            return Cut(np.zeros(1, np.int64), 0, size, 0)
+            return BatchCut(np.zeros(1, np.int64), 0, size, 0)
         steps, visited = rule.steps_in(epoch), min(epoch * size, examples)
         ends = np.minimum(np.arange(1, epoch + 1) * size, visited)
         epochs = np.arange(math.ceil(steps / epoch))[:, None]
-        return Cut(np.concatenate([[0], (epochs * visited + ends).ravel()[:steps]]), epoch, size, visited)
+        return BatchCut(np.concatenate([[0], (epochs * visited + ends).ravel()[:steps]]), epoch, size, visited)
 
 
 def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator, sampling: Sampling = "rule") -> Batches:
@@ -67,37 +67,37 @@ def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator, sampl
     Private training draws them in another way. `shuffled` always shuffles and drops the last batch. With `poisson`
     every example is in each batch with probability B / n, independently, so batches differ in size and may be empty.
     """
-    return _drawn(rule, Cut.of(rule, examples, sampling), examples, rng, sampling)
+    return _draw(rule, BatchCut.of(rule, examples, sampling), examples, rng, sampling)
 
 
 def draw_all(
     rules: Sequence[LocalRule], examples: np.ndarray, rngs: Iterable[np.random.Generator], sampling: Sampling = "rule"
 ) -> tuple[Batches, ...]:
     """What `draw_batches` draws for every client, given its rule, how many `examples [C]` it has, and its stream."""
-    cuts: dict[tuple[int, int], Cut] = {}
-    found = []
+    cuts: dict[tuple[int, int], BatchCut] = {}
+    batches = []
     for rule, number, rng in zip(rules, examples.tolist(), rngs, strict=True):
         key = id(rule), number
         if key not in cuts:
-            cuts[key] = Cut.of(rule, number, sampling)
-        found.append(_drawn(rule, cuts[key], number, rng, sampling))
-    return tuple(found)
+            cuts[key] = BatchCut.of(rule, number, sampling)
+        batches.append(_draw(rule, cuts[key], number, rng, sampling))
+    return tuple(batches)
 
 
-def _drawn(rule: LocalRule, cut: Cut, examples: int, rng: np.random.Generator, sampling: Sampling) -> Batches:
+def _draw(rule: LocalRule, cut: BatchCut, examples: int, rng: np.random.Generator, sampling: Sampling) -> Batches:
     steps = len(cut.bounds) - 1
     if steps == 0:
         return Batches(np.zeros(0, np.int64), cut.bounds, cut.epoch, cut.size)
     if sampling == "poisson":
-        return _flipped(cut.size / examples, steps, examples, rng, cut)
-    mixed = rule.shuffle or sampling != "rule"
+        return _draw_poisson(cut.size / examples, steps, examples, rng, cut)
+    shuffles = rule.shuffle or sampling != "rule"
     epochs = range(math.ceil(steps / cut.epoch))
-    orders = [(rng.permutation(examples) if mixed else np.arange(examples))[: cut.visited] for _ in epochs]
+    orders = [(rng.permutation(examples) if shuffles else np.arange(examples))[: cut.visited] for _ in epochs]
     order = orders[0] if len(orders) == 1 else np.concatenate(orders)
     return Batches(order[: cut.bounds[-1]], cut.bounds, cut.epoch, cut.size)
 
 
-def _flipped(rate: float, steps: int, examples: int, rng: np.random.Generator, cut: Cut) -> Batches:
+def _draw_poisson(rate: float, steps: int, examples: int, rng: np.random.Generator, cut: BatchCut) -> Batches:
     """Poisson sampling: each example is in each batch independently; the order within a batch does not matter."""
     drawn = [np.flatnonzero(rng.random(examples) < rate) for _ in range(steps)]
     bounds = np.concatenate([[0], np.cumsum([len(batch) for batch in drawn])])

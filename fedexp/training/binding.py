@@ -10,7 +10,7 @@ from torch.func import functional_call
 from fedexp.core.values import Layout
 
 
-def bind(network: nn.Module, layout: Layout, row: torch.Tensor) -> None:
+def view_parameters(network: nn.Module, layout: Layout, row: torch.Tensor) -> None:
     """Makes every entry of the network a view of `row [D]`: writing the row loads the network."""
     entries = dict(network.named_parameters()) | dict(network.named_buffers())
     for name, view in layout.views(row).items():
@@ -18,15 +18,15 @@ def bind(network: nn.Module, layout: Layout, row: torch.Tensor) -> None:
 
 
 @contextmanager
-def training_on(network: nn.Module) -> Iterator[None]:
+def training_mode(network: nn.Module) -> Iterator[None]:
     """Puts the network in training mode; its buffers are restored afterwards."""
-    kept = [(entry, entry.clone()) for entry in network.buffers()]
+    saved_buffers = [(entry, entry.clone()) for entry in network.buffers()]
     network.train()
     try:
         yield
     finally:
         with torch.no_grad():
-            for entry, value in kept:
+            for entry, value in saved_buffers:
                 entry.copy_(value)
 
 
@@ -41,12 +41,12 @@ class FunctionalNetwork:
         self.names: dict[str, str] = {}  # of an entry as its layer holds it, and as a layout has it
         firsts: dict[int, str] = {}
         for prefix, layer in network.named_modules():
-            for own, entry in (layer._parameters | layer._buffers).items():
+            for entry_name, entry in (layer._parameters | layer._buffers).items():
                 if entry is not None:
-                    name = f"{prefix}.{own}" if prefix else own
+                    name = f"{prefix}.{entry_name}" if prefix else entry_name
                     self.names[name] = firsts.setdefault(id(entry), name)
 
     def __call__(self, entries: dict[str, torch.Tensor], x: torch.Tensor) -> torch.Tensor:
         """Returns the network's output for `x [B, ...]` with these `entries`, named as in a layout."""
-        given = {name: entries[first] for name, first in self.names.items() if first in entries}
-        return functional_call(self.network, given, (x,), tie_weights=False)
+        values = {name: entries[first] for name, first in self.names.items() if first in entries}
+        return functional_call(self.network, values, (x,), tie_weights=False)

@@ -10,10 +10,10 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Form:
+class ConvolutionSpec:
     """The input size, kernel, stride and padding of a convolution; a signal is an image of height 1."""
 
-    size: Pair
+    input_size: Pair
     channels: int
     outputs: int
     kernel: Pair
@@ -24,50 +24,50 @@ class Form:
     bias: bool
 
     @staticmethod
-    def of(layer: nn.Conv1d | nn.Conv2d, shape: tuple[int, ...]) -> "Form":
+    def of(layer: nn.Conv1d | nn.Conv2d, shape: tuple[int, ...]) -> "ConvolutionSpec":
         """Returns the sizes of a layer for inputs of this shape, `[C, H, W]` or `[C, W]`."""
         assert not isinstance(layer.padding, str)
         height, width = (1, shape[1]) if len(shape) == 2 else shape[1:]
         sizes = (layer.kernel_size, layer.stride, layer.padding, layer.dilation)
         kernel, stride, padding, dilation = map(_pair, sizes, (1, 1, 0, 1))
-        channels, more = (layer.in_channels, layer.out_channels), (layer.groups, layer.bias is not None)
-        return Form((height, width), *channels, kernel, stride, padding, dilation, *more)
+        channels, groups_and_bias = (layer.in_channels, layer.out_channels), (layer.groups, layer.bias is not None)
+        return ConvolutionSpec((height, width), *channels, kernel, stride, padding, dilation, *groups_and_bias)
 
     @property
-    def patch(self) -> int:
+    def patch_size(self) -> int:
         """How many inputs one output sums over."""
         return math.prod(self.kernel) * self.channels // self.groups
 
     @property
-    def entries(self) -> int:
+    def entries_per_output(self) -> int:
         """How many entries one output channel has, with its bias."""
-        return self.patch + self.bias
+        return self.patch_size + self.bias
 
     @property
-    def out(self) -> Pair:
+    def output_size(self) -> Pair:
         """The height and width of the output."""
-        sides = zip(self.size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
+        sides = zip(self.input_size, self.kernel, self.stride, self.padding, self.dilation, strict=True)
         height, width = (
             (side + 2 * pad - gap * (kernel - 1) - 1) // step + 1 for side, kernel, step, pad, gap in sides
         )
         return height, width
 
     @property
-    def columns(self) -> int:
+    def im2col_floats(self) -> int:
         """How many floats im2col makes of one image."""
-        return math.prod(self.out) * self.entries
+        return math.prod(self.output_size) * self.entries_per_output
 
     @property
-    def around(self) -> Pair:
+    def grad_padding(self) -> Pair:
         """The padding of the output gradient that yields the input gradient; negative where that is impossible."""
-        tall, wide = zip(self.kernel, self.padding, self.dilation, strict=True)
-        return tall[2] * (tall[0] - 1) - tall[1], wide[2] * (wide[0] - 1) - wide[1]
+        vertical, horizontal = zip(self.kernel, self.padding, self.dilation, strict=True)
+        return vertical[2] * (vertical[0] - 1) - vertical[1], horizontal[2] * (horizontal[0] - 1) - horizontal[1]
 
     def settings(self, groups: int) -> tuple[Any, ...]:
         """The arguments of PyTorch's convolution behind weight and bias."""
         return self.stride, self.padding, self.dilation, False, (0, 0), groups
 
 
-def _pair(size: tuple[int, ...], still: int) -> Pair:
+def _pair(size: tuple[int, ...], height_value: int) -> Pair:
     """Returns two numbers; for a signal, an image of height 1, the first is `height_value`."""
-    return (size[0], size[1]) if len(size) == 2 else (still, size[0])
+    return (size[0], size[1]) if len(size) == 2 else (height_value, size[0])

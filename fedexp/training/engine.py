@@ -10,21 +10,24 @@ import numpy as np
 import torch
 from torch import nn
 
-from fedexp.core.blame import own_frame
+from fedexp.core.blame import find_user_frame
 from fedexp.core.cpu_cores import usable_cores
 from fedexp.core.errors import ConfigError, first_line
-from fedexp.core.part import Part, Positive, Range, named
+from fedexp.core.part import Part, Positive, Range, describe_choice
 from fedexp.core.values import Plan
 from fedexp.training.batches import Batches
-from fedexp.training.loop import Loop, Task, Trainer
-from fedexp.training.made import Made
-from fedexp.training.precision import repeatable
-from fedexp.training.stackable import unstackable
-from fedexp.training.stacked import Stacked
+from fedexp.training.loop import LoopTrainer, Task, Trainer
+from fedexp.training.made import TrainerSpec
+from fedexp.training.precision import make_deterministic
+from fedexp.training.stackable import vmap_obstacle
+from fedexp.training.stacked import StackedTrainer
 
 log = logging.getLogger(__name__)
 
-MANY, SMALL = 32, 20_000  # participants at least, parameters at most: there stacking was faster on a CPU
+MIN_PARTICIPANTS, MAX_PARAMETERS = (
+    32,
+    20_000,
+)  # participants at least, parameters at most: there stacking was faster on a CPU
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +44,11 @@ class Engine(Part):
         """Raises ConfigError if this machine cannot do what is asked."""
         if self.device == "cuda" and not torch.cuda.is_available():
             raise ConfigError("engine.device=cuda needs a CUDA device, but PyTorch sees none; use engine.device=auto")
-        if self.precision == "tf32" and self.place().type != "cuda":
+        if self.precision == "tf32" and self.resolve_device().type != "cuda":
             raise ConfigError("engine.precision=tf32 needs a GPU, but this run has none; use engine.precision=float32")
-        if self.place().type == "cuda" and (self.place().index or 0) >= torch.cuda.device_count():
+        if self.resolve_device().type == "cuda" and (self.resolve_device().index or 0) >= torch.cuda.device_count():
             raise ConfigError(
-                f"LOCAL_RANK must be the number of a GPU, below {torch.cuda.device_count()}, got {self.place().index}; "
+                f"LOCAL_RANK must be the number of a GPU, below {torch.cuda.device_count()}, got {self.resolve_device().index}; "
                 "start torchrun with --nproc-per-node at most the number of GPUs, or set engine.device=cpu"
             )
         if self.workers not in ("auto", 1) and not hasattr(os, "fork"):
@@ -53,55 +56,55 @@ class Engine(Part):
                 f"engine.workers must be 1 or auto where processes cannot fork, got {self.workers}; start the run with "
                 "torchrun --no-python --nproc-per-node WORKERS fedexp run ..."
             )
-        if self.place().type == "cuda" and self.workers not in ("auto", 1):
+        if self.resolve_device().type == "cuda" and self.workers not in ("auto", 1):
             raise ConfigError(
                 f"engine.workers must be 1 or auto on a GPU, got {self.workers}; for several GPUs start the run with "
                 "torchrun --no-python --nproc-per-node GPUS fedexp run ..."
             )
 
-    def place(self) -> torch.device:
+    def resolve_device(self) -> torch.device:
         """Returns the device of the run: the first GPU if there is one (torchrun gives each process its own)."""
         if self.device == "cpu" or (self.device == "auto" and not torch.cuda.is_available()):
             return torch.device("cpu")
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
 
-    def enter(self) -> torch.device:
+    def activate_device(self) -> torch.device:
         """Makes the run's device the current one of this process, and returns it."""
-        place = self.place()
-        if place.type == "cuda":
-            torch.cuda.set_device(place)
-            repeatable(tf32=self.precision == "tf32")
-        return place
+        device = self.resolve_device()
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
+            make_deterministic(tf32=self.precision == "tf32")
+        return device
 
-    def crew_size(self, participants: int) -> int:
+    def worker_count(self, participants: int) -> int:
         """Returns the number of processes: as configured, else one per usable core, at most one per participant."""
         if self.workers != "auto":
             return self.workers
-        if self.place().type == "cuda" or not hasattr(os, "fork"):
+        if self.resolve_device().type == "cuda" or not hasattr(os, "fork"):
             return 1
         return max(1, min(usable_cores(), participants))
 
-    def chunk(self, floats: int) -> int:
+    def evaluation_batch_size(self, floats: int) -> int:
         """Returns the batch size of evaluation, given the floats that one example needs."""
         if self.evaluation_chunk != "auto":
             return self.evaluation_chunk
-        budget = 2**30 if self.place().type == "cuda" else 2**23
+        budget = 2**30 if self.resolve_device().type == "cuda" else 2**23
         return int(np.clip(budget // floats, 50, 10_000))
 
     @abstractmethod
-    def choose(self, made: Made, rows: int) -> "Choice":
+    def choose(self, spec: TrainerSpec, rows: int) -> "EngineChoice":
         """Chooses the trainer, and gives the reason."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class Choice:
+class EngineChoice:
     """The chosen engine, and the reason for the log."""
 
     name: str
     reason: str
 
-    def trainer(self, made: Made) -> Trainer:
+    def make_trainer(self, spec: TrainerSpec) -> Trainer:
         """Builds the chosen trainer and warms it up with one step on a few examples.
 
         Raises:
@@ -109,23 +112,23 @@ class Choice:
         """
         try:
             if self.name == "loop":
-                trainer = Loop(made.network(), made.layout, made.examples, made.recipe)
+                trainer = LoopTrainer(spec.build_network(), spec.layout, spec.examples, spec.recipe)
             else:
-                trainer = Stacked(made.network(), made.layout, made.examples, made.recipe, made.memory_mb)
-            warm_up(trainer, made)
+                trainer = StackedTrainer(spec.build_network(), spec.layout, spec.examples, spec.recipe, spec.memory_mb)
+            warm_up(trainer, spec)
         except ConfigError:
             raise
         except Exception as error:
-            frame, _ = own_frame(error)
+            frame, _ = find_user_frame(error)
             if frame is not None and isinstance(frame.f_locals["self"], Part):
                 raise
             raise ConfigError(
-                f"engine={self.name} cannot train this model by {named('local', made.recipe.rule)}: "
+                f"engine={self.name} cannot train this model by {describe_choice('local', spec.recipe.rule)}: "
                 f"{type(error).__name__}: {first_line(error)}"
             ) from error
         return trainer
 
-    def after(self, recorded: "Choice | None") -> "Choice":
+    def keep_recorded(self, recorded: "EngineChoice | None") -> "EngineChoice":
         """Returns the engine that a resumed run continues with: the recorded one, whatever would be chosen today."""
         if recorded is None:
             return self
@@ -147,50 +150,50 @@ class Choice:
 class LoopEngine(Engine):
     """One client after another."""
 
-    def choose(self, made: Made, rows: int) -> Choice:
-        return Choice("loop", "as asked")
+    def choose(self, spec: TrainerSpec, rows: int) -> EngineChoice:
+        return EngineChoice("loop", "as asked")
 
 
 @dataclass(frozen=True, kw_only=True)
 class StackedEngine(Engine):
     """All clients of the round at once."""
 
-    def choose(self, made: Made, rows: int) -> Choice:
-        if (why := obstacle(made)) is not None:
-            raise ConfigError(f"engine=stacked cannot train this model: {why}; {_instead(made)}")
-        return Choice("stacked", "as asked")
+    def choose(self, spec: TrainerSpec, rows: int) -> EngineChoice:
+        if (why := stacking_obstacle(spec)) is not None:
+            raise ConfigError(f"engine=stacked cannot train this model: {why}; {_suggest_alternative(spec)}")
+        return EngineChoice("stacked", "as asked")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AutoEngine(Engine):
     """Chooses by the config and the kind of device alone: measured times would let equal runs choose differently."""
 
-    def choose(self, made: Made, rows: int) -> Choice:
-        if made.examples.x.device.type == "cuda":
+    def choose(self, spec: TrainerSpec, rows: int) -> EngineChoice:
+        if spec.examples.x.device.type == "cuda":
             reason = "a GPU runs all rows with the kernels of one"
-        elif rows < MANY:
-            return Choice("loop", f"on a CPU, fewer than {MANY} participants")
-        elif made.layout.parameters > SMALL:
-            return Choice("loop", f"on a CPU, more than {SMALL:,} parameters")
-        elif any(isinstance(layer, nn.modules.conv._ConvNd) for layer in made.face.modules()):
-            return Choice("loop", "a CPU runs stacked convolutions slower than one client after another")
+        elif rows < MIN_PARTICIPANTS:
+            return EngineChoice("loop", f"on a CPU, fewer than {MIN_PARTICIPANTS} participants")
+        elif spec.layout.parameters > MAX_PARAMETERS:
+            return EngineChoice("loop", f"on a CPU, more than {MAX_PARAMETERS:,} parameters")
+        elif any(isinstance(layer, nn.modules.conv._ConvNd) for layer in spec.probe_network.modules()):
+            return EngineChoice("loop", "a CPU runs stacked convolutions slower than one client after another")
         else:
-            reason = f"on a CPU, at least {MANY} participants and at most {SMALL:,} parameters"
-        if (why := obstacle(made)) is not None:
-            return Choice("loop", f"clients cannot be stacked: {why}")
-        return Choice("stacked", reason)
+            reason = f"on a CPU, at least {MIN_PARTICIPANTS} participants and at most {MAX_PARAMETERS:,} parameters"
+        if (why := stacking_obstacle(spec)) is not None:
+            return EngineChoice("loop", f"clients cannot be stacked: {why}")
+        return EngineChoice("stacked", reason)
 
 
-def obstacle(made: Made) -> str | None:
+def stacking_obstacle(spec: TrainerSpec) -> str | None:
     """Returns why clients with such a network cannot be trained together; None if they can."""
-    examples, network = made.examples, made.network()
-    if examples.augment.alone:
-        return f"{named('augment', examples.augment)} changes one image after another"
-    why = unstackable(network, examples.inputs(slice(0, 2)))
+    examples, network = spec.examples, spec.build_network()
+    if examples.augment.one_by_one:
+        return f"{describe_choice('augment', examples.augment)} changes one image after another"
+    why = vmap_obstacle(network, examples.inputs(slice(0, 2)))
     if why is not None:
         return why
     try:
-        warm_up(Stacked(network, made.layout, examples, made.recipe, 64.0), made)
+        warm_up(StackedTrainer(network, spec.layout, examples, spec.recipe, 64.0), spec)
     except ConfigError:
         raise
     except Exception as error:  # whatever torch.func raises about a layer
@@ -198,23 +201,23 @@ def obstacle(made: Made) -> str | None:
     return None
 
 
-def _instead(made: Made) -> str:
+def _suggest_alternative(spec: TrainerSpec) -> str:
     """Suggests what to use where clients cannot be trained together."""
     try:
-        warm_up(Loop(made.network(), made.layout, made.examples, made.recipe), made)
+        warm_up(LoopTrainer(spec.build_network(), spec.layout, spec.examples, spec.recipe), spec)
     except Exception as error:  # whatever the network or torch.func raises
         return f"nor can engine=loop: {type(error).__name__}: {first_line(error)}"
     return "use engine=loop"
 
 
-def warm_up(trainer: Trainer, made: Made) -> None:
+def warm_up(trainer: Trainer, spec: TrainerSpec) -> None:
     """Trains two clients for one step on a few examples and drops the result, since a first step is slow."""
-    layout, examples, recipe = made.layout, made.examples, made.recipe
+    layout, examples, recipe = spec.layout, spec.examples, spec.recipe
     sizes = np.clip([4, 3], 1, len(examples))
     batches = tuple(Batches(np.arange(size), np.array([0, size]), 1, int(size)) for size in sizes)
     start = torch.zeros((2, layout.size), device=examples.x.device)
     plan = Plan(np.arange(2), tuple(np.arange(size) for size in sizes))
-    others = start.expand(len(recipe.rule.compares), -1, -1) if recipe.rule.compares else None
+    reference_rows = start.expand(len(recipe.rule.compares), -1, -1) if recipe.rule.compares else None
     counts = torch.ones((2, recipe.classes), device=start.device) if recipe.rule.counts_classes else None
-    task = Task(start, start[:, : layout.parameters], plan, batches, 0, 0, others=others, counts=counts)
+    task = Task(start, start[:, : layout.parameters], plan, batches, 0, 0, reference_rows=reference_rows, counts=counts)
     trainer.run(task, np.arange(2))

@@ -15,20 +15,20 @@ from torch import nn
 from torch.nn import functional as F
 
 
-class ExampleGradients(Protocol):
+class LayerGradients(Protocol):
     """The gradients of B examples with respect to one layer's entries."""
 
     def squared_norms(self) -> torch.Tensor:
         """The square of every example's norm, `[B]`."""
         ...
 
-    def weighted(self, factor: torch.Tensor) -> torch.Tensor:
+    def weighted_sum(self, factor: torch.Tensor) -> torch.Tensor:
         """sum_b factor_b gradient_b for `factor [B]`: `[P]`, in the order of the layer's parameters."""
         ...
 
 
 @dataclass(frozen=True)
-class Outer:
+class OuterProductGradients:
     """Per-example gradients of a linear layer as outer products: `inputs [B, I]`, `errors [B, O]`."""
 
     inputs: torch.Tensor
@@ -38,14 +38,14 @@ class Outer:
     def squared_norms(self) -> torch.Tensor:
         return self.errors.square().sum(dim=1) * (self.inputs.square().sum(dim=1) + int(self.bias))
 
-    def weighted(self, factor: torch.Tensor) -> torch.Tensor:
+    def weighted_sum(self, factor: torch.Tensor) -> torch.Tensor:
         errors = self.errors * factor[:, None]
         weight = (errors.T @ self.inputs).reshape(-1)
         return torch.cat([weight, errors.sum(dim=0)]) if self.bias else weight
 
 
 @dataclass(frozen=True)
-class Formed:
+class MaterialisedGradients:
     """Per-example gradients materialised as a matrix, `rows [B, P]`."""
 
     rows: torch.Tensor
@@ -53,11 +53,11 @@ class Formed:
     def squared_norms(self) -> torch.Tensor:
         return self.rows.square().sum(dim=1)
 
-    def weighted(self, factor: torch.Tensor) -> torch.Tensor:
+    def weighted_sum(self, factor: torch.Tensor) -> torch.Tensor:
         return factor @ self.rows
 
 
-def of_linear(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
+def linear_gradients(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> LayerGradients:
     """Returns the gradients of a linear layer over vectors `[B, I]`, `[B, O]` or sequences `[B, T, I]`, `[B, T, O]`.
 
     The gradients of a layer over sequences are formed.
@@ -65,13 +65,13 @@ def of_linear(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> E
     assert isinstance(layer, nn.Linear)
     bias = layer.bias is not None
     if inputs.dim() == 2:
-        return Outer(inputs, errors, bias)
+        return OuterProductGradients(inputs, errors, bias)
     inputs, errors = inputs.flatten(1, -2), errors.flatten(1, -2)
     weight = (errors.transpose(1, 2) @ inputs).flatten(1)
-    return Formed(torch.cat([weight, errors.sum(dim=1)], dim=1) if bias else weight)
+    return MaterialisedGradients(torch.cat([weight, errors.sum(dim=1)], dim=1) if bias else weight)
 
 
-def of_convolution(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
+def convolution_gradients(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> LayerGradients:
     """Returns the gradients of a 1-D or 2-D convolution, as a linear layer over all patches of the input.
 
     `inputs [B, C, ...]` and `errors [B, O, ...]`, with O output channels.
@@ -85,25 +85,25 @@ def of_convolution(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor)
     patches = F.unfold(inputs, kernel, dilation, padding, stride)
     errors = errors.flatten(2)
     weight = (errors @ patches.transpose(1, 2)).flatten(1)
-    return Formed(weight if layer.bias is None else torch.cat([weight, errors.sum(dim=2)], dim=1))
+    return MaterialisedGradients(weight if layer.bias is None else torch.cat([weight, errors.sum(dim=2)], dim=1))
 
 
-def of_group_norm(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> ExampleGradients:
+def group_norm_gradients(layer: nn.Module, inputs: torch.Tensor, errors: torch.Tensor) -> LayerGradients:
     """Returns the gradients of each channel's scale and shift; `inputs` and `errors` are `[B, C, ...]`."""
     assert isinstance(layer, nn.GroupNorm)
     normal = F.group_norm(inputs, layer.num_groups, eps=layer.eps)
     scale, shift = (errors * normal).flatten(2).sum(dim=2), errors.flatten(2).sum(dim=2)
-    return Formed(torch.cat([scale, shift], dim=1))
+    return MaterialisedGradients(torch.cat([scale, shift], dim=1))
 
 
-Rule = Callable[[nn.Module, torch.Tensor, torch.Tensor], ExampleGradients]
+GradientRule = Callable[[nn.Module, torch.Tensor, torch.Tensor], LayerGradients]
 
 
-def rule_for(layer: nn.Module) -> Rule | None:
+def gradient_rule(layer: nn.Module) -> GradientRule | None:
     """Returns the function that computes a layer's per-example gradients; None if none is known."""
     if type(layer) is nn.Linear:
-        return of_linear
+        return linear_gradients
     if type(layer) in (nn.Conv1d, nn.Conv2d):
-        known = layer.groups == 1 and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
-        return of_convolution if known else None
-    return of_group_norm if type(layer) is nn.GroupNorm and layer.affine else None
+        is_supported = layer.groups == 1 and layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
+        return convolution_gradients if is_supported else None
+    return group_norm_gradients if type(layer) is nn.GroupNorm and layer.affine else None

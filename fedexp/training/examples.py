@@ -8,7 +8,7 @@ import torch
 from fedexp.parts.augment.contract import Augment
 from fedexp.parts.dataset.contract import Data, Split
 
-KEPT = 2**26  # floats of examples that are kept normalised
+MAX_NORMALISED_FLOATS = 2**26  # floats of examples that are kept normalised
 
 
 class Examples:
@@ -23,28 +23,28 @@ class Examples:
         stored = split.x.permute(0, 2, 3, 1) if self.images else split.x
         self.x = stored.contiguous().to(device)
         self.y = split.y.to(device)
-        wide = (-1, *[1] * (split.x.dim() - 2))
-        self.mean, self.std = (torch.tensor(each, device=device).view(wide) for each in (data.mean, data.std))
+        shape = (-1, *[1] * (split.x.dim() - 2))
+        self.mean, self.std = (torch.tensor(values, device=device).view(shape) for values in (data.mean, data.std))
         std = torch.tensor(data.std) * data.scale
         self.factor = self._per_channel(1 / std).to(device)
         self.offset = self._per_channel(-torch.tensor(data.mean) / torch.tensor(data.std)).to(device)
         tokens = split.x.dtype == torch.int64  # which the network looks up
-        self.plain = tokens or bool((self.factor == 1).all() and (self.offset == 0).all())
+        self.is_normalised = tokens or bool((self.factor == 1).all() and (self.offset == 0).all())
 
     def subset(self, index: np.ndarray) -> "Examples":
         """Returns the examples at the positions `index [S]`, without augmentation."""
         part = copy.copy(self)
         part.augment = Augment()
-        place = self.to_device(index)
-        part.x, part.y = self.x[place], self.y[place]
+        positions = self.to_device(index)
+        part.x, part.y = self.x[positions], self.y[positions]
         return part
 
-    def normalised(self) -> "Examples":
+    def normalise(self) -> "Examples":
         """Returns the examples normalised in advance, or itself if they are too many to store as floats."""
-        if self.plain or self.x.numel() > KEPT:
+        if self.is_normalised or self.x.numel() > MAX_NORMALISED_FLOATS:
             return self
         ready = copy.copy(self)
-        ready.x, ready.plain = self._normalised(self.x), True
+        ready.x, ready.is_normalised = self._normalise(self.x), True
         return ready
 
     def __len__(self) -> int:
@@ -59,18 +59,18 @@ class Examples:
         Tokens are int64.
         """
         batch = self.x[index]
-        if not self.plain:
-            batch = self._normalised(batch)
+        if not self.is_normalised:
+            batch = self._normalise(batch)
         return batch.movedim(-1, -3) if self.images else batch
 
-    def as_they_lie(self, index: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    def channels_last(self, index: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
         """As `inputs`, but with the channels of images last, `[..., B, H, W, C]`; written to `out` if given."""
         batch = self.x[index]
-        if not self.plain:
+        if not self.is_normalised:
             return torch.add(batch * self.factor, self.offset, out=out)
         return batch if out is None else out.copy_(batch)
 
-    def _normalised(self, batch: torch.Tensor) -> torch.Tensor:
+    def _normalise(self, batch: torch.Tensor) -> torch.Tensor:
         return batch.float().mul(self.factor).add_(self.offset)  # a slice of floats is a view: never in place
 
     def to_device(self, index: np.ndarray) -> torch.Tensor:

@@ -18,26 +18,26 @@ import torch
 import torch.distributed as dist
 
 from fedexp.core import logs, signals
-from fedexp.core.blame import one_line
+from fedexp.core.blame import explain_in_one_line
 from fedexp.core.errors import ConfigError
-from fedexp.training.pulse import PATIENCE, Pulse
-from fedexp.training.workers import LOOK_S, SharedCrew, join
+from fedexp.training.pulse import PATIENCE, Heartbeat
+from fedexp.training.workers import LOOK_S, SharedWorkerPool, join
 
 log = logging.getLogger(__name__)
 
 FILES, FILES_EACH = 22, 3  # that a group of workers opens in the first process, and for every worker
 
 
-class LocalWorkers:
+class ForkedWorkers:
     """The forked processes of one run, as the first process manages them."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.children: dict[int, int] = {}  # pid -> reading end of the pipe for its error
-        self.ended: dict[int, int] = {}  # pid -> how it ended
-        self.pulse = Pulse(size)
+        self.exit_statuses: dict[int, int] = {}  # pid -> how it ended
+        self.heartbeat = Heartbeat(size)
 
-    def start(self, follow: Callable[[SharedCrew], None]) -> SharedCrew | None:
+    def start(self, worker_main: Callable[[SharedWorkerPool], None]) -> SharedWorkerPool | None:
         """Forks `size - 1` workers that run `worker_main`; returns the first process's pool, None without workers.
 
         Raises:
@@ -59,49 +59,49 @@ class LocalWorkers:
                 child = os.fork()
             if child == 0:
                 listener.close()
-                _live(first, write, partial(self._work, rank, port, follow))
+                _run_worker(first, write, partial(self._work, rank, port, worker_main))
             os.close(write)
             self.children[child] = read
         store = dist.TCPStore(
             "127.0.0.1", port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach()
         )
-        return self._group(store)
+        return self._join_group(store)
 
-    def _work(self, rank: int, port: int, follow: Callable[[SharedCrew], None]) -> None:
+    def _work(self, rank: int, port: int, worker_main: Callable[[SharedWorkerPool], None]) -> None:
         """Runs in a worker: joins the group and runs `worker_main`."""
-        self.pulse.begin(rank)
+        self.heartbeat.begin(rank)
         store = dist.TCPStore("127.0.0.1", port, is_master=False)
-        follow(join(rank, self.size, store, torch.device("cpu")))
+        worker_main(join(rank, self.size, store, torch.device("cpu")))
 
-    def _group(self, store: dist.Store) -> SharedCrew:
+    def _join_group(self, store: dist.Store) -> SharedWorkerPool:
         """Joins the process group in a thread, so that a worker's death is noticed while waiting."""
-        formed: list[SharedCrew | BaseException] = []
+        outcome: list[SharedWorkerPool | BaseException] = []
 
-        def form() -> None:
+        def enter_group() -> None:
             try:
-                formed.append(join(0, self.size, store, torch.device("cpu"), self.attend))
+                outcome.append(join(0, self.size, store, torch.device("cpu"), self.monitor))
             except BaseException as error:
-                formed.append(error)
+                outcome.append(error)
 
-        aside = threading.Thread(target=form, daemon=True)
-        aside.start()
-        while aside.is_alive():
-            self.attend()
-            aside.join(LOOK_S)
-        [crew] = formed
-        if isinstance(crew, BaseException):
-            raise crew
-        return crew
+        thread = threading.Thread(target=enter_group, daemon=True)
+        thread.start()
+        while thread.is_alive():
+            self.monitor()
+            thread.join(LOOK_S)
+        [pool] = outcome
+        if isinstance(pool, BaseException):
+            raise pool
+        return pool
 
-    def attend(self) -> None:
+    def monitor(self) -> None:
         """Checks the workers while the first process waits for them, and logs those without a heartbeat.
 
         Raises:
-            RuntimeError: one has died; `explain` says how.
+            RuntimeError: one has died; `describe_failure` says how.
         """
         if any(self._status(child) for child in self.children):  # 0: it ended well
             raise RuntimeError("a worker has died")
-        for rank in self.pulse.silent():
+        for rank in self.heartbeat.silent_workers():
             log.warning(
                 "worker %d (process %d) has not answered for %d s; still waiting for it. If it stays silent, end this "
                 "run and continue with fedexp resume",
@@ -122,30 +122,30 @@ class LocalWorkers:
             os.close(read)
         self.children.clear()
 
-    def explain(self, patience_s: float = 5.0) -> str | None:
+    def describe_failure(self, patience_s: float = 5.0) -> str | None:
         """Returns the error of the first worker that died, waiting up to `patience_s`; None if all are alive."""
         if not self.children:
             return None
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
-            ended = [
+            failures = [
                 (status, rank, read)
                 for rank, (child, read) in enumerate(self.children.items(), start=1)
                 if (status := self._status(child)) is not None
             ]
-            if ended:  # one that was killed comes first: it causes errors in the others
-                return _epitaph(*min(ended, key=lambda end: not os.WIFSIGNALED(end[0])))
+            if failures:  # one that was killed comes first: it causes errors in the others
+                return _exit_message(*min(failures, key=lambda end: not os.WIFSIGNALED(end[0])))
             time.sleep(0.02)
         return None
 
     def _status(self, child: int) -> int | None:
         """Returns the exit status of a worker; None while it runs."""
-        if child not in self.ended:
+        if child not in self.exit_statuses:
             done, status = os.waitpid(child, os.WNOHANG)
             if not done:
                 return None
-            self.ended[child] = status
-        return self.ended[child]
+            self.exit_statuses[child] = status
+        return self.exit_statuses[child]
 
 
 def refuse_few_files(size: int) -> None:
@@ -161,7 +161,7 @@ def refuse_few_files(size: int) -> None:
         )
 
 
-def _epitaph(status: int, rank: int, read: int) -> str:
+def _exit_message(status: int, rank: int, read: int) -> str:
     with open(read, "rb", closefd=False) as pipe:
         text = pipe.read().decode(errors="replace").strip()
     if os.WIFSIGNALED(status):
@@ -169,16 +169,16 @@ def _epitaph(status: int, rank: int, read: int) -> str:
     return f"worker {rank} failed: {text}" if text else f"worker {rank} ended early"
 
 
-def _live(first: int, write: int, work: Callable[[], None]) -> NoReturn:
+def _run_worker(first: int, write: int, work: Callable[[], None]) -> NoReturn:
     """Runs a worker process to its exit; never returns into the code that forked it."""
     status = 1
     try:
         signals.die_with(first)
         logs.silence()
-        signals.ignored()  # the first process gets them, too, and ends this one
+        signals.ignore_termination()  # the first process gets them, too, and ends this one
         work()
         status = 0
     except BaseException as error:
-        os.write(write, (one_line(error) or traceback.format_exc()).encode())
+        os.write(write, (explain_in_one_line(error) or traceback.format_exc()).encode())
     finally:
         os._exit(status)

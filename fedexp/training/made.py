@@ -7,21 +7,21 @@ from torch import nn
 
 from fedexp.core.values import Layout
 from fedexp.training.examples import Examples
-from fedexp.training.networks import Network
+from fedexp.training.networks import NetworkBuilder
 from fedexp.training.recipe import Recipe
 
 
 @dataclass(frozen=True)
-class Made:
+class TrainerSpec:
     """What a trainer is built from: network, layout, examples, recipe and memory."""
 
-    network: Network
+    build_network: NetworkBuilder
     layout: Layout
     examples: Examples
     recipe: Recipe
     memory_mb: float
 
     @cached_property
-    def face(self) -> nn.Module:
+    def probe_network(self) -> nn.Module:
         """A network for inspection only, which is never trained."""
-        return self.network()
+        return self.build_network()

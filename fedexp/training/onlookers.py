@@ -11,22 +11,22 @@ from torch import nn
 from torch.func import functional_call
 
 from fedexp.core.values import Layout
-from fedexp.parts.local.contract import Seen
-from fedexp.training.losses import LastInput
+from fedexp.parts.local.contract import ModelOutputs
+from fedexp.training.losses import FeatureRecorder
 
 
-class Onlookers:
+class ReferenceModels:
     """Reference models of one network, evaluated but never trained."""
 
     def __init__(self, network: nn.Module, layout: Layout) -> None:
         self.network, self.layout = copy.deepcopy(network).eval(), layout
-        self.noted = LastInput(self.network)
+        self.feature_recorder = FeatureRecorder(self.network)
 
-    def seen(self, rows: torch.Tensor, inputs: torch.Tensor) -> tuple[Seen, ...]:
+    def evaluate(self, rows: torch.Tensor, inputs: torch.Tensor) -> tuple[ModelOutputs, ...]:
         """Returns the outputs of each of the models `rows [M, D]` for `inputs [B, *shape]`."""
-        return tuple(self._of(row, inputs) for row in rows.unbind())
+        return tuple(self._evaluate_row(row, inputs) for row in rows.unbind())
 
-    def _of(self, row: torch.Tensor, inputs: torch.Tensor) -> Seen:
+    def _evaluate_row(self, row: torch.Tensor, inputs: torch.Tensor) -> ModelOutputs:
         with torch.no_grad():
             outputs = functional_call(self.network, self.layout.views(row), (inputs,))
-            return Seen(outputs, self.noted.input(outputs))
+            return ModelOutputs(outputs, self.feature_recorder.pop_features(outputs))

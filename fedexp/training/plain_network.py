@@ -12,67 +12,77 @@ from torch import nn
 from fedexp.core.errors import ConfigError
 
 
-def refuse_modules(who: str, network: nn.Module) -> None:
+def refuse_modules(subject: str, network: nn.Module) -> None:
     """Raises ConfigError unless all modules of a network are plain, and their entries have shapes and values."""
-    for name, layer in every_module(network):
+    for name, layer in iterate_modules(network):
         label = f"{name} ({type(layer).__name__})" if name else type(layer).__name__
         if "_orig_mod" in vars(layer).get("_modules", {}):
-            raise ConfigError(f"{who}: {name or 'network'} must not be compiled; leave out torch.compile")
+            raise ConfigError(f"{subject}: {name or 'network'} must not be compiled; leave out torch.compile")
         if isinstance(layer, torch.jit.ScriptModule):
-            raise ConfigError(f"{who}: {name or 'network'} must not be compiled; leave out torch.jit.script or trace")
+            raise ConfigError(
+                f"{subject}: {name or 'network'} must not be compiled; leave out torch.jit.script or trace"
+            )
         if "_modules" not in vars(layer):
-            raise ConfigError(f"{who}: {label} must call super().__init__() first in its __init__, but does not")
+            raise ConfigError(f"{subject}: {label} must call super().__init__() first in its __init__, but does not")
         for entry_name, entry in [*layer._parameters.items(), *layer._buffers.items()]:
-            _refuse_entry(who, f"{name}.{entry_name}".lstrip("."), entry)
+            _refuse_entry(subject, f"{name}.{entry_name}".lstrip("."), entry)
 
 
-def _refuse_entry(who: str, name: str, entry: torch.Tensor | None) -> None:
+def _refuse_entry(subject: str, name: str, entry: torch.Tensor | None) -> None:
     if entry is None:
         return
     if nn.parameter.is_lazy(entry):
         raise ConfigError(
-            f"{who}: {name} must have a shape before the first example, but is lazy; give the layer its sizes "
+            f"{subject}: {name} must have a shape before the first example, but is lazy; give the layer its sizes "
             "(model.factory is given shape and classes)"
         )
     if entry.is_meta:
-        raise ConfigError(f"{who}: {name} must have values, but lies on the device meta; build the network without it")
+        raise ConfigError(
+            f"{subject}: {name} must have values, but lies on the device meta; build the network without it"
+        )
 
 
-def every_module(network: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+def iterate_modules(network: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Yields the modules of a network by name, also of one whose constructor was not called."""
-    left, seen = [("", network)], set()
-    while left:
-        name, layer = left.pop()
-        if id(layer) in seen:
+    stack, visited_ids = [("", network)], set()
+    while stack:
+        name, layer = stack.pop()
+        if id(layer) in visited_ids:
             continue
-        seen.add(id(layer))
+        visited_ids.add(id(layer))
         yield name, layer
         if not isinstance(layer, torch.jit.ScriptModule):
-            inner = reversed(vars(layer).get("_modules", {}).items())
-            left += [(f"{name}.{own}".lstrip("."), each) for own, each in inner if each is not None]
+            children = reversed(vars(layer).get("_modules", {}).items())
+            stack += [
+                (f"{name}.{child_name}".lstrip("."), child) for child_name, child in children if child is not None
+            ]
 
 
-def tie_shared(who: str, network: nn.Module) -> None:
+def tie_shared(subject: str, network: nn.Module) -> None:
     """Makes parameters that share their memory one parameter: `a.weight.data = b.weight.data` as `a.weight = b.weight`.
 
     Raises:
         ConfigError: they share a part of it, or in another shape.
     """
     first, entry = "", torch.empty(0)
-    for name, other in sorted(network.named_parameters(), key=lambda each: each[1].data_ptr()):
-        if not entry.numel() or not other.numel() or other.data_ptr() >= _end(entry):
-            first, entry = name, other
+    for name, parameter in sorted(network.named_parameters(), key=lambda item: item[1].data_ptr()):
+        if not entry.numel() or not parameter.numel() or parameter.data_ptr() >= _memory_end(entry):
+            first, entry = name, parameter
             continue
-        if (entry.data_ptr(), entry.shape, entry.stride()) != (other.data_ptr(), other.shape, other.stride()):
+        if (entry.data_ptr(), entry.shape, entry.stride()) != (
+            parameter.data_ptr(),
+            parameter.shape,
+            parameter.stride(),
+        ):
             raise ConfigError(
-                f"{who}: parameters {first} and {name} must not share a part of their memory, or in another shape; "
+                f"{subject}: parameters {first} and {name} must not share a part of their memory, or in another shape; "
                 "use one parameter in both places"
             )
-        layer, _, own = name.rpartition(".")
-        setattr(network.get_submodule(layer), own, entry)
+        layer, _, attribute = name.rpartition(".")
+        setattr(network.get_submodule(layer), attribute, entry)
 
 
-def _end(entry: torch.Tensor) -> int:
+def _memory_end(entry: torch.Tensor) -> int:
     """Returns the address behind the last byte of a tensor."""
     last = sum((size - 1) * stride for size, stride in zip(entry.shape, entry.stride(), strict=True))
     return entry.data_ptr() + (last + 1) * entry.element_size()

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 
-def repeatable(*, tf32: bool) -> None:
+def make_deterministic(*, tf32: bool) -> None:
     """Makes this process choose the same kernels every time, and products exact unless `tf32`."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS begins
     torch.backends.cuda.matmul.allow_tf32 = tf32
@@ -28,19 +28,19 @@ def repeatable(*, tf32: bool) -> None:
 
 def in_bf16(network: nn.Module) -> nn.Module:
     """Makes the network's forward pass compute in bfloat16 and return float32; returns the network."""
-    network.forward = wraps(network.forward)(partial(_lowered, network.forward))
+    network.forward = wraps(network.forward)(partial(_autocast_forward, network.forward))
     return network
 
 
-def lowers(network: nn.Module) -> bool:
+def computes_in_bf16(network: nn.Module) -> bool:
     """Whether `in_bf16` has wrapped the network and its forward is otherwise that of its class."""
     forward = vars(network).get("forward")
-    if not isinstance(forward, partial) or forward.func is not _lowered:
+    if not isinstance(forward, partial) or forward.func is not _autocast_forward:
         return False
     return getattr(forward.args[0], "__func__", None) is type(network).forward
 
 
-def _lowered(forward: Any, *inputs: torch.Tensor) -> torch.Tensor:
+def _autocast_forward(forward: Any, *inputs: torch.Tensor) -> torch.Tensor:
     with torch.autocast(inputs[0].device.type, dtype=torch.bfloat16):
         answers = forward(*inputs)
     return answers.float() if isinstance(answers, torch.Tensor) else answers

@@ -19,106 +19,108 @@ from torch.func import grad, grad_and_value, vmap
 
 from fedexp.core.values import Layout
 from fedexp.training.binding import FunctionalNetwork
-from fedexp.training.example_gradients import ExampleGradients, Formed, rule_for
+from fedexp.training.example_gradients import LayerGradients, MaterialisedGradients, gradient_rule
 from fedexp.training.losses import Losses
-from fedexp.training.tape import Tape
+from fedexp.training.tape import ActivationTape
 
 Tensors = tuple[torch.Tensor, ...]
 
 
-class Clipped:
+class ClippedGradientSum:
     """The sum over a batch of per-example gradients, each clipped at norm `clip`."""
 
     def __init__(self, network: nn.Module, layout: Layout, clip: float, example: torch.Tensor, losses: Losses) -> None:
         """`example [1, ...]` is one input, used to measure the layers' output shapes."""
         self.network, self.layout, self.clip, self.losses = network, layout, clip, losses
-        self.call, self.tape = FunctionalNetwork(network), Tape(network, example)
-        self.rules = [rule_for(layer) for layer in self.tape.layers]
-        self.known = self.tape.whole and all(rule is not None for rule in self.rules)
+        self.functional_network, self.tape = FunctionalNetwork(network), ActivationTape(network, example)
+        self.rules = [gradient_rule(layer) for layer in self.tape.layers]
+        self.uses_tape = self.tape.is_complete and all(rule is not None for rule in self.rules)
 
     @property
-    def formed(self) -> int:
+    def materialised_floats(self) -> int:
         """Floats of one example's materialised gradients, and of its convolution patches."""
-        if not self.known:
+        if not self.uses_tape:
             return self.layout.parameters
         entries = 0
         for layer, shape in zip(self.tape.layers, self.tape.shapes, strict=True):
             if not isinstance(layer, nn.Linear):
-                own = sum(entry.numel() for entry in layer.parameters())
-                entries += own + own * math.prod(shape[1:]) // shape[0]
+                parameters = sum(entry.numel() for entry in layer.parameters())
+                entries += parameters + parameters * math.prod(shape[1:]) // shape[0]
         return entries
 
-    def batch(self, row: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> Tensors:
+    def batch_sum(self, row: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> Tensors:
         """(sum [P], mean loss) of `x [B, ...]` and `y [B]` for a network whose entries are views of `row [D]`.
 
         Both are 0 for an empty batch.
         """
         if len(y) == 0:
             return row.new_zeros(self.layout.parameters), row.new_zeros(())
-        if not self.known:
+        if not self.uses_tape:
             w, buffers = row.split([self.layout.parameters, self.layout.size - self.layout.parameters])
-            total, (loss, _) = self.summed(w, buffers, x, y, torch.ones(len(y), dtype=torch.bool, device=y.device))
+            total, (loss, _) = self.clipped_sum(w, buffers, x, y, torch.ones(len(y), dtype=torch.bool, device=y.device))
             return total, loss
         self.tape.clear()
-        each = self.losses(self.network(x), y)
-        errors = torch.autograd.grad(each.sum(), self.tape.outputs)
+        losses = self.losses(self.network(x), y)
+        errors = torch.autograd.grad(losses.sum(), self.tape.outputs)
         with torch.no_grad():
             inputs = [entry.detach() for entry in self.tape.inputs]
-            return self._sum(self._gradients(inputs, list(errors))), each.detach().mean()
+            return self._sum(self._gradients(inputs, list(errors))), losses.detach().mean()
 
-    def summed(
+    def clipped_sum(
         self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
     ) -> tuple[torch.Tensor, Tensors]:
         """The clipped sum over the examples where `mask [B]` is true, for `parameters [P]` and `buffers [D - P]`.
 
         Returns (sum [P], (mean loss, buffers)).
         """
-        way = self._taped if self.known else self._formed
-        gradients, each = way(parameters, buffers, x, y, mask)
-        return self._sum(gradients), (torch.where(mask, each, 0.0).sum() / mask.sum().clamp(min=1), buffers)
+        compute = self._gradients_by_tape if self.uses_tape else self._gradients_by_vmap
+        gradients, losses = compute(parameters, buffers, x, y, mask)
+        return self._sum(gradients), (torch.where(mask, losses, 0.0).sum() / mask.sum().clamp(min=1), buffers)
 
-    def rows(self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    def per_example(
+        self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor
+    ) -> torch.Tensor:
         """The clipped gradients `[B, P]` of `x [B, ...]`, `y [B]` at `parameters [P]` and `buffers [D - P]`."""
         mask = torch.ones(len(y), dtype=torch.bool, device=y.device)
-        rows = torch.cat([each.rows for each in self._formed(parameters, buffers, x, y, mask)[0]])
+        rows = torch.cat([gradient.rows for gradient in self._gradients_by_vmap(parameters, buffers, x, y, mask)[0]])
         return rows * self._factor(rows.square().sum(dim=1))[:, None]
 
-    def _taped(
+    def _gradients_by_tape(
         self, w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
-    ) -> tuple[list[ExampleGradients], torch.Tensor]:
+    ) -> tuple[list[LayerGradients], torch.Tensor]:
         views = self.layout.views(torch.cat([w, buffers]))
 
         def total(shifts: list[torch.Tensor]) -> tuple[torch.Tensor, tuple[torch.Tensor, list[torch.Tensor]]]:
             self.tape.clear()
             self.tape.shifts = shifts
-            each = self.losses(self.call(views, x), y) * mask
-            return each.sum(), (each, list(self.tape.inputs))
+            losses = self.losses(self.functional_network(views, x), y) * mask
+            return losses.sum(), (losses, list(self.tape.inputs))
 
         shifts = [w.new_zeros((len(y), *shape)) for shape in self.tape.shapes]
-        errors, (each, inputs) = grad(total, has_aux=True)(shifts)
+        errors, (losses, inputs) = grad(total, has_aux=True)(shifts)
         self.tape.clear()
-        return self._gradients(inputs, errors), each
+        return self._gradients(inputs, errors), losses
 
-    def _formed(
+    def _gradients_by_vmap(
         self, w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
-    ) -> tuple[list[Formed], torch.Tensor]:
+    ) -> tuple[list[MaterialisedGradients], torch.Tensor]:
         def loss(w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             views = self.layout.views(torch.cat([w.detach(), buffers])) | self.layout.views(w)  # buffers: no gradient
-            return self.losses(self.call(views, x[None]), y[None]).sum()
+            return self.losses(self.functional_network(views, x[None]), y[None]).sum()
 
-        rows, each = vmap(grad_and_value(loss), in_dims=(None, 0, 0), randomness="different")(w, x, y)
+        rows, losses = vmap(grad_and_value(loss), in_dims=(None, 0, 0), randomness="different")(w, x, y)
         self.tape.clear()
-        return [Formed(rows * mask[:, None])], each * mask
+        return [MaterialisedGradients(rows * mask[:, None])], losses * mask
 
-    def _gradients(self, inputs: list[torch.Tensor], errors: list[torch.Tensor]) -> list[ExampleGradients]:
+    def _gradients(self, inputs: list[torch.Tensor], errors: list[torch.Tensor]) -> list[LayerGradients]:
         layers = zip(self.rules, self.tape.layers, inputs, errors, strict=True)
-        return [rule(layer, entered, error) for rule, layer, entered, error in layers if rule is not None]
+        return [rule(layer, layer_input, error) for rule, layer, layer_input, error in layers if rule is not None]
 
-    def _sum(self, gradients: Sequence[ExampleGradients]) -> torch.Tensor:
-        norms = sum(each.squared_norms() for each in gradients)
+    def _sum(self, gradients: Sequence[LayerGradients]) -> torch.Tensor:
+        norms = sum(gradient.squared_norms() for gradient in gradients)
         assert isinstance(norms, torch.Tensor)
         factor = self._factor(norms)
-        return torch.cat([each.weighted(factor) for each in gradients])
+        return torch.cat([gradient.weighted_sum(factor) for gradient in gradients])
 
     def _factor(self, squared_norms: torch.Tensor) -> torch.Tensor:
         return 1 / (squared_norms.sqrt() / self.clip).clamp(min=1)
@@ -148,6 +150,6 @@ class Noise:
             for row in np.flatnonzero(active):
                 self.values[row].normal_(0, self.std, generator=self.generators[row])
 
-    def released(self, sums: torch.Tensor) -> torch.Tensor:
+    def privatise(self, sums: torch.Tensor) -> torch.Tensor:
         """Adds noise to the clipped sums `[R, P]` and divides them by the nominal batch sizes, in place."""
         return (sums.add_(self.values) if self.std else sums).div_(self.sizes)

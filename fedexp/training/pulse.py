@@ -8,12 +8,12 @@ BEAT_S = 0.5
 PATIENCE = 20  # looks without a new beat; looks are at least a second apart
 
 
-class Pulse:
+class Heartbeat:
     """The heartbeat bytes of all workers; created before they are forked."""
 
     def __init__(self, size: int) -> None:
         self.beats = mmap.mmap(-1, size)
-        self.seen = [-1] * size
+        self.last_beats = [-1] * size
         self.missed = [0] * size
 
     def begin(self, rank: int) -> None:
@@ -25,13 +25,13 @@ class Pulse:
             self.beats[rank] = (self.beats[rank] + 1) % 256
             time.sleep(BEAT_S)
 
-    def silent(self) -> list[int]:
+    def silent_workers(self) -> list[int]:
         """Returns the workers that have now missed `PATIENCE` checks in a row.
 
         Looks are counted instead of seconds: if all processes were stopped together and continue, none counts as
         silent.
         """
         for rank, beat in enumerate(self.beats[:]):
-            self.missed[rank] = self.missed[rank] + 1 if beat == self.seen[rank] else 0
-            self.seen[rank] = beat
+            self.missed[rank] = self.missed[rank] + 1 if beat == self.last_beats[rank] else 0
+            self.last_beats[rank] = beat
         return [rank for rank, missed in enumerate(self.missed) if rank and missed == PATIENCE]

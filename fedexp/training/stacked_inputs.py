@@ -8,49 +8,51 @@ from collections.abc import Iterator
 
 import torch
 
-from fedexp.training.agenda import Turns
-from fedexp.training.augmenting import Augmenting
+from fedexp.training.agenda import Steps
+from fedexp.training.augmenting import BatchAugmenter
 from fedexp.training.examples import Examples
-from fedexp.training.stacked_pass import StackedPass
+from fedexp.training.stacked_pass import BatchedPass
 
-PART = 8  # of the memory that rows may take: what the inputs of several steps may take of it
+MEMORY_DIVISOR = 8  # of the memory that rows may take: what the inputs of several steps may take of it
 
 
-class StackedInputs:
+class GraphInputs:
     """Gathers the inputs of a bucket."""
 
-    def __init__(self, examples: Examples, augmenting: Augmenting, passes: StackedPass, memory_mb: float) -> None:
-        self.examples, self.augmenting, self.passes = examples, augmenting, passes
-        self.floats = memory_mb * 1e6 / 4 / PART
-        self.rooms: torch.Tensor | None = None
-        self.together = False
+    def __init__(
+        self, examples: Examples, augmenter: BatchAugmenter, batched_pass: BatchedPass, memory_mb: float
+    ) -> None:
+        self.examples, self.augmenter, self.batched_pass = examples, augmenter, batched_pass
+        self.max_floats = memory_mb * 1e6 / 4 / MEMORY_DIVISOR
+        self.input_buffers: torch.Tensor | None = None
+        self.gathers_all_steps = False
 
     def prepare(self, steps: int, rows: int, batch: int) -> None:
         """Allocates the buffers for so many steps, rows and examples."""
         floats = steps * rows * batch * self.examples.x[0].numel()
-        self.together = not self.examples.augment.draws and floats <= self.floats
-        if self.passes.begins is not None and self.together and self.examples.images:
-            self.rooms = self.passes.begins.rooms(steps)
+        self.gathers_all_steps = not self.examples.augment.draws and floats <= self.max_floats
+        if self.batched_pass.first_im2col is not None and self.gathers_all_steps and self.examples.images:
+            self.input_buffers = self.batched_pass.first_im2col.input_buffers(steps)
 
-    def of(self, turns: Turns) -> Iterator[torch.Tensor]:
+    def of(self, steps: Steps) -> Iterator[torch.Tensor]:
         """Yields the inputs of every step, `[R, B, ...]`."""
-        whole = self.examples.as_they_lie(turns.examples, self.rooms) if self.together else None
-        for step in range(len(turns.examples)):
-            if self.rooms is not None and self.passes.begins is not None:
-                room = self.passes.begins.turn(step)
-                assert room is not None
-                yield room
-            elif whole is not None:
-                yield self._lying(whole[step])
+        all_inputs = self.examples.channels_last(steps.examples, self.input_buffers) if self.gathers_all_steps else None
+        for step in range(len(steps.examples)):
+            if self.input_buffers is not None and self.batched_pass.first_im2col is not None:
+                input_buffer = self.batched_pass.first_im2col.select_step(step)
+                assert input_buffer is not None
+                yield input_buffer
+            elif all_inputs is not None:
+                yield self._as_images(all_inputs[step])
             else:
-                yield self._one(turns.at(step))
+                yield self._step_inputs(steps.at(step))
 
-    def _one(self, turn: Turns) -> torch.Tensor:
+    def _step_inputs(self, step: Steps) -> torch.Tensor:
         if self.examples.augment.draws:
-            changed = self.augmenting(self.examples.inputs(turn.examples), turn.before)
-            return changed.movedim(-3, -1) if self.examples.images else self._lying(changed)
-        return self._lying(self.examples.as_they_lie(turn.examples))
+            augmented_inputs = self.augmenter(self.examples.inputs(step.examples), step.steps_before)
+            return augmented_inputs.movedim(-3, -1) if self.examples.images else self._as_images(augmented_inputs)
+        return self._as_images(self.examples.channels_last(step.examples))
 
-    def _lying(self, x: torch.Tensor) -> torch.Tensor:
+    def _as_images(self, x: torch.Tensor) -> torch.Tensor:
         """Views signals `[R, B, C, W]` as images of height 1, `[R, B, 1, W, C]`; others unchanged."""
         return x.movedim(-1, -2).unsqueeze(2) if self.examples.x.dim() == 3 else x

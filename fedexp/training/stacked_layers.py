@@ -11,110 +11,115 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from fedexp.training.draws import Draws
-from fedexp.training.stacked_convolutions import Convolving
-from fedexp.training.written_layers import Same, Written
+from fedexp.training.draws import KeyedRandom
+from fedexp.training.stacked_convolutions import ConvolutionImplementation
+from fedexp.training.written_layers import ManualIdentity, ManualLayer
 
 aten = torch.ops.aten
 
 
 @dataclass(frozen=True)
-class Spot:
+class BatchedContext:
     """What a layer is built from: its `entries` and their `grads`, `[R, O, I]`, and the batch size.
 
-    `asked` says whether somebody needs the gradient at its input.
+    `needs_input_grad` says whether somebody needs the gradient at its input.
     """
 
     entries: torch.Tensor
-    slopes: torch.Tensor
+    grads: torch.Tensor
     batch: int
-    asked: bool
+    needs_input_grad: bool
 
 
-class StackedLayer(Written):
+class BatchedLayer(ManualLayer):
     """One layer of a chain; `output_buffer` is where the next layer wants its input, if it has a preference."""
 
-    target: torch.Tensor | None = None
+    output_buffer: torch.Tensor | None = None
 
     @property
-    def room(self) -> torch.Tensor | None:
+    def input_buffer(self) -> torch.Tensor | None:
         """A buffer in which its input `[R, B, ...]` needs no copy; None if there is none."""
         return None
 
-    def target_for(self, x: torch.Tensor) -> torch.Tensor | None:
+    def output_buffer_for(self, x: torch.Tensor) -> torch.Tensor | None:
         """Returns the output buffer if its dtype is that of `x [R, B, ...]`, else None."""
-        return self.target if self.target is not None and self.target.dtype == x.dtype else None
+        return self.output_buffer if self.output_buffer is not None and self.output_buffer.dtype == x.dtype else None
 
 
-class StackedAffine(StackedLayer):
+class BatchedLinear(BatchedLayer):
     """y = x W^T + b for `x [R, B, F]`."""
 
-    def __init__(self, spot: Spot, *, bias: bool) -> None:
-        self.entries, self.slopes, self.asked, self.bias = spot.entries, spot.slopes, spot.asked, bias
-        self.x = spot.entries.new_ones((len(spot.entries), spot.batch, spot.entries.shape[2]))
+    def __init__(self, context: BatchedContext, *, bias: bool) -> None:
+        self.entries, self.grads, self.needs_input_grad, self.bias = (
+            context.entries,
+            context.grads,
+            context.needs_input_grad,
+            bias,
+        )
+        self.x = context.entries.new_ones((len(context.entries), context.batch, context.entries.shape[2]))
 
     @property
-    def room(self) -> torch.Tensor:
+    def input_buffer(self) -> torch.Tensor:
         return self.x[..., :-1] if self.bias else self.x
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        if x.data_ptr() != self.room.data_ptr():
-            self.room.copy_(x)
+        if x.data_ptr() != self.input_buffer.data_ptr():
+            self.input_buffer.copy_(x)
         return torch.bmm(self.x, self.entries.transpose(1, 2))
 
-    def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        torch.bmm(slope.transpose(1, 2), self.x, out=self.slopes)
-        if not self.asked:
-            return slope
-        return torch.bmm(slope, self.entries[..., :-1] if self.bias else self.entries)
+    def backward(self, grad: torch.Tensor) -> torch.Tensor:
+        torch.bmm(grad.transpose(1, 2), self.x, out=self.grads)
+        if not self.needs_input_grad:
+            return grad
+        return torch.bmm(grad, self.entries[..., :-1] if self.bias else self.entries)
 
 
-class StackedConvolution(StackedLayer):
+class BatchedConvolution(BatchedLayer):
     """A convolution by one of the implementations in `stacked_convolutions`."""
 
-    def __init__(self, way: Convolving) -> None:
-        self.way = way
+    def __init__(self, implementation: ConvolutionImplementation) -> None:
+        self.implementation = implementation
 
     @property
-    def room(self) -> torch.Tensor | None:
-        return self.way.room
+    def input_buffer(self) -> torch.Tensor | None:
+        return self.implementation.input_buffer
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.way.forward(x)
+        return self.implementation.forward(x)
 
-    def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        return self.way.backward(slope)
+    def backward(self, grad: torch.Tensor) -> torch.Tensor:
+        return self.implementation.backward(grad)
 
 
-class StackedReLU(StackedLayer):
+class BatchedReLU(BatchedLayer):
     """max(x, 0), written to the output buffer."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.y = torch.clamp_min(x, 0, out=self.target_for(x))
+        self.y = torch.clamp_min(x, 0, out=self.output_buffer_for(x))
         return self.y
 
-    def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        return aten.threshold_backward.default(slope, self.y, 0)
+    def backward(self, grad: torch.Tensor) -> torch.Tensor:
+        return aten.threshold_backward.default(grad, self.y, 0)
 
 
-class StackedTanh(StackedLayer):
+class BatchedTanh(BatchedLayer):
     """tanh(x), written to the output buffer."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.y = torch.tanh(x, out=self.target_for(x))
+        self.y = torch.tanh(x, out=self.output_buffer_for(x))
         return self.y
 
-    def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        return aten.tanh_backward.default(slope, self.y)
+    def backward(self, grad: torch.Tensor) -> torch.Tensor:
+        return aten.tanh_backward.default(grad, self.y)
 
 
-class StackedPool(StackedLayer):
+class BatchedPool(BatchedLayer):
     """Max pooling: the images of all rows are one batch."""
 
     def __init__(self, layer: nn.MaxPool1d | nn.MaxPool2d) -> None:
         sizes = (layer.kernel_size, layer.stride, layer.padding, layer.dilation)
-        stills = (1, 1, 0, 1) if isinstance(layer, nn.MaxPool1d) else (None,) * 4
-        pairs = [_pair(size, still) for size, still in zip(sizes, stills, strict=True)]
+        height_values = (1, 1, 0, 1) if isinstance(layer, nn.MaxPool1d) else (None,) * 4
+        pairs = [_pair(size, height_value) for size, height_value in zip(sizes, height_values, strict=True)]
         self.settings = (*pairs, layer.ceil_mode)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -122,73 +127,77 @@ class StackedPool(StackedLayer):
         y, self.index = aten.max_pool2d_with_indices.default(self.x, *self.settings)
         return y.permute(0, 2, 3, 1).contiguous().unflatten(0, (self.rows, -1))
 
-    def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        slope = slope.flatten(0, 1).permute(0, 3, 1, 2)
-        given = aten.max_pool2d_with_indices_backward.default(slope, self.x, *self.settings, self.index)
-        return given.permute(0, 2, 3, 1).contiguous().unflatten(0, (self.rows, -1))
+    def backward(self, grad: torch.Tensor) -> torch.Tensor:
+        grad = grad.flatten(0, 1).permute(0, 3, 1, 2)
+        grad_input = aten.max_pool2d_with_indices_backward.default(grad, self.x, *self.settings, self.index)
+        return grad_input.permute(0, 2, 3, 1).contiguous().unflatten(0, (self.rows, -1))
 
 
-class StackedDropout(StackedLayer):
+class BatchedDropout(BatchedLayer):
     """Drops single values, or whole channels; drawn for `[R, B, C, H, W]`, as every other engine draws."""
 
-    def __init__(self, layer: nn.Dropout | nn.Dropout2d, draws: Draws, *, signals: bool) -> None:
+    def __init__(self, layer: nn.Dropout | nn.Dropout2d, keyed_random: KeyedRandom, *, signals: bool) -> None:
         """`signals` says whether draws have the shape `[R, B, C, W]`."""
-        self.keep, self.draws, self.channels = 1 - layer.p, draws, isinstance(layer, nn.Dropout2d)
+        self.keep, self.keyed_random, self.channels = 1 - layer.p, keyed_random, isinstance(layer, nn.Dropout2d)
         self.signals = signals
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         shape = (*x.shape[:2], 1, 1, x.shape[-1]) if self.channels else x.shape
         noise = x.new_empty(shape)
         drawn = noise.movedim(-1, 2) if x.dim() == 5 else noise
-        self.draws.coins(drawn.squeeze(3) if self.signals else drawn, self.keep)
+        self.keyed_random.bernoulli(drawn.squeeze(3) if self.signals else drawn, self.keep)
         self.factor = noise.div_(self.keep)
         return x * self.factor
 
-    def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        return slope * self.factor
+    def backward(self, grad: torch.Tensor) -> torch.Tensor:
+        return grad * self.factor
 
 
-class StackedFlatten(StackedLayer):
+class BatchedFlatten(BatchedLayer):
     """Flattens each example: as stored, or with the channels first as PyTorch does."""
 
-    def __init__(self, shape: tuple[int, ...], *, turned: bool) -> None:
+    def __init__(self, shape: tuple[int, ...], *, channels_first: bool) -> None:
         """For examples of this shape, `[C, H, W]`, `[C, W]` or `[F]`."""
         channels, sides = shape[0], (1, *shape[1:])[-2:]
-        self.images, self.turned = len(shape) > 1, turned
-        self.sizes, self.first = (*sides, channels), (channels, *sides)
+        self.images, self.channels_first = len(shape) > 1, channels_first
+        self.channels_last_shape, self.channels_first_shape = (*sides, channels), (channels, *sides)
 
     @property
-    def room(self) -> torch.Tensor | None:
-        if self.target is None or self.turned or not self.images:
-            return self.target if not self.images else None
-        return self.target.unflatten(2, self.sizes)
+    def input_buffer(self) -> torch.Tensor | None:
+        if self.output_buffer is None or self.channels_first or not self.images:
+            return self.output_buffer if not self.images else None
+        return self.output_buffer.unflatten(2, self.channels_last_shape)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         if not self.images:
             return x
-        return (x.movedim(-1, 2) if self.turned else x).flatten(2)
+        return (x.movedim(-1, 2) if self.channels_first else x).flatten(2)
 
-    def backward(self, slope: torch.Tensor) -> torch.Tensor:
+    def backward(self, grad: torch.Tensor) -> torch.Tensor:
         if not self.images:
-            return slope
-        return slope.unflatten(2, self.first).movedim(2, -1) if self.turned else slope.unflatten(2, self.sizes)
+            return grad
+        return (
+            grad.unflatten(2, self.channels_first_shape).movedim(2, -1)
+            if self.channels_first
+            else grad.unflatten(2, self.channels_last_shape)
+        )
 
 
-class StackedChannel(StackedLayer):
+class BatchedAddChannel(BatchedLayer):
     """Adds the channel that a convolution expects: `[R, B, F]` becomes an image of height 1."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x[:, :, None, :, None]
 
-    def backward(self, slope: torch.Tensor) -> torch.Tensor:
-        return slope[:, :, 0, :, 0]
+    def backward(self, grad: torch.Tensor) -> torch.Tensor:
+        return grad[:, :, 0, :, 0]
 
 
-class StackedSame(Same, StackedLayer):
+class BatchedIdentity(ManualIdentity, BatchedLayer):
     """Returns its input."""
 
 
-def _pair(size: int | tuple[int, ...], still: int | None) -> tuple[int, ...]:
+def _pair(size: int | tuple[int, ...], height_value: int | None) -> tuple[int, ...]:
     """Returns two numbers of one or two; for a signal, an image of height 1, the first is `height_value`."""
-    given = size if isinstance(size, tuple) else (size,) if still is not None else (size, size)
-    return given if still is None else (still, *given)
+    sizes = size if isinstance(size, tuple) else (size,) if height_value is not None else (size, size)
+    return sizes if height_value is None else (height_value, *sizes)

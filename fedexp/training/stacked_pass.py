@@ -14,43 +14,47 @@ import torch
 from torch import nn
 
 from fedexp.core.values import Layout
-from fedexp.parts.layers import BatchNorm, OneChannel
-from fedexp.training.draws import Draws
-from fedexp.training.lowered_layers import PRODUCTS, StackedLowered, StackedWidened
-from fedexp.training.stacked_convolutions import WAYS, Unfolded, way_for
+from fedexp.parts.layers import AddChannel, BatchNorm
+from fedexp.training.draws import KeyedRandom
+from fedexp.training.lowered_layers import PRODUCTS, BatchedBfloat16, BatchedToFloat32
+from fedexp.training.stacked_convolutions import IMPLEMENTATIONS, Im2col, choose_implementation
 from fedexp.training.stacked_layers import (
-    Spot,
-    StackedAffine,
-    StackedChannel,
-    StackedConvolution,
-    StackedDropout,
-    StackedFlatten,
-    StackedLayer,
-    StackedPool,
-    StackedReLU,
-    StackedSame,
-    StackedTanh,
+    BatchedAddChannel,
+    BatchedContext,
+    BatchedConvolution,
+    BatchedDropout,
+    BatchedFlatten,
+    BatchedIdentity,
+    BatchedLayer,
+    BatchedLinear,
+    BatchedPool,
+    BatchedReLU,
+    BatchedTanh,
 )
-from fedexp.training.stacked_norms import BatchStatistics, StackedNorm, group_norm
-from fedexp.training.stacked_plan import LayerPlan, Planned
+from fedexp.training.stacked_norms import BatchedNorm, MaskedBatchNorm, make_group_norm
+from fedexp.training.stacked_plan import LayerPlan, PlannedLayer
 
 
-class StackedPass:
+class BatchedPass:
     """The batched layers of a network, forwards and backwards, on the entries of one bucket's rows."""
 
-    def __init__(self, layers: list[StackedLayer], first: int) -> None:
+    def __init__(self, layers: list[BatchedLayer], first: int) -> None:
         """`first` is the position of the first layer with entries; gradients before it are not needed."""
         self.layers = layers
-        self.norms = [layer.norm for layer in layers if isinstance(layer, StackedNorm)]
-        self.back = [layer.backward for layer in reversed(layers[first:])]
+        self.norms = [layer.norm for layer in layers if isinstance(layer, BatchedNorm)]
+        self.backward_steps = [layer.backward for layer in reversed(layers[first:])]
         for layer, following in reversed([*pairwise(layers)]):
-            layer.target = following.room
+            layer.output_buffer = following.input_buffer
 
     @property
-    def begins(self) -> Unfolded | None:
+    def first_im2col(self) -> Im2col | None:
         """The im2col convolution of the first layer, if it is one."""
         first = self.layers[0]
-        return first.way if isinstance(first, StackedConvolution) and isinstance(first.way, Unfolded) else None
+        return (
+            first.implementation
+            if isinstance(first, BatchedConvolution) and isinstance(first.implementation, Im2col)
+            else None
+        )
 
     def forward(self, x: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
         """Returns the outputs `[R, B, K]` for `x [R, B, ...]` (images channels last), in training mode.
@@ -58,91 +62,98 @@ class StackedPass:
         `share [R, B]` is the weight of an example in the mean over its batch, 0 where there is none.
         """
         for norm in self.norms:
-            if isinstance(norm, BatchStatistics):
+            if isinstance(norm, MaskedBatchNorm):
                 norm.share = share
         for layer in self.layers:
             x = layer.forward(x)
         return x
 
-    def backward(self, slope: torch.Tensor) -> None:
+    def backward(self, grad: torch.Tensor) -> None:
         """Writes the gradients of the rows' entries, given those at the outputs, `[R, B, K]`."""
-        for step in self.back:
-            slope = step(slope)
+        for step in self.backward_steps:
+            grad = step(grad)
 
 
-class Binding:
+class PassBuilder:
     """Builds a bucket's passes on its rows `w [R, D]`, in the plan's order, and their gradients `[R, P]`."""
 
     def __init__(self, w: torch.Tensor, gradient: torch.Tensor, batch: int, memory_mb: float) -> None:
         self.w, self.gradient, self.batch, self.memory_mb = w, gradient, batch, memory_mb
-        self.draws: Draws | None = None
+        self.keyed_random: KeyedRandom | None = None
         self.buffers: dict[str, torch.Tensor] = {}
 
-    def made(self, plan: LayerPlan, layout: Layout, draws: Draws | None) -> StackedPass:
+    def build(self, plan: LayerPlan, layout: Layout, keyed_random: KeyedRandom | None) -> BatchedPass:
         """Returns the passes of all layers; dropout draws from `keyed_random`."""
-        self.draws, begin, sizes = draws, layout.parameters, layout.sizes[layout.trainable :]
+        self.keyed_random, begin, sizes = keyed_random, layout.parameters, layout.sizes[layout.trainable :]
         for name, size in zip(layout.names[layout.trainable :], sizes, strict=True):
             self.buffers[name] = self.w[:, begin : begin + size]
             begin += size
-        layers: list[StackedLayer] = []
+        layers: list[BatchedLayer] = []
         begin, first = 0, None
-        for each in plan.layers:
-            size = 0 if each.lines is None else each.lines.numel()
-            spot = self._spot(each, begin, first is not None)
-            make = partial(self._layer, each)
+        for planned_layer in plan.layers:
+            size = 0 if planned_layer.entry_positions is None else planned_layer.entry_positions.numel()
+            context = self._make_context(planned_layer, begin, first is not None)
+            make = partial(self._make_layer, planned_layer)
             layers.append(
-                StackedLowered(spot, make) if plan.lowered and isinstance(each.layer, PRODUCTS) else make(spot)
+                BatchedBfloat16(context, make)
+                if plan.bf16 and isinstance(planned_layer.layer, PRODUCTS)
+                else make(context)
             )
             first = len(layers) - 1 if size and first is None else first
             begin += size
         assert first is not None
-        return StackedPass([*layers, *([StackedWidened()] if plan.lowered else [])], first)
+        return BatchedPass([*layers, *([BatchedToFloat32()] if plan.bf16 else [])], first)
 
-    def _layer(self, each: Planned, spot: Spot) -> StackedLayer:
-        return MAKERS[type(each.layer)](each, spot, self)
+    def _make_layer(self, planned_layer: PlannedLayer, context: BatchedContext) -> BatchedLayer:
+        return MAKERS[type(planned_layer.layer)](planned_layer, context, self)
 
-    def _spot(self, each: Planned, begin: int, asked: bool) -> Spot:
-        shape = (0, 0) if each.lines is None else tuple(each.lines.shape)
-        own = slice(begin, begin + shape[0] * shape[1])
+    def _make_context(self, planned_layer: PlannedLayer, begin: int, needs_input_grad: bool) -> BatchedContext:
+        shape = (0, 0) if planned_layer.entry_positions is None else tuple(planned_layer.entry_positions.shape)
+        columns = slice(begin, begin + shape[0] * shape[1])
         views = [
-            rows[:, own].unflatten(1, shape) if own.stop > begin else rows[:, :0] for rows in (self.w, self.gradient)
+            rows[:, columns].unflatten(1, shape) if columns.stop > begin else rows[:, :0]
+            for rows in (self.w, self.gradient)
         ]
-        return Spot(views[0], views[1], self.batch, asked)
+        return BatchedContext(views[0], views[1], self.batch, needs_input_grad)
 
 
-def _convolution(each: Planned, spot: Spot, binding: Binding) -> StackedLayer:
-    way = WAYS[way_for(each.form, binding.batch, binding.memory_mb)]
-    return StackedConvolution(way(each.form, spot.entries, spot.slopes, spot.batch, spot.asked))
+def _convolution(planned_layer: PlannedLayer, context: BatchedContext, builder: PassBuilder) -> BatchedLayer:
+    implementation = IMPLEMENTATIONS[choose_implementation(planned_layer.spec, builder.batch, builder.memory_mb)]
+    return BatchedConvolution(
+        implementation(planned_layer.spec, context.entries, context.grads, context.batch, context.needs_input_grad)
+    )
 
 
-def _norm(each: Planned, spot: Spot, binding: Binding) -> StackedLayer:
-    assert isinstance(each.layer, BatchNorm)
-    mean, var = (binding.buffers[f"{each.name}.{own}".lstrip(".")] for own in ("running_mean", "running_var"))
-    return StackedNorm(spot, BatchStatistics(each.layer, (mean, var)))
+def _norm(planned_layer: PlannedLayer, context: BatchedContext, builder: PassBuilder) -> BatchedLayer:
+    assert isinstance(planned_layer.layer, BatchNorm)
+    mean, var = (
+        builder.buffers[f"{planned_layer.name}.{buffer}".lstrip(".")] for buffer in ("running_mean", "running_var")
+    )
+    return BatchedNorm(context, MaskedBatchNorm(planned_layer.layer, (mean, var)))
 
 
-def _dropout(each: Planned, _: Spot, binding: Binding) -> StackedLayer:
-    assert isinstance(each.layer, nn.Dropout | nn.Dropout2d)
-    if each.layer.p == 0:
-        return StackedSame()
-    assert binding.draws is not None
-    return StackedDropout(each.layer, binding.draws, signals=len(each.shape) == 2)
+def _dropout(planned_layer: PlannedLayer, _: BatchedContext, builder: PassBuilder) -> BatchedLayer:
+    assert isinstance(planned_layer.layer, nn.Dropout | nn.Dropout2d)
+    if planned_layer.layer.p == 0:
+        return BatchedIdentity()
+    assert builder.keyed_random is not None
+    return BatchedDropout(planned_layer.layer, builder.keyed_random, signals=len(planned_layer.shape) == 2)
 
 
-Maker = Callable[[Any, Spot, Binding], StackedLayer]
+Maker = Callable[[Any, BatchedContext, PassBuilder], BatchedLayer]
 MAKERS: dict[type[nn.Module], Maker] = {
-    nn.Linear: lambda each, spot, _: StackedAffine(spot, bias=each.layer.bias is not None),
+    nn.Linear: lambda planned_layer, context, _: BatchedLinear(context, bias=planned_layer.layer.bias is not None),
     nn.Conv1d: _convolution,
     nn.Conv2d: _convolution,
-    nn.ReLU: lambda *_: StackedReLU(),
-    nn.Tanh: lambda *_: StackedTanh(),
-    nn.MaxPool1d: lambda each, *_: StackedPool(each.layer),
-    nn.MaxPool2d: lambda each, *_: StackedPool(each.layer),
+    nn.ReLU: lambda *_: BatchedReLU(),
+    nn.Tanh: lambda *_: BatchedTanh(),
+    nn.MaxPool1d: lambda planned_layer, *_: BatchedPool(planned_layer.layer),
+    nn.MaxPool2d: lambda planned_layer, *_: BatchedPool(planned_layer.layer),
     BatchNorm: _norm,
-    nn.GroupNorm: lambda each, spot, _: StackedNorm(spot, group_norm(each.layer)),
+    nn.GroupNorm: lambda planned_layer, context, _: BatchedNorm(context, make_group_norm(planned_layer.layer)),
     nn.Dropout: _dropout,
     nn.Dropout2d: _dropout,
-    nn.Flatten: lambda each, *_: StackedFlatten(each.shape, turned=each.turned),
-    nn.Identity: lambda *_: StackedSame(),
-    OneChannel: lambda *_: StackedChannel(),
+    nn.Flatten: lambda planned_layer, *_: BatchedFlatten(planned_layer.shape, channels_first=planned_layer.turned),
+    nn.Identity: lambda *_: BatchedIdentity(),
+    AddChannel: lambda *_: BatchedAddChannel(),
 }

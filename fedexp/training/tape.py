@@ -17,10 +17,10 @@ ALTERED = (
 )  # then a layer is not what its type is
 
 
-class Tape:
+class ActivationTape:
     """The inputs and outputs of every layer that has parameters, in the order of the parameters.
 
-    `whole` says whether the gradients of all entries follow from them. Where not, nothing is noted.
+    `is_complete` says whether the gradients of all entries follow from them. Where not, nothing is noted.
     """
 
     def __init__(self, network: nn.Module, example: torch.Tensor) -> None:
@@ -31,22 +31,22 @@ class Tape:
         self.calls: list[int] = []
         self.shifts: list[torch.Tensor] = []  # added to the outputs; the loss is differentiated with respect to them
         altered = any(vars(layer).get(name) for layer in self.layers for name in ALTERED)
-        hooks = [layer.register_forward_hook(partial(self._note, number)) for number, layer in enumerate(self.layers)]
+        hooks = [layer.register_forward_hook(partial(self._record, number)) for number, layer in enumerate(self.layers)]
         with torch.enable_grad():
             answers = network.eval()(torch.cat([example, example]))
-        self.whole = not altered and self._tells_all(network, answers)
-        self.shapes = [tuple(output.shape[1:]) for output in self.outputs] if self.whole else []
+        self.is_complete = not altered and self._covers_all_entries(network, answers)
+        self.shapes = [tuple(output.shape[1:]) for output in self.outputs] if self.is_complete else []
         self.clear()
-        if not self.whole:
+        if not self.is_complete:
             for hook in hooks:
                 hook.remove()
 
     def clear(self) -> None:
         """Drops the record of the last forward pass."""
-        for noted in (self.inputs, self.outputs, self.calls, self.shifts):
-            noted.clear()
+        for records in (self.inputs, self.outputs, self.calls, self.shifts):
+            records.clear()
 
-    def _note(
+    def _record(
         self, number: int, _: nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor
     ) -> torch.Tensor | None:
         self.calls.append(number)
@@ -54,7 +54,7 @@ class Tape:
         self.outputs.append(output)
         return output + self.shifts[number] if self.shifts else None
 
-    def _tells_all(self, network: nn.Module, answers: torch.Tensor) -> bool:
+    def _covers_all_entries(self, network: nn.Module, answers: torch.Tensor) -> bool:
         """Whether each layer was called once, in order, with two examples, and each entry was used once.
 
         Else an entry has gradients from elsewhere, too: tied weights, layers that are called again, weights that are
@@ -65,19 +65,21 @@ class Tape:
         in_order = self.calls == list(range(len(self.layers))) and len(self.inputs) == len(self.calls)
         if not (usual and in_order and list(map(id, entries)) == list(map(id, network.parameters()))):
             return False
-        noted = [*self.inputs, *self.outputs]
-        lines = all(isinstance(each, torch.Tensor) and each.dim() > 0 and len(each) == 2 for each in noted)
-        return lines and all(each._version == 0 for each in self.outputs) and used_once(entries, answers)
+        tensors = [*self.inputs, *self.outputs]
+        per_example = all(
+            isinstance(tensor, torch.Tensor) and tensor.dim() > 0 and len(tensor) == 2 for tensor in tensors
+        )
+        return per_example and all(tensor._version == 0 for tensor in self.outputs) and is_used_once(entries, answers)
 
 
-def used_once(entries: list[nn.Parameter], answers: torch.Tensor) -> bool:
+def is_used_once(entries: list[nn.Parameter], answers: torch.Tensor) -> bool:
     """Whether each entry enters the autograd graph of the answers (any shape) exactly once."""
-    uses, seen, ahead = Counter[int](), set(), [answers.grad_fn]
-    while ahead:
-        for node, _ in getattr(ahead.pop(), "next_functions", ()):
+    uses, visited_nodes, pending = Counter[int](), set(), [answers.grad_fn]
+    while pending:
+        for node, _ in getattr(pending.pop(), "next_functions", ()):
             if hasattr(node, "variable"):
                 uses[id(node.variable)] += 1
-            elif node is not None and node not in seen:
-                seen.add(node)
-                ahead.append(node)
+            elif node is not None and node not in visited_nodes:
+                visited_nodes.add(node)
+                pending.append(node)
     return all(uses[id(entry)] == 1 for entry in entries)

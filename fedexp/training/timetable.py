@@ -13,7 +13,7 @@ from fedexp.training.batches import Batches, running_losses
 
 
 @dataclass(frozen=True)
-class Timetable:
+class BatchSchedule:
     """What rows do in each step: `counts [R, S]` examples, `steps [R]` steps in all, `epoch [R]` steps an epoch."""
 
     batches: Sequence[Batches]
@@ -22,15 +22,15 @@ class Timetable:
     counts: np.ndarray
 
     @staticmethod
-    def of(batches: Sequence[Batches]) -> "Timetable":
+    def of(batches: Sequence[Batches]) -> "BatchSchedule":
         """Returns the schedule of rows that train on these batches `[R]`."""
-        steps = np.array([each.steps for each in batches], np.int64)
-        epoch = np.array([each.epoch for each in batches], np.int64)
+        steps = np.array([client_batches.steps for client_batches in batches], np.int64)
+        epoch = np.array([client_batches.epoch for client_batches in batches], np.int64)
         counts = np.zeros((len(batches), int(steps.max(initial=0))), np.int64)
         if len(batches):
-            between = np.diff(np.concatenate([each.bounds for each in batches]))
-            counts[_before(steps, counts.shape[1])] = np.delete(between, np.cumsum(steps + 1)[:-1] - 1)
-        return Timetable(batches, steps, epoch, counts)
+            between = np.diff(np.concatenate([client_batches.bounds for client_batches in batches]))
+            counts[_leading_steps(steps, counts.shape[1])] = np.delete(between, np.cumsum(steps + 1)[:-1] - 1)
+        return BatchSchedule(batches, steps, epoch, counts)
 
     @property
     def width(self) -> int:
@@ -38,9 +38,9 @@ class Timetable:
         return int(self.counts.max(initial=1))
 
     @property
-    def taking(self) -> np.ndarray:
+    def active_steps(self) -> np.ndarray:
         """Which rows take which steps, bool `[S, R]`."""
-        return np.ascontiguousarray(_before(self.steps, self.counts.shape[1]).T)
+        return np.ascontiguousarray(_leading_steps(self.steps, self.counts.shape[1]).T)
 
     def examples(self, shards: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Returns the example numbers of every step and a mask, `[S, R, B]`, given the rows' `shards [R]`.
@@ -51,49 +51,51 @@ class Timetable:
         mask = np.arange(self.width) < self.counts[:, :, None]
         index = np.zeros(mask.shape, np.int64)
         sizes = np.array([len(shard) for shard in shards])
-        orders = [each.order for each in self.batches]
+        orders = [client_batches.order for client_batches in self.batches]
         first = np.repeat(np.cumsum(sizes) - sizes, [len(order) for order in orders])
         index[mask] = np.concatenate([*shards, np.zeros(0, np.int64)])[np.concatenate(orders) + first]
         partial = (self.counts > 0) & (self.counts < self.width)
         index[partial] = np.where(mask[partial], index[partial], index[partial][:, :1])
         return np.ascontiguousarray(index.transpose(1, 0, 2)), np.ascontiguousarray(mask.transpose(1, 0, 2))
 
-    def pulled(self, rule: LocalRule) -> np.ndarray:
+    def pull_mask(self, rule: LocalRule) -> np.ndarray:
         """Returns after which steps the rule pulls which rows, float32 `[S, R, 1]`."""
-        due = np.zeros((*self.counts.shape[::-1], 1), np.float32)
-        for steps, epoch, rows in self._alike():
-            due[:steps, rows, 0] = rule.pulls(steps, epoch)[:, None]
-        return due
+        mask = np.zeros((*self.counts.shape[::-1], 1), np.float32)
+        for steps, epoch, rows in self._rows_by_length():
+            mask[:steps, rows, 0] = rule.pulled_steps(steps, epoch)[:, None]
+        return mask
 
     def running_losses(self, losses: np.ndarray) -> np.ndarray:
         """Example-weighted mean of the batches' `losses [S, R]` in the first and the last epoch, float64 `[R, 2]`.
 
         NaN for a row without steps.
         """
-        found = np.empty((len(self.steps), 2))
-        for steps, epoch, rows in self._alike():
-            found[rows] = running_losses(losses.T[rows, :steps], self.counts[rows, :steps], epoch)
-        return found
+        averages = np.empty((len(self.steps), 2))
+        for steps, epoch, rows in self._rows_by_length():
+            averages[rows] = running_losses(losses.T[rows, :steps], self.counts[rows, :steps], epoch)
+        return averages
 
     def weights(self) -> np.ndarray:
         """Returns the weights that `running_losses` gives to losses, float64 `[2, S, R]`, S at least 1."""
-        found = np.zeros((2, max(1, self.counts.shape[1]), len(self.counts)))
-        for steps, epoch, rows in self._alike():
+        weights = np.zeros((2, max(1, self.counts.shape[1]), len(self.counts)))
+        for steps, epoch, rows in self._rows_by_length():
             last = (steps - 1) // epoch * epoch if epoch else 0
-            for part, weight in zip((slice(0, epoch), slice(last, steps)), found, strict=True):
+            for part, weight in zip((slice(0, epoch), slice(last, steps)), weights, strict=True):
                 counts = self.counts[rows, part].T
                 weight[part, rows] = counts / np.maximum(counts.sum(axis=0), 1)
-        found[:, :1, :] = np.where(found.sum(axis=1, keepdims=True) > 0, found[:, :1, :], np.nan)
-        return found
+        weights[:, :1, :] = np.where(weights.sum(axis=1, keepdims=True) > 0, weights[:, :1, :], np.nan)
+        return weights
 
-    def _alike(self) -> list[tuple[int, int, np.ndarray]]:
+    def _rows_by_length(self) -> list[tuple[int, int, np.ndarray]]:
         """Groups rows by steps and steps an epoch: `(steps, epoch, rows [n])` for each group."""
-        both = self.steps * (int(self.epoch.max(initial=0)) + 1) + self.epoch
-        firsts, kind = np.unique(both, return_index=True, return_inverse=True)[1:]
+        lengths = self.steps * (int(self.epoch.max(initial=0)) + 1) + self.epoch
+        firsts, kind = np.unique(lengths, return_index=True, return_inverse=True)[1:]
         rows = np.split(np.argsort(kind, kind="stable"), np.cumsum(np.bincount(kind))[:-1])
-        return [(int(self.steps[row]), int(self.epoch[row]), alike) for row, alike in zip(firsts, rows, strict=True)]
+        return [
+            (int(self.steps[row]), int(self.epoch[row]), members) for row, members in zip(firsts, rows, strict=True)
+        ]
 
 
-def _before(steps: np.ndarray, longest: int) -> np.ndarray:
+def _leading_steps(steps: np.ndarray, longest: int) -> np.ndarray:
     """Returns which of `longest` steps are among the first `steps [R]`, bool `[R, longest]`."""
     return np.arange(longest) < steps[:, None]

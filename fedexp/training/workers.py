@@ -21,7 +21,7 @@ LOOK_S = 1.0  # between two looks at the other processes while waiting for them
 
 
 @dataclass(frozen=True)
-class Kind:
+class JobKind:
     """What jobs are for: the round's stage, the unit that is counted, and what their cost is proportional to."""
 
     stage: str
@@ -29,13 +29,13 @@ class Kind:
     cost: str
 
 
-TRAINING = Kind("training", "clients", "their steps")
-FINE_TUNING = Kind("fine-tuning", "clients", "their steps")
-PRETRAINING = Kind("pretraining", "models", "its steps")
-EVALUATION = Kind("evaluation", "examples", "their number")
-LOSSES = Kind("losses of examples", "examples", "their number")
-MIXTURES = Kind("models on validation data", "models", "their number")
-OTHER = Kind("other work", "results", "their number")
+TRAINING = JobKind("training", "clients", "their steps")
+FINE_TUNING = JobKind("fine-tuning", "clients", "their steps")
+PRETRAINING = JobKind("pretraining", "models", "its steps")
+EVALUATION = JobKind("evaluation", "examples", "their number")
+LOSSES = JobKind("losses of examples", "examples", "their number")
+MIXTURES = JobKind("models on validation data", "models", "their number")
+OTHER = JobKind("other work", "results", "their number")
 
 
 @dataclass(eq=False)
@@ -47,11 +47,11 @@ class Work:
 
     out: torch.Tensor
     jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]] = field(default_factory=list)
-    kind: Kind = OTHER
+    kind: JobKind = OTHER
     effort: np.ndarray | None = None
 
 
-class Crew:
+class WorkerPool:
     """A pool of one process, this one; the base class of pools with several processes."""
 
     rank = 0
@@ -63,31 +63,31 @@ class Crew:
 
     def execute(self, work: Work) -> None:
         """Runs all jobs of the work, and deferred jobs where a process would be idle; returns when both are done."""
-        self._do([work, *self.background])
+        self._run_jobs([work, *self.background])
         self.background.clear()
 
     def defer(self, work: Work) -> None:
         """Accepts work that may wait; a process alone does it at once."""
-        self._do([work])
+        self._run_jobs([work])
 
-    def settle(self, work: Work) -> None:
+    def finish(self, work: Work) -> None:
         """Runs deferred work if it is not done yet."""
         if work in self.background:
-            self._do(self.background)
+            self._run_jobs(self.background)
             self.background.clear()
 
-    def alone(self, work: Work) -> None:
+    def run_locally(self, work: Work) -> None:
         """Runs work in this process only."""
         for rows, job in work.jobs:
             work.out[torch.from_numpy(rows)] = job()
 
-    def agree(self, value: T) -> T:
+    def broadcast(self, value: T) -> T:
         """Returns the first process's value in all processes."""
         return value
 
-    def regrouped(self, crew: "Crew") -> "Crew":
+    def rebind(self, pool: "WorkerPool") -> "WorkerPool":
         """Returns the pool to use from now on, given the `pool` of the processes that a run has started."""
-        return crew
+        return pool
 
     def watch(self, done: int, steps: int) -> None:
         """Called during a training job with the steps done and in all; may raise to abort the job."""
@@ -96,32 +96,32 @@ class Crew:
         """Yields the positions of the jobs that this process is to do."""
         yield from range(jobs)
 
-    def gather(self, outs: list[torch.Tensor]) -> None:
+    def all_reduce(self, outs: list[torch.Tensor]) -> None:
         """Sums the matrices (any shape), of which each process computed a part, over all processes in place."""
 
-    def _do(self, works: list[Work]) -> None:
+    def _run_jobs(self, works: list[Work]) -> None:
         jobs = [(work.out, rows, job) for work in works for rows, job in work.jobs]
         for position in self.claim(len(jobs)):
             out, rows, job = jobs[position]
             out[torch.from_numpy(rows)] = job()
-        self.gather([work.out for work in works if work.jobs])
+        self.all_reduce([work.out for work in works if work.jobs])
 
 
-class SharedCrew(Crew):
+class SharedWorkerPool(WorkerPool):
     """This process's side of a torch.distributed group that shares jobs."""
 
-    def __init__(self, store: dist.Store, device: torch.device, attend: Callable[[], None] | None = None) -> None:
+    def __init__(self, store: dist.Store, device: torch.device, monitor: Callable[[], None] | None = None) -> None:
         super().__init__()
-        self.attend = attend
+        self.monitor = monitor
         self.store = dist.PrefixStore("jobs", store)
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self.device = device
         self.calls = 0
 
-    def agree(self, value: T) -> T:
-        holder = [packed(value) if self.rank == 0 else b""]
+    def broadcast(self, value: T) -> T:
+        holder = [pickle_value(value) if self.rank == 0 else b""]
         dist.broadcast_object_list(holder, src=0, device=self.device)
-        return value if self.rank == 0 else unpacked(holder[0], self.device)
+        return value if self.rank == 0 else unpickle_value(holder[0], self.device)
 
     def defer(self, work: Work) -> None:
         """Queues work for processes that are idle in the next `execute`."""
@@ -132,24 +132,24 @@ class SharedCrew(Crew):
         while (position := self.store.add(str(self.calls), 1) - 1) < jobs:
             yield position
 
-    def gather(self, outs: list[torch.Tensor]) -> None:
+    def all_reduce(self, outs: list[torch.Tensor]) -> None:
         for out in outs:
-            self._await(dist.all_reduce(out, async_op=True))
+            self._wait_for(dist.all_reduce(out, async_op=True))
         if self.rank == 0:
             self.store.delete_key(str(self.calls - 1))
 
-    def _await(self, pending: dist.Work) -> None:
+    def _wait_for(self, pending: dist.Work) -> None:
         """Waits for a collective operation, checking the other processes meanwhile if this one monitors them."""
-        while self.attend is not None and not pending.is_completed():
+        while self.monitor is not None and not pending.is_completed():
             try:
                 pending.wait(timedelta(seconds=LOOK_S))
             except RuntimeError:
                 if not pending.is_completed():  # it is only the timeout
-                    self.attend()
+                    self.monitor()
         pending.wait()
 
 
-class Packer(pickle.Pickler):
+class TensorPickler(pickle.Pickler):
     """A pickler that stores GPU tensors as marked CPU tensors."""
 
     def persistent_id(self, obj: Any) -> torch.Tensor | None:
@@ -157,7 +157,7 @@ class Packer(pickle.Pickler):
         return obj.cpu() if isinstance(obj, torch.Tensor) and obj.device.type != "cpu" else None
 
 
-class Unpacker(pickle.Unpickler):
+class TensorUnpickler(pickle.Unpickler):
     """An unpickler that moves marked tensors to this process's device."""
 
     device = torch.device("cpu")
@@ -167,30 +167,30 @@ class Unpacker(pickle.Unpickler):
         return pid.to(self.device)
 
 
-def packed(value: Any) -> bytes:
+def pickle_value(value: Any) -> bytes:
     """Pickles a value with all its tensors."""
     buffer = io.BytesIO()
-    Packer(buffer).dump(value)
+    TensorPickler(buffer).dump(value)
     return buffer.getvalue()
 
 
-def unpacked(content: bytes, device: torch.device) -> Any:
+def unpickle_value(content: bytes, device: torch.device) -> Any:
     """Unpickles the value of another process; its GPU tensors come to `device`."""
-    unpacker = Unpacker(io.BytesIO(content))
+    unpacker = TensorUnpickler(io.BytesIO(content))
     unpacker.device = device
     return unpacker.load()
 
 
 def join(
-    rank: int, size: int, store: dist.Store, device: torch.device, attend: Callable[[], None] | None = None
-) -> SharedCrew:
+    rank: int, size: int, store: dist.Store, device: torch.device, monitor: Callable[[], None] | None = None
+) -> SharedWorkerPool:
     """Joins the group of `size` processes by their store; `monitor` is called while waiting for the others."""
     backend = "nccl" if device.type == "cuda" else "gloo"
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timedelta(hours=2))
-    return SharedCrew(store, device, attend)
+    return SharedWorkerPool(store, device, monitor)
 
 
-def join_torchrun(device: torch.device) -> SharedCrew:
+def join_torchrun(device: torch.device) -> SharedWorkerPool:
     """Joins the group that torchrun's environment describes."""
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo", timeout=timedelta(hours=2))
-    return SharedCrew(dist.distributed_c10d._get_default_store(), device)
+    return SharedWorkerPool(dist.distributed_c10d._get_default_store(), device)

@@ -11,120 +11,128 @@ from typing import Any
 import torch
 from torch import nn
 
-from fedexp.parts.layers import BatchNorm, OneChannel
-from fedexp.training.chains import Link, links
-from fedexp.training.draws import Draws
-from fedexp.training.lowered_layers import PRODUCTS, Lowered, Widened
-from fedexp.training.precision import lowers
+from fedexp.parts.layers import AddChannel, BatchNorm
+from fedexp.training.chains import NamedLayer, layer_chain
+from fedexp.training.draws import KeyedRandom
+from fedexp.training.lowered_layers import PRODUCTS, ManualBfloat16, ManualToFloat32
+from fedexp.training.precision import computes_in_bf16
 from fedexp.training.written_layers import (
-    Affine,
-    Channel,
-    Convolution,
-    Dropout,
-    Flatten,
-    Place,
-    Pool,
-    ReLU,
-    Same,
-    Tanh,
-    Written,
+    LayerContext,
+    ManualAddChannel,
+    ManualConvolution,
+    ManualDropout,
+    ManualFlatten,
+    ManualIdentity,
+    ManualLayer,
+    ManualLinear,
+    ManualPool,
+    ManualReLU,
+    ManualTanh,
 )
-from fedexp.training.written_norms import GroupNorm, Norm
+from fedexp.training.written_norms import ManualBatchNorm, ManualGroupNorm
 
 
-class WrittenPass:
+class ManualPass:
     """The manual layers of a network, forwards and backwards. A batch needs at least `min_batch` examples."""
 
-    def __init__(self, layers: Sequence[Written], first: int) -> None:
+    def __init__(self, layers: Sequence[ManualLayer], first: int) -> None:
         """`first` is the position of the first layer with entries; gradients before it are not needed."""
-        self.forth = [layer.forward for layer in layers]
-        self.back = [layer.backward for layer in reversed(layers[first:])]
-        self.least = 2 if any(isinstance(layer, Norm) for layer in layers) else 1
+        self.forward_steps = [layer.forward for layer in layers]
+        self.backward_steps = [layer.backward for layer in reversed(layers[first:])]
+        self.min_batch = 2 if any(isinstance(layer, ManualBatchNorm) for layer in layers) else 1
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Returns the outputs `[B, *outputs]` for `x [B, *shape]`, in training mode."""
-        for step in self.forth:
+        for step in self.forward_steps:
             x = step(x)
         return x
 
-    def backward(self, slope: torch.Tensor) -> None:
+    def backward(self, grad: torch.Tensor) -> None:
         """Writes the gradient of the entries into the flat row, given that at the outputs, `[B, *outputs]`."""
-        for step in self.back:
-            slope = step(slope)
+        for step in self.backward_steps:
+            grad = step(grad)
 
 
-def written(network: nn.Module, slopes: dict[str, torch.Tensor], dims: int, draws: Draws | None) -> WrittenPass | None:
+def manual_pass(
+    network: nn.Module, grads: dict[str, torch.Tensor], dims: int, keyed_random: KeyedRandom | None
+) -> ManualPass | None:
     """Returns the manual passes of a network; None if one of its layers is not supported.
 
-    The entries of the network must stay where they are. `slopes` are the views that take their gradients, by name;
-    inputs have `dims` dimensions, `[B, ...]`; dropout is drawn from `draws`.
+    The entries of the network must stay where they are. `grads` are the views that take their gradients, by name;
+    inputs have `dims` dimensions, `[B, ...]`; dropout is drawn from `keyed_random`.
     """
-    chain, lowered = links(network, lowered=True), lowers(network)
-    made: list[Written] = []
+    chain, bf16 = layer_chain(network, allow_bf16=True), computes_in_bf16(network)
+    layers: list[ManualLayer] = []
     first: int | None = None
-    for name, layer in pooled_first(chain or []):
-        own = {entry: slopes[f"{name}.{entry}" if name else entry] for entry, _ in layer.named_parameters()}
-        place = Place(own, dims, first is not None, bool(made) and made[-1].fresh, draws)
-        one = MAKERS[type(layer)](layer, place) if type(layer) in MAKERS else None
-        if one is None:
+    for name, layer in pool_before_relu(chain or []):
+        entry_grads = {entry: grads[f"{name}.{entry}" if name else entry] for entry, _ in layer.named_parameters()}
+        context = LayerContext(
+            entry_grads, dims, first is not None, bool(layers) and layers[-1].can_overwrite_output, keyed_random
+        )
+        manual_layer = MAKERS[type(layer)](layer, context) if type(layer) in MAKERS else None
+        if manual_layer is None:
             return None
-        if lowered and isinstance(layer, PRODUCTS):
-            one = Lowered(layer, place, MAKERS[type(layer)])
-        first = len(made) if own and first is None else first
-        dims = one.dims(dims)
-        made.append(one)
-    return None if first is None else WrittenPass([*made, *([Widened()] if lowered else [])], first)
+        if bf16 and isinstance(layer, PRODUCTS):
+            manual_layer = ManualBfloat16(layer, context, MAKERS[type(layer)])
+        first = len(layers) if entry_grads and first is None else first
+        dims = manual_layer.dims(dims)
+        layers.append(manual_layer)
+    return None if first is None else ManualPass([*layers, *([ManualToFloat32()] if bf16 else [])], first)
 
 
-def pooled_first(chain: Sequence[Link]) -> list[Link]:
+def pool_before_relu(chain: Sequence[NamedLayer]) -> list[NamedLayer]:
     """Returns the chain with each max pool moved before the ReLU that it follows."""
-    found = list(chain)
-    for place in range(1, len(found)):
-        if type(found[place][1]) in (nn.MaxPool1d, nn.MaxPool2d) and type(found[place - 1][1]) is nn.ReLU:
-            found[place - 1 : place + 1] = reversed(found[place - 1 : place + 1])
-    return found
+    layers = list(chain)
+    for position in range(1, len(layers)):
+        if type(layers[position][1]) in (nn.MaxPool1d, nn.MaxPool2d) and type(layers[position - 1][1]) is nn.ReLU:
+            layers[position - 1 : position + 1] = reversed(layers[position - 1 : position + 1])
+    return layers
 
 
-def _convolution(layer: nn.Conv1d | nn.Conv2d, place: Place) -> Written | None:
+def _convolution(layer: nn.Conv1d | nn.Conv2d, context: LayerContext) -> ManualLayer | None:
     usual = layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
-    return Convolution(layer, place) if usual and place.dims == len(layer.kernel_size) + 2 else None
+    return ManualConvolution(layer, context) if usual and context.dims == len(layer.kernel_size) + 2 else None
 
 
-def _pool(layer: nn.MaxPool1d | nn.MaxPool2d, place: Place) -> Written | None:
+def _pool(layer: nn.MaxPool1d | nn.MaxPool2d, context: LayerContext) -> ManualLayer | None:
     dims = 3 if isinstance(layer, nn.MaxPool1d) else 4
-    return Pool(layer) if place.dims == dims and not layer.return_indices else None
+    return ManualPool(layer) if context.dims == dims and not layer.return_indices else None
 
 
-def _norm(layer: BatchNorm, place: Place) -> Written | None:
+def _norm(layer: BatchNorm, context: LayerContext) -> ManualLayer | None:
     return (
-        Norm(layer, place)
-        if layer.affine and layer.track_running_stats and layer.momentum == layer.step and place.dims == 4
+        ManualBatchNorm(layer, context)
+        if layer.affine and layer.track_running_stats and layer.momentum == layer.step and context.dims == 4
         else None
     )
 
 
-def _group_norm(layer: nn.GroupNorm, place: Place) -> Written | None:
-    return GroupNorm(layer, place) if layer.affine and place.dims > 2 else None
+def _group_norm(layer: nn.GroupNorm, context: LayerContext) -> ManualLayer | None:
+    return ManualGroupNorm(layer, context) if layer.affine and context.dims > 2 else None
 
 
-def _dropout(layer: nn.Dropout | nn.Dropout2d, place: Place) -> Written | None:
+def _dropout(layer: nn.Dropout | nn.Dropout2d, context: LayerContext) -> ManualLayer | None:
     if layer.p == 0:
-        return Same()
-    images = isinstance(layer, nn.Dropout) or place.dims == 4
-    return Dropout(layer, place.draws) if layer.p < 1 and images and place.draws is not None else None
+        return ManualIdentity()
+    images = isinstance(layer, nn.Dropout) or context.dims == 4
+    return (
+        ManualDropout(layer, context.keyed_random)
+        if layer.p < 1 and images and context.keyed_random is not None
+        else None
+    )
 
 
-def _flatten(layer: nn.Flatten, _: Place) -> Written | None:
-    return Flatten() if (layer.start_dim, layer.end_dim) == (1, -1) else None
+def _flatten(layer: nn.Flatten, _: LayerContext) -> ManualLayer | None:
+    return ManualFlatten() if (layer.start_dim, layer.end_dim) == (1, -1) else None
 
 
-Maker = Callable[[Any, Place], Written | None]
+Maker = Callable[[Any, LayerContext], ManualLayer | None]
 MAKERS: dict[type[nn.Module], Maker] = {
-    nn.Linear: lambda layer, place: Affine(layer, place) if place.dims == 2 else None,
+    nn.Linear: lambda layer, context: ManualLinear(layer, context) if context.dims == 2 else None,
     nn.Conv1d: _convolution,
     nn.Conv2d: _convolution,
-    nn.ReLU: lambda _, place: ReLU(place),
-    nn.Tanh: lambda *_: Tanh(),
+    nn.ReLU: lambda _, context: ManualReLU(context),
+    nn.Tanh: lambda *_: ManualTanh(),
     nn.MaxPool1d: _pool,
     nn.MaxPool2d: _pool,
     BatchNorm: _norm,
@@ -132,6 +140,6 @@ MAKERS: dict[type[nn.Module], Maker] = {
     nn.Dropout: _dropout,
     nn.Dropout2d: _dropout,
     nn.Flatten: _flatten,
-    nn.Identity: lambda *_: Same(),
-    OneChannel: lambda *_: Channel(),
+    nn.Identity: lambda *_: ManualIdentity(),
+    AddChannel: lambda *_: ManualAddChannel(),
 }

@@ -12,18 +12,18 @@ NEAR = 10  # rounds up to this far behind a state are preferred to others
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """Rounds replayed in one go, from the state after round `start`; only those in `asked` were chosen."""
+class Segment:
+    """Rounds replayed in one go, from the state after round `start`; only those in `sample` were chosen."""
 
     start: int
-    asked: tuple[int, ...]
+    sample: tuple[int, ...]
 
     @property
     def last(self) -> int:
-        return self.asked[-1]
+        return self.sample[-1]
 
 
-def choose(finished: int, starts: Collection[int], count: int, seed: int) -> list[Stretch]:
+def choose(finished: int, starts: Collection[int], count: int, seed: int) -> list[Segment]:
     """Draws `count` rounds (all, if there are no more): round 1, the last if it is near a state, then random ones.
 
     The last one is what the newest state must come from. Of the random ones, those right after a saved state come
@@ -43,20 +43,20 @@ def choose(finished: int, starts: Collection[int], count: int, seed: int) -> lis
     rank = np.digitize(cost, [2, NEAR + 1])  # 0: right after a state, 1: near one, 2: far
     rank[-1] -= 3 * (cost[-1] <= NEAR)
     rank[0] = -4
-    mixed = stream(seed, "verify").permutation(finished)
-    chosen = np.sort(rounds[mixed[np.argsort(rank[mixed], kind="stable")][:count]])
+    permutation = stream(seed, "verify").permutation(finished)
+    chosen = np.sort(rounds[permutation[np.argsort(rank[permutation], kind="stable")][:count]])
     return [
-        Stretch(start, tuple(chosen[nearest[chosen] == start].tolist()))
+        Segment(start, tuple(chosen[nearest[chosen] == start].tolist()))
         for start in np.unique(nearest[chosen]).tolist()
     ]
 
 
-def computed(stretches: list[Stretch]) -> int:
+def count_computed(segments: list[Segment]) -> int:
     """How many rounds must be computed for these segments."""
-    return sum(stretch.last - stretch.start for stretch in stretches)
+    return sum(segment.last - segment.start for segment in segments)
 
 
-def fitting(finished: int, starts: Collection[int], rounds: float, seed: int) -> int:
+def largest_count(finished: int, starts: Collection[int], rounds: float, seed: int) -> int:
     """The largest count for which `choose` needs at most `rounds` rounds computed; at least 1."""
     counts = range(1, finished + 1)
-    return max(1, bisect_right(counts, rounds, key=lambda count: computed(choose(finished, starts, count, seed))))
+    return max(1, bisect_right(counts, rounds, key=lambda count: count_computed(choose(finished, starts, count, seed))))

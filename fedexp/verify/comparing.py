@@ -15,10 +15,10 @@ class Difference:
     """A round, and what differs in it."""
 
     round: int
-    what: str
+    description: str
 
     def __str__(self) -> str:
-        return f"round {self.round} differs: {self.what}"
+        return f"round {self.round} differs: {self.description}"
 
 
 def first_difference(
@@ -31,7 +31,7 @@ def first_difference(
     for name, value in written.items():
         if name in TIMINGS or (blank and not value):
             continue
-        if not alike(value, replayed.get(name, ""), tolerance):
+        if not cells_agree(value, replayed.get(name, ""), tolerance):
             return name, value, replayed.get(name, "")
     return None
 
@@ -48,36 +48,40 @@ def differing_lines(table: str, written: Sequence[Line], replayed: Sequence[Line
     """The first difference between recorded and replayed lines of clients, in words; empty if there is none."""
     if len(written) != len(replayed):
         return f"{len(written)} lines in {table}, {len(replayed)} now"
-    for one, other in zip(written, replayed, strict=True):
-        if what := differing_columns(table, one, other):
-            return what
-        if found := first_difference(one, other, tolerance):
-            name, was, now = found
-            return f"{name} of client {one['client']} is {was or 'empty'} in {table}, {now or 'empty'} now"
+    for written_line, replayed_line in zip(written, replayed, strict=True):
+        if problem := differing_columns(table, written_line, replayed_line):
+            return problem
+        if difference := first_difference(written_line, replayed_line, tolerance):
+            name, was, now = difference
+            return f"{name} of client {written_line['client']} is {was or 'empty'} in {table}, {now or 'empty'} now"
     return ""
 
 
-def alike(written: str, replayed: str, tolerance: float) -> bool:
+def cells_agree(written: str, replayed: str, tolerance: float) -> bool:
     """Whether two cells agree within the tolerance; whole numbers are counts and must be equal, as must texts."""
     if written == replayed:
         return True
     if written.isdecimal() and replayed.isdecimal():
         return False
     try:
-        one, other = float(written), float(replayed)
+        written_value, replayed_value = float(written), float(replayed)
     except ValueError:
         return False
-    return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance) if tolerance else one == other
+    return (
+        math.isclose(written_value, replayed_value, rel_tol=tolerance, abs_tol=tolerance)
+        if tolerance
+        else written_value == replayed_value
+    )
 
 
-def other_surroundings(then: list[dict[str, str]], now: dict[str, str]) -> str | None:
+def changed_surroundings(then: list[dict[str, str]], now: dict[str, str]) -> str | None:
     """How the environment of the run differed from the present one, in words; None if it did not."""
     if not then:
         return "the folder does not say where it was made"
-    told = [
+    changes = [
         f"{name} {was[name]} then, {now.get(name, 'none')} now"
         for was in then
         for name in was
         if was[name] != now.get(name)
     ]
-    return ", ".join(dict.fromkeys(told)) or None
+    return ", ".join(dict.fromkeys(changes)) or None

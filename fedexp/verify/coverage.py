@@ -8,8 +8,8 @@ import numpy as np
 from fedexp.config import noted
 from fedexp.run import checkpoint
 from fedexp.verify import tables
-from fedexp.verify.recorded import Recorded
-from fedexp.verify.replay import Stage
+from fedexp.verify.recorded import RunRecord
+from fedexp.verify.replay import Rerun
 
 SHOWN = 8
 FILES = (  # that are checked, as far as the last line does not say otherwise
@@ -19,22 +19,24 @@ FILES = (  # that are checked, as far as the last line does not say otherwise
 )
 
 
-def closing(recorded: Recorded, ready: Stage, played: Sequence[int], *, every: bool, bit_by_bit: bool) -> str:
+def describe_coverage(record: RunRecord, rerun: Rerun, played: Sequence[int], *, every: bool, bit_by_bit: bool) -> str:
     """One line with what was checked and what was not."""
     checked = ["metrics.csv, clients.csv and digests.csv against each other"]
-    whole = not any(tables.gaps(recorded, ready.exp.rounds, ready.exp.stop))
-    made = [name for name in ("summary.json", "federation.csv", "client_accuracy.csv") if _there(recorded, name)]
-    made = [name for name in made if whole or name == "federation.csv"]
-    checked += [f"{' and '.join(made)} computed again"] if made else []
-    states = sum(claim.round in recorded.lines for claim in recorded.claims)
+    is_complete = not any(tables.gaps(record, rerun.exp.rounds, rerun.exp.stop))
+    recomputed_files = [
+        name for name in ("summary.json", "federation.csv", "client_accuracy.csv") if _has_file(record, name)
+    ]
+    recomputed_files = [name for name in recomputed_files if is_complete or name == "federation.csv"]
+    checked += [f"{' and '.join(recomputed_files)} computed again"] if recomputed_files else []
+    states = sum(saved_state.round in record.lines for saved_state in record.saved_states)
     checked += [f"{states} saved state{'s' * (states > 1)}"] if states else []
     checked += [f"played again: round{'s' * (len(played) > 1)} {spans(sorted(played))}"] if played else []
-    left = _left(recorded, played, every=every, whole=whole, bit_by_bit=bit_by_bit)
-    return f"checked: {'; '.join(checked)}. not checked: {'; '.join(left)}"
+    unchecked_items = _unchecked_items(record, played, every=every, is_complete=is_complete, bit_by_bit=bit_by_bit)
+    return f"checked: {'; '.join(checked)}. not checked: {'; '.join(unchecked_items)}"
 
 
-def _there(recorded: Recorded, name: str) -> bool:
-    return (recorded.folder / name).is_file()
+def _has_file(record: RunRecord, name: str) -> bool:
+    return (record.folder / name).is_file()
 
 
 def spans(numbers: Sequence[int]) -> str:
@@ -44,41 +46,50 @@ def spans(numbers: Sequence[int]) -> str:
         >>> spans([1, 2, 3, 5, 7, 8])
         '1-3, 5, 7, 8'
     """
-    runs = np.split(np.array(numbers), np.flatnonzero(np.diff(numbers) != 1) + 1)
-    told = [f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run.tolist())) for run in runs]
-    return ", ".join(told)
+    sequences = np.split(np.array(numbers), np.flatnonzero(np.diff(numbers) != 1) + 1)
+    texts = [
+        f"{sequence[0]}-{sequence[-1]}" if len(sequence) > 2 else ", ".join(map(str, sequence.tolist()))
+        for sequence in sequences
+    ]
+    return ", ".join(texts)
 
 
-def _left(recorded: Recorded, played: Sequence[int], *, every: bool, whole: bool, bit_by_bit: bool) -> Iterator[str]:
-    if missing := [number for number in recorded.lines if number not in played]:
+def _unchecked_items(
+    record: RunRecord, played: Sequence[int], *, every: bool, is_complete: bool, bit_by_bit: bool
+) -> Iterator[str]:
+    if missing := [number for number in record.lines if number not in played]:
         cure = "" if every else " (--all plays all of them)"
         yield f"what was computed in round{'s' * (len(missing) > 1)} {spans(missing)}{cure}"
     if not bit_by_bit:
         yield "digests, since bits may differ here"
-    if not recorded.ended:
+    if not record.has_ended:
         yield "summary.json, since the run has not ended"
-    elif not whole:
+    elif not is_complete:
         yield "summary.json, since metrics.csv is not whole"
-    yield from _unchecked_states(recorded, played, every=every)
+    yield from _unchecked_states(record, played, every=every)
     yield "seconds and versions"
-    if others := unchecked_files(recorded.folder, FILES):
-        yield others
+    if other_files := unchecked_files(record.folder, FILES):
+        yield other_files
 
 
-def unchecked_files(folder: Path, known: Collection[str]) -> str:
+def unchecked_files(folder: Path, checked_files: Collection[str]) -> str:
     """The files that no check reads, in words."""
-    every = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    others = [name for name in every if name not in known and name != ".lock" and not name.startswith("states/")]
-    more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
-    return ", ".join(others[:SHOWN]) + more
+    all_names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    names = [
+        name for name in all_names if name not in checked_files and name != ".lock" and not name.startswith("states/")
+    ]
+    suffix = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + suffix
 
 
-def _unchecked_states(recorded: Recorded, played: Sequence[int], *, every: bool) -> Iterator[str]:
-    if not recorded.claims:
+def _unchecked_states(record: RunRecord, played: Sequence[int], *, every: bool) -> Iterator[str]:
+    if not record.saved_states:
         yield f"{checkpoint.NAME}, since there is none to read"
-    if lost := sorted({claim.round for claim in recorded.claims} - set(recorded.lines)):
+    if lost := sorted({saved_state.round for saved_state in record.saved_states} - set(record.lines)):
         yield f"what is saved of round{'s' * (len(lost) > 1)} {spans(lost)}, since metrics.csv has no line of it"
-    if left := sorted({claim.round for claim in recorded.claims} & set(recorded.lines) - set(played)):
-        yield f"what parts remember in the state{'s' * (len(left) > 1)} of round{'s' * (len(left) > 1)} {spans(left)}"
-    if not every and any(claim.path.parent != recorded.folder for claim in recorded.claims):
-        yield f"what the models in {checkpoint.KEPT}/ score"
+    if not_replayed := sorted(
+        {saved_state.round for saved_state in record.saved_states} & set(record.lines) - set(played)
+    ):
+        yield f"what parts remember in the state{'s' * (len(not_replayed) > 1)} of round{'s' * (len(not_replayed) > 1)} {spans(not_replayed)}"
+    if not every and any(saved_state.path.parent != record.folder for saved_state in record.saved_states):
+        yield f"what the models in {checkpoint.STATES_FOLDER}/ score"

@@ -10,19 +10,19 @@ from fedexp.core.part import build
 from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
 from fedexp.run.environment import surroundings
-from fedexp.run.tables import attendance, cell, cluster_rows, metrics_columns
+from fedexp.run.tables import cluster_rows, format_cell, metrics_columns, round_client_rows
 from fedexp.simulation import compatibility
 from fedexp.simulation.building import build_world
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.rounds import rounds, staffed
+from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.world import World
-from fedexp.training.engine import Choice
-from fedexp.training.workers import Crew
-from fedexp.verify.recorded import Claim
+from fedexp.training.engine import EngineChoice
+from fedexp.training.workers import WorkerPool
+from fedexp.verify.recorded import SavedState
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedRound:
     """A round that was computed again."""
 
     state: State
@@ -40,7 +40,7 @@ class Replayed:
 
 
 @dataclass(frozen=True)
-class Stage:
+class Rerun:
     """The world of a run, built again so that any of its rounds can be replayed."""
 
     config: dict[str, Any]
@@ -54,52 +54,52 @@ class Stage:
     def surroundings(self) -> dict[str, str]:
         """The environment of this process, on which the bits of a result depend."""
         exp = self.exp
-        workers = exp.engine.crew_size(min(exp.scenario.participants, self.world.partition.clients))
+        workers = exp.engine.worker_count(min(exp.scenario.participants, self.world.partition.clients))
         return surroundings(exp, self.world.choice, workers)
 
     @property
-    def steady(self) -> bool:
+    def is_deterministic(self) -> bool:
         """Whether a round gives the same bits each time: not on a GPU, which may add in another order."""
-        return self.exp.engine.place().type == "cpu"
+        return self.exp.engine.resolve_device().type == "cpu"
 
-    def state(self, claim: Claim | None) -> State:
+    def state(self, saved_state: SavedState | None) -> State:
         """The state in a saved file; without one, the state before the first round."""
-        if claim is None:
-            return self.world.beginning()
-        found = checkpoint.read(claim.path, self.config, self.exp.engine.place())
-        if found is None:
-            raise ConfigError(f"{claim.path} changed while it was verified; verify again")
-        return found.state
+        if saved_state is None:
+            return self.world.initial_state()
+        loaded_checkpoint = checkpoint.read(saved_state.path, self.config, self.exp.engine.resolve_device())
+        if loaded_checkpoint is None:
+            raise ConfigError(f"{saved_state.path} changed while it was verified; verify again")
+        return loaded_checkpoint.state
 
-    def play(self, claim: Claim | None, last: int) -> Iterator[Replayed]:
+    def replay_rounds(self, saved_state: SavedState | None, last: int) -> Iterator[ReplayedRound]:
         """Yields the rounds after a state, up to `last`; raises RunError if a round cannot be completed."""
-        state, exp = self.state(claim), replace(self.exp, rounds=last)
-        with staffed(exp, self.world, state) as world:
-            for after, row, sent in rounds(exp, world, state):
-                clients = tuple(map(texts, attendance(exp, world, after, sent)))
-                events = cluster_rows(after.memory.get("clustering", {}).get("events", ()))
-                line = dict.fromkeys(metrics_columns(exp), "") | texts(row)
-                yield Replayed(after, line, clients, tuple(map(texts, events)))
+        state, exp = self.state(saved_state), replace(self.exp, rounds=last)
+        with with_workers(exp, self.world, state) as world:
+            for state_after, row, uploads in run_rounds(exp, world, state):
+                clients = tuple(map(format_row, round_client_rows(exp, world, state_after, uploads)))
+                events = cluster_rows(state_after.memory.get("clustering", {}).get("events", ()))
+                line = dict.fromkeys(metrics_columns(exp), "") | format_row(row)
+                yield ReplayedRound(state_after, line, clients, tuple(map(format_row, events)))
 
-    def scores(self, claim: Claim) -> Line:
+    def scores(self, saved_state: SavedState) -> Line:
         """The scores of a state's models on the server's data, by column of metrics.csv."""
-        world, model = self.world, self.state(claim).models[0]
-        found: dict[str, Any] = world.score(model, world.test).columns("test")
+        world, model = self.world, self.state(saved_state).models[0]
+        column_scores: dict[str, Any] = world.score(model, world.test).columns("test")
         if world.validation is not None:
-            found |= world.score(model, world.validation).columns("validation")
-        accuracy = world.scorer.gauge.accuracy
+            column_scores |= world.score(model, world.validation).columns("validation")
+        accuracy = world.scorer.metric_set.accuracy
         probed = {name: world.score_later(model, probe, accuracy).result() for name, probe in world.probes.items()}
-        found |= {name: each.metrics["accuracy"] for name, each in probed.items()}
-        return texts(found)
+        column_scores |= {name: score.metrics["accuracy"] for name, score in probed.items()}
+        return format_row(column_scores)
 
 
-def texts(row: Mapping[str, Any]) -> Line:
+def format_row(row: Mapping[str, Any]) -> Line:
     """The row of a table as it is written to CSV: every cell as text."""
-    return {name: str(cell(value)) for name, value in row.items()}
+    return {name: str(format_cell(value)) for name, value in row.items()}
 
 
-def stage(config: dict[str, Any], engine: dict[str, str] | None) -> Stage:
+def build_rerun(config: dict[str, Any], engine: dict[str, str] | None) -> Rerun:
     """Builds the world, with the engine of the run if it is known."""
     exp: Experiment = build(config)
     compatibility.refuse(exp)
-    return Stage(config, build_world(exp, Choice(**engine) if engine else None, Crew()))
+    return Rerun(config, build_world(exp, EngineChoice(**engine) if engine else None, WorkerPool()))

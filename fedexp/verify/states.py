@@ -6,88 +6,91 @@ from typing import Any
 
 import torch
 
-from fedexp.core.files import shown
+from fedexp.core.files import display_path
 from fedexp.core.values import State
 from fedexp.run import checkpoint, digests
 from fedexp.run.tables import TIMINGS
-from fedexp.verify.comparing import Difference, alike
-from fedexp.verify.recorded import Claim, Recorded
-from fedexp.verify.replay import Stage
+from fedexp.verify.comparing import Difference, cells_agree
+from fedexp.verify.recorded import RunRecord, SavedState
+from fedexp.verify.replay import Rerun
 
 OPTIONAL = ("selector.variance", "selector.columns.standard_error", "selector.columns.sure")  # older states lack them
 
 
-def misplaced(recorded: Recorded) -> Iterator[str]:
+def misplaced_states(record: RunRecord) -> Iterator[str]:
     """Yields complaints about a missing state, damaged states, and states of rounds that are not in the tables."""
-    if recorded.ended and not (recorded.folder / checkpoint.NAME).exists():
-        yield f"{shown(recorded.folder / checkpoint.NAME)} is missing"
-    for claim in recorded.claims:
-        last = recorded.ended and claim is recorded.last
-        if claim.round > recorded.newest or (last and claim.round < recorded.newest):
-            yield f"{shown(claim.path)} is of round {claim.round}, but metrics.csv ends with {recorded.newest}"
-    for path in recorded.damaged:
-        yield f"{shown(path)} is damaged"
+    if record.has_ended and not (record.folder / checkpoint.NAME).exists():
+        yield f"{display_path(record.folder / checkpoint.NAME)} is missing"
+    for saved_state in record.saved_states:
+        last = record.has_ended and saved_state is record.last
+        if saved_state.round > record.newest_round or (last and saved_state.round < record.newest_round):
+            yield f"{display_path(saved_state.path)} is of round {saved_state.round}, but metrics.csv ends with {record.newest_round}"
+    for path in record.damaged:
+        yield f"{display_path(path)} is damaged"
 
 
-def differing(
-    recorded: Recorded, ready: Stage, tolerance: float, *, every: bool
-) -> Iterator[tuple[Claim, Difference | None]]:
+def differing_states(
+    record: RunRecord, rerun: Rerun, tolerance: float, *, every: bool
+) -> Iterator[tuple[SavedState, Difference | None]]:
     """Yields every state of a recorded round with what differs in it; None if nothing does.
 
     The models of states in `states/` are scored only with `every`.
     """
-    for claim in recorded.claims:
-        if 0 < claim.round <= recorded.finished:
-            what = disagreement(recorded, claim)
-            if not what and (every or claim.path.parent == recorded.folder):
-                what = scored(recorded, claim, ready, tolerance)
-            yield claim, Difference(claim.round, what) if what else None
+    for saved_state in record.saved_states:
+        if 0 < saved_state.round <= record.finished_rounds:
+            problem = table_difference(record, saved_state)
+            if not problem and (every or saved_state.path.parent == record.folder):
+                problem = score_difference(record, saved_state, rerun, tolerance)
+            yield saved_state, Difference(saved_state.round, problem) if problem else None
 
 
-def disagreement(recorded: Recorded, claim: Claim) -> str:
+def table_difference(record: RunRecord, saved_state: SavedState) -> str:
     """How a state differs from the tables, in words; empty if it does not."""
-    name, line = claim.path.relative_to(recorded.folder), recorded.lines[claim.round]
-    written = recorded.digests.get(claim.round)
-    if written is not None and written != claim.digest:
-        return f"the models in {name} have the digest {claim.digest}, {digests.NAME} says {written}"
-    for clock, told in claim.clocks.items():
-        if line[clock] and line[clock] != told:
-            return f"{clock} is {told} in {name}, metrics.csv says {line[clock]}"
-    updates = sum(int(line["participants"]) for number, line in recorded.lines.items() if number <= claim.round)
-    if claim.updates != updates:
-        return f"updates is {claim.updates} in {name}, metrics.csv comes to {updates}"
+    name, line = saved_state.path.relative_to(record.folder), record.lines[saved_state.round]
+    written = record.digests.get(saved_state.round)
+    if written is not None and written != saved_state.digest:
+        return f"the models in {name} have the digest {saved_state.digest}, {digests.NAME} says {written}"
+    for clock, saved_value in saved_state.clocks.items():
+        if line[clock] and line[clock] != saved_value:
+            return f"{clock} is {saved_value} in {name}, metrics.csv says {line[clock]}"
+    updates = sum(int(line["participants"]) for number, line in record.lines.items() if number <= saved_state.round)
+    if saved_state.updates != updates:
+        return f"updates is {saved_state.updates} in {name}, metrics.csv comes to {updates}"
     return ""
 
 
-def differing_memory(recorded: Recorded, ready: Stage, after: State, tolerance: float) -> str:
+def memory_difference(record: RunRecord, rerun: Rerun, replayed_state: State, tolerance: float) -> str:
     """How saved states of a round differ from the replayed one in what no table shows; empty if they do not."""
-    for claim in recorded.claims:
-        if claim.round != after.round:
+    for saved_state in record.saved_states:
+        if saved_state.round != replayed_state.round:
             continue
-        state, name = ready.state(claim), claim.path.relative_to(recorded.folder)
-        saved, now = (dict(leaves({"sim_s": one.sim_s, **one.memory})) for one in (state, after))
-        for place in dict.fromkeys([*saved, *(place for place in now if place not in OPTIONAL)]):
-            if not (place in saved and place in now and equal(saved[place], now[place], tolerance)):
-                return f"{place} in the memory of {name} is not what it is now"
+        state, name = rerun.state(saved_state), saved_state.path.relative_to(record.folder)
+        saved, now = (
+            dict(leaves({"sim_s": source_state.sim_s, **source_state.memory}))
+            for source_state in (state, replayed_state)
+        )
+        for key in dict.fromkeys([*saved, *(key for key in now if key not in OPTIONAL)]):
+            if not (key in saved and key in now and values_equal(saved[key], now[key], tolerance)):
+                return f"{key} in the memory of {name} is not what it is now"
     return ""
 
 
-def leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(node: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     """Yields the values of a memory with their dotted keys, without timings."""
     if isinstance(node, dict):
         inner = [(str(name), child) for name, child in node.items()]
     elif isinstance(node, tuple | list):
         inner = [(str(number), child) for number, child in enumerate(node)]
-    elif place.replace(".columns.", ".") not in TIMINGS:
-        yield place, node
+    elif key.replace(".columns.", ".") not in TIMINGS:
+        yield key, node
         return
     else:
         return
     for name, child in inner:
-        yield from leaves(child, f"{place}.{name}" if place else name)
+        yield from leaves(child, f"{key}.{name}" if key else name)
 
 
-def equal(saved: Any, now: Any, tolerance: float) -> bool:
+def values_equal(saved: Any, now: Any, tolerance: float) -> bool:
     """Whether two values of a memory agree; numbers within the tolerance, relative and absolute."""
     if isinstance(saved, torch.Tensor) and isinstance(now, torch.Tensor):
         now = now.to(saved.device)
@@ -99,11 +102,11 @@ def equal(saved: Any, now: Any, tolerance: float) -> bool:
     return type(saved) is type(now) and saved == now
 
 
-def scored(recorded: Recorded, claim: Claim, ready: Stage, tolerance: float) -> str:
+def score_difference(record: RunRecord, saved_state: SavedState, rerun: Rerun, tolerance: float) -> str:
     """How the scores of a state's models differ from metrics.csv, in words; empty if they do not."""
-    line = recorded.lines[claim.round]
-    for column, found in ready.scores(claim).items():
-        if line.get(column) and not alike(line[column], found, tolerance):
-            name = claim.path.relative_to(recorded.folder)
-            return f"{column} is {line[column]} in metrics.csv, but the models in {name} score {found}"
+    line = record.lines[saved_state.round]
+    for column, score in rerun.scores(saved_state).items():
+        if line.get(column) and not cells_agree(line[column], score, tolerance):
+            name = saved_state.path.relative_to(record.folder)
+            return f"{column} is {line[column]} in metrics.csv, but the models in {name} score {score}"
     return ""

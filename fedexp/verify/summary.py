@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from fedexp.core.files import shown
+from fedexp.core.files import display_path
 from fedexp.core.values import State
 from fedexp.parts.federation.statistics import class_counts
 from fedexp.report import federation
 from fedexp.run.summary import as_json, figures
 from fedexp.simulation.measures import client_accuracy
 from fedexp.verify.comparing import differing_lines
-from fedexp.verify.recorded import Recorded, read_whole
-from fedexp.verify.replay import Stage, texts
+from fedexp.verify.recorded import RunRecord, read_table
+from fedexp.verify.replay import Rerun, format_row
 from fedexp.verify.tables import reason_to_stop
 
 ROUNDING = 1e-9
-MADE_WITH = {  # the program and the machine, which cannot be computed again
+PROVENANCE = {  # the program and the machine, which cannot be computed again
     "versions": ("fedexp", "python", "torch", "numpy", "hydra-core"),
     "git": ("commit", "dirty"),
     "device": (),
@@ -30,84 +30,96 @@ MADE_WITH = {  # the program and the machine, which cannot be computed again
 }
 
 
-def odd_summary(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[str]:
+def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Iterator[str]:
     """Yields complaints about entries of summary.json that differ when computed again, or that no run writes."""
-    path, written = shown(recorded.folder / "summary.json"), recorded.summary
+    path, written = display_path(record.folder / "summary.json"), record.summary
     if written is None:
         return
     try:
-        found = json.loads(
-            as_json(figures(ready.exp, ready.world, _end(recorded, ready), recorded.table, _counts(ready)))
+        recomputed_entries = json.loads(
+            as_json(figures(rerun.exp, rerun.world, _final_state(record, rerun), record.table, _class_counts(rerun)))
         )
     except KeyError as lacking:
         yield f"{path} cannot be computed again: metrics.csv has no column {lacking.args[0]}"
         return
-    for name, value in found.items():
+    for name, value in recomputed_entries.items():
         prepared = "." in name  # measured before the first round
         if name not in written:
             if value is not None:
-                yield f"{path} does not say {name}, which comes to {_cut(value)}"
-        elif not name.endswith(".seconds") and not same(written[name], value, tolerance if prepared else ROUNDING):
-            yield f"{path} says {name} {_cut(written[name])}, but it comes to {_cut(value)}"
-    inner = ((name, key) for name, known in MADE_WITH.items() for key in written.get(name) or () if known)
-    odd = [name for name in written if name not in found and name not in MADE_WITH]
-    for name in [*odd, *(f"{name}.{key}" for name, key in inner if key not in MADE_WITH[name])]:
+                yield f"{path} does not say {name}, which comes to {_shorten(value)}"
+        elif not name.endswith(".seconds") and not entries_agree(
+            written[name], value, tolerance if prepared else ROUNDING
+        ):
+            yield f"{path} says {name} {_shorten(written[name])}, but it comes to {_shorten(value)}"
+    inner = (
+        (name, key) for name, expected_keys in PROVENANCE.items() for key in written.get(name) or () if expected_keys
+    )
+    odd = [name for name in written if name not in recomputed_entries and name not in PROVENANCE]
+    for name in [*odd, *(f"{name}.{key}" for name, key in inner if key not in PROVENANCE[name])]:
         yield f"{path} says {name}, which no such run writes"
 
 
-def odd_federation(recorded: Recorded, ready: Stage) -> Iterator[str]:
+def federation_complaints(record: RunRecord, rerun: Rerun) -> Iterator[str]:
     """Yields a complaint if federation.csv is not the federation that the config gives."""
-    path = recorded.folder / "federation.csv"
+    path = record.folder / "federation.csv"
     if not path.is_file():
-        yield f"{shown(path)} is missing"
+        yield f"{display_path(path)} is missing"
         return
-    with tempfile.TemporaryDirectory() as place:
-        made = Path(place) / path.name
-        federation.write_csv(made, _counts(ready), ready.world.label_names)
-        if made.read_bytes() != path.read_bytes():
-            yield f"{shown(path)} is not the federation that the config makes"
+    with tempfile.TemporaryDirectory() as directory:
+        recomputed_file = Path(directory) / path.name
+        federation.write_csv(recomputed_file, _class_counts(rerun), rerun.world.label_names)
+        if recomputed_file.read_bytes() != path.read_bytes():
+            yield f"{display_path(path)} is not the federation that the config makes"
 
 
-def odd_client_accuracy(recorded: Recorded, ready: Stage, tolerance: float) -> Iterator[str]:
+def client_accuracy_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Iterator[str]:
     """Yields a complaint if client_accuracy.csv is not how the last state's models score at the clients."""
-    path, claim = recorded.folder / "client_accuracy.csv", recorded.last
-    if not (recorded.ended and ready.exp.evaluation.personal):
+    path, saved_state = record.folder / "client_accuracy.csv", record.last
+    if not (record.has_ended and rerun.exp.evaluation.personal):
         if path.is_file():
-            yield f"{shown(path)} is there, but no such run writes it"
-    elif claim is not None and claim.round == recorded.finished:
-        made = [texts(line) for line in client_accuracy.measured(ready.exp, ready.world, ready.state(claim))]
-        if what := differing_lines(path.name, read_whole(path, ("client",)), made, tolerance):
-            yield f"{shown(path)}: {what}"
+            yield f"{display_path(path)} is there, but no such run writes it"
+    elif saved_state is not None and saved_state.round == record.finished_rounds:
+        recomputed_rows = [
+            format_row(line) for line in client_accuracy.accuracy_rows(rerun.exp, rerun.world, rerun.state(saved_state))
+        ]
+        if problem := differing_lines(path.name, read_table(path, ("client",)), recomputed_rows, tolerance):
+            yield f"{display_path(path)}: {problem}"
 
 
-def same(written: Any, found: Any, tolerance: float) -> bool:
+def entries_agree(written: Any, recomputed_value: Any, tolerance: float) -> bool:
     """Whether two entries agree; numbers within the tolerance, relative and absolute."""
-    if isinstance(written, Mapping) and isinstance(found, Mapping):
-        return written.keys() == found.keys() and all(same(written[key], found[key], tolerance) for key in found)
-    if isinstance(written, float) and isinstance(found, float):
-        return math.isclose(written, found, rel_tol=max(tolerance, ROUNDING), abs_tol=tolerance)
-    return type(written) is type(found) and written == found
+    if isinstance(written, Mapping) and isinstance(recomputed_value, Mapping):
+        return written.keys() == recomputed_value.keys() and all(
+            entries_agree(written[key], recomputed_value[key], tolerance) for key in recomputed_value
+        )
+    if isinstance(written, float) and isinstance(recomputed_value, float):
+        return math.isclose(written, recomputed_value, rel_tol=max(tolerance, ROUNDING), abs_tol=tolerance)
+    return type(written) is type(recomputed_value) and written == recomputed_value
 
 
-def _end(recorded: Recorded, ready: Stage) -> State:
+def _final_state(record: RunRecord, rerun: Rerun) -> State:
     """The last state, rebuilt from the tables as far as summary.json needs it."""
-    last, world = recorded.lines[recorded.finished], ready.world
-    claim = recorded.last
-    host_s = claim.clocks["host_s"] if claim is not None and claim.round == recorded.finished else last["host_s"]
+    last, world = record.lines[record.finished_rounds], rerun.world
+    saved_state = record.last
+    host_s = (
+        saved_state.clocks["host_s"]
+        if saved_state is not None and saved_state.round == record.finished_rounds
+        else last["host_s"]
+    )
     return State(
-        recorded.finished,
+        record.finished_rounds,
         (world.first,),
-        {"stop": {"reason": reason_to_stop(recorded, ready.exp.stop)[1]}},
+        {"stop": {"reason": reason_to_stop(record, rerun.exp.stop)[1]}},
         float(last["sim_s"] or 0.0),
         float(host_s or 0.0),
-        sum(int(line["participants"]) for line in recorded.lines.values()),
+        sum(int(line["participants"]) for line in record.lines.values()),
     )
 
 
-def _counts(ready: Stage) -> np.ndarray:
-    world = ready.world
+def _class_counts(rerun: Rerun) -> np.ndarray:
+    world = rerun.world
     return class_counts(world.partition, world.labels, len(world.label_names))
 
 
-def _cut(value: Any) -> str:
+def _shorten(value: Any) -> str:
     return json.dumps(value)[:80]

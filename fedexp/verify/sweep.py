@@ -12,97 +12,105 @@ from hydra.errors import HydraException
 
 from fedexp.config import noted, one_at_a_time
 from fedexp.config.compose import read_config
-from fedexp.config.trust import NOBODY, Trust
+from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import shown
+from fedexp.core.files import display_path
 from fedexp.core.yaml_file import read_yaml
 from fedexp.report import methods, runs, sweep_table
-from fedexp.verify.comparing import alike
+from fedexp.verify.comparing import cells_agree
 from fedexp.verify.coverage import unchecked_files
 from fedexp.verify.verify import ReplayBudget, Say, VerifyResult, verify
 
 NAME, TABLE = "multirun.yaml", "sweep.csv"
-_SPLIT = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.split}
+_SPLITTERS = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.expand_points}
 
 
-def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NOBODY) -> VerifyResult:
+def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST) -> VerifyResult:
     """Verifies the points of a sweep in order; the seconds of the budget are shared among them.
 
     Raises:
         ConfigError: the folder holds no point that can be verified.
     """
     points = [path.parent.parent for path in folder.rglob(f"{noted.FOLDER}/config.yaml")]
-    points = sorted((place for place in points if (place / "metrics.csv").is_file()), key=runs.natural)
+    points = sorted(
+        (point_folder for point_folder in points if (point_folder / "metrics.csv").is_file()), key=runs.natural_order
+    )
     if not points:
-        raise ConfigError(f"{shown(folder)} has no point with a finished round; there is nothing to verify")
-    complaints, exact = [*_missing(folder)], True
-    for place in points:
-        result = verify(place, replace(budget, seconds=budget.seconds / len(points)), say, trust)
-        complaints += [each if shown(place) in each else f"{shown(place)}: {each}" for each in result.complaints]
+        raise ConfigError(f"{display_path(folder)} has no point with a finished round; there is nothing to verify")
+    complaints, exact = [*_missing_points(folder)], True
+    for point_folder in points:
+        result = verify(point_folder, replace(budget, seconds=budget.seconds / len(points)), say, trust)
+        complaints += [
+            complaint if display_path(point_folder) in complaint else f"{display_path(point_folder)}: {complaint}"
+            for complaint in result.complaints
+        ]
         exact = exact and result.exact
-    complaints += [*_merged(points), *_table(folder, points, trust)]
-    known = [path.relative_to(folder).as_posix() for place in points for path in place.rglob("*")]
-    others = unchecked_files(folder, [*known, TABLE, NAME])
-    say(f"checked: {len(points)} points, {TABLE} made again. not checked: {others or 'nothing else'}")
+    complaints += [*_ambiguous_points(points), *_table_complaints(folder, points, trust)]
+    point_files = [path.relative_to(folder).as_posix() for point_folder in points for path in point_folder.rglob("*")]
+    unchecked_names = unchecked_files(folder, [*point_files, TABLE, NAME])
+    say(f"checked: {len(points)} points, {TABLE} made again. not checked: {unchecked_names or 'nothing else'}")
     return VerifyResult(complaints, exact)
 
 
-def _missing(folder: Path) -> Iterator[str]:
+def _missing_points(folder: Path) -> Iterator[str]:
     """Yields complaints about points that have no folder of their number, or whose folder has other words."""
     hydra = read_yaml(folder / NAME).get("hydra", {})
-    sweeper = _at(hydra, "sweeper")
-    split, task = _SPLIT.get(str(sweeper.get("_target_"))), _at(hydra, "overrides").get("task")
-    if split is None or str(_at(hydra, "sweep").get("subdir")) != "${hydra.job.num}":
+    sweeper = _section(hydra, "sweeper")
+    split, task = _SPLITTERS.get(str(sweeper.get("_target_"))), _section(hydra, "overrides").get("task")
+    if split is None or str(_section(hydra, "sweep").get("subdir")) != "${hydra.job.num}":
         return
     try:
         expected = split(
-            OverridesParser.create().parse_overrides(one_at_a_time.words(sweeper.get("params"), task or []))
+            OverridesParser.create().parse_overrides(one_at_a_time.join_overrides(sweeper.get("params"), task or []))
         )
     except (HydraException, TypeError, AttributeError) as error:
-        raise ConfigError(f"{shown(folder / NAME)} must hold the words of a sweep; restore it") from error
+        raise ConfigError(f"{display_path(folder / NAME)} must hold the words of a sweep; restore it") from error
     for number, words in enumerate(expected):
-        place = folder / str(number)
-        if not (place / "metrics.csv").is_file():
-            yield f"{shown(place)} is missing, the point {' '.join(words)}"
-        elif noted.overrides(place) != words:
-            yield f"{shown(place)} must be the point {' '.join(words)}, but its words are others"
+        point_folder = folder / str(number)
+        if not (point_folder / "metrics.csv").is_file():
+            yield f"{display_path(point_folder)} is missing, the point {' '.join(words)}"
+        elif noted.overrides(point_folder) != words:
+            yield f"{display_path(point_folder)} must be the point {' '.join(words)}, but its words are others"
     for path in folder.glob(f"*/{noted.FOLDER}"):
         if path.parent.name not in map(str, range(len(expected))):
-            yield f"{shown(path.parent)} is no point of the sweep"
+            yield f"{display_path(path.parent)} is no point of the sweep"
 
 
-def _merged(points: list[Path]) -> Iterator[str]:
+def _ambiguous_points(points: list[Path]) -> Iterator[str]:
     """Yields complaints about points that sweep.csv counts as repetitions, though more than their seed differs."""
     first: dict[Any, tuple[Path, Any]] = {}
-    for place in points:
-        run = runs.read(place)
+    for point_folder in points:
+        run = runs.read(point_folder)
         if run is not None:
-            words = frozenset(word for word in noted.overrides(place) if word.lstrip("+").partition("=")[0] != "seed")
-            kind = methods.frozen(methods.options(run)), methods.frozen(methods.settings(run))
-            other, same = first.setdefault(words, (place, kind))
-            if same != kind:
-                yield f"{shown(other)} and {shown(place)} differ in more than their words say"
+            words = frozenset(
+                word for word in noted.overrides(point_folder) if word.lstrip("+").partition("=")[0] != "seed"
+            )
+            kind = methods.freeze(methods.options(run)), methods.freeze(methods.settings(run))
+            first_folder, first_kind = first.setdefault(words, (point_folder, kind))
+            if first_kind != kind:
+                yield f"{display_path(first_folder)} and {display_path(point_folder)} differ in more than their words say"
 
 
-def _table(folder: Path, points: list[Path], trust: Trust) -> Iterator[str]:
+def _table_complaints(folder: Path, points: list[Path], trust: Trust) -> Iterator[str]:
     """Yields a complaint if sweep.csv is not the table that the points give."""
     path, evaluation = folder / TABLE, read_config(points[0], trust)["evaluation"]
     metrics = evaluation.get("metrics")
     table = sweep_table.ranking(
         sweep_table.read_points(folder), evaluation["rank_on"], metrics[0] if metrics else "loss"
     )
-    made = _cells(table.to_csv(index=False))
+    recomputed_rows = _cells(table.to_csv(index=False))
     if not path.is_file():
-        if all((place / "summary.json").is_file() for place in points):
-            yield f"{shown(path)} is missing"
+        if all((point_folder / "summary.json").is_file() for point_folder in points):
+            yield f"{display_path(path)} is missing"
         return
     written = _cells(path.read_text(encoding="utf-8", errors="replace"))
-    same = len(made) == len(written) and all(
-        len(one) == len(other) and all(map(alike, one, other, [_ROUNDING] * len(one)))
-        for one, other in zip(written, made, strict=True)
+    same = len(recomputed_rows) == len(written) and all(
+        len(written_row) == len(recomputed_row)
+        and all(map(cells_agree, written_row, recomputed_row, [_ROUNDING] * len(written_row)))
+        for written_row, recomputed_row in zip(written, recomputed_rows, strict=True)
     )
     if not same:
-        yield f"{shown(path)} is not the table that the points come to"
+        yield f"{display_path(path)} is not the table that the points come to"
 
 
 _ROUNDING = 1e-9
@@ -112,6 +120,6 @@ def _cells(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
 
 
-def _at(node: Any, key: str) -> Mapping[str, Any]:
-    found = node.get(key) if isinstance(node, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+def _section(node: Any, key: str) -> Mapping[str, Any]:
+    child = node.get(key) if isinstance(node, Mapping) else None
+    return child if isinstance(child, Mapping) else {}

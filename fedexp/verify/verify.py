@@ -6,25 +6,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedexp.config.compose import read_config
-from fedexp.config.trust import NOBODY, Trust
+from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.files import shown
+from fedexp.core.files import display_path
 from fedexp.verify import coverage, states, summary, tables, words
-from fedexp.verify.choosing import Stretch, choose, computed, fitting
+from fedexp.verify.choosing import Segment, choose, count_computed, largest_count
 from fedexp.verify.comparing import (
     TOLERANCE,
     Difference,
+    changed_surroundings,
     differing_columns,
     differing_lines,
     first_difference,
-    other_surroundings,
 )
-from fedexp.verify.recorded import Recorded, read
-from fedexp.verify.replay import Replayed, Stage, stage
+from fedexp.verify.recorded import RunRecord, read
+from fedexp.verify.replay import ReplayedRound, Rerun, build_rerun
 
 Say = Callable[[str], None]
 PATIENCE_S = 60.0  # of replays, if nobody says how many
-LEAST = 3
+MIN_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -45,114 +45,120 @@ class VerifyResult:
     exact: bool
 
 
-def verify(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NOBODY) -> VerifyResult:
+def verify(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST) -> VerifyResult:
     """Complaints about a run folder, the earliest round first; none if everything agrees.
 
     Raises:
         ConfigError: the folder holds no run that can be verified.
     """
     config = read_config(folder, trust)
-    recorded = read(folder, config)
-    ready = stage(config, recorded.engine)
-    count = recorded.finished if budget.every else budget.rounds or affordable(recorded, ready, budget)
-    stretches = choose(recorded.finished, recorded.starts, count, budget.seed)
-    tell_plan(recorded, stretches, say)
-    if 1 < count < recorded.finished:
+    record = read(folder, config)
+    rerun = build_rerun(config, record.engine)
+    count = record.finished_rounds if budget.every else budget.rounds or affordable_rounds(record, rerun, budget)
+    segments = choose(record.finished_rounds, record.starts, count, budget.seed)
+    tell_plan(record, segments, say)
+    if 1 < count < record.finished_rounds:
         say(f"drawn by --rounds {count} --seed {budget.seed}")
-    tolerance = tell_measure(recorded, ready, say)
-    every = count >= recorded.finished
-    found, others = checked(recorded, ready, tolerance, say, every=every)
+    tolerance = tell_tolerance(record, rerun, say)
+    every = count >= record.finished_rounds
+    differences, file_complaints = check_files(record, rerun, tolerance, say, every=every)
     played: list[int] = []
-    for stretch in stretches:
-        for number, difference in replayed(recorded, ready, stretch, tolerance):
+    for segment in segments:
+        for number, difference in replay_segment(record, rerun, segment, tolerance):
             say(f"round {number}  {'equal' if difference is None else 'DIFFERS'}")
             played.append(number)
-            found += [] if difference is None else [difference]
-    say(coverage.closing(recorded, ready, played, every=every, bit_by_bit=not tolerance))
-    complaints = [*dict.fromkeys(map(str, sorted(found, key=lambda each: each.round))), *others]
+            differences += [] if difference is None else [difference]
+    say(coverage.describe_coverage(record, rerun, played, every=every, bit_by_bit=not tolerance))
+    complaints = [*dict.fromkeys(map(str, sorted(differences, key=lambda item: item.round))), *file_complaints]
     return VerifyResult(complaints, exact=not tolerance)
 
 
-def affordable(recorded: Recorded, ready: Stage, budget: ReplayBudget) -> int:
+def affordable_rounds(record: RunRecord, rerun: Rerun, budget: ReplayBudget) -> int:
     """How many rounds fit into the seconds, measured by round 1: twice if it was fast, since the first time is slower.
 
     At least three, so that chance has a say. The clock says how much is checked, and nothing else.
     """
-    if recorded.finished <= LEAST:
-        return recorded.finished
+    if record.finished_rounds <= MIN_ROUNDS:
+        return record.finished_rounds
     spent = budget.seconds
     for _ in range(2):
-        begun = time.perf_counter()
+        start_time = time.perf_counter()
         try:
-            for _ in ready.play(None, 1):
+            for _ in rerun.replay_rounds(None, 1):
                 pass
         except RunError:  # the replay proper says so
-            return LEAST
-        spent = time.perf_counter() - begun
+            return MIN_ROUNDS
+        spent = time.perf_counter() - start_time
         if spent > budget.seconds / 10:
             break
-    return max(LEAST, fitting(recorded.finished, recorded.starts, budget.seconds / spent, budget.seed))
+    return max(MIN_ROUNDS, largest_count(record.finished_rounds, record.starts, budget.seconds / spent, budget.seed))
 
 
-def tell_plan(recorded: Recorded, stretches: list[Stretch], say: Say) -> None:
+def tell_plan(record: RunRecord, segments: list[Segment], say: Say) -> None:
     """Prints which rounds will be computed."""
-    say(f"{shown(recorded.folder)}: {recorded.finished} rounds, of which {computed(stretches)} are computed again")
-    for stretch in stretches:
-        claim = recorded.starts.get(stretch.start)
-        place = "the beginning" if claim is None else str(claim.path.relative_to(recorded.folder))
-        say(f"from {place}: round{'s' * (len(stretch.asked) > 1)} {coverage.spans(stretch.asked)}")
+    say(
+        f"{display_path(record.folder)}: {record.finished_rounds} rounds, of which {count_computed(segments)} are computed again"
+    )
+    for segment in segments:
+        saved_state = record.starts.get(segment.start)
+        origin = "the beginning" if saved_state is None else str(saved_state.path.relative_to(record.folder))
+        say(f"from {origin}: round{'s' * (len(segment.sample) > 1)} {coverage.spans(segment.sample)}")
 
 
-def tell_measure(recorded: Recorded, ready: Stage, say: Say) -> float:
+def tell_tolerance(record: RunRecord, rerun: Rerun, say: Say) -> float:
     """Prints how results are compared, and returns the tolerance: 0 in the environment of the run."""
-    now = ready.surroundings
-    other = other_surroundings(recorded.surroundings, now)
-    if other is None and not ready.steady:
-        other = "a GPU may add in another order each time"
-    if other is None:
+    now = rerun.surroundings
+    reason = changed_surroundings(record.surroundings, now)
+    if reason is None and not rerun.is_deterministic:
+        reason = "a GPU may add in another order each time"
+    if reason is None:
         here = ", ".join(f"{name} {value}" for name, value in now.items())
-        what = "digests and metrics" if recorded.digests else "metrics (the folder has no digests.csv)"
-        say(f"{what} are compared bit by bit ({here})")
+        subject = "digests and metrics" if record.digests else "metrics (the folder has no digests.csv)"
+        say(f"{subject} are compared bit by bit ({here})")
         return 0.0
-    flips = 2 / len(ready.world.test)  # share of two examples, near the border between classes
+    flips = 2 / len(rerun.world.test)  # share of two examples, near the border between classes
     tolerance = max(TOLERANCE, flips)
-    say(f"metrics are compared within {tolerance:.2g}, since bits may differ: {other}")
+    say(f"metrics are compared within {tolerance:.2g}, since bits may differ: {reason}")
     return tolerance
 
 
-def checked(
-    recorded: Recorded, ready: Stage, tolerance: float, say: Say, *, every: bool
+def check_files(
+    record: RunRecord, rerun: Rerun, tolerance: float, say: Say, *, every: bool
 ) -> tuple[list[Difference], list[str]]:
     """Checks the files without replaying; returns differences of rounds, and all other complaints."""
-    gaps = [*tables.gaps(recorded, ready.exp.rounds, ready.exp.stop)]
-    exact = ready.exp.evaluation.client_losses == "exact"
-    found = [*gaps, *tables.undigested(recorded), *tables.attendance(recorded, exact=exact)]
-    for difference in found:
+    gaps = [*tables.gaps(record, rerun.exp.rounds, rerun.exp.stop)]
+    exact = rerun.exp.evaluation.client_losses == "exact"
+    differences = [*gaps, *tables.digest_differences(record), *tables.client_differences(record, exact=exact)]
+    for difference in differences:
         say(str(difference))
-    for claim, difference in states.differing(recorded, ready, tolerance, every=every):
-        holds = f"holds round {claim.round}" if difference is None else "DIFFERS"
-        say(f"{claim.path.relative_to(recorded.folder)}  {holds}")
-        found += [] if difference is None else [difference]
-    others = [*words.odd_words(recorded.folder), *states.misplaced(recorded), *summary.odd_federation(recorded, ready)]
-    others += tables.clustering(recorded, divides=ready.exp.clustering.divides)
-    others += summary.odd_client_accuracy(recorded, ready, tolerance)
-    others += [] if gaps else summary.odd_summary(recorded, ready, tolerance)
-    for complaint in others:
+    for saved_state, difference in states.differing_states(record, rerun, tolerance, every=every):
+        holds = f"holds round {saved_state.round}" if difference is None else "DIFFERS"
+        say(f"{saved_state.path.relative_to(record.folder)}  {holds}")
+        differences += [] if difference is None else [difference]
+    complaints = [
+        *words.override_complaints(record.folder),
+        *states.misplaced_states(record),
+        *summary.federation_complaints(record, rerun),
+    ]
+    complaints += tables.clustering_complaints(record, divides=rerun.exp.clustering.has_clusters)
+    complaints += summary.client_accuracy_complaints(record, rerun, tolerance)
+    complaints += [] if gaps else summary.summary_complaints(record, rerun, tolerance)
+    for complaint in complaints:
         say(complaint)
-    return found, others
+    return differences, complaints
 
 
-def replayed(
-    recorded: Recorded, ready: Stage, stretch: Stretch, tolerance: float
+def replay_segment(
+    record: RunRecord, rerun: Rerun, segment: Segment, tolerance: float
 ) -> Iterator[tuple[int, Difference | None]]:
     """Yields the rounds of a segment up to the first that differs: later ones would differ because of it."""
-    reached = stretch.start
+    reached = segment.start
     try:
-        for played in ready.play(recorded.starts.get(stretch.start), stretch.last):
+        for played in rerun.replay_rounds(record.starts.get(segment.start), segment.last):
             reached = played.round
-            found = compared(recorded, ready, played, tolerance)
-            yield reached, Difference(reached, found) if found else None
-            if found:
+            problem = round_difference(record, rerun, played, tolerance)
+            yield reached, Difference(reached, problem) if problem else None
+            if problem:
                 return
     except RunError as error:
         yield reached + 1, Difference(reached + 1, f"its replay ended: {error}")
@@ -160,30 +166,32 @@ def replayed(
     except (ConfigError, OSError):
         raise
     except Exception as error:  # a part may not be able to read its memory
-        if not stretch.start:
+        if not segment.start:
             raise
-        told = f"cannot go on from the state after round {reached}: {type(error).__name__}: {error}"
-        yield reached + 1, Difference(reached + 1, told)
+        message = f"cannot go on from the state after round {reached}: {type(error).__name__}: {error}"
+        yield reached + 1, Difference(reached + 1, message)
         return
-    if reached < stretch.last:
+    if reached < segment.last:
         yield reached + 1, Difference(reached + 1, "the replay stopped before it")
 
 
-def compared(recorded: Recorded, ready: Stage, played: Replayed, tolerance: float) -> str:
+def round_difference(record: RunRecord, rerun: Rerun, played: ReplayedRound, tolerance: float) -> str:
     """How a replayed round differs from the record, in words; empty if it does not."""
-    number, line = played.round, recorded.lines[played.round]
-    column = first_difference(line, played.line, tolerance, blank=number % ready.exp.evaluation.every != 0)
-    told = [differing_columns("metrics.csv", line, played.line) if number == 1 else ""]
+    number, line = played.round, record.lines[played.round]
+    column = first_difference(line, played.line, tolerance, blank=number % rerun.exp.evaluation.every != 0)
+    problems = [differing_columns("metrics.csv", line, played.line) if number == 1 else ""]
     if column is not None:
-        told.append(f"{column[0]} is {column[1] or 'empty'} in metrics.csv, {column[2] or 'empty'} now")
-    if number <= recorded.settled:
-        events = [one for one in recorded.clusters if max(1, int(one["round"])) == number]
-        told.append(differing_lines("clients.csv", recorded.attended.get(number, []), played.clients, tolerance))
-        told.append(differing_lines("clusters.csv", events, played.clusters, tolerance))
-    made = None if tolerance else recorded.digests.get(number)
-    if made is not None and made != played.digest:
-        agrees = "" if any(told) else " (metrics.csv agrees)"
-        told.append(f"the models' digest is {made} in digests.csv, {played.digest} now{agrees}")
-    elif not any(told):
-        told.append(states.differing_memory(recorded, ready, played.state, tolerance))
-    return "; ".join(filter(None, told))
+        problems.append(f"{column[0]} is {column[1] or 'empty'} in metrics.csv, {column[2] or 'empty'} now")
+    if number <= record.required_rounds:
+        events = [event for event in record.clusters if max(1, int(event["round"])) == number]
+        problems.append(
+            differing_lines("clients.csv", record.clients_by_round.get(number, []), played.clients, tolerance)
+        )
+        problems.append(differing_lines("clusters.csv", events, played.clusters, tolerance))
+    recorded_digest = None if tolerance else record.digests.get(number)
+    if recorded_digest is not None and recorded_digest != played.digest:
+        agrees = "" if any(problems) else " (metrics.csv agrees)"
+        problems.append(f"the models' digest is {recorded_digest} in digests.csv, {played.digest} now{agrees}")
+    elif not any(problems):
+        problems.append(states.memory_difference(record, rerun, played.state, tolerance))
+    return "; ".join(filter(None, problems))

@@ -10,33 +10,38 @@ from hydra.errors import HydraException
 from fedexp.config import catalog, noted, roles
 from fedexp.config.location import conf_dir
 from fedexp.config.option_names import option_names
-from fedexp.core.files import shown
-from fedexp.core.nested import dotted
+from fedexp.core.files import display_path
+from fedexp.core.nested import flatten_keys
 from fedexp.run import checkpoint
 
 
-def odd_words(folder: Path) -> Iterator[str]:
+def override_complaints(folder: Path) -> Iterator[str]:
     """Yields options in hydra.yaml and words in overrides.yaml that the config of the run contradicts."""
-    written, recorded, place = noted.written(folder), noted.choices(folder), folder / noted.FOLDER
-    names, groups = option_names(written, recorded), {*recorded, *catalog.groups(conf_dir()), *roles.names()}
+    written, recorded_options, config_folder = noted.read_raw(folder), noted.choices(folder), folder / noted.FOLDER
+    names, groups = (
+        option_names(written, recorded_options),
+        {*recorded_options, *catalog.groups(conf_dir()), *roles.role_names()},
+    )
     try:
-        words = _words(noted.overrides(folder))
+        words = _override_values(noted.overrides(folder))
     except HydraException:
-        yield f"{shown(place / 'overrides.yaml')} does not hold words of a run"
+        yield f"{display_path(config_folder / 'overrides.yaml')} does not hold words of a run"
         return
-    for group, option in recorded.items():
+    for group, option in recorded_options.items():
         if _other_option(group, option, names, words):
-            yield f"{shown(place / 'hydra.yaml')} says {group}={option}, but the config has {names[group]}"
+            yield f"{display_path(config_folder / 'hydra.yaml')} says {group}={option}, but the config has {names[group]}"
     for key, value in words.items():
         if _other_option(key, value, names, words):
-            yield f"{shown(place / 'overrides.yaml')} says {key}={value}, but the config has {names[key]}"
-        elif key not in groups and not _is_free(key) and not _same(value, found := _at(written, key)):
-            yield f"{shown(place / 'overrides.yaml')} says {key}={value}, but the config has {found}"
+            yield f"{display_path(config_folder / 'overrides.yaml')} says {key}={value}, but the config has {names[key]}"
+        elif (
+            key not in groups and not _is_free(key) and not _values_agree(value, config_value := _lookup(written, key))
+        ):
+            yield f"{display_path(config_folder / 'overrides.yaml')} says {key}={value}, but the config has {config_value}"
 
 
 def _is_free(key: str) -> bool:
     """Whether a key changes no result, so that a run may have gone on with another value of it."""
-    return key.split(".")[0] in ("hydra", *checkpoint.FREE, *roles.names(changes_results=False))
+    return key.split(".")[0] in ("hydra", *checkpoint.NEUTRAL_KEYS, *roles.role_names(changes_results=False))
 
 
 def _other_option(group: str, option: Any, names: Mapping[str, str | None], words: Mapping[str, Any]) -> bool:
@@ -44,26 +49,28 @@ def _other_option(group: str, option: Any, names: Mapping[str, str | None], word
     conf, name = conf_dir(), names.get(group)
     if f"{group}._target_" in words or f"{group}.layers" in words:
         return False
-    return group in roles.names() and name not in (None, option) and option in catalog.options(conf, group)
+    return group in roles.role_names() and name not in (None, option) and option in catalog.options(conf, group)
 
 
-def _words(typed: list[str]) -> dict[str, Any]:
+def _override_values(typed: list[str]) -> dict[str, Any]:
     """The values of the words by dotted key; a later word replaces an earlier one."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for word in OverridesParser.create().parse_overrides(typed):
         if not word.is_delete():
             value = word.value()
-            found |= dotted({word.key_or_group: value}) if isinstance(value, Mapping) else {word.key_or_group: value}
-    return found
+            values |= (
+                flatten_keys({word.key_or_group: value}) if isinstance(value, Mapping) else {word.key_or_group: value}
+            )
+    return values
 
 
-def _at(node: Any, key: str) -> Any:
+def _lookup(node: Any, key: str) -> Any:
     for name in key.split("."):
         node = node.get(name) if isinstance(node, Mapping) else None
     return node
 
 
-def _same(value: Any, found: Any) -> bool:
+def _values_agree(value: Any, config_value: Any) -> bool:
     """Whether a word's value is that of the config; one that read the environment was replaced by its value."""
-    asked = isinstance(value, str) and "oc.env" in value
-    return asked or value == found or str(value) == str(found)
+    reads_environment = isinstance(value, str) and "oc.env" in value
+    return reads_environment or value == config_value or str(value) == str(config_value)

@@ -11,12 +11,12 @@ from pathlib import Path
 from omegaconf import OmegaConf
 
 from fedexp import cli
-from fedexp.config.hydra_errors import COMPOSING
+from fedexp.config.hydra_errors import COMPOSE_ERRORS
 from fedexp.core import logs
-from fedexp.core.exits import ending
+from fedexp.core.exits import exit_on_error
 from fedexp.core.nested import walk
 from fedexp.core.part import build
-from fedexp.parts.tracker.contract import Sending, Tracker
+from fedexp.parts.tracker.contract import SendingTracker, Tracker
 from fedexp.run import folders
 from fedexp.run.folders import has_rounds
 from fedexp.run.run import run
@@ -66,7 +66,7 @@ def shortcoming(given: Input) -> str:
             return f"still at it after {given.limit_s:g} s"
         if code not in given.codes or len(complaints) != (code != 0) or any("Traceback (most" in line for line in said):
             return f"exit code {code} with {len(said)} lines on stderr: {' / '.join(said)[-1500:]}"
-        if code == cli.ASKED_WRONGLY and not there and (folder / "run").exists() and not has_rounds(folder / "run"):
+        if code == cli.USAGE_ERROR and not there and (folder / "run").exists() and not has_rounds(folder / "run"):
             return f"refused, but left a folder: {' '.join(said)}"
         return given.demand(folder)
 
@@ -83,7 +83,7 @@ def without_warnings(said: list[str]) -> list[str]:
 def apart(act: Callable[[], int]) -> int:
     """Away from the user's data and cache, and from trackers: they start processes of their own."""
     os.environ.update(FEDEXP_DATA="no data", FEDEXP_CACHE="cache", FEDEXP_DEBUG="", HYDRA_FULL_ERROR="")
-    Sending.follow = Tracker.follow
+    SendingTracker.follow = Tracker.follow
     return act()
 
 
@@ -109,7 +109,7 @@ _DISPATCH = cli._dispatch
 def _run(words: tuple[str, ...]) -> int:
     try:
         config = composing.config(*words)
-    except COMPOSING:
+    except COMPOSE_ERRORS:
         config = {"it": "???"}
     if any(value == "???" for _, value in walk(config)):  # the command knows how to say it
         return _DISPATCH(["run", *words, "hydra.run.dir=run"])
@@ -119,7 +119,11 @@ def _run(words: tuple[str, ...]) -> int:
 
 def begun(config: dict) -> int:
     """The run of a config, in the folder `run`."""
-    with folders.lent(OmegaConf.create({"dir": "run"})) as folder, logs.kept(), ending(folder):
+    with (
+        folders.provisional_folder(OmegaConf.create({"dir": "run"})) as folder,
+        logs.restore_logging(),
+        exit_on_error(folder),
+    ):
         logs.log_to(folder)
         run(config, folder)
     return 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedexp.core.exits import ASKED_WRONGLY
+from fedexp.core.exits import USAGE_ERROR
 from scripts.fuzz.judged import Input
 from scripts.fuzz.odd_tables import COLUMNS, ENCODINGS, NAMES, REWRITTEN, TWICE, WORDS
 from scripts.fuzz.users_files import Prepare, damaged, run_on
@@ -75,7 +75,7 @@ def _input(what: str, prepare: Prepare, file: str, words: tuple[str, ...], *, re
     usual = ("dataset=table", "dataset.target=y", f"dataset.file={file}", "model=logistic", "scenario.clients=3")
     groups = {word.partition("=")[0] for word in words}
     usual = (word for word in usual if word.partition("=")[0] not in groups)
-    return run_on(prepare, what, *usual, *words, codes=(ASKED_WRONGLY,) if refused else (0, ASKED_WRONGLY))
+    return run_on(prepare, what, *usual, *words, codes=(USAGE_ERROR,) if refused else (0, USAGE_ERROR))
 
 
 def _as_csv(frame: Frame) -> bytes:

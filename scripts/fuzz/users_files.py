@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.core.exits import ASKED_WRONGLY
+from fedexp.core.exits import USAGE_ERROR
 from scripts.fuzz.judged import Input, run_of
 
 ROUNDS = 2
@@ -17,7 +17,7 @@ OURS = {"mine", "net.py", "run", "two", "said.txt", "cache", "__pycache__"}
 Prepare = Callable[[Path], object]
 
 
-def run_on(prepare: Prepare, what: str, *words: str, codes: tuple[int, ...] = (0, ASKED_WRONGLY)) -> Input:
+def run_on(prepare: Prepare, what: str, *words: str, codes: tuple[int, ...] = (0, USAGE_ERROR)) -> Input:
     """A run of these words with what `prepare` puts into the folder `mine`, told as `what`."""
 
     def prepared(folder: Path) -> None:

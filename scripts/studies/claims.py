@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fedexp.compare import statistics
-from fedexp.compare.statistics import Paired
+from fedexp.compare.statistics import PairedStatistics
 from fedexp.replay import overview, page
-from fedexp.replay.page import Judged
+from fedexp.replay.page import JudgedCell
 from fedexp.replay.results import Result
 
 WORDS = ("reproduced", "contradicted", "disputed", "not resolved", "no number", "not run")
@@ -32,7 +32,7 @@ class Claim:
     note: str = ""
 
 
-def claimed(node: Mapping[str, Any], cells: Mapping[str, Judged]) -> Claim:
+def claimed(node: Mapping[str, Any], cells: Mapping[str, JudgedCell]) -> Claim:
     """The claim of a node of page.yml."""
     says, note = node["says"], node.get("note", "")
     if "cell" in node:
@@ -44,15 +44,15 @@ def claimed(node: Mapping[str, Any], cells: Mapping[str, Judged]) -> Claim:
     return _of_pair(says, kinds[0], first, second, node.get("within"), note)
 
 
-def _of_cell(says: str, line: Judged, note: str) -> Claim:
-    word = {"inside": "reproduced", "outside": "contradicted"}.get(line.verdict.word, line.verdict.word)
-    missed = sum(one.value is None for one in line.found)
-    published = "" if line.cell.published is None else f"; published {page.told(line.cell.published)}"
-    ours = estimate([line]) if word == "not run" else page.ours(line.verdict, missed)
-    return Claim(says, line.cell.name + published, ours, str(len(line.found)), word, note)
+def _of_cell(says: str, line: JudgedCell, note: str) -> Claim:
+    word = {"inside": "reproduced", "outside": "contradicted"}.get(line.verdict.outcome, line.verdict.outcome)
+    missed = sum(one.value is None for one in line.results)
+    published = "" if line.cell.published is None else f"; published {page.format_published(line.cell.published)}"
+    ours = estimate([line]) if word == "not run" else page.format_mean(line.verdict, missed)
+    return Claim(says, line.cell.name + published, ours, str(len(line.results)), word, note)
 
 
-def _of_pair(says: str, kind: str, first: Judged, second: Judged, within: float | None, note: str) -> Claim:
+def _of_pair(says: str, kind: str, first: JudgedCell, second: JudgedCell, within: float | None, note: str) -> Claim:
     between = {"above": ">", "alike": f"within {within or 0.0:g} of", "beside": "beside"}[kind]
     shown = f"{first.cell.name} {between} {second.cell.name}"
     found = paired(first, second)
@@ -62,24 +62,24 @@ def _of_pair(says: str, kind: str, first: Judged, second: Judged, within: float 
     return Claim(says, shown, difference(found) + few, str(found.pairs), decided(kind, found, within), note)
 
 
-def paired(first: Judged, second: Judged) -> Paired | None:
+def paired(first: JudgedCell, second: JudgedCell) -> PairedStatistics | None:
     """The two cells over the seeds that both have; None where they have none.
 
     A run that did not reach an accuracy counts as one that would have in the round after its last.
     """
-    ours, theirs = ({one.seed: _counted(line, one) for one in line.found} for line in (first, second))
+    ours, theirs = ({one.seed: _counted(line, one) for one in line.results} for line in (first, second))
     seeds = sorted(set(ours) & set(theirs))
     if not seeds:
         return None
-    one = statistics.compare([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds], more=True)
-    return statistics.judged([one])[0]
+    one = statistics.compare([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds], higher_is_better=True)
+    return statistics.add_verdicts([one])[0]
 
 
-def _counted(line: Judged, one: Result) -> float | None:
-    return one.counted if line.cell.measure.threshold is not None else one.value
+def _counted(line: JudgedCell, one: Result) -> float | None:
+    return one.censored_value if line.cell.measure.threshold is not None else one.value
 
 
-def decided(kind: str, found: Paired, within: float | None) -> str:
+def decided(kind: str, found: PairedStatistics, within: float | None) -> str:
     """The word on a pair of cells."""
     if kind == "beside":
         return "no number"
@@ -94,7 +94,7 @@ def decided(kind: str, found: Paired, within: float | None) -> str:
     return "reproduced" if -within <= found.low and found.high <= within else "not resolved"
 
 
-def difference(found: Paired) -> str:
+def difference(found: PairedStatistics) -> str:
     """The two means, and their difference with its interval."""
     if found.a is None or found.b is None or found.difference is None:
         return f"only the first got there in {found.only_a}, only the second in {found.only_b}"
@@ -102,7 +102,7 @@ def difference(found: Paired) -> str:
     return told if found.low is None or found.high is None else f"{told} ({found.low:+.3g} to {found.high:+.3g})"
 
 
-def estimate(lines: Sequence[Judged]) -> str:
+def estimate(lines: Sequence[JudgedCell]) -> str:
     """What it takes to run what is missing of these cells."""
     left = [minutes for there, minutes in overview.runs(lines, lambda one: one.cell.minutes) if not there]
     return f"{len(left)} run{'s' * (len(left) != 1)}, about {sum(left):.3g} min" if left else "none"

@@ -22,7 +22,7 @@ from claims import WORDS, Claim, claimed, estimate
 from scipy import stats
 
 from fedexp.replay import page, results, table
-from fedexp.replay.page import Judged
+from fedexp.replay.page import JudgedCell
 from fedexp.report.markup import Grid
 
 HERE = Path(__file__).parent
@@ -49,13 +49,13 @@ from a few runs and older logs.
 """
 
 
-def study(folder: Path) -> tuple[dict[str, Any], dict[str, Judged]]:
+def study(folder: Path) -> tuple[dict[str, Any], dict[str, JudgedCell]]:
     """The page of a study as it is described, and the cells of its table by name."""
     told = yaml.safe_load((folder / "page.yml").read_text())
     if "table" not in told:
         return told, {}
     found = table.load(told["table"])
-    lines = page.judged(found, results.read(REPLAYS / found.name))
+    lines = page.judge_cells(found, results.read(REPLAYS / found.name))
     return told, {line.cell.name: line for line in lines}
 
 
@@ -71,7 +71,7 @@ def markdown(folder: Path) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def shown(section: Mapping[str, Any], cells: Mapping[str, Judged], folder: Path) -> Iterator[str]:
+def shown(section: Mapping[str, Any], cells: Mapping[str, JudgedCell], folder: Path) -> Iterator[str]:
     """Its claims, grids of cells, points of a file and earlier runs, as tables."""
     if "claims" in section:
         found = [claimed(node, cells) for node in section["claims"]]
@@ -89,7 +89,7 @@ def shown(section: Mapping[str, Any], cells: Mapping[str, Judged], folder: Path)
         yield earlier(section["earlier"], folder).markdown().strip()
 
 
-def grid(node: Mapping[str, Any], cells: Mapping[str, Judged]) -> Grid:
+def grid(node: Mapping[str, Any], cells: Mapping[str, JudgedCell]) -> Grid:
     """A table with a row for each `rows` and a column for each `columns`; a cell is called `ROW, COLUMN`."""
     rows = []
     for name in node["rows"]:
@@ -97,15 +97,15 @@ def grid(node: Mapping[str, Any], cells: Mapping[str, Judged]) -> Grid:
         known = [line for line in own if line is not None]
         if not known:
             raise KeyError(f"no cell of the table begins with {name}")
-        seeds = sorted({len(line.found) for line in known})
+        seeds = sorted({len(line.results) for line in known})
         texts = ["-" if line is None else _value(line) for line in own]
         rows.append([name, *texts, "-".join(str(count) for count in seeds[:1] + seeds[1:][-1:]), estimate(known)])
     return Grid([node["of"], *node["columns"], "seeds", "still to run"], rows)
 
 
-def _value(line: Judged) -> str:
-    missed = sum(one.value is None for one in line.found)
-    return page.ours(line.verdict, missed) if line.found else "not run"
+def _value(line: JudgedCell) -> str:
+    missed = sum(one.value is None for one in line.results)
+    return page.format_mean(line.verdict, missed) if line.results else "not run"
 
 
 def draws(nodes: Sequence[Mapping[str, int]]) -> Grid:
@@ -157,9 +157,9 @@ def earlier(file: str, folder: Path) -> Grid:
     return Grid(["what", "command", "made", "mean (95 %)", "seeds"], told, 3)
 
 
-def _cells(name: str, lines: Sequence[Judged]) -> list[str]:
+def _cells(name: str, lines: Sequence[JudgedCell]) -> list[str]:
     told = (
-        f"{page.summary(lines)}. Each with its command, published number, minutes "
+        f"{page.describe_counts(lines)}. Each with its command, published number, minutes "
         f"and seeds: [cells](../../replays/{name}/README.md). Still to run for all seeds that the table asks for: "
         f"{estimate(lines)} of an idle core."
     )

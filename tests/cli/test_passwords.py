@@ -7,9 +7,9 @@ import pytest
 from tracking import FAST
 
 from fedexp import cli
-from fedexp.core.passwords import HELD
+from fedexp.core.passwords import ADDRESS_VARIABLE
 from fedexp.parts.tracker.contract import Order
-from fedexp.parts.tracker.memo import Memo
+from fedexp.parts.tracker.memo import SyncState
 from fedexp.parts.tracker.mlflow import MLflow, MlflowRun
 
 PASSWORD = "hunter2"
@@ -20,8 +20,8 @@ QUICK = (*FAST, "rounds=1", "tracker=mlflow", "tracker.patience_s=0.01")
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(HELD, "")
-    monkeypatch.delenv(HELD)
+    monkeypatch.setenv(ADDRESS_VARIABLE, "")
+    monkeypatch.delenv(ADDRESS_VARIABLE)
 
 
 def demand_unknown(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -34,11 +34,11 @@ def demand_unknown(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("typed", [True, False])
 def test_a_run_tells_nobody(typed: bool, monkeypatch, capsys):
     if not typed:
-        monkeypatch.setenv(HELD, URI)
+        monkeypatch.setenv(ADDRESS_VARIABLE, URI)
     words = [f"tracker.uri={URI}"] if typed else []
     assert cli.main(["run", *QUICK, *words, "hydra.run.dir=run"]) == 0
     demand_unknown(Path("run"), capsys)
-    assert os.environ[HELD] == URI, "those who send ask here"
+    assert os.environ[ADDRESS_VARIABLE] == URI, "those who send ask here"
 
 
 def test_typed_again_when_a_run_is_resumed(capsys):
@@ -46,7 +46,7 @@ def test_typed_again_when_a_run_is_resumed(capsys):
     words = ["tracker=mlflow", f"tracker.uri={URI}", "tracker.patience_s=0.01"]
     assert cli.main(["resume", "run", *words]) == 0
     demand_unknown(Path("run"), capsys)
-    assert os.environ[HELD] == URI
+    assert os.environ[ADDRESS_VARIABLE] == URI
 
 
 def test_a_sweep_tells_nobody(capsys):
@@ -63,9 +63,9 @@ def test_a_mistake_beside_it_is_told_without_it(capsys):
 
 def test_who_sends_has_the_whole_address(tmp_path: Path, monkeypatch):
     asked = []
-    monkeypatch.setenv(HELD, URI)
+    monkeypatch.setenv(ADDRESS_VARIABLE, URI)
     monkeypatch.setattr("mlflow.tracking.MlflowClient", lambda tracking_uri: asked.append(tracking_uri))
     for uri in ("http://127.0.0.1:9", URI):
-        assert MlflowRun(MLflow(uri=uri), Order(tmp_path), Memo()).uri == "http://127.0.0.1:9"
-    MlflowRun(MLflow(uri="http://127.0.0.1:8"), Order(tmp_path), Memo())
+        assert MlflowRun(MLflow(uri=uri), Order(tmp_path), SyncState()).uri == "http://127.0.0.1:9"
+    MlflowRun(MLflow(uri="http://127.0.0.1:8"), Order(tmp_path), SyncState())
     assert asked == [URI, URI, "http://127.0.0.1:8"]

@@ -10,7 +10,7 @@ from fedexp.core.errors import ConfigError
 
 
 def test_every_dataset_has_its_name():
-    assert commands.known() == sorted(path.stem for path in (conf_dir() / "dataset").glob("*.yaml"))
+    assert commands.dataset_names() == sorted(path.stem for path in (conf_dir() / "dataset").glob("*.yaml"))
 
 
 def test_keys_of_a_dataset_are_given_as_a_run_takes_them(tmp_path, capsys):
@@ -56,13 +56,13 @@ def test_npz_has_no_default_file(tmp_path):
 
 def test_real_files(real):
     lines = []
-    assert commands.check(["mnist"], real(commands.find("mnist")), lines.append) == 0
+    assert commands.check(["mnist"], real(commands.find_dataset("mnist")), lines.append) == 0
     assert len(lines) == 4
     assert all(line.endswith("is right") for line in lines)
 
 
 def test_importing_the_datasets_is_light():
-    modules = ["commands.datasets", *(f"parts.dataset.{name}" for name in commands.known())]
+    modules = ["commands.datasets", *(f"parts.dataset.{name}" for name in commands.dataset_names())]
     program = "import sys\n" + "\n".join(f"import fedexp.{name}" for name in modules)
     program += "\nprint(sorted({'sklearn', 'pandas', 'scipy', 'torchvision'} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

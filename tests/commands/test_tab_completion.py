@@ -9,7 +9,7 @@ import pytest
 from command_line import complaint
 
 from fedexp import cli
-from fedexp.commands.offered import HYDRAS
+from fedexp.commands.offered import HYDRA_OPTIONS
 from fedexp.commands.parsing import COMMANDS, parser_of
 from fedexp.commands.tab_completion import SCRIPTS, complete
 
@@ -106,12 +106,14 @@ def test_own_options_complete_behind_their_folder():
     assert complete("fedexp list --config-dir mine selector w") == ["waiting"]
 
 
-@pytest.mark.parametrize("group", HYDRAS)
+@pytest.mark.parametrize("group", HYDRA_OPTIONS)
 def test_the_launchers_and_sweepers_are_those_that_a_run_knows(group, capsys):
     assert cli.main(["run", "-m", "seed=0,1", f"{group}=zzzz"]) == 2
     known = complaint(capsys).partition("known: ")[2].split(", ")
-    assert set(HYDRAS[group]) <= set(known)
-    assert set(known) <= set(HYDRAS[group]) or group == "hydra/sweeper", "plugins may bring sweepers of their own"
+    assert set(HYDRA_OPTIONS[group]) <= set(known)
+    assert set(known) <= set(HYDRA_OPTIONS[group]) or group == "hydra/sweeper", (
+        "plugins may bring sweepers of their own"
+    )
 
 
 def test_the_query_is_light():

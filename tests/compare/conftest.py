@@ -11,4 +11,4 @@ __all__ = ["make_run", "method"]
 @pytest.fixture
 def read() -> Callable[..., list[runs.Run]]:
     """The runs below folders."""
-    return lambda *folders: runs.collect(folders)[0]
+    return lambda *folders: runs.collect_runs(folders)[0]

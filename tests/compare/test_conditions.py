@@ -1,7 +1,7 @@
 import pytest
 
 from fedexp.compare import conditions
-from fedexp.compare.pairing import contests
+from fedexp.compare.pairing import make_contests
 from fedexp.core.errors import ConfigError
 
 
@@ -10,7 +10,7 @@ def failing(method, read):
     """The lines that conditions give for two methods, whose accuracies end as told."""
 
     def lines(*texts, a=(0.8, 0.9), b=(0.85, 0.9)):
-        met = contests(read(method("ucb", a)), read(method("random", b)))
+        met = make_contests(read(method("ucb", a)), read(method("random", b)))
         return conditions.failures([conditions.parse(text) for text in texts], met)
 
     return lines
@@ -76,7 +76,7 @@ LONGER = {name: [0.1 * number for number in range(1, 6)] for name in ("test_loss
     ],
 )
 def test_what_cannot_be_compared_fails(method, read, metrics, said):
-    met = contests(read(method("ucb", [0.8], metrics=metrics)), read(method("random", [0.8])))
+    met = make_contests(read(method("ucb", [0.8], metrics=metrics)), read(method("random", [0.8])))
     (line,) = conditions.failures([conditions.parse("loss_auc > 1e9")], met)
     assert "loss_auc > 1e+09 cannot be judged for ucb (A) - random (B)" in line
     assert said in line

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from fedexp.compare.pairing import contests
+from fedexp.compare.pairing import make_contests
 from fedexp.core.errors import ConfigError
 
 
@@ -15,24 +15,24 @@ def refused(read):
 
     def error(a, b):
         with pytest.raises(ConfigError) as caught:
-            contests(read(a), read(b))
+            make_contests(read(a), read(b))
         return str(caught.value)
 
     return error
 
 
 def test_runs_are_paired_by_seed_and_what_differs_is_told(method, read):
-    (contest,) = contests(read(method("greedyfed", [0.8, 0.9])), read(method("random", [0.7, 0.8])))
+    (contest,) = make_contests(read(method("greedyfed", [0.8, 0.9])), read(method("random", [0.7, 0.8])))
     assert (contest.a, contest.b, contest.blocks) == ("greedyfed", "random", ("seed 0", "seed 1"))
     assert [(a.seed, b.seed) for a, b in contest.pairs] == [(0, 0), (1, 1)]
-    assert contest.compared == ("selector: greedyfed / random",)
+    assert contest.differences == ("selector: greedyfed / random",)
     assert contest.notes == ()
 
 
 def test_every_method_of_a_meets_the_one_of_b_and_runs_of_b_are_not_compared_with_themselves(method, read, tmp_path):
     for name in ("afl", "random", "ucb"):
         method(name, [0.8, 0.9])
-    found = contests(read(tmp_path), read(tmp_path / "random"))
+    found = make_contests(read(tmp_path), read(tmp_path / "random"))
     assert [(contest.a, contest.b) for contest in found] == [("afl", "random"), ("ucb", "random")]
 
 
@@ -51,8 +51,8 @@ def test_the_same_runs_on_both_sides_are_refused(method, refused):
 def test_the_same_method_from_two_places_is_told_apart_by_them(method, read, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     old, new = method("random", [0.8, 0.9], name="old"), method("random", [0.8, 0.9], name="new")
-    (contest,) = contests(read(new), read(old))
-    assert (contest.a, contest.b, contest.compared) == ("random in new", "random in old", ())
+    (contest,) = make_contests(read(new), read(old))
+    assert (contest.a, contest.b, contest.differences) == ("random in new", "random in old", ())
 
 
 def test_seeds_without_a_partner_and_unfinished_runs_are_left_out_by_name(
@@ -61,7 +61,7 @@ def test_seeds_without_a_partner_and_unfinished_runs_are_left_out_by_name(
     monkeypatch.chdir(tmp_path)
     a, b = method("greedyfed", [0.8, 0.9, 0.9]), method("random", [0.7, 0.8])
     make_run("greedyfed/3", seed=3, choices={"selector": "greedyfed"}, finished=False)
-    (contest,) = contests(read(a), read(b))
+    (contest,) = make_contests(read(a), read(b))
     assert len(contest.pairs) == 2
     assert contest.notes == (
         "left out, unfinished: greedyfed/3",
@@ -90,7 +90,7 @@ def test_datasets_are_blocks_of_their_own(method, read, tmp_path):
     for data in ("x", "y"):
         for name in ("ucb", "random"):
             method(name, [0.7, 0.8], name=f"{name}/{data}", keys={"dataset.name": data})
-    (contest,) = contests(read(tmp_path / "ucb"), read(tmp_path / "random"))
+    (contest,) = make_contests(read(tmp_path / "ucb"), read(tmp_path / "random"))
     assert contest.blocks == (
         "dataset.name=x seed 0", "dataset.name=x seed 1", "dataset.name=y seed 0", "dataset.name=y seed 1",
     )  # fmt: skip
@@ -127,7 +127,7 @@ def test_other_work_is_refused_unless_it_is_accepted(method, read, refused, key,
     )
     told = f"{key} is {values[0]} and {values[1]}"
     assert f"budgets differ, {told}; run both with the same, or accept it with --unequal {name}" in refused(a, b)
-    (contest,) = contests(read(a), read(b), {name})
+    (contest,) = make_contests(read(a), read(b), {name})
     assert f"unequal {name}, accepted by --unequal: {told}" in contest.notes
 
 
@@ -138,7 +138,7 @@ def test_other_traffic_is_refused_unless_it_is_accepted(method, read, refused):
         "budgets differ, 16 and 8 MB were sent; run both with the same, or accept it with --unequal megab"
         in refused(a, b)
     )
-    (contest,) = contests(read(a), read(b), {"megabytes"})
+    (contest,) = make_contests(read(a), read(b), {"megabytes"})
     assert contest.notes == ("unequal megabytes, accepted by --unequal: 16 and 8 MB were sent",)
 
 
@@ -162,6 +162,6 @@ def test_runs_whose_data_are_unknown_are_refused(key, method, refused):
 
 def test_other_code_is_told(method, read):
     a, b = method("random", [0.7], name="a", summary={"git": {"commit": "b" * 40}}), method("random", [0.7])
-    (contest,) = contests(read(a), read(b))
-    assert contest.compared == ("commit: bbbbbbbbbb / 0123456789",)
+    (contest,) = make_contests(read(a), read(b))
+    assert contest.differences == ("commit: bbbbbbbbbb / 0123456789",)
     assert json.loads((b / "0" / "summary.json").read_text())["git"]["commit"].startswith("0123456789")

@@ -7,13 +7,13 @@ import pytest
 from scipy import stats
 
 from fedexp.compare import statistics
-from fedexp.compare.statistics import compare, holm, judged, pairs_needed, sign_flip_p, wilcoxon_p
+from fedexp.compare.statistics import add_verdicts, compare, holm, pairs_needed, sign_flip_p, wilcoxon_p
 
 SEEDS = 10
 
 
 def test_differences_by_hand():
-    found = compare([0.9, 0.8, 0.7], [0.8, 0.8, 0.75], more=True)
+    found = compare([0.9, 0.8, 0.7], [0.8, 0.8, 0.75], higher_is_better=True)
     assert (found.a, found.b) == (pytest.approx(0.8), pytest.approx(2.35 / 3))
     assert found.difference == pytest.approx(0.05 / 3)
     assert (found.wins, found.ties, found.losses) == (1, 1, 1)
@@ -21,8 +21,8 @@ def test_differences_by_hand():
     assert found.high is not None
     half = 4.302653 * np.std([0.1, 0, -0.05], ddof=1) / np.sqrt(3)  # Student's t with 2 degrees of freedom
     assert (found.low, found.high) == (pytest.approx(0.05 / 3 - half), pytest.approx(0.05 / 3 + half))
-    assert compare([0.9, 0.8, 0.7], [0.8, 0.8, 0.75], more=False).wins == 1
-    assert compare([0.9, 0.8], [0.8, 0.7], more=False).losses == 2
+    assert compare([0.9, 0.8, 0.7], [0.8, 0.8, 0.75], higher_is_better=False).wins == 1
+    assert compare([0.9, 0.8], [0.8, 0.7], higher_is_better=False).losses == 2
 
 
 def test_holm_by_hand():
@@ -47,29 +47,29 @@ def test_tied_differences_are_tested_exactly():
 def test_no_difference_at_all_has_p_one():
     zeros, one = np.zeros(4), np.array([0.0, 3.0, 0.0])
     assert [sign_flip_p(zeros), wilcoxon_p(zeros), sign_flip_p(one), wilcoxon_p(one)] == [1.0] * 4
-    (found,) = judged([compare([1.0, 2.0], [1.0, 2.0], more=True)])
+    (found,) = add_verdicts([compare([1.0, 2.0], [1.0, 2.0], higher_is_better=True)])
     assert found.verdict == "identical"
 
 
 def test_who_never_got_there_is_worse_than_everybody_and_no_number_is_invented():
-    found = compare([5, None, 3, None], [None, 4, 6, None], more=False)
+    found = compare([5, None, 3, None], [None, 4, 6, None], higher_is_better=False)
     assert (found.wins, found.ties, found.losses) == (2, 1, 1)
     assert (found.only_a, found.only_b, found.neither) == (1, 1, 1)
     assert (found.a, found.b, found.difference) == (3, 6, -3)
     assert (found.low, found.p_mean) == (None, None)
     a, b = np.array([5, np.nan, 3, np.nan]), np.array([np.nan, 4, 6, np.nan])
-    assert statistics.censored_differences(a, b, more=False).tolist() == [-4, 4, -3, 0]
+    assert statistics.censored_differences(a, b, higher_is_better=False).tolist() == [-4, 4, -3, 0]
 
 
 def test_censored_values_are_judged_by_their_ranks():
-    (found,) = judged([compare([9] * 8, [None] * 8, more=False)])
+    (found,) = add_verdicts([compare([9] * 8, [None] * 8, higher_is_better=False)])
     assert found.difference is None
     assert found.p_wilcoxon == pytest.approx(2 / 2**8)
     assert found.verdict == "A better"
 
 
 def test_the_ranks_say_who_is_ahead_not_the_count():
-    few_big_losses = compare([None] * 3 + [1, 1, 1, 1], [1, 1, 1, 2, 2, 2, 2], more=False)
+    few_big_losses = compare([None] * 3 + [1, 1, 1, 1], [1, 1, 1, 2, 2, 2, 2], higher_is_better=False)
     assert (few_big_losses.wins, few_big_losses.losses) == (4, 3)
     assert not few_big_losses.for_a
 
@@ -77,8 +77,8 @@ def test_the_ranks_say_who_is_ahead_not_the_count():
 def test_less_loss_is_better():
     losses = [float(loss) for loss in range(8)]
     less = [loss - 1 for loss in losses]
-    assert judged([compare(less, losses, more=False)])[0].verdict == "A better"
-    assert judged([compare(less, losses, more=True)])[0].verdict == "B better"
+    assert add_verdicts([compare(less, losses, higher_is_better=False)])[0].verdict == "A better"
+    assert add_verdicts([compare(less, losses, higher_is_better=True)])[0].verdict == "B better"
 
 
 @pytest.mark.parametrize(("family", "pairs"), [(1, 6), (5, 8), (20, 10)])
@@ -88,7 +88,7 @@ def test_the_fewest_pairs_that_can_show_anything(family, pairs):
 
 
 def test_few_pairs_get_no_verdict():
-    (found,) = judged([compare([0.9] * 5, [0.1, 0.2, 0.3, 0.4, 0.5], more=True)])
+    (found,) = add_verdicts([compare([0.9] * 5, [0.1, 0.2, 0.3, 0.4, 0.5], higher_is_better=True)])
     assert found.p_mean == pytest.approx(2 / 2**5)
     assert found.verdict == "too few pairs"
 
@@ -106,7 +106,7 @@ def verdicts(rng: np.random.Generator, shift: float, shared: float) -> list[str]
     seed, a, b = rng.standard_normal((3, SEEDS))
     one, other = (np.sqrt(shared) * seed + np.sqrt(1 - shared) * own for own in (a, b))
     sides = zip(runs_of(one + shift), runs_of(other), (True, True, False, False, False), strict=True)
-    return [found.verdict for found in judged([compare(x, y, more=more) for x, y, more in sides])]
+    return [found.verdict for found in add_verdicts([compare(x, y, higher_is_better=more) for x, y, more in sides])]
 
 
 def test_two_selectors_that_differ_in_name_only_are_not_told_apart():
@@ -132,7 +132,9 @@ def test_the_resolvable_difference_is_found_in_four_of_five_cases(pairs, family)
 
 
 def test_what_was_not_found_is_not_called_equal():
-    (found,) = judged([compare([0.9, 0.8, 0.7, 0.9, 0.8, 0.7], [0.8, 0.9, 0.8, 0.7, 0.8, 0.9], more=True)])
+    (found,) = add_verdicts(
+        [compare([0.9, 0.8, 0.7, 0.9, 0.8, 0.7], [0.8, 0.9, 0.8, 0.7, 0.8, 0.9], higher_is_better=True)]
+    )
     assert found.verdict == "not resolved"
     assert found.resolvable is not None
     assert found.resolvable > 0.1
@@ -155,7 +157,9 @@ def test_a_planted_difference_of_two_standard_errors_is_found(draw):
     noise = (noise - noise.mean()) / noise.std(ddof=1)
     standard_error = 1 / np.sqrt(seeds)
     other = np.random.default_rng(draw + 50).standard_normal(seeds)
-    (found,) = judged([compare((other + noise + 2 * standard_error).tolist(), other.tolist(), more=True)])
+    (found,) = add_verdicts(
+        [compare((other + noise + 2 * standard_error).tolist(), other.tolist(), higher_is_better=True)]
+    )
     assert found.verdict == "A better"
     assert found.low is not None
     assert found.low > 0

@@ -11,12 +11,12 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 import fedexp
-from fedexp.config.compose import Request, plain, read_config, start
-from fedexp.config.hydra_errors import unknown_key
+from fedexp.config.compose import Request, make_composer, read_config, resolve_config
+from fedexp.config.hydra_errors import explain_unknown_key
 from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
-from fedexp.run.checked import checked
+from fedexp.run.checked import validate_config
 from fedexp.sweep import points as sweep
 
 PACKAGE = Path(fedexp.__file__).parent
@@ -30,14 +30,14 @@ def _no_global_hydra():
 
 def composed(*overrides, conf=None, mode=RunMode.RUN):
     request = Request(conf or conf_dir(), list(overrides))
-    composer = start(request)
+    composer = make_composer(request)
     return composer, composer.compose_config("config", request.overrides, mode)
 
 
 def refusal(*overrides, conf=None):
     try:
         composer, config = composed(*overrides, conf=conf)
-        checked(composer, config, overrides)
+        validate_config(composer, config, overrides)
     except ConfigError as error:
         return str(error)
     return "nothing was refused"
@@ -121,7 +121,7 @@ def test_the_keys_of_the_chosen_option_are_the_known_ones():
 
 
 def test_unknown_root_config():
-    composer = start(Request(conf_dir(), [], "confg"))
+    composer = make_composer(Request(conf_dir(), [], "confg"))
     with pytest.raises(ConfigError, match=r"^unknown root config confg; "):
         composer.compose_config("confg", [], RunMode.RUN)
 
@@ -154,12 +154,12 @@ def test_a_file_that_asks_for_an_unknown_option(conf):
 
 def test_a_conf_folder_of_ones_own(conf):
     _, config = composed("group.size=2", conf=conf)
-    assert plain(config) == {"seed": 0, "group": {"size": 2}}
+    assert resolve_config(config) == {"seed": 0, "group": {"size": 2}}
 
 
 def test_plain_resolves_and_drops_hydra():
     composer, config = composed("scenario.participants=4")
-    found = checked(composer, config, [])
+    found = validate_config(composer, config, [])
     assert found["selector"]["count"] == 4
     assert "hydra" not in found
     assert type(found["model"]["hidden"]) is list
@@ -168,7 +168,7 @@ def test_plain_resolves_and_drops_hydra():
 def test_data_root_follows_the_environment(monkeypatch):
     monkeypatch.setenv("FEDEXP_DATA", "/somewhere")
     _, config = composed()
-    assert plain(config)["data_dir"] == "/somewhere"
+    assert resolve_config(config)["data_dir"] == "/somewhere"
     register_resolvers()
 
 
@@ -179,7 +179,7 @@ def test_read_config_gives_what_ran(tmp_path):
 
     bare = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     OmegaConf.save(bare, tmp_path / ".hydra" / "config.yaml")
-    assert read_config(tmp_path) == plain(config)
+    assert read_config(tmp_path) == resolve_config(config)
     (tmp_path / ".hydra" / "config.yaml").write_text("[")
     with pytest.raises(ConfigError, match="cannot be read"):
         read_config(tmp_path)
@@ -187,7 +187,7 @@ def test_read_config_gives_what_ran(tmp_path):
 
 def test_points_of_a_sweep():
     composer, config = composed("seed=range(2)", "model=mlp,keras_cnn", mode=RunMode.MULTIRUN)
-    points = sweep.points(composer, config)
+    points = sweep.expand_points(composer, config)
     assert [point.number for point in points] == [0, 1, 2, 3]
     assert str(points[3]) == "point 3 (seed=1 model=keras_cnn): "
 
@@ -195,7 +195,7 @@ def test_points_of_a_sweep():
 def test_a_sweep_kind_that_is_not_supported():
     composer, config = composed("seed=interval(0,1)", mode=RunMode.MULTIRUN)
     with pytest.raises(ConfigError, match=r"^seed must list its values, got seed=interval\(0,1\); write seed=0,1 or "):
-        sweep.points(composer, config)
+        sweep.expand_points(composer, config)
 
 
 def test_a_very_long_sweep_is_checked_at_its_start(monkeypatch, caplog):
@@ -204,15 +204,15 @@ def test_a_very_long_sweep_is_checked_at_its_start(monkeypatch, caplog):
     monkeypatch.setattr(sweep, "_checked", lambda _, __, point: (seen.append(point.number), {}))
     composer, config = composed("seed=range(5)", mode=RunMode.MULTIRUN)
     with caplog.at_level("INFO"):
-        sweep.check(composer, config)
+        sweep.check_points(composer, config)
     assert seen == [0, 1]
     assert caplog.messages == ["Checked the first 2 of 5 points"]
 
 
 def test_unknown_key_prefers_siblings_then_the_same_last_word():
     known = ["local", "local.lr", "server_optimizer", "server_optimizer.lr", "seed"]
-    assert unknown_key("lr", known) == "unknown key or group lr; did you mean local.lr or server_optimizer.lr?"
-    assert unknown_key("zzz", known) == "unknown key or group zzz; known: local, seed, server_optimizer"
+    assert explain_unknown_key("lr", known) == "unknown key or group lr; did you mean local.lr or server_optimizer.lr?"
+    assert explain_unknown_key("zzz", known) == "unknown key or group zzz; known: local, seed, server_optimizer"
 
 
 def test_the_short_way_of_the_tests_composes_what_the_command_composes():
@@ -222,13 +222,13 @@ def test_the_short_way_of_the_tests_composes_what_the_command_composes():
     assert config()["selector"]["count"] != 4, "what was composed once is not written to"
     with pytest.raises(ConfigCompositionException, match=r"Could not override 'local\.rl'"):
         config("local.rl=3")
-    assert short == plain(composed(*words)[1])
+    assert short == resolve_config(composed(*words)[1])
 
 
 def test_every_dataset_of_real_files_composes():
     """Every other option runs in test_every_option."""
     for option in ("mnist", "cifar10", "har", "emnist_digits", "npz"):
-        assert plain(composed(f"dataset={option}")[1])["_target_"] == "fedexp.simulation.experiment.Experiment"
+        assert resolve_config(composed(f"dataset={option}")[1])["_target_"] == "fedexp.simulation.experiment.Experiment"
 
 
 @pytest.mark.parametrize(
@@ -270,8 +270,8 @@ def test_who_never_trains_is_not_drawn(clients: int, unseen: Any, hold: bool, ex
 def test_options_of_ones_own_are_there_only_for_the_command_that_names_them(tmp_path):
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "mine.yaml").write_text("# Mine\n")
-    assert "mine" in start(Request(conf_dir(), [], config_dir=tmp_path)).options("model")
-    assert "mine" not in start(Request(conf_dir(), [])).options("model")
+    assert "mine" in make_composer(Request(conf_dir(), [], config_dir=tmp_path)).options("model")
+    assert "mine" not in make_composer(Request(conf_dir(), [])).options("model")
 
 
 def test_hydras_internals_are_imported_where_the_line_says_why():

@@ -6,7 +6,7 @@ import pytest
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config.compose import Composer, Request, start
+from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.sweep.points import compose
 
@@ -42,7 +42,7 @@ TURNED = {
 @pytest.fixture
 def sweep() -> Iterator[tuple[Composer, DictConfig]]:
     request = Request(conf_dir(), ["seed=0,1", "hydra.sweep.subdir='${hydra.job.override_dirname}'"])
-    composer = start(request)
+    composer = make_composer(request)
     yield composer, compose(composer, request)
     GlobalHydra.instance().clear()
 
@@ -62,7 +62,7 @@ def test_values_are_laid_into_a_copy(sweep: tuple[Composer, DictConfig], monkeyp
     monkeypatch.setattr(
         composer.points.loader, "load_sweep_config", lambda *given: composed.append(given[1]) or load(*given)
     )
-    found = [composer.points.of(config, words) for words in WORDS]
+    found = [composer.points.compose_point(config, words) for words in WORDS]
     assert composed == [WORDS[0], WORDS[3]]
     assert list(map(text, found)) == list(map(text, wanted))
     for own, other in zip(found, wanted, strict=True):
@@ -73,31 +73,31 @@ def test_values_are_laid_into_a_copy(sweep: tuple[Composer, DictConfig], monkeyp
 
 def test_a_copy_is_a_points_own(sweep: tuple[Composer, DictConfig]):
     composer, config = sweep
-    first = composer.points.of(config, ["seed=0"])
+    first = composer.points.compose_point(config, ["seed=0"])
     first.rounds = 77
-    second = composer.points.of(config, ["seed=1"])
+    second = composer.points.compose_point(config, ["seed=1"])
     second.rounds = 78
-    assert composer.points.of(config, ["seed=2"]).rounds == 30
+    assert composer.points.compose_point(config, ["seed=2"]).rounds == 30
 
 
 @pytest.mark.parametrize("words", TURNED.values(), ids=list(TURNED))
 def test_all_else_is_composed_anew(sweep: tuple[Composer, DictConfig], words: tuple[list[str], list[str]]):
     composer, config = sweep
     for each in words:
-        assert text(composer.points.of(config, each)) == text(full(composer, config, each))
+        assert text(composer.points.compose_point(config, each)) == text(full(composer, config, each))
     assert composer.points.last is not None
     assert [one.input_line for one in composer.points.last[0]] == words[1]
 
 
 def test_a_key_that_is_not_there_is_refused(sweep: tuple[Composer, DictConfig]):
     composer, config = sweep
-    composer.points.of(config, ["seed=0"])
+    composer.points.compose_point(config, ["seed=0"])
     with pytest.raises(Exception, match="none_such"):
-        composer.points.of(config, ["none_such=0"])
+        composer.points.compose_point(config, ["none_such=0"])
 
 
 def test_what_is_said_of_hydra_counts(sweep: tuple[Composer, DictConfig]):
     composer, config = sweep
-    composer.points.of(config, ["seed=0"])
+    composer.points.compose_point(config, ["seed=0"])
     config.hydra.overrides.hydra.append("hydra.sweep.dir=elsewhere")
-    assert composer.points.of(config, ["seed=1"]).hydra.sweep.dir == "elsewhere"
+    assert composer.points.compose_point(config, ["seed=1"]).hydra.sweep.dir == "elsewhere"

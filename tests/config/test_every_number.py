@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
-from fedexp.core.part import LARGEST, Part, build
+from fedexp.core.part import MAX_INTEGER, Part, build
 
 GROUPS = sorted(path.name for path in CONF.iterdir() if path.is_dir())
 ODD = (math.nan, math.inf, -math.inf, -1, 0, 1e20, 10**20, 10**400, "3", [3], None, True)
@@ -103,7 +103,7 @@ def test_numbers_of_the_root():
 @pytest.mark.parametrize(
     ("word", "told"),
     [
-        ("rounds=100000000000000000000", f"rounds must be an integer >= 1 and at most {LARGEST:,}, got 1000000"),
+        ("rounds=100000000000000000000", f"rounds must be an integer >= 1 and at most {MAX_INTEGER:,}, got 1000000"),
         ("engine.workers=1000", "engine.workers must be an integer in [1, 256] or one of auto, got 1000"),
         ("seed=100000000000000000000", f"seed must be an integer >= 0 and at most {2**63 - 1:,}, got 1"),
         ("seed=-1", "seed must be an integer >= 0, got -1"),

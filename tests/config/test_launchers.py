@@ -6,14 +6,14 @@ from pathlib import Path
 from composing import CONF
 from hydra.core.global_hydra import GlobalHydra
 
-from fedexp.config.compose import Request, start
+from fedexp.config.compose import Request, make_composer
 from fedexp.config.launchers import LAUNCHERS
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
 
 def test_all_are_known_by_their_names():
-    assert {"basic", *LAUNCHERS} <= set(start(Request(CONF, [])).options("hydra/launcher"))
+    assert {"basic", *LAUNCHERS} <= set(make_composer(Request(CONF, [])).options("hydra/launcher"))
     GlobalHydra.instance().clear()
 
 

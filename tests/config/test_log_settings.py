@@ -46,5 +46,5 @@ def test_what_logging_says_is_told(word: str, why: str, capsys: pytest.CaptureFi
 
 
 def test_other_errors_stay_what_they_are():
-    with pytest.raises(ValueError, match="mine"), log_settings.told():
+    with pytest.raises(ValueError, match="mine"), log_settings.explain_logging_errors():
         raise ValueError("mine")

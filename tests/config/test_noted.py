@@ -27,30 +27,30 @@ def content(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("name", noted.FILES)
 @pytest.mark.parametrize("empty", [True, False])
 def test_what_is_missing_is_written(tmp_path: Path, name: str, empty: bool):
-    noted.note(tmp_path, composed())
+    noted.save(tmp_path, composed())
     before, path = content(tmp_path), tmp_path / ".hydra" / f"{name}.yaml"
     assert set(before) == set(noted.FILES)
     path.write_text("") if empty else path.unlink()
-    assert not noted.is_whole(tmp_path)
-    noted.note(tmp_path, composed())
+    assert not noted.is_complete(tmp_path)
+    noted.save(tmp_path, composed())
     assert content(tmp_path) == before
-    assert noted.is_whole(tmp_path)
+    assert noted.is_complete(tmp_path)
 
 
 def test_what_is_there_stays_unless_the_config_was_never_written(tmp_path: Path):
-    noted.note(tmp_path, composed(seed=1))
-    noted.note(tmp_path, composed(seed=2))
+    noted.save(tmp_path, composed(seed=1))
+    noted.save(tmp_path, composed(seed=2))
     assert noted.overrides(tmp_path)[0] == "seed=1"
     (tmp_path / ".hydra" / "config.yaml").unlink()
-    noted.note(tmp_path, composed(seed=2))
-    assert (noted.overrides(tmp_path)[0], noted.written(tmp_path)["seed"]) == ("seed=2", 2)
+    noted.save(tmp_path, composed(seed=2))
+    assert (noted.overrides(tmp_path)[0], noted.read_raw(tmp_path)["seed"]) == ("seed=2", 2)
 
 
 def test_no_password_is_noted(tmp_path: Path):
-    noted.note(tmp_path, composed(uri=SECRET))
-    noted.put(tmp_path, "tracker", {"uri": SECRET})
+    noted.save(tmp_path, composed(uri=SECRET))
+    noted.replace_part(tmp_path, "tracker", {"uri": SECRET})
     for name, text in content(tmp_path).items():
         assert "p@ss" not in text, name
         assert "//me" not in text, name
         assert "http://host:5000" in text, name
-    assert noted.written(tmp_path)["rounds"] == "${seed}", "interpolations stay"
+    assert noted.read_raw(tmp_path)["rounds"] == "${seed}", "interpolations stay"

@@ -28,11 +28,11 @@ class TestRole:
     def test_is_a_group_whose_options_are_of_its_contract(self, role: Role):
         for option in catalog.options(CONF, role.name):
             node = catalog.part(CONF, role.name, option)
-            assert issubclass(spec.find(node["_target_"], role.name), role.kind), option
+            assert issubclass(spec.find_class(node["_target_"], role.name), role.kind), option
 
     def test_its_default_is_the_contract_itself_and_the_root_configs(self, role: Role):
         if role.default:
-            assert spec.find(catalog.part(CONF, role.name, role.default)["_target_"], "") is role.kind
+            assert spec.find_class(catalog.part(CONF, role.name, role.default)["_target_"], "") is role.kind
             assert catalog.defaults(CONF)[role.name] == role.default
 
     def test_a_step_is_a_method_of_the_contract(self, role: Role):
@@ -42,7 +42,7 @@ class TestRole:
 
 def test_every_group_of_parts_is_a_role_and_every_role_a_part_of_the_experiment():
     groups = {path.parent.name for path in CONF.glob("*/*.yaml") if "_target_" in catalog.load(path)}
-    assert groups == set(roles.names())
+    assert groups == set(roles.role_names())
     assert dict(experiment().parts()).keys() == groups
 
 
@@ -67,7 +67,7 @@ def test_an_installed_package_adds_a_group(outside: Path):
     small = ("run", "experiment=smoke", "rounds=2", "engine.workers=1", "pictures=false", "hydra.run.dir=one")
     done = fedexp(outside, *small, "compression=turns", "compression.every=4")
     assert done.returncode == 0, done.stderr
-    rows = csv_table.frame(outside / "one" / "metrics.csv")
+    rows = csv_table.read_frame(outside / "one" / "metrics.csv")
     assert rows["mb_up"].tolist() == (rows["mb_down"] / 4).tolist()
     checked = fedexp(outside, "verify", "one")
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -120,13 +120,13 @@ def test_a_package_that_is_wrong_is_told_in_one_line(outside: Path, wrong: str, 
     monkeypatch.syspath_prepend(made)
     for module in [name for name in sys.modules if name.partition(".")[0] == "sparse"]:
         monkeypatch.delitem(sys.modules, module)
-    for cached in (roles.installed, roles.option_folders):
+    for cached in (roles.installed_roles, roles.option_folders):
         cached.cache_clear()
     try:
         with pytest.raises(ConfigError) as told:
             dict(experiment().parts())
     finally:
-        for cached in (roles.installed, roles.option_folders):
+        for cached in (roles.installed_roles, roles.option_folders):
             cached.cache_clear()
     assert complaint in str(told.value)
     assert "\n" not in str(told.value)
@@ -145,8 +145,8 @@ def test_the_last_option_of_a_group_counts():
     words = ["+compression=a", "seed=1", "compression=b"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(roles, "installed", lambda: (Role("compression", "", "none"),))
-        assert roles.chosen(words) == ["seed=1", "+compression=b"]
-        assert roles.chosen([]) == ["+compression=none"]
+        assert roles.add_installed_roles(words) == ["seed=1", "+compression=b"]
+        assert roles.add_installed_roles([]) == ["+compression=none"]
 
 
 def test_a_run_whose_package_is_gone_says_which(outside: Path):

@@ -33,11 +33,11 @@ def test_every_project_may_have_a_package_of_one_name(note: Path, monkeypatch: p
     for project in ("first", "second"):
         lies_in(project, monkeypatch, tmp_path)
         with pytest.raises(ConfigError, match="was never run here"):
-            trust.NOBODY.demand(CONFIG, Path("run"))
-        trust.remember(CONFIG)
+            trust.NO_TRUST.demand(CONFIG, Path("run"))
+        trust.remember_modules(CONFIG)
     for project in ("first", "second"):
         lies_in(project, monkeypatch, tmp_path)
-        trust.NOBODY.demand(CONFIG, Path("run"))
+        trust.NO_TRUST.demand(CONFIG, Path("run"))
     both = [str(tmp_path / project / "nobody_elses" / "__init__.py") for project in ("first", "second")]
     assert json.loads(note.read_text()) == {"nobody_elses": both}
 
@@ -48,19 +48,19 @@ def test_a_package_in_parts_is_known_where_all_of_them_are(monkeypatch: pytest.M
     for project in ("own", "strange"):
         (tmp_path / project / "nobody_elses").mkdir(parents=True)
     monkeypatch.setattr(sys, "path", [str(tmp_path / "own")])
-    trust.remember(CONFIG)
-    trust.NOBODY.demand(CONFIG, Path("run"))
+    trust.remember_modules(CONFIG)
+    trust.NO_TRUST.demand(CONFIG, Path("run"))
     monkeypatch.setattr(sys, "path", [str(tmp_path / "own"), str(tmp_path / "strange")])
     with pytest.raises(ConfigError, match="was never run here"):
-        trust.NOBODY.demand(CONFIG, Path("run"))
+        trust.NO_TRUST.demand(CONFIG, Path("run"))
 
 
 def test_a_place_that_is_gone_is_forgotten(note: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     lies_in("first", monkeypatch, tmp_path)
-    trust.remember(CONFIG)
+    trust.remember_modules(CONFIG)
     shutil.rmtree(tmp_path / "first")
     second = lies_in("second", monkeypatch, tmp_path)
-    trust.remember(CONFIG)
+    trust.remember_modules(CONFIG)
     assert json.loads(note.read_text()) == {"nobody_elses": [str(second)]}
 
 
@@ -70,22 +70,22 @@ def test_a_damaged_note_knows_nothing(note: Path, monkeypatch: pytest.MonkeyPatc
     note.write_text(content)
     lies_in("first", monkeypatch, tmp_path)
     with pytest.raises(ConfigError, match="was never run here"):
-        trust.NOBODY.demand(CONFIG, Path("run"))
-    trust.remember(CONFIG)
-    trust.NOBODY.demand(CONFIG, Path("run"))
+        trust.NO_TRUST.demand(CONFIG, Path("run"))
+    trust.remember_modules(CONFIG)
+    trust.NO_TRUST.demand(CONFIG, Path("run"))
 
 
 @pytest.mark.parametrize("address", ["http://host:5000", "sqlite:////tmp/x.db", "databricks"])
 def test_an_address_is_known_once_something_was_sent_there(note: Path, address: str, monkeypatch: pytest.MonkeyPatch):
-    assert not trust.NOBODY.sends_to(address)
+    assert not trust.NO_TRUST.sends_to(address)
     assert trust.Trust(composed=True).sends_to(address)
     assert trust.Trust(addresses=(address,)).sends_to(address)
     with monkeypatch.context() as environment:
         environment.setenv("MLFLOW_TRACKING_URI", address.replace("://h", "://me:secret@h"))
-        assert trust.NOBODY.sends_to(address)
+        assert trust.NO_TRUST.sends_to(address)
     trust.remember_address(address)
-    assert trust.NOBODY.sends_to(address)
-    trust.remember({"tracker": {"_target_": "fedexp.parts.tracker.mlflow.MLflow", "uri": "http://other"}})
+    assert trust.NO_TRUST.sends_to(address)
+    trust.remember_modules({"tracker": {"_target_": "fedexp.parts.tracker.mlflow.MLflow", "uri": "http://other"}})
     assert json.loads(note.read_text()) == {trust.ADDRESSES: [address]}
 
 
@@ -93,9 +93,9 @@ def test_an_address_is_known_once_something_was_sent_there(note: Path, address: 
 def test_options_of_a_folder(tmp_path: Path):
     (tmp_path / "conf").mkdir()
     with pytest.raises(ConfigError, match="which was never used here"):
-        trust.NOBODY.options(tmp_path / "conf", Path("sweep"))
-    trust.remember(config_dir=tmp_path / "conf")
-    assert trust.NOBODY.options(tmp_path / "conf", Path("sweep")) == tmp_path / "conf"
+        trust.NO_TRUST.options(tmp_path / "conf", Path("sweep"))
+    trust.remember_modules(config_dir=tmp_path / "conf")
+    assert trust.NO_TRUST.options(tmp_path / "conf", Path("sweep")) == tmp_path / "conf"
 
 
 def made_by(factory: str) -> dict[str, Any]:
@@ -107,31 +107,31 @@ def made_by(factory: str) -> dict[str, Any]:
 def test_a_factory_is_known_by_its_own_name(factory: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Another function of the same package, of fedexp too, may do anything with the arguments that a folder gives."""
     lies_in("first", monkeypatch, tmp_path)
-    trust.remember(CONFIG)
-    trust.remember(made_by(factory.replace(":", ":an")))
+    trust.remember_modules(CONFIG)
+    trust.remember_modules(made_by(factory.replace(":", ":an")))
     package = factory.partition(".")[0].partition(":")[0]
     said = f"^run names {factory}, which was never run here; .* add --trust-modules {package}$"
     with pytest.raises(ConfigError, match=said):
-        trust.NOBODY.demand(made_by(factory), Path("run"))
+        trust.NO_TRUST.demand(made_by(factory), Path("run"))
     trust.Trust(modules=(package,)).demand(made_by(factory), Path("run"))
     trust.Trust(composed=True).demand(made_by(factory), Path("run"))
-    trust.remember(made_by(factory))
-    trust.NOBODY.demand(made_by(factory), Path("run"))
+    trust.remember_modules(made_by(factory))
+    trust.NO_TRUST.demand(made_by(factory), Path("run"))
 
 
 @pytest.mark.usefixtures("note")
 def test_a_factory_that_lies_elsewhere_is_a_stranger(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     lies_in("first", monkeypatch, tmp_path)
-    trust.remember(made_by("nobody_elses.nets:make"))
-    trust.NOBODY.demand(made_by("nobody_elses.nets:make"), Path("run"))
+    trust.remember_modules(made_by("nobody_elses.nets:make"))
+    trust.NO_TRUST.demand(made_by("nobody_elses.nets:make"), Path("run"))
     lies_in("second", monkeypatch, tmp_path)
     with pytest.raises(ConfigError, match="was never run here"):
-        trust.NOBODY.demand(made_by("nobody_elses.nets:make"), Path("run"))
+        trust.NO_TRUST.demand(made_by("nobody_elses.nets:make"), Path("run"))
 
 
 @pytest.mark.usefixtures("note")
 def test_a_package_that_offers_parts_does_not_offer_all_its_functions(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(trust, "_offered", lambda package: package == "numpy")
-    trust.NOBODY.demand({"selector": {"_target_": "numpy.Waiting"}}, Path("run"))
+    trust.NO_TRUST.demand({"selector": {"_target_": "numpy.Waiting"}}, Path("run"))
     with pytest.raises(ConfigError, match="run names numpy:load, which was never run here"):
-        trust.NOBODY.demand(made_by("numpy:load"), Path("run"))
+        trust.NO_TRUST.demand(made_by("numpy:load"), Path("run"))

@@ -28,12 +28,12 @@ def called(act: Callable[[], object]) -> object:
 
 def test_a_function_that_pytorch_calls_is_named_with_its_line():
     network = own_networks.Hooked((4,), 3)
-    told = blame.culprit(caught(network(torch.zeros(2, 4)).sum().backward))
+    told = blame.find_user_code(caught(network(torch.zeros(2, 4)).sum().backward))
     assert told == f"own_networks.torn (own_networks.py, line {own_networks.torn.__code__.co_firstlineno + 2})"
 
 
 def test_a_function_that_we_call_ourselves_may_be_a_defect_of_ours():
-    assert blame.culprit(caught(lambda: own_networks.failing(3))) is None
+    assert blame.find_user_code(caught(lambda: own_networks.failing(3))) is None
 
 
 def test_a_method_comes_before_the_functions_that_it_calls():
@@ -41,7 +41,7 @@ def test_a_method_comes_before_the_functions_that_it_calls():
         def forward(self, classes: int) -> None:
             own_networks.failing(classes)
 
-    told = blame.culprit(caught(lambda: Failing()(3)))
+    told = blame.find_user_code(caught(lambda: Failing()(3)))
     assert told is not None
     assert ".Failing.forward (test_blame.py, line " in told
 
@@ -49,17 +49,17 @@ def test_a_method_comes_before_the_functions_that_it_calls():
 def test_code_that_only_calls_us_is_not_to_blame():
     with pytest.raises(AttributeError) as told:
         list(walk(3))  # pyright: ignore[reportArgumentType] - the defect
-    assert blame.culprit(told.value) is None
+    assert blame.find_user_code(told.value) is None
 
 
 def test_code_of_no_file_and_of_python_itself_is_not_to_blame():
     for text in ("lambda: 1 / 0", "lambda: __import__('textwrap').indent(3, '')"):
         act = eval(compile(text, "<text>", "eval"), {"__name__": "text"})
-        assert blame.culprit(caught(act)) is None
+        assert blame.find_user_code(caught(act)) is None
 
 
 def test_what_goes_through_us_again_is_ours():
     def act() -> None:
         list(walk(3))  # pyright: ignore[reportArgumentType] - the defect
 
-    assert blame.culprit(caught(act)) is None
+    assert blame.find_user_code(caught(act)) is None

@@ -15,13 +15,13 @@ def path(tmp_path: Path) -> Path:
 
 
 def rounds(path: Path) -> list[str]:
-    return [line["round"] for line in csv_table.lines(path, NEEDED)]
+    return [line["round"] for line in csv_table.read_lines(path, NEEDED)]
 
 
 def test_both_readers_take_what_is_whole(path: Path):
     path.write_bytes(WHOLE + b"3,1,0.")
     assert rounds(path) == ["1", "1", "2"]
-    table = csv_table.frame(path, NEEDED)
+    table = csv_table.read_frame(path, NEEDED)
     assert table["client"].tolist() == [0, 3, -1]
     assert table["loss_after"].tolist()[::2] == [0.5, float("inf")]
 
@@ -31,7 +31,7 @@ def test_nothing_is_an_empty_table(path: Path):
         if content is not None:
             path.write_bytes(content)
         assert rounds(path) == []
-        assert csv_table.frame(path, NEEDED).empty
+        assert csv_table.read_frame(path, NEEDED).empty
 
 
 ODD = {
@@ -51,7 +51,7 @@ def test_an_odd_line_ends_the_lines_and_refuses_the_table(path: Path, was: bytes
     path.write_bytes(WHOLE.replace(was, now))
     assert len(rounds(path)) == sound
     with pytest.raises(ConfigError, match=r"t\.csv .*; is it damaged\?$"):
-        csv_table.frame(path, NEEDED)
+        csv_table.read_frame(path, NEEDED)
 
 
 @pytest.mark.parametrize("header", [b"client,round", b"round,client,client", b"round", b"\xff", b"\n"])
@@ -63,16 +63,16 @@ def test_without_its_columns_it_is_no_such_table(path: Path, header: bytes):
 def test_a_missing_column_is_named(path: Path):
     path.write_bytes(b"round,own\n1,2\n")
     with pytest.raises(ConfigError, match="must have a column client; is this the folder of a run"):
-        csv_table.frame(path, NEEDED)
+        csv_table.read_frame(path, NEEDED)
 
 
 def test_rounds_are_counted_up_to_the_first_gap():
     for numbers, whole in (([], 0), ([1, 2, 3], 3), ([1, 3], 1), ([2, 3], 0), ([1, 1, 2], 1)):
-        assert csv_table.counted(numbers) == whole
+        assert csv_table.count_consecutive(numbers) == whole
 
 
 def test_a_column_that_comes_twice_is_refused(path: Path):
     path.write_bytes(b"round,client,loss_after,loss_after\n1,0,0.5,0.6\n")
     assert rounds(path) == []
     with pytest.raises(ConfigError, match=r"t\.csv must have a name of its own .* 2 are named loss_after; rename or"):
-        csv_table.frame(path, NEEDED)
+        csv_table.read_frame(path, NEEDED)

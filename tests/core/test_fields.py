@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.core.fields import fits, misfit, told
+from fedexp.core.fields import describe_misfit, describe_value, fits
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ RIGHT = Outer(torch.zeros(2), Inner(), 1.5)
 
 @pytest.mark.parametrize("seconds", [None, 0, 1.5, np.float64(2), np.int64(3)])
 def test_what_fits_is_taken(seconds: Any):
-    assert misfit(replace(RIGHT, seconds=seconds)) is None
+    assert describe_misfit(replace(RIGHT, seconds=seconds)) is None
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_what_fits_is_taken(seconds: Any):
     ],
 )
 def test_what_does_not_fit_is_named(changes: dict[str, Any], wanted: str):
-    assert misfit(replace(RIGHT, **changes)) == wanted
+    assert describe_misfit(replace(RIGHT, **changes)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -71,5 +71,5 @@ def test_a_tensor_holds_real_numbers_here(value: Any):
 
 
 def test_values_are_told_in_few_words():
-    assert told(torch.zeros(2, 3)) == "Tensor torch.float32 [2, 3]"
-    assert told(object()) == "object"
+    assert describe_value(torch.zeros(2, 3)) == "Tensor torch.float32 [2, 3]"
+    assert describe_value(object()) == "object"

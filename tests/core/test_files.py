@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.core.files import making, publish, replacing, typed, write_atomically
+from fedexp.core.files import atomic_path, publish, scratch_path, shell_path, write_atomically
 
 Tree = Callable[[Path], list[str]]
 
 
 def test_what_fails_in_the_making_leaves_nothing(tmp_path: Path, tree: Tree):
     def half():
-        with making(tmp_path / "new" / "deep" / "file") as part:
+        with scratch_path(tmp_path / "new" / "deep" / "file") as part:
             part.write_bytes(b"half")
             raise KeyboardInterrupt
 
@@ -24,7 +24,7 @@ def test_what_fails_in_the_making_leaves_nothing(tmp_path: Path, tree: Tree):
 def test_publishing_replaces_the_old_file(tmp_path: Path, tree: Tree):
     target = tmp_path / "file"
     target.write_bytes(b"old")
-    with making(target) as part:
+    with scratch_path(target) as part:
         part.write_bytes(b"new")
         publish(part, target)
     assert target.read_bytes() == b"new"
@@ -32,7 +32,7 @@ def test_publishing_replaces_the_old_file(tmp_path: Path, tree: Tree):
 
 
 def test_of_a_folder_in_the_making_only_what_was_published_stays(tmp_path: Path, tree: Tree):
-    with making(tmp_path / "folder") as workshop:
+    with scratch_path(tmp_path / "folder") as workshop:
         workshop.mkdir()
         (workshop / "archive").write_bytes(b"archive")
         (workshop / "one").write_bytes(b"one")
@@ -43,7 +43,7 @@ def test_of_a_folder_in_the_making_only_what_was_published_stays(tmp_path: Path,
 def test_a_replacement_shows_when_the_block_has_ended(tmp_path: Path, tree: Tree):
     target = tmp_path / "file"
     target.write_bytes(b"old")
-    with replacing(target) as part:
+    with atomic_path(target) as part:
         part.write_bytes(b"new")
         assert target.read_bytes() == b"old"
     assert target.read_bytes() == b"new"
@@ -55,7 +55,7 @@ def test_a_replacement_that_fails_keeps_the_old_file(tmp_path: Path, tree: Tree)
     target.write_bytes(b"old")
 
     def half():
-        with replacing(target) as part:
+        with atomic_path(target) as part:
             part.write_bytes(b"half")
             raise OSError("the disk is full")
 
@@ -67,9 +67,9 @@ def test_a_replacement_that_fails_keeps_the_old_file(tmp_path: Path, tree: Tree)
 
 def test_two_at_once_do_not_share_a_name(tmp_path: Path, tree: Tree):
     target = tmp_path / "file"
-    with replacing(target) as one:
+    with atomic_path(target) as one:
         one.write_bytes(b"one")
-        with replacing(target) as other:
+        with atomic_path(target) as other:
             other.write_bytes(b"other")
         assert target.read_bytes() == b"other"
     assert target.read_bytes() == b"one"
@@ -84,5 +84,5 @@ def test_a_small_file_makes_its_folder(tmp_path: Path, tree: Tree):
 
 def test_a_path_in_a_command_is_one_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
-    assert typed(tmp_path / "a b" / "$x") == "'a b/$x'"
-    assert typed(Path("outputs/latest")) == "outputs/latest"
+    assert shell_path(tmp_path / "a b" / "$x") == "'a b/$x'"
+    assert shell_path(Path("outputs/latest")) == "outputs/latest"

@@ -12,7 +12,7 @@ import pytest
 
 from fedexp.core import locks
 from fedexp.core.errors import ConfigError
-from fedexp.core.locks import locked
+from fedexp.core.locks import file_lock
 
 HOLDER = """
 import sys, time
@@ -39,18 +39,18 @@ def holder(lock: Path) -> Iterator[subprocess.Popen[str]]:
 def test_one_process_at_a_time_until_it_dies(tmp_path: Path):
     lock = tmp_path / ".lock"
     with holder(lock) as other:
-        with pytest.raises(TimeoutError, match=r"\.lock is held by another process$"), locked(lock, patience_s=0.0):
+        with pytest.raises(TimeoutError, match=r"\.lock is held by another process$"), file_lock(lock, patience_s=0.0):
             pass
         other.kill()
         other.wait()
-        with locked(lock, patience_s=0.0) as file:
+        with file_lock(lock, patience_s=0.0) as file:
             file.write("mine")
     assert lock.read_text() == "mine"
 
 
 def test_it_is_free_again_after_the_block(tmp_path: Path):
     for _ in range(2):
-        with locked(tmp_path / ".lock", patience_s=0.0):
+        with file_lock(tmp_path / ".lock", patience_s=0.0):
             pass
 
 
@@ -61,7 +61,7 @@ def test_a_link_a_pipe_and_a_folder_are_refused(tmp_path: Path):
     (tmp_path / "folder.lock").mkdir()
     for kind in ("link", "pipe", "folder"):
         with pytest.raises(ConfigError, match=f"must be a file of its own, but it is a {kind}; remove it"):
-            locked(tmp_path / f"{kind}.lock").__enter__()
+            file_lock(tmp_path / f"{kind}.lock").__enter__()
 
 
 def test_without_locks_nobody_is_kept_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -69,5 +69,5 @@ def test_without_locks_nobody_is_kept_out(tmp_path: Path, monkeypatch: pytest.Mo
         raise OSError(errno.ENOTSUP, "Operation not supported")
 
     monkeypatch.setattr(locks, "lock_descriptor", nothing)
-    with locked(tmp_path / ".lock"), locked(tmp_path / ".lock"):
+    with file_lock(tmp_path / ".lock"), file_lock(tmp_path / ".lock"):
         pass

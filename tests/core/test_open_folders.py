@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.core.files import making, publish, write_atomically
-from fedexp.core.locks import locked
+from fedexp.core.files import publish, scratch_path, write_atomically
+from fedexp.core.locks import file_lock
 from fedexp.core.open_folders import FolderGoneError, make_folder, open_folder, refuse_other_file, refuse_other_folder
 
 Tree = Callable[[Path], list[str]]
 
 
 def lock(path: Path) -> None:
-    with locked(path):
+    with file_lock(path):
         pass
 
 
@@ -53,7 +53,7 @@ def test_what_was_begun_before_is_not_published_elsewhere(tmp_path: Path):
     folder.mkdir()
 
     def begun() -> None:
-        with making(folder / "file") as part:
+        with scratch_path(folder / "file") as part:
             part.write_bytes(b"content")
             folder.rename(tmp_path / "elsewhere")
             publish(part, folder / "file")

@@ -15,5 +15,5 @@ def test_a_link_is_refused_without_nofollow(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.delattr(os, "O_NOFOLLOW")
     monkeypatch.setattr(own_files, "_SAFE", 0)
     with pytest.raises(ConfigError, match="must be a file of its own, but it is a link; remove it"):
-        own_files.read_own(tmp_path / "link.json", 10)
-    assert own_files.read_own(tmp_path / "mine.txt", 10) == b"mine"
+        own_files.read_regular(tmp_path / "link.json", 10)
+    assert own_files.read_regular(tmp_path / "mine.txt", 10) == b"mine"

@@ -105,7 +105,7 @@ def test_build_refuses_unknown_and_missing_keys(node: dict[str, Any], line: str)
 )
 def test_only_parts_can_be_named(target: str):
     with pytest.raises(ConfigError, match=r"key\._target_ must"):
-        spec.find(target, "key")
+        spec.find_class(target, "key")
 
 
 @pytest.mark.parametrize(
@@ -113,10 +113,10 @@ def test_only_parts_can_be_named(target: str):
 )
 def test_a_target_that_is_no_dotted_name(target: object):
     with pytest.raises(ConfigError, match=r"^model._target_ must name a part as module.Class, got "):
-        spec.find(target, "model")
+        spec.find_class(target, "model")
 
 
 @pytest.mark.parametrize("target", ["fedexp.spec.Part", "fedexp.core.part.Part", "os.system", "json.JSONDecoder"])
 def test_a_target_that_is_no_part(target: str):
     with pytest.raises(ConfigError, match=r"^model._target_ must name a part, but "):
-        spec.find(target, "model")
+        spec.find_class(target, "model")

@@ -2,7 +2,13 @@
 
 import pytest
 
-from fedexp.core.passwords import HELD, hold, whole, without_password, without_passwords
+from fedexp.core.passwords import (
+    ADDRESS_VARIABLE,
+    keep_in_environment,
+    with_password,
+    without_password,
+    without_passwords,
+)
 
 SAID = [
     ("http://me:secret@host:5000/api", "http://host:5000/api"),
@@ -24,9 +30,9 @@ def test_who_asks_is_not_said(text: str, shown: str):
 
 
 def test_an_address_is_whole_where_it_was_given(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(HELD, "http://other")
-    hold("http://host")
-    assert whole("http://host") == "http://host"
-    hold("http://me:secret@host")
-    assert whole("http://host") == "http://me:secret@host"
-    assert whole("http://elsewhere") == "http://elsewhere"
+    monkeypatch.setenv(ADDRESS_VARIABLE, "http://other")
+    keep_in_environment("http://host")
+    assert with_password("http://host") == "http://host"
+    keep_in_environment("http://me:secret@host")
+    assert with_password("http://host") == "http://me:secret@host"
+    assert with_password("http://elsewhere") == "http://elsewhere"

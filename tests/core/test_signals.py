@@ -9,14 +9,14 @@ from contextlib import suppress
 import pytest
 
 from fedexp.core import signals
-from fedexp.core.signals import AskedToEnd, exit_code, heeded
+from fedexp.core.signals import TerminationSignal, exit_code, raise_on_termination
 
 ENDS = [(signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in signals.ASKING}
+    before = {number: signal.getsignal(number) for number in signals.END_SIGNALS}
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
@@ -29,7 +29,7 @@ def test_control_c_is_130():
 @pytest.mark.parametrize(("number", "code"), ENDS)
 def test_it_is_raised_and_the_handlers_are_put_back(number: int, code: int):
     signal.signal(number, signal.SIG_DFL)
-    with pytest.raises(KeyboardInterrupt) as raised, heeded():
+    with pytest.raises(KeyboardInterrupt) as raised, raise_on_termination():
         os.kill(os.getpid(), number)
     assert exit_code(raised.value) == code
     assert signal.getsignal(number) is signal.SIG_DFL
@@ -40,7 +40,7 @@ def test_a_second_one_does_not_disturb_the_end(second: int):
     for number, _ in ENDS:
         signal.signal(number, signal.SIG_DFL)
     saved = []
-    with heeded(), suppress(AskedToEnd):
+    with raise_on_termination(), suppress(TerminationSignal):
         try:
             os.kill(os.getpid(), signal.SIGTERM)
         finally:
@@ -51,7 +51,7 @@ def test_a_second_one_does_not_disturb_the_end(second: int):
 
 def test_under_nohup_a_closed_terminal_is_nothing():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with heeded():
+    with raise_on_termination():
         os.kill(os.getpid(), signal.SIGHUP)
 
 
@@ -60,7 +60,7 @@ def test_another_thread_hears_nothing_and_says_nothing():
 
     def inside() -> None:
         try:
-            with heeded():
+            with raise_on_termination():
                 pass
         except BaseException as error:
             failed.append(error)

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from fedexp.core.errors import ConfigError, first_line
-from fedexp.core.signals import AskedToEnd
-from fedexp.core.user_code import errors_refused, settings_kept
+from fedexp.core.signals import TerminationSignal
+from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 
 
 class Wordless(BaseException):
@@ -33,16 +33,16 @@ class Wordless(BaseException):
     ],
 )
 def test_whatever_is_raised_becomes_one_line(error: BaseException, said: str):
-    with pytest.raises(ConfigError) as refused, errors_refused("it raised"):
+    with pytest.raises(ConfigError) as refused, refuse_errors("it raised"):
         raise error
     assert str(refused.value) == said
 
 
 def test_ctrl_c_is_no_error_of_the_code():
-    with pytest.raises(KeyboardInterrupt), errors_refused("it raised"):
+    with pytest.raises(KeyboardInterrupt), refuse_errors("it raised"):
         os.kill(os.getpid(), signal.SIGINT)
-    with pytest.raises(AskedToEnd), errors_refused("it raised"):
-        raise AskedToEnd(signal.SIGTERM)
+    with pytest.raises(TerminationSignal), refuse_errors("it raised"):
+        raise TerminationSignal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -71,7 +71,10 @@ def settings() -> tuple[object, ...]:
 @pytest.mark.parametrize("told", CHANGES)
 def test_a_setting_that_is_changed_is_restored_and_refused(told: str):
     before = settings()
-    with pytest.raises(ConfigError, match=f"^net must leave the process as it is, but {told}; "), settings_kept("net"):
+    with (
+        pytest.raises(ConfigError, match=f"^net must leave the process as it is, but {told}; "),
+        refuse_changed_settings("net"),
+    ):
         CHANGES[told]()
     assert settings() == before
 
@@ -81,7 +84,7 @@ def test_what_is_changed_before_an_error_is_restored_too():
         torch.set_grad_enabled(False)
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), settings_kept("net"):
+    with pytest.raises(ZeroDivisionError), refuse_changed_settings("net"):
         failing()
     assert torch.is_grad_enabled()
 
@@ -89,6 +92,6 @@ def test_what_is_changed_before_an_error_is_restored_too():
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
 def test_a_stream_that_is_closed_is_open_again(name: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, name, io.StringIO())
-    with pytest.raises(ConfigError, match=rf"but closes sys\.{name}; "), settings_kept("net"):
+    with pytest.raises(ConfigError, match=rf"but closes sys\.{name}; "), refuse_changed_settings("net"):
         getattr(sys, name).close()
     assert not getattr(sys, name).closed

@@ -44,9 +44,9 @@ def uploads(owner: list[int]) -> Uploads:
 
 
 def test_uploads_are_kept_and_sorted_together():
-    three = uploads([5, 1, 3]).sorted()
+    three = uploads([5, 1, 3]).sort_by_owner()
     assert three.owner.tolist() == three.delta[:, 0].tolist() == [1, 3, 5]
-    assert three.sorted() is three
+    assert three.sort_by_owner() is three
     assert three.where(np.array([True, False, True])).loss_after.tolist() == [3.0, 15.0]
 
 
@@ -55,8 +55,8 @@ def test_client_rows_are_made_on_first_use_and_replaced():
     rows = ClientRows.load({}, 2, start)
     columns = np.array([0, 2])
     assert rows.restore(np.array([4, 2]), start, columns) is start
-    rows = rows.put(np.array([4, 2]), torch.tensor([[4.0, 40.0], [2.0, 20.0]]))
-    rows = ClientRows.load(rows.put(np.array([3, 4]), torch.tensor([[3.0, 30.0], [5.0, 50.0]])).save(), 2, start)
+    rows = rows.with_rows(np.array([4, 2]), torch.tensor([[4.0, 40.0], [2.0, 20.0]]))
+    rows = ClientRows.load(rows.with_rows(np.array([3, 4]), torch.tensor([[3.0, 30.0], [5.0, 50.0]])).save(), 2, start)
     assert rows.owner.tolist() == [2, 3, 4]
     assert rows.restore(np.array([4, 9]), start, columns).tolist() == [[5, 0, 50], [0, 0, 0]]
     assert rows.restore(np.array([4, 9]), start, slice(1, 3)).tolist() == [[0, 5, 50], [0, 0, 0]]
@@ -65,4 +65,4 @@ def test_client_rows_are_made_on_first_use_and_replaced():
 
 def test_rows_without_columns_keep_nothing():
     rows = ClientRows.load({}, 0, torch.zeros(2, 3))
-    assert len(rows.put(np.array([1, 2]), torch.zeros(2, 0)).owner) == 0
+    assert len(rows.with_rows(np.array([1, 2]), torch.zeros(2, 0)).owner) == 0

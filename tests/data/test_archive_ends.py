@@ -23,10 +23,10 @@ def archive(tmp_path, request):
 
 
 def test_a_whole_archive_passes_until_it_unpacks_to_too_much(archive, monkeypatch):
-    archive_ends.demand_whole(archive)
+    archive_ends.demand_complete(archive)
     assert present(archive, ["a"]) == {"a"}
     monkeypatch.setattr(archive_ends, "LARGEST", len(RAW))
-    archive_ends.demand_whole(archive)
+    archive_ends.demand_complete(archive)
     monkeypatch.setattr(archive_ends, "LARGEST", len(RAW) - 1)
     with pytest.raises(ConfigError, match=r"is damaged: it holds more than 10,239 bytes"):
         list(members(archive, ["a"]))
@@ -44,10 +44,10 @@ def test_bytes_before_or_behind_it_are_refused(archive, before, behind):
 def test_blocks_of_any_number_are_counted(tmp_path):
     path = tmp_path / "a.xz"
     path.write_bytes(lzma.compress(b""))  # none
-    archive_ends.demand_whole(path)
+    archive_ends.demand_complete(path)
     path.write_bytes(lzma.compress(bytes(3_000_000)))
-    archive_ends.demand_whole(path)
+    archive_ends.demand_complete(path)
     for length in range(4, 60, 4):
         path.write_bytes(lzma.compress(RAW)[-length:])
         with pytest.raises(lzma.LZMAError):
-            archive_ends.demand_whole(path)
+            archive_ends.demand_complete(path)

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.download import fetch, has_md5
+from fedexp.data.download import fetch, md5_check
 
 BODY = bytes(range(256)) * 40_000  # more than one piece
 
@@ -34,7 +34,7 @@ def server():
         thread.join()
 
 
-GOOD = has_md5(hashlib.md5(BODY).hexdigest())
+GOOD = md5_check(hashlib.md5(BODY).hexdigest())
 
 
 def test_whole_file_arrives(server, tmp_path, tree):
@@ -53,7 +53,7 @@ def test_second_mirror_helps(server, tmp_path):
     [
         ("absent", GOOD, "404"),
         ("cut", GOOD, "the connection ended after 5,120,000 of 10,240,000 bytes"),
-        ("whole", has_md5("0" * 32), "MD5 .*, must be 000"),
+        ("whole", md5_check("0" * 32), "MD5 .*, must be 000"),
     ],
 )
 def test_failure_leaves_nothing(server, tmp_path, tree, path, accept, words):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.npy_header import compare, headers, read
+from fedexp.data.npy_header import headers, read, verify_checksums
 
 
 def saved(array):
@@ -36,7 +36,7 @@ def test_an_array_and_what_is_said_of_it(tmp_path):
     path = put(tmp_path)
     assert headers(path)["x"].shape == (2, 3)
     assert read(path, "x").tolist() == [[0, 1, 2], [3, 4, 5]]
-    compare(path)
+    verify_checksums(path)
 
 
 @pytest.mark.parametrize("how", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -45,7 +45,7 @@ def test_damage_in_any_compression_is_one_line(tmp_path, how):
     raw = bytearray(path.read_bytes())
     raw[50:900] = bytes(byte ^ 255 for byte in raw[50:900])
     path.write_bytes(raw)
-    for what in (lambda: headers(path), lambda: read(path, "x"), lambda: compare(path)):
+    for what in (lambda: headers(path), lambda: read(path, "x"), lambda: verify_checksums(path)):
         with pytest.raises(ConfigError, match=r"own.npz (cannot be read|is damaged).*; write it again with np.savez"):
             what()
 
@@ -54,7 +54,7 @@ def test_damage_in_any_compression_is_one_line(tmp_path, how):
 def test_what_the_archive_cannot_give_is_told(tmp_path, place, value, words):
     path = put(tmp_path)
     changed(path, place, value)
-    for what in (lambda: headers(path), lambda: read(path, "x"), lambda: compare(path)):
+    for what in (lambda: headers(path), lambda: read(path, "x"), lambda: verify_checksums(path)):
         with pytest.raises(ConfigError, match=words):
             what()
 

@@ -6,14 +6,14 @@ import pytest
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import npy_header
-from fedexp.data.pile import Pile
+from fedexp.data.pile import SpillBuffer
 
 
 def piled(*pieces):
-    with Pile() as pile:
+    with SpillBuffer() as pile:
         for piece in pieces:
             pile.add(np.array(piece, np.float32))
-        return pile.whole()
+        return pile.to_array()
 
 
 @pytest.mark.parametrize("large", [2**28, 20, 1])

@@ -6,7 +6,7 @@ import pytest
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import npy_header
-from fedexp.data.store import Known, cache_dir, cached, content, data_root, locate, own_file
+from fedexp.data.store import PublishedFile, cache_dir, data_root, find_user_file, load_or_make, locate, read_published
 
 
 def test_folders_come_from_the_environment(monkeypatch, tmp_path):
@@ -25,7 +25,7 @@ def test_default_cache_is_the_users(monkeypatch, tmp_path):
 
 
 def known_of(raw, path="folder/file"):
-    return Known(path, len(raw), hashlib.md5(raw).hexdigest())
+    return PublishedFile(path, len(raw), hashlib.md5(raw).hexdigest())
 
 
 def test_locate_takes_the_first_of_the_right_size(tmp_path):
@@ -48,10 +48,10 @@ def test_locate_names_file_checksum_and_cure(tmp_path):
 def test_content_compares_the_checksum(tmp_path):
     known = known_of(b"abc", "a")
     (tmp_path / "a").write_bytes(b"abc")
-    assert content(tmp_path, known, "cure") == b"abc"
+    assert read_published(tmp_path, known, "cure") == b"abc"
     (tmp_path / "a").write_bytes(b"abd")
     with pytest.raises(ConfigError, match=f"is damaged: MD5 .* must be .*{known.md5}"):
-        content(tmp_path, known, "cure")
+        read_published(tmp_path, known, "cure")
 
 
 def counting():
@@ -68,14 +68,14 @@ def counting():
 def test_cache_is_made_once():
     calls, make = counting()
     for _ in range(3):
-        assert cached("name", make)["x"].tolist() == list(range(1000))
+        assert load_or_make("name", make)["x"].tolist() == list(range(1000))
     assert len(calls) == 1
 
 
 @pytest.mark.parametrize("where", ["begin", "middle", "end", "cut", "empty"])
 def test_damaged_cache_is_made_again(own_cache, where):
     calls, make = counting()
-    cached("name", make)
+    load_or_make("name", make)
     (path,) = own_cache.rglob("*.npz")
     raw = bytearray(path.read_bytes())
     place = {"begin": 1, "middle": len(raw) // 2, "end": len(raw) - 20}.get(where)
@@ -84,8 +84,8 @@ def test_damaged_cache_is_made_again(own_cache, where):
     else:
         raw[place] ^= 255
     path.write_bytes(raw)
-    assert cached("name", make)["x"].tolist() == list(range(1000))
-    assert cached("name", make)["x"].tolist() == list(range(1000))
+    assert load_or_make("name", make)["x"].tolist() == list(range(1000))
+    assert load_or_make("name", make)["x"].tolist() == list(range(1000))
     assert len(calls) == 2
 
 
@@ -93,8 +93,8 @@ def test_cache_that_cannot_be_written_is_no_error(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("a file where a folder is needed")
     monkeypatch.setenv("FEDEXP_CACHE", str(tmp_path / "file"))
     calls, make = counting()
-    cached("name", make)
-    cached("name", make)
+    load_or_make("name", make)
+    load_or_make("name", make)
     assert len(calls) == 2
 
 
@@ -102,7 +102,7 @@ def test_large_arrays_stay_in_the_cache_and_damage_is_found(own_cache, monkeypat
     monkeypatch.setattr(npy_header, "LARGE", 4096)
     calls, make = counting()
     for _ in range(2):
-        found = cached("name", make)["x"]
+        found = load_or_make("name", make)["x"]
         assert isinstance(found, np.memmap)
         assert found.tolist() == list(range(1000))
     assert len(calls) == 1
@@ -110,7 +110,7 @@ def test_large_arrays_stay_in_the_cache_and_damage_is_found(own_cache, monkeypat
     raw = bytearray(path.read_bytes())
     raw[5000] ^= 255
     path.write_bytes(raw)
-    assert cached("name", make)["x"].tolist() == list(range(1000))
+    assert load_or_make("name", make)["x"].tolist() == list(range(1000))
     assert len(calls) == 2
 
 
@@ -120,7 +120,7 @@ def test_own_files_are_looked_up_here_then_in_the_data_root(tmp_path, monkeypatc
     (tmp_path / "root" / "a.csv").write_text("root")
 
     def found(name):
-        return own_file(Path(name), tmp_path / "root", "dataset.file", ".csv")
+        return find_user_file(Path(name), tmp_path / "root", "dataset.file", ".csv")
 
     assert found("a.csv").read_text() == "root"
     (tmp_path / "a.csv").write_text("here")

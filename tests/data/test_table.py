@@ -11,20 +11,20 @@ from fedexp.data import table
 def test_a_column_has_one_type_in_all_its_rows(tmp_path):
     rows = "1.0,1\n2.0,1\n" * 150_000  # more than pandas looks at together, unless it is told
     (tmp_path / "mine.csv").write_text(f"ward,sick\n{rows}x,1\n")
-    names, _ = table.distinct(table.column(table.read(tmp_path / "mine.csv"), "ward", ""))
+    names, _ = table.encode_distinct(table.column(table.read(tmp_path / "mine.csv"), "ward", ""))
     assert names == ["1.0", "2.0", "x"]
 
 
 def test_whole_numbers_are_not_rounded():
-    names, place = table.distinct(pd.Series([2**60 + 1, 2**60, 7]))
+    names, place = table.encode_distinct(pd.Series([2**60 + 1, 2**60, 7]))
     assert names == ["7", str(2**60), str(2**60 + 1)]
     assert place.tolist() == [2, 1, 0]
-    assert table.distinct(pd.Series([2**64 - 1, 2**64 - 2], dtype=np.uint64))[1].tolist() == [1, 0]
+    assert table.encode_distinct(pd.Series([2**64 - 1, 2**64 - 2], dtype=np.uint64))[1].tolist() == [1, 0]
 
 
 def test_texts_with_a_nul_at_the_end_are_refused():
     with pytest.raises(ConfigError, match="column who holds a NUL character"):
-        table.distinct(pd.Series(["a", "a\0"], name="who"))
+        table.encode_distinct(pd.Series(["a", "a\0"], name="who"))
 
 
 def test_decimal_numbers_of_parquet_are_numbers(tmp_path):

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.maths.metrics import USUAL, area_under, best, final, main_metric, rounds_to, thresholds, time_to
+from fedexp.maths.metrics import (
+    DEFAULT_THRESHOLDS,
+    area_under,
+    best,
+    final,
+    main_metric,
+    rounds_to,
+    thresholds,
+    time_to,
+)
 
 NAN = float("nan")
 ACCURACY = [0.2, None, 0.5, NAN, 0.9, 0.7]
@@ -80,6 +89,6 @@ def test_the_main_metric_is_the_first_that_is_one_number():
 
 
 def test_no_values_are_usual_of_a_metric_that_is_no_share():
-    assert thresholds(None, "macro_f1") == USUAL == (0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)
+    assert thresholds(None, "macro_f1") == DEFAULT_THRESHOLDS == (0.3, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)
     assert thresholds(None, "mae") == thresholds(None, "r2") == thresholds([], "accuracy") == ()
     assert thresholds([40.0], "mae") == (40.0,)

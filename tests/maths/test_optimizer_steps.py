@@ -1,7 +1,15 @@
 import pytest
 import torch
 
-from fedexp.maths.optimizer_steps import WHOLE, adam_step, descend, heavy_ball, mask_rows, select_rows, shortened
+from fedexp.maths.optimizer_steps import (
+    INTEGER_TYPES,
+    adam_step,
+    clip_to_norm,
+    descend,
+    heavy_ball,
+    mask_rows,
+    select_rows,
+)
 
 GRADS = [torch.tensor([0.5, -1.0, 2.0]), torch.tensor([1.5, 0.25, -3.0]), torch.tensor([-0.5, 4.0, 0.0])]
 
@@ -48,15 +56,15 @@ def test_sgd_equals_torch(nesterov: bool):
 def test_only_longer_gradients_are_shortened_by_hand():
     """(3, 4) is 5 long; at most 2.5 long it is half as long. (0.3, 0.4) and nothing stay bit by bit."""
     rows = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
-    assert torch.equal(shortened(rows, 2.5), torch.tensor([[1.5, 2.0], [0.3, 0.4], [0.0, 0.0]]))
-    assert torch.equal(shortened(rows[0], 10.0), rows[0])
+    assert torch.equal(clip_to_norm(rows, 2.5), torch.tensor([[1.5, 2.0], [0.3, 0.4], [0.0, 0.0]]))
+    assert torch.equal(clip_to_norm(rows[0], 10.0), rows[0])
 
 
 def test_shortened_equals_torch_but_for_its_guard_against_zero():
     grad = torch.nn.Parameter(torch.zeros(3))
     grad.grad = GRADS[1].clone()
     torch.nn.utils.clip_grad_norm_([grad], 1.0)
-    torch.testing.assert_close(shortened(GRADS[1], 1.0), grad.grad, rtol=1e-5, atol=0)
+    torch.testing.assert_close(clip_to_norm(GRADS[1], 1.0), grad.grad, rtol=1e-5, atol=0)
 
 
 @pytest.mark.parametrize("stacked", [False, True])
@@ -100,7 +108,7 @@ def test_a_frozen_row_stays_whatever_its_gradient_is(lr: float | torch.Tensor, w
 @pytest.mark.parametrize("kind", [torch.float32, torch.float64, torch.bfloat16])
 def test_rows_are_masked_and_selected_bit_for_bit(kind: torch.dtype):
     moved, kept = torch.randn(3, 4).to(kind), torch.tensor([[-0.0, torch.nan, torch.inf, 1.0]] * 3).to(kind)
-    active, whole = torch.tensor([[1.0], [0.0], [1.0]]), WHOLE[kept.element_size()]
+    active, whole = torch.tensor([[1.0], [0.0], [1.0]]), INTEGER_TYPES[kept.element_size()]
     expected = torch.stack([moved[0], kept[1], moved[2]])
     assert torch.equal(select_rows(active, moved, kept).view(whole), expected.view(whole))
     assert mask_rows(kept, active)[1].view(whole).tolist() == [0, 0, 0, 0]

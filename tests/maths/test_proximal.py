@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from fedexp.maths.proximal import clipped, prox
+from fedexp.maths.proximal import prox, proximal_residual
 
 V = torch.tensor([[3.0, -4.0], [0.3, -0.4], [0.0, 0.0]])
 
@@ -23,7 +23,7 @@ def test_absolute_values_are_soft_thresholds():
 @pytest.mark.parametrize("penalty", ["l2_squared", "l2", "l1"])
 def test_without_weight_nothing_is_taken_away(penalty):
     assert torch.equal(prox(V, penalty, 0.0), V)
-    assert not clipped(V, penalty, 0.0).any()
+    assert not proximal_residual(V, penalty, 0.0).any()
 
 
 @pytest.mark.parametrize("penalty", ["l2_squared", "l2", "l1"])

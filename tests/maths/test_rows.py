@@ -10,7 +10,7 @@ from hypothesis import given
 from matrices import normal, wild
 
 from fedexp.maths import rows as arithmetic
-from fedexp.maths.rows import distances_to, mixed, sorted_columns, squared_distances, typical
+from fedexp.maths.rows import distances_to, mix_rows, sorted_columns, squared_distances, weighted_median
 
 
 def exact_square(one: torch.Tensor, other: torch.Tensor) -> Fraction:
@@ -61,15 +61,15 @@ def test_the_order_of_rows_changes_no_bit():
 
 def test_the_typical_distance_has_more_than_half_of_the_weight():
     distance = torch.tensor([7.0, 1.0, 9.0, 3.0]).double()
-    assert typical(distance, torch.ones(4)) == 7
-    assert typical(distance, torch.tensor([1.0, 3.0, 1.0, 0.5])) == 1
-    assert typical(distance[:1], torch.ones(1)) == 7
+    assert weighted_median(distance, torch.ones(4)) == 7
+    assert weighted_median(distance, torch.tensor([1.0, 3.0, 1.0, 0.5])) == 1
+    assert weighted_median(distance[:1], torch.ones(1)) == 7
 
 
 def test_mixed_is_a_product_in_double_precision():
     rows = normal(2, 6, 50) * 1e30
     mix = torch.from_numpy(np.random.default_rng(3).random((4, 6)))
-    found = mixed(mix, rows)
+    found = mix_rows(mix, rows)
     assert found.dtype == torch.float32
     assert torch.equal(found, (mix @ rows.double()).float())
 

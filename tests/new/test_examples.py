@@ -14,19 +14,19 @@ from fedexp import cli
 from fedexp.core.values import State
 from fedexp.new import new
 from fedexp.new.examples.tracker import OwnTracker
-from fedexp.parts import Memo, Order
+from fedexp.parts import Order, SyncState
 from fedexp.parts.tracker.lines import Line
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 
 
 @pytest.mark.parametrize("group", new.groups())
 def test_two_rounds_of_the_example(tiny: Tiny, group: str):
     option = yaml.safe_load((new.EXAMPLES / f"{group}.yaml").read_text())
-    config = OmegaConf.merge(tiny(*new.BESIDE.get(group, ())), {group: None}, {group: option})
+    config = OmegaConf.merge(tiny(*new.REQUIRED_OVERRIDES.get(group, ())), {group: None}, {group: option})
     world = world_of(OmegaConf.to_container(config, resolve=True))  # type: ignore[arg-type]
     part = world.exp.part(group)
     assert type(part).__module__ == f"fedexp.new.examples.{group}"
-    states: list[State] = [state for state, _, _ in rounds(world.exp, world, world.beginning())]
+    states: list[State] = [state for state, _, _ in run_rounds(world.exp, world, world.initial_state())]
     assert [state.round for state in states] == [1, 2]
 
 
@@ -60,7 +60,7 @@ def test_the_tracker_sends_every_round_once(tmp_path: Path):
     for known, lines in ((0, [Line(1, {"round": 1.0, "loss": 2.0}), Line(2, {"round": 2.0})]), (2, [])):
         with (tmp_path / "rounds.jsonl").open("a") as file:
             file.write('{"rou')  # a sender was killed
-        receiver = tracker.open(order, Memo())
+        receiver = tracker.open(order, SyncState())
         assert receiver.begin().round == known
         receiver.send(lines)
     assert (tmp_path / "rounds.jsonl").read_text() == '{"round": 1.0, "loss": 2.0}\n{"round": 2.0}\n'

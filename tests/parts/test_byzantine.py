@@ -18,8 +18,8 @@ from fedexp.run.run import run
 from fedexp.simulation import compatibility
 from fedexp.simulation.building import build_world
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds
-from fedexp.training.workers import Crew
+from fedexp.simulation.rounds import run_rounds
+from fedexp.training.workers import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 MOST = {  # the largest f that 1, 2, 3, 4, 5, 6, 7, 11 rows allow
@@ -39,17 +39,17 @@ def test_the_largest_number_that_a_rule_bears(tiny: Tiny, name: str):
 
 def test_what_is_reported(caplog: pytest.LogCaptureFixture):
     rule = Tolerant(byzantine=3)
-    assert rule.tolerated(4, 1) == (3, {"byzantine": 3, "violated": 0})
-    assert rule.tolerated(0, 1) == (None, {"byzantine": None, "violated": 0})
+    assert rule.effective_byzantine(4, 1) == (3, {"byzantine": 3, "violated": 0})
+    assert rule.effective_byzantine(0, 1) == (None, {"byzantine": None, "violated": 0})
     assert caplog.text == ""
-    assert rule.tolerated(2, 7) == (1, {"byzantine": 1, "violated": 1})
+    assert rule.effective_byzantine(2, 7) == (1, {"byzantine": 1, "violated": 1})
     assert caplog.messages == ["round 7: Tolerant needs f < n, but f = 3 of n = 2 updates; it goes on with f = 1"]
-    assert Tolerant(byzantine=3, on_violation="skip").tolerated(2, 8)[0] is None
+    assert Tolerant(byzantine=3, on_violation="skip").effective_byzantine(2, 8)[0] is None
     assert caplog.messages[1].endswith("f = 3 of n = 2 updates; the model stays as it is")
     with pytest.raises(
         RunError, match=r"round 9: Tolerant needs f < n.*; lower byzantine, ask more clients, or set on_v"
     ):
-        Tolerant(byzantine=3, on_violation="error").tolerated(2, 9)
+        Tolerant(byzantine=3, on_violation="error").effective_byzantine(2, 9)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_every_round_says_so_once(
     tiny: Tiny, words: list[str], participants: int, used: int | None, caplog: pytest.LogCaptureFixture
 ):
     exp = spec.build(tiny("scenario.malicious=3", f"scenario.participants={participants}", *words))
-    world = build_world(exp, None, Crew())
+    world = build_world(exp, None, WorkerPool())
     with caplog.at_level(logging.WARNING):
-        state, row, _ = run_round(exp, world, world.beginning())
+        state, row, _ = run_round(exp, world, world.initial_state())
     assert row["aggregator.byzantine"] == used
     assert row["aggregator.violated"] == 1
     assert len(caplog.messages) == 1
@@ -84,24 +84,24 @@ def test_every_rule_steps_aside_or_ends_the_run(tiny: Tiny, words: str, caplog: 
     role = words.partition("=")[0]
     for answer, goes_on in (("skip", False), ("clamp", True)):
         exp = spec.build(tiny(words, f"{role}.byzantine=9", f"{role}.on_violation={answer}"))
-        world = build_world(exp, None, Crew())
-        state, row, _ = run_round(exp, world, world.beginning())
+        world = build_world(exp, None, WorkerPool())
+        state, row, _ = run_round(exp, world, world.initial_state())
         assert torch.equal(state.models[0].flat, world.first.flat) != goes_on
         assert row[f"{role}.violated"] == 1
         assert (row[f"{role}.byzantine"] is not None) == goes_on
     assert len(caplog.messages) == 2
     assert all(message.startswith("round 1: ") and "f = 9 of n = 3" in message for message in caplog.messages)
     exp = spec.build(tiny(words, f"{role}.byzantine=9", f"{role}.on_violation=error"))
-    world = build_world(exp, None, Crew())
+    world = build_world(exp, None, WorkerPool())
     with pytest.raises(RunError, match=r"^round 1: \w+ needs .* but f = 9 of n = 3 updates; lower byzantine.*clamp$"):
-        run_round(exp, world, world.beginning())
+        run_round(exp, world, world.initial_state())
 
 
 def test_mixing_that_steps_aside_leaves_the_model(tiny: Tiny):
     words = ("pre_aggregation=nearest_neighbours", "pre_aggregation.on_violation=skip", "scenario.malicious=2")
     exp = spec.build(tiny(*words))
-    world = build_world(exp, None, Crew())
-    state, row, _ = run_round(exp, world, world.beginning())
+    world = build_world(exp, None, WorkerPool())
+    state, row, _ = run_round(exp, world, world.initial_state())
     assert torch.equal(state.models[0].flat, world.first.flat)
     assert row["pre_aggregation.violated"] == 1
 
@@ -110,16 +110,16 @@ def test_mixing_that_steps_aside_leaves_the_model(tiny: Tiny):
 class Late(Krum):
     """Bears every round before the third."""
 
-    def tolerated(self, rows: int, number: int) -> tuple[int | None, Columns]:
-        return (0, {}) if number < 3 else super().tolerated(rows, number)
+    def effective_byzantine(self, rows: int, number: int) -> tuple[int | None, Columns]:
+        return (0, {}) if number < 3 else super().effective_byzantine(rows, number)
 
 
 def test_error_ends_the_run_and_the_round_before_it_gets_its_line(tiny: Tiny):
     exp = spec.build(tiny("rounds=9"))
     exp = replace(exp, aggregator=Late(byzantine=9, on_violation="error"))
-    world, lived = build_world(exp, None, Crew()), []
+    world, lived = build_world(exp, None, WorkerPool()), []
     with pytest.raises(RunError, match=r"Late needs 2f \+ 2 < n, but f = 9 of n = 3 updates; lower byzantine"):
-        lived.extend(row["round"] for _, row, _ in rounds(exp, world, world.beginning()))
+        lived.extend(row["round"] for _, row, _ in run_rounds(exp, world, world.initial_state()))
     assert lived == [1, 2]
 
 

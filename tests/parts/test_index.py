@@ -21,12 +21,12 @@ from fedexp.simulation.context import RoundContext
 HERE = Path(fedexp.__file__).parent
 BASES = [found for name in parts.__all__ if isinstance(found := getattr(parts, name), type)]
 PIECES = [
-    (questions.Survey, views.SurveyAnswers),
-    (questions.FleetView, views.FleetAnswers),
-    (questions.Traffic, views.TrafficAnswers),
-    (questions.Validation, views.ValidationAnswers),
-    (questions.PublicData, views.PublicAnswers),
-    (questions.AuditView, views.AuditAnswers),
+    (questions.ClientsData, views.ClientQueries),
+    (questions.FleetView, views.FleetQueries),
+    (questions.Traffic, views.TrafficQueries),
+    (questions.Validation, views.ValidationQueries),
+    (questions.PublicData, views.PublicQueries),
+    (questions.AuditView, views.AuditQueries),
 ]
 CONTRACTS = [found for found in BASES if found.__module__.endswith(".contract") and issubclass(found, Part)]
 

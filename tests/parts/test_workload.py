@@ -12,7 +12,7 @@ from fedexp.core.random_streams import stream
 from fedexp.parts.local.sgd import SGD
 from fedexp.run import opening
 from fedexp.simulation import context
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 from fedexp.training.batches import draw_batches
 
 
@@ -21,7 +21,7 @@ def test_part_of_an_epoch_is_rounded_up_by_hand():
     for epochs, steps in ((1, 4), (1.0, 4), (1.5, 6), (0.5, 2), (0.3, 2), (0.01, 1)):
         assert draw_batches(SGD(epochs=epochs, batch_size=2), 7, np.random.default_rng(0)).steps == steps
     assert SGD(epochs=0.1).steps_in(30) == 3, "a tenth of thirty is three, however 0.1 is rounded"
-    assert SGD(epochs=1.5, batch_size=2).whole_steps(np.array([0, 1, 2, 7])).tolist() == [0, 0, 2, 5]
+    assert SGD(epochs=1.5, batch_size=2).full_batch_steps(np.array([0, 1, 2, 7])).tolist() == [0, 0, 2, 5]
     assert SGD(epochs=0.5).passes(np.array([3, 9])).tolist() == [0.5, 0.5]
 
 
@@ -33,18 +33,18 @@ def test_half_an_epoch_is_the_first_half_of_one():
 def test_drawn_epochs_are_whole_uniform_and_the_clients_own():
     rule = SGD(epochs=(2, 5))
     rng = partial(stream, 0, 1)
-    drawn = np.array([rule.drawn(client, rng).epochs for client in range(400)], dtype=int)
+    drawn = np.array([rule.with_drawn_epochs(client, rng).epochs for client in range(400)], dtype=int)
     counts = np.unique(drawn, return_counts=True)
     assert counts[0].tolist() == [2, 3, 4, 5]
     assert counts[1].min() > 70
-    assert drawn[:3].tolist() == [rule.drawn(client, rng).epochs for client in range(3)]
+    assert drawn[:3].tolist() == [rule.with_drawn_epochs(client, rng).epochs for client in range(3)]
     assert (rule.steps_in(4), rule.passes(np.array([7])).tolist()) == (20, [3.5])
 
 
 def test_what_is_trained_is_what_the_fleet_is_told(tiny: Tiny):
     words = ("local.epochs=[1,4]", "local.batch_size=5", "selector=all", "fleet=simulated")
     world = world_of(tiny(*words))
-    owner, ctx = np.arange(6), context.at(world, 1)
+    owner, ctx = np.arange(6), context.make_context(world, 1)
     told = ctx.fleet.epochs(world.sizes[owner], owner)
     assert len(set(told)) > 1
     fixed = [world_of(tiny(*words, f"local.epochs={epochs}")) for epochs in (1, 2, 3, 4)]
@@ -58,11 +58,11 @@ def test_what_is_trained_is_what_the_fleet_is_told(tiny: Tiny):
 def test_drawn_epochs_are_charged_as_they_come_and_promised_at_most(tiny: Tiny):
     private = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
     world = world_of(tiny(*private, "local.epochs=[1,3]", "local.batch_size=5", "selector=all", "rounds=1"))
-    state, _, _ = next(rounds(world.exp, world, world.beginning()))
-    told = context.at(world, 1).fleet.epochs(world.sizes, np.arange(6))
+    state, _, _ = next(run_rounds(world.exp, world, world.initial_state()))
+    told = context.make_context(world, 1).fleet.epochs(world.sizes, np.arange(6))
     ledger = state.memory["privacy"]
     assert ledger["count"].tolist() == (told * (world.sizes // 5)).tolist()
-    assert world.exp.local.whole_steps(world.sizes).tolist() == (3 * (world.sizes // 5)).tolist()
+    assert world.exp.local.full_batch_steps(world.sizes).tolist() == (3 * (world.sizes // 5)).tolist()
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,22 @@ from typing import Any
 
 import pytest
 
-from fedexp.plan.forecast import Course, disk_mb, growth_mb, memory_mb, saves, seconds
-from fedexp.plan.probe import Findings, Tried
+from fedexp.plan.forecast import RunOutline, count_saves, disk_mb, growth_mb, memory_mb, seconds
+from fedexp.plan.probe import ProbeResult, TriedRound
 
 
-def tried(work: float, seconds: float | None, training: float, evaluation: float = 0.5) -> Tried:
-    return Tried(work, {}, seconds, evaluation, training)
+def tried(work: float, seconds: float | None, training: float, evaluation: float = 0.5) -> TriedRound:
+    return TriedRound(work, {}, seconds, evaluation, training)
 
 
-def course(rounds: int, work: tuple[float, ...] | None = None, **more: Any) -> Course:
+def course(rounds: int, work: tuple[float, ...] | None = None, **more: Any) -> RunOutline:
     known: dict[str, Any] = {"clients": 0, "every": 1, "checkpoint_s": 1e9, "keep_states": 0, **more}
-    return Course(rounds, work, **known)
+    return RunOutline(rounds, work, **known)
 
 
-FOUND = Findings(tried=[tried(100, None, 9.0), tried(100, 3.0, 2.0)], first_s=10.0, staff_s=0.25, closing_s=1.5)
+FOUND = ProbeResult(
+    tried_rounds=[tried(100, None, 9.0), tried(100, 3.0, 2.0)], first_s=10.0, worker_start_s=0.25, closing_s=1.5
+)
 
 
 def test_a_steady_run():
@@ -38,7 +40,7 @@ def test_rounds_that_are_not_evaluated_are_shorter():
 
 
 def test_one_round():
-    only = Findings(tried=[tried(100, None, 9.0)], first_s=10.0)
+    only = ProbeResult(tried_rounds=[tried(100, None, 9.0)], first_s=10.0)
     assert seconds(only, course(1), 0).rounds == 10.5
 
 
@@ -47,11 +49,11 @@ def test_one_round():
     [(1e9, 0, 0), (0, 0, 20), (5, 0, 4), (1e9, 5, 8), (5, 5, 8)],
 )
 def test_saved_states(clock: float, keep: int, count: int):
-    assert saves(20.0, course(20, checkpoint_s=clock, keep_states=keep)) == count
+    assert count_saves(20.0, course(20, checkpoint_s=clock, keep_states=keep)) == count
 
 
 def test_a_state_that_grows_with_every_new_client():
-    found = Findings(held=[(3, 7.0), (5, 11.0)], memory_mb=500.0, state_mb=12.0, table_mb=0.5, other_mb=2.0)
+    found = ProbeResult(state_sizes=[(3, 7.0), (5, 11.0)], memory_mb=500.0, state_mb=12.0, table_mb=0.5, other_mb=2.0)
     assert growth_mb(found, course(9, clients=15)) == 20.0  # 2 MB for each of ten
     assert growth_mb(found, course(9, clients=5)) == 0.0
     assert memory_mb(found, course(9, clients=15)) == (520.0, None)

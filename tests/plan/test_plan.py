@@ -12,7 +12,7 @@ import pytest
 
 from fedexp.cli import main
 from fedexp.plan import probe
-from fedexp.plan.ration import EnoughError
+from fedexp.plan.ration import PartialRoundError
 
 MADE = (
     "dataset=synthetic",
@@ -170,7 +170,7 @@ def test_trying_that_ends_with_short_rounds_is_no_mistake(
     """What was tried first was cut short; more rounds are wanted, and for these nothing is left."""
 
     def no_more(*_: object) -> None:
-        raise EnoughError
+        raise PartialRoundError
 
     real = probe._try
     monkeypatch.setattr(probe, "PATIENCE_S", 1e9)

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from fedexp.cli import main
-from fedexp.plan.ration import EnoughError, Ration, Rationed
-from fedexp.training.loop import Loop, Task
-from fedexp.training.workers import EVALUATION, TRAINING, Crew, Kind, Work
+from fedexp.plan.ration import BudgetedPool, PartialRoundError, TimeBudget
+from fedexp.training.loop import LoopTrainer, Task
+from fedexp.training.workers import EVALUATION, TRAINING, JobKind, Work, WorkerPool
 
 MADE = (
     "dataset=synthetic",
@@ -38,7 +38,7 @@ def _short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def slowed(seconds: float, kind: Kind, jobs: int = 20) -> Work:
+def slowed(seconds: float, kind: JobKind, jobs: int = 20) -> Work:
     """Jobs that sleep, and tell their number."""
 
     def job(number: int) -> torch.Tensor:
@@ -51,56 +51,56 @@ def slowed(seconds: float, kind: Kind, jobs: int = 20) -> Work:
 
 
 def test_what_fits_is_done_and_costs_nothing_more():
-    ration, work = Ration(60.0), slowed(0.0, EVALUATION)
-    Rationed(Crew(), ration).execute(work)
+    ration, work = TimeBudget(60.0), slowed(0.0, EVALUATION)
+    BudgetedPool(WorkerPool(), ration).execute(work)
     assert work.out[:, 0].tolist() == list(range(20))
-    assert ration.parts == []
-    assert ration.savings == []
+    assert ration.partial_stages == []
+    assert ration.skipped_times == []
 
 
 def test_what_does_not_fit_is_priced_by_what_was_done():
-    ration, work = Ration(0.3), slowed(0.02, EVALUATION, 50)
+    ration, work = TimeBudget(0.3), slowed(0.02, EVALUATION, 50)
     begun = time.perf_counter()
-    Rationed(Crew(), ration).execute(work)
+    BudgetedPool(WorkerPool(), ration).execute(work)
     spent = time.perf_counter() - begun
     tally = ration.tally(EVALUATION)
-    assert 1 <= tally.done < tally.asked == 50
-    assert spent + ration.saved(0.0, float("inf")) == pytest.approx(spent / tally.done * 50, rel=0.3)
+    assert 1 <= tally.done < tally.requested == 50
+    assert spent + ration.skipped_seconds(0.0, float("inf")) == pytest.approx(spent / tally.done * 50, rel=0.3)
     assert (work.out[int(tally.done) :, 0] < tally.done).all()  # drawn from what was worked out
-    assert ration.parts == [f"evaluation: {tally.done:.3g} of 50 examples, the rest by their number"]
+    assert ration.partial_stages == [f"evaluation: {tally.done:.3g} of 50 examples, the rest by their number"]
 
 
 def test_of_every_kind_something_is_tried_and_of_a_known_one_nothing_when_time_is_up():
-    ration = Ration(0.0)
-    crew = Rationed(Crew(), ration)
+    ration = TimeBudget(0.0)
+    crew = BudgetedPool(WorkerPool(), ration)
     for kind in (TRAINING, EVALUATION, EVALUATION):
         crew.execute(slowed(0.001, kind))
     assert (ration.tally(TRAINING).done, ration.tally(EVALUATION).done) == (1, 1)
-    assert ration.tally(EVALUATION).asked == 40
-    with pytest.raises(EnoughError):
+    assert ration.tally(EVALUATION).requested == 40
+    with pytest.raises(PartialRoundError):
         crew.execute(slowed(0.001, TRAINING))
 
 
 def test_effort_counts():
-    ration, work = Ration(0.0), slowed(0.02, TRAINING, 3)
+    ration, work = TimeBudget(0.0), slowed(0.02, TRAINING, 3)
     work.effort = np.array([1.0, 8.0, 1.0])
-    Rationed(Crew(), ration).execute(work)
-    assert ration.saved(0.0, float("inf")) == pytest.approx(9 * ration.tally(TRAINING).seconds)
+    BudgetedPool(WorkerPool(), ration).execute(work)
+    assert ration.skipped_seconds(0.0, float("inf")) == pytest.approx(9 * ration.tally(TRAINING).seconds)
 
 
 @pytest.fixture
 def slow_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step takes 10 ms."""
-    run = Loop.run
+    run = LoopTrainer.run
 
-    def slow(loop: Loop, task: Task, rows: np.ndarray) -> torch.Tensor:
+    def slow(loop: LoopTrainer, task: Task, rows: np.ndarray) -> torch.Tensor:
         def watch(done: int, steps: int) -> None:
             time.sleep(0.01)
             task.watch(done, steps)
 
         return run(loop, Task(**{**vars(task), "watch": watch}), rows)
 
-    monkeypatch.setattr(Loop, "run", slow)
+    monkeypatch.setattr(LoopTrainer, "run", slow)
 
 
 @pytest.fixture
@@ -172,11 +172,11 @@ def test_what_looks_at_no_clock_is_given_up_with_a_word(
 
 
 def test_a_long_silence_is_broken(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    from fedexp.plan.telling import telling
+    from fedexp.plan.telling import report_progress
 
     monkeypatch.setattr("fedexp.plan.telling.SILENCE_S", 0.2)
-    with telling() as voice:
-        voice.begin("thinking", aloud=False)
+    with report_progress() as voice:
+        voice.begin_step("thinking", print_now=False)
         voice.stage = lambda: "hard"
         time.sleep(0.5)
     assert capsys.readouterr().err.splitlines()[0] == "thinking: hard, 0 s"

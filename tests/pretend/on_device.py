@@ -29,8 +29,8 @@ from fedexp.core.errors import ConfigError
 from fedexp.run.run import complete, run
 from fedexp.simulation import compatibility
 from fedexp.training import stacked
-from fedexp.training.captures import KEPT
-from fedexp.training.workers import packed, unpacked
+from fedexp.training.captures import MAX_GRAPHS
+from fedexp.training.workers import pickle_value, unpickle_value
 
 pretend: Any = sys.modules.get("pretend_device")  # its plugin imports it first of all
 DEVICE = "cuda" if pretend is None else "pretend"
@@ -168,8 +168,8 @@ def test_passes_that_are_written_out_train_as_vmap_does(name: str, monkeypatch: 
         config = tiny(*UNEQUAL, *WRITTEN[name])
         world = world_of({**config, "engine": {**config["engine"], "device": DEVICE}})
         trainer, task = world.trainer, first_round(world)
-        assert isinstance(trainer, stacked.Stacked)
-        assert (trainer.plan is not None) == (way == "written" and trainer.objective.plain)
+        assert isinstance(trainer, stacked.StackedTrainer)
+        assert (trainer.plan is not None) == (way == "written" and trainer.objective.is_loss_alone)
         groups = trainer.groups(task, 1)
         turns = [[trainer.run(task, group).cpu() for group in groups] for _ in range(2)]
         ends.append(torch.cat(turns[1]))  # a replay of what the first turn has captured
@@ -188,9 +188,9 @@ def test_in_bfloat16_the_written_out_passes_train_as_autocast_does_on_a_cpu(name
         ends.append(turns[1][:, :-2] - world.first.flat.cpu())  # of a replay of what the first turn has captured
         if pretend is not None:  # it has no autocast, which only networks that are tried or measured need
             monkeypatch.setattr(torch, "autocast", lambda *_, **__: nullcontext())
-    assert isinstance(trainer, stacked.Stacked)
+    assert isinstance(trainer, stacked.StackedTrainer)
     assert trainer.plan is not None
-    assert trainer.plan.lowered
+    assert trainer.plan.bf16
     assert (ends[0] - ends[1]).norm() < 1e-3 * ends[0].norm()
 
 
@@ -250,7 +250,7 @@ def test_a_rank_without_a_gpu_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
 @pretended
 def test_what_another_rank_tells_comes_to_ones_own_device():
     value = {"row": torch.ones(2, device="pretend:0"), "host": torch.zeros(2), "name": "x"}
-    found = unpacked(packed(value), torch.device("pretend", 1))
+    found = unpickle_value(pickle_value(value), torch.device("pretend", 1))
     assert found["row"].device == torch.device("pretend", 1)
     assert found["host"].device == torch.device("cpu")
     assert found["row"].cpu().tolist() == [1, 1]
@@ -280,17 +280,17 @@ def test_two_ranks_train_as_one(tmp_path: Path):
 
 def test_few_steps_are_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Poisson-sampled batches of clients of all sizes have another shape in almost every round."""
-    made: list[stacked.Captures] = []
-    capture = stacked.Captures._capture
+    made: list[stacked.CudaGraphCache] = []
+    capture = stacked.CudaGraphCache._capture
 
-    def noted(self: stacked.Captures, bucket: Any) -> Any:
+    def noted(self: stacked.CudaGraphCache, bucket: Any) -> Any:
         made.append(self)
         return capture(self, bucket)
 
-    monkeypatch.setattr(stacked.Captures, "_capture", noted)
+    monkeypatch.setattr(stacked.CudaGraphCache, "_capture", noted)
     words = ("federation=dirichlet", "privacy=dp_sgd", *NEEDS["privacy=dp_sgd"], "engine=stacked", "rounds=30")
     the_same(tiny(*words, "local.batch_size=4", "scenario.participants=4"), tmp_path)
-    assert 2 < len(made) <= KEPT
+    assert 2 < len(made) <= MAX_GRAPHS
 
 
 def test_the_shapes_used_last_are_kept():
@@ -299,11 +299,15 @@ def test_the_shapes_used_last_are_kept():
     def bucket(size: int) -> Any:
         made.append(size)
 
-    captures = stacked.Captures(lambda _: None)
-    for size in (*range(1, KEPT + 1), 1, KEPT + 1):  # the second is the one that was not asked for the longest
+    captures = stacked.CudaGraphCache(lambda _: None)
+    for size in (
+        *range(1, MAX_GRAPHS + 1),
+        1,
+        MAX_GRAPHS + 1,
+    ):  # the second is the one that was not asked for the longest
         captures.get((size, 1, float, 1, 1), partial(bucket, size))
-    assert made == [*range(1, KEPT + 2)]
-    assert [size for size, *_ in captures.held] == [*range(3, KEPT + 1), 1, KEPT + 1]
+    assert made == [*range(1, MAX_GRAPHS + 2)]
+    assert [size for size, *_ in captures.graphs] == [*range(3, MAX_GRAPHS + 1), 1, MAX_GRAPHS + 1]
 
 
 def test_verify_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture):

@@ -14,7 +14,7 @@ from pandas.testing import assert_frame_equal
 from worlds import world_of
 
 from fedexp.core.values import Weights
-from fedexp.scoring.beside import Beside
+from fedexp.scoring.beside import SideStreamScorer
 from fedexp.simulation.world import World
 
 SEVERAL = (
@@ -68,7 +68,7 @@ def test_a_model_is_evaluated_on_a_stream_of_its_own(tmp_path: Path, words: tupl
 
 
 def test_nobody_waits_while_scores_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    begin, waits = Beside.begin, []
+    begin, waits = SideStreamScorer.begin, []
 
     def watched(*args: Any) -> Any:
         before = pretend.counts().get("sync", 0)
@@ -76,7 +76,7 @@ def test_nobody_waits_while_scores_are_asked_for(monkeypatch: pytest.MonkeyPatch
         waits.append(pretend.counts().get("sync", 0) - before)
         return asked
 
-    monkeypatch.setattr(Beside, "begin", watched)
+    monkeypatch.setattr(SideStreamScorer, "begin", watched)
     metrics = "evaluation.metrics=[accuracy,top5,macro_f1,balanced_accuracy,class_recall]"
     measured(tiny("rounds=3", "dataset.test_size=300", metrics), tmp_path, "pretend")
     assert waits == [0, 0, 0]

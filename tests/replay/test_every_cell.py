@@ -2,15 +2,15 @@ import re
 
 import pytest
 
-from fedexp.config.compose import Request, start
+from fedexp.config.compose import Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.parts.dataset.cifar10 import Cifar10
 from fedexp.parts.dataset.har import Har
 from fedexp.parts.dataset.mnist import Mnist
 from fedexp.replay import shelf, table
 from fedexp.replay.table import Cell
-from fedexp.run.isolation import isolated
-from fedexp.sweep.points import Point, compose, configured
+from fedexp.run.isolation import isolate_process
+from fedexp.sweep.points import Point, compose, validate_point
 
 
 def few(cells: tuple[Cell, ...]) -> list[Cell]:
@@ -29,8 +29,8 @@ def test_every_cell_can_be_composed(name: str, monkeypatch: pytest.MonkeyPatch):
     for dataset in (Mnist, Cifar10, Har):
         monkeypatch.setattr(dataset, "require", lambda *_: None)
     request = Request(conf_dir(), [])
-    with isolated():
-        composer = start(request)
+    with isolate_process():
+        composer = make_composer(request)
         config = compose(composer, request)
         for number, cell in enumerate(few(table.load(name).cells)):
-            configured(composer, config, Point(number, cell.words(0)))
+            validate_point(composer, config, Point(number, cell.words(0)))

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from fedexp.replay import overview, shelf, table
-from fedexp.replay.measure import Measure
-from fedexp.replay.page import Judged
+from fedexp.replay.measure import Quantity
+from fedexp.replay.page import JudgedCell
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Verdict
@@ -47,16 +47,16 @@ def test_the_cells_that_are_told_of_are_those_that_there_are():
 
 
 def test_a_cell_that_is_outside_says_what_was_tried():
-    judged = [cell for line in overview.lines(replay_pages.KEPT) for cell in line.judged]
-    silent = [cell.cell.name for cell in judged if cell.verdict.word == "outside" and not cell.cell.note]
+    judged = [cell for line in overview.read_progress(replay_pages.KEPT) for cell in line.judged_cells]
+    silent = [cell.cell.name for cell in judged if cell.verdict.outcome == "outside" and not cell.cell.note]
     assert silent == []
 
 
 def test_the_cheapest_results_of_several_tables_are_taken(monkeypatch: pytest.MonkeyPatch):
-    def some(name: str, *seconds: float) -> overview.TableSoFar:
-        cell = Cell("a", (), Measure.parse("test_accuracy", ""), 9)
+    def some(name: str, *seconds: float) -> overview.TableProgress:
+        cell = Cell("a", (), Quantity.parse("test_accuracy", ""), 9)
         found = [Result("a", seed, "x", 0.5, 2, "d", took, "here", "c") for seed, took in enumerate(seconds)]
-        return overview.TableSoFar(name, "", [Judged(cell, found, Verdict("inside"))])
+        return overview.TableProgress(name, "", [JudgedCell(cell, found, Verdict("inside"))])
 
     held = [some("long", 9.0), some("short", 3.0, 1.0, 2.0), some("none")]
     monkeypatch.setattr(overview, "lines", lambda _: held)

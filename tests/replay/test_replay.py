@@ -100,13 +100,13 @@ def test_only_what_is_missing_is_run(mine: Path, capsys: pytest.CaptureFixture[s
     assert cli.main(["replay", "mine.yml", "--cells", "q*", "--seeds", "1"]) == 0
     assert [(one["cell"], one["seed"]) for one in rows(Path("outputs/replay/mine"))] == [("quick", "0")]
     chosen = table.load("mine.yml")
-    left = replay.missing(chosen, Path("outputs/replay/mine"), "*", None)
+    left = replay.missing_runs(chosen, Path("outputs/replay/mine"), "*", None)
     assert [(job.cell.name, job.seed) for job in left] == [("quick", 1), ("never", 0), ("slow", 0), ("slow", 1)]
     capsys.readouterr()
     assert cli.main(["replay", "mine.yml", "--budget", "0.02"]) == 0  # 72 s: no run of a minute or more after the first
     assert [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()[:1]] == ["quick, seed 1"]
     mine.write_text(TEXT.replace("rounds=1]\n    published", "rounds=1, local.lr=0.3]\n    published"))
-    changed = replay.missing(table.load("mine.yml"), Path("outputs/replay/mine"), "quick", None)
+    changed = replay.missing_runs(table.load("mine.yml"), Path("outputs/replay/mine"), "quick", None)
     assert [job.seed for job in changed] == [0, 1]
 
 
@@ -138,8 +138,8 @@ def test_a_cell_that_cannot_work_is_told_before_any_run(mine: Path, capsys: pyte
 
 def test_the_machine_of_the_run_is_named_not_the_one_that_collects():
     told = {"versions": {"fedexp": "1", "torch": "2"}, "device": "arm64 CPU", "instructions": "SVE"}
-    assert replay.made_by(told) == "fedexp 1, torch 2, arm64 CPU SVE"
-    assert replay.made_by({**told, "instructions": None}) == "fedexp 1, torch 2, arm64 CPU unknown"
+    assert replay.describe_provenance(told) == "fedexp 1, torch 2, arm64 CPU SVE"
+    assert replay.describe_provenance({**told, "instructions": None}) == "fedexp 1, torch 2, arm64 CPU unknown"
 
 
 @pytest.mark.usefixtures("mine")
@@ -176,7 +176,7 @@ def test_results_that_are_a_link_are_refused_also_where_it_leads_nowhere(capsys:
 @pytest.mark.parametrize("change", ["local.lr=0.5", "seed=7", "model=torch model.factory=builtins:list"])
 def test_a_folder_that_holds_another_run_is_not_believed(change: str, capsys: pytest.CaptureFixture[str]):
     """Nor does anything run that it names."""
-    job = replay.missing(table.load("mine.yml"), Path("outputs/replay/mine"), "quick", 1)[0]
+    job = replay.missing_runs(table.load("mine.yml"), Path("outputs/replay/mine"), "quick", 1)[0]
     place = f"outputs/replay/mine/runs/quick-{job.cell.run}/0"
     words = [word for word in job.cell.words(0) if word.partition("=")[0] not in change]
     assert cli.main(["run", *words, "model=mlp", f"hydra.run.dir={place}"]) == 0
@@ -194,7 +194,7 @@ def test_a_folder_that_holds_another_run_is_not_believed(change: str, capsys: py
 @pytest.mark.usefixtures("mine")
 def test_what_a_planted_config_adds_does_not_count(capsys: pytest.CaptureFixture[str]):
     """A tracker changes no result, so that a folder with another one may be gone on with; it is not asked."""
-    job = replay.missing(table.load("mine.yml"), Path("outputs/replay/mine"), "quick", 1)[0]
+    job = replay.missing_runs(table.load("mine.yml"), Path("outputs/replay/mine"), "quick", 1)[0]
     place = f"outputs/replay/mine/runs/quick-{job.cell.run}/0"
     assert cli.main(["run", *job.cell.words(0), f"hydra.run.dir={place}"]) == 0
     (Path(place) / "summary.json").unlink()

@@ -45,9 +45,9 @@ def test_a_table_is_read(tmp_path: Path):
     assert (a.seeds, b.seeds, a.minutes, b.minutes) == (3, 1, None, 0.5)
     assert (a.measure.text, b.measure.text) == ("test_accuracy", "roa@0.5")
     assert a.published == Published(0.9, within=0.05)
-    assert a.others == (("another", Published(0.7, within=0.05)),)
+    assert a.replications == (("another", Published(0.7, within=0.05)),)
     assert b.folder == "b_later"
-    assert a.asked != b.asked
+    assert a.fingerprint != b.fingerprint
 
 
 def test_several_numbers_of_one_run_are_cells(tmp_path: Path):
@@ -63,7 +63,7 @@ def test_several_numbers_of_one_run_are_cells(tmp_path: Path):
     assert (accuracy.name, loss.name, loss.note) == ("c, accuracy", "c, loss", "of the test data")
     assert accuracy.overrides == loss.overrides
     assert accuracy.run == loss.run
-    assert accuracy.asked != loss.asked
+    assert accuracy.fingerprint != loss.fingerprint
     assert (accuracy.published, loss.published) == (Published(0.9, within=0.1), None)
     assert (accuracy.seeds, loss.seeds, loss.measure.text) == (2, 2, "test_loss")
     for wrong in ("numbers: 3", "numbers: [3]", "numbers: [{measure: test_loss}]"):
@@ -79,10 +79,10 @@ def test_several_numbers_of_one_run_are_cells(tmp_path: Path):
 
 
 def test_a_cell_that_asks_for_something_else_has_another_name_for_it(tmp_path: Path):
-    before = read(tmp_path, TEXT).cells[0].asked
-    assert read(tmp_path, TEXT.replace("seeds: 3", "seeds: 9")).cells[0].asked == before
-    assert read(tmp_path, TEXT.replace("rounds=2", "rounds=4")).cells[0].asked != before
-    assert read(tmp_path, TEXT.replace("measure: test_accuracy", "measure: test_loss")).cells[0].asked != before
+    before = read(tmp_path, TEXT).cells[0].fingerprint
+    assert read(tmp_path, TEXT.replace("seeds: 3", "seeds: 9")).cells[0].fingerprint == before
+    assert read(tmp_path, TEXT.replace("rounds=2", "rounds=4")).cells[0].fingerprint != before
+    assert read(tmp_path, TEXT.replace("measure: test_accuracy", "measure: test_loss")).cells[0].fingerprint != before
 
 
 ODD = ("+hydra.run.dir=x", "++hydra.job.chdir=true", "hydra/launcher=joblib", "~dataset=digits", "+seed=1", "~seed=1")

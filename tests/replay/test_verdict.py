@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from fedexp.replay.verdict import Ours, Published, against, difference, interval, judge
+from fedexp.replay.verdict import OurValues, Published, compare_with, difference, interval, judge
 
 
 def test_welch_by_hand():
@@ -35,7 +35,7 @@ def shares(tables: np.random.Generator, off: float, runs: int = 10, seeds: int =
     for _ in range(2000):
         theirs, ours = tables.normal(0.9, 0.01, runs), tables.normal(0.9 + 0.01 * off, 0.01, seeds)
         published = Published(float(theirs.mean()), float(theirs.std(ddof=1)), runs)
-        words.append(against(published, Ours(tuple(ours.tolist()))))
+        words.append(compare_with(published, OurValues(tuple(ours.tolist()))))
     return {word: words.count(word) / len(words) for word in ("inside", "outside", "not resolved")}
 
 
@@ -52,8 +52,8 @@ def test_a_cell_two_standard_deviations_off_is_found(tables):
 
 def test_too_few_seeds_resolve_nothing(tables):
     assert shares(tables, 0.0, runs=3, seeds=2)["not resolved"] > 0.3
-    assert against(Published(0.9, 0.01, 3), Ours((0.9,))) == "not resolved"
-    assert against(Published(0.9, within=0.01), Ours((0.9,))) == "not resolved"
+    assert compare_with(Published(0.9, 0.01, 3), OurValues((0.9,))) == "not resolved"
+    assert compare_with(Published(0.9, within=0.01), OurValues((0.9,))) == "not resolved"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_too_few_seeds_resolve_nothing(tables):
     ],
 )
 def test_a_single_published_run_has_a_range(published, values, word):
-    assert against(published, Ours(values)) == word
+    assert compare_with(published, OurValues(values)) == word
 
 
 @pytest.mark.parametrize(
@@ -85,23 +85,23 @@ def test_a_single_published_run_has_a_range(published, values, word):
     ],
 )
 def test_runs_that_did_not_get_there(published, values, limit, word):
-    assert against(published, Ours(values, limit)) == word
+    assert compare_with(published, OurValues(values, limit)) == word
 
 
 def test_rounding_is_no_difference():
     values = (0.8149, 0.8149, 0.8149)
-    assert against(Published(0.81, 0.0, 3), Ours(values)) == "outside"
-    assert against(Published(0.81, 0.0, 3, rounding=0.005), Ours(values)) == "inside"
+    assert compare_with(Published(0.81, 0.0, 3), OurValues(values)) == "outside"
+    assert compare_with(Published(0.81, 0.0, 3, rounding=0.005), OurValues(values)) == "inside"
 
 
 def test_a_disputed_cell_says_whose_numbers_ours_agree_with():
     others = [("Flower", Published(0.99, 0.001, 3)), ("FedBench", Published(0.6199, 0.014, 3))]
-    found = judge(Published(0.10, within=0.005), Ours((0.9895, 0.99, 0.9905, 0.99)), others)
-    assert (found.word, found.agrees) == ("disputed", ("Flower",))
-    near = judge(Published(0.989, within=0.005), Ours((0.9895, 0.99, 0.9905, 0.99)), others[:1])
-    assert (near.word, near.agrees) == ("inside", ())
+    found = judge(Published(0.10, within=0.005), OurValues((0.9895, 0.99, 0.9905, 0.99)), others)
+    assert (found.outcome, found.agrees) == ("disputed", ("Flower",))
+    near = judge(Published(0.989, within=0.005), OurValues((0.9895, 0.99, 0.9905, 0.99)), others[:1])
+    assert (near.outcome, near.agrees) == ("inside", ())
 
 
 def test_nothing_to_compare():
-    assert judge(None, Ours((0.5, 0.6))).word == "no number"
-    assert judge(Published(0.5), Ours(())).word == "not run"
+    assert judge(None, OurValues((0.5, 0.6))).outcome == "no number"
+    assert judge(Published(0.5), OurValues(())).outcome == "not run"

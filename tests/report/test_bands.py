@@ -5,17 +5,17 @@ import pytest
 
 from fedexp.report import bands, look
 from fedexp.report.bands import Band
-from fedexp.report.methods import group
-from fedexp.report.runs import collect
+from fedexp.report.methods import group_runs
+from fedexp.report.runs import collect_runs
 
-LINES = bands.Lines(name="x", title="Test loss", vertical="Loss", log=True)
+LINES = bands.PlotSpec(name="x", title="Test loss", vertical="Loss", log=True)
 
 
 @pytest.fixture
 def methods(make_run, tmp_path):
     make_run("0", seed=0, accuracy=(0.2, 0.4, 0.6, 0.8))
     make_run("1", seed=1, accuracy=(0.4, 0.6), finished=False)
-    return group(collect([tmp_path])[0])
+    return group_runs(collect_runs([tmp_path])[0])
 
 
 def test_a_band_by_hand():
@@ -40,9 +40,9 @@ def test_a_band_begins_where_the_last_of_its_runs_does():
 
 def test_thinning_keeps_both_ends():
     x = np.arange(1.0, 1001.0)
-    thin = bands.thinned(Band(x, x, x, x, x > 0), 5)
+    thin = bands.thin_out(Band(x, x, x, x, x > 0), 5)
     assert thin.x.tolist() == [1.0, 251.0, 501.0, 750.0, 1000.0]
-    assert bands.thinned(thin, 5) is thin
+    assert bands.thin_out(thin, 5) is thin
 
 
 @look.style()
@@ -60,7 +60,7 @@ def test_a_line_is_dotted_where_a_seed_is_missing(methods):
 @pytest.mark.parametrize(("losses", "scale"), [([2.0, 20.0, 2e5, 2e6], "log"), ([2.0, 1.0, 0.5, 0.0], "linear")])
 def test_a_loss_that_explodes_is_drawn_by_its_logarithm(make_run, tmp_path, losses, scale):
     make_run("0", metrics={"test_loss": losses})
-    picture = bands.picture(LINES, group(collect([tmp_path])[0]), bands.by_round("test_loss"))
+    picture = bands.picture(LINES, group_runs(collect_runs([tmp_path])[0]), bands.by_round("test_loss"))
     assert picture is not None
     assert picture.figure.axes[0].get_yscale() == scale
 
@@ -68,7 +68,7 @@ def test_a_loss_that_explodes_is_drawn_by_its_logarithm(make_run, tmp_path, loss
 @look.style()
 def test_a_single_round_is_a_point(make_run, tmp_path):
     make_run("0", accuracy=(0.3,))
-    picture = bands.picture(LINES, group(collect([tmp_path])[0]), bands.by_round("test_accuracy"))
+    picture = bands.picture(LINES, group_runs(collect_runs([tmp_path])[0]), bands.by_round("test_accuracy"))
     assert picture is not None
     assert picture.figure.axes[0].lines[-1].get_marker() == "o"
 

@@ -63,13 +63,13 @@ class TestMembership:
     def test_clients_in_the_order_of_their_last_cluster(self):
         cluster = np.array([[0, 2], [0, 1], [1, 1]])
         none = np.zeros_like(cluster, dtype=bool)
-        shown, rows = membership.ordered(membership.Memberships(cluster, none, none))
+        shown, rows = membership.order_by_cluster(membership.Memberships(cluster, none, none))
         assert rows == [1, 2, 0]
         assert shown.cluster.tolist() == [[0, 1], [1, 1], [0, 2]]
 
     def test_of_very_many_clients_some_are_shown(self):
         none = np.zeros((1000, 2), dtype=np.int64)
-        _, rows = membership.ordered(membership.Memberships(none, none > 0, none > 0))
+        _, rows = membership.order_by_cluster(membership.Memberships(none, none > 0, none > 0))
         assert (len(rows), rows[0], rows[-1]) == (400, 0, 999)
 
     @look.style()
@@ -129,7 +129,7 @@ def test_a_report_shows_the_first_run_of_each_method(make_run: Callable[..., Pat
     for name, seed in (("0", 0), ("1", 1)):
         EVENTS.to_csv(make_run(name, seed=seed) / "clusters.csv", index=False)
     make_run("2", choices={"selector": "other"})
-    part = clusters.panel(methods.group(runs.collect([tmp_path])[0]))
+    part = clusters.build_section(methods.group_runs(runs.collect_runs([tmp_path])[0]))
     assert part is not None
     assert [(one.name, one.caption) for one in part.pictures] == [("method_1_clusters", "random, seed 0.")]
     assert part.tables == []
@@ -139,7 +139,7 @@ def test_a_report_shows_the_first_run_of_each_method(make_run: Callable[..., Pat
 def test_of_very_many_methods_the_first_are_shown(make_run: Callable[..., Path], tmp_path: Path):
     for number in range(7):
         EVENTS.to_csv(make_run(str(number), choices={"selector": f"s{number}"}) / "clusters.csv", index=False)
-    section = clusters.panel(methods.group(runs.collect([tmp_path])[0]))
+    section = clusters.build_section(methods.group_runs(runs.collect_runs([tmp_path])[0]))
     assert section is not None
     assert len(section.pictures) == 6
     assert section.note.endswith("The first 6 of 7 methods.")
@@ -151,7 +151,7 @@ def test_a_report_tells_the_mean_accuracies(make_run: Callable[..., Path], tmp_p
     for seed, own in ((0, 0.25), (1, 0.75)):
         folder = make_run(str(seed), seed=seed)
         table.assign(personal=own, mean=np.nan).to_csv(folder / "client_accuracy.csv", index=False)
-    part = clusters.panel(methods.group(runs.collect([tmp_path])[0]))
+    part = clusters.build_section(methods.group_runs(runs.collect_runs([tmp_path])[0]))
     assert part is not None
     assert [one.name for one in part.pictures] == ["method_1_client_accuracy"]
     assert part.tables[0][1].rows == [["random", "0.5000", "0.5000", "0.5000", "-"]]
@@ -180,7 +180,7 @@ def test_a_run_without_clusters_is_reported(tiny: Callable[..., dict[str, Any]],
     run(tiny("evaluation.personal_fraction=0.25", "rounds=1", "pictures=true"), tmp_path / "run")
     assert is_picture(tmp_path / "run" / "client_accuracy.png")
     assert not (tmp_path / "run" / "clusters.png").exists()
-    part = clusters.panel(methods.group(runs.collect([tmp_path])[0]))
+    part = clusters.build_section(methods.group_runs(runs.collect_runs([tmp_path])[0]))
     assert part is not None
     assert (part.title, [picture.title for picture in part.pictures]) == (
         "Models at the clients",

@@ -8,7 +8,7 @@ import pytest
 from fedexp import cli
 from fedexp.core.errors import ConfigError
 from fedexp.report.grid import panels
-from fedexp.report.runs import collect
+from fedexp.report.runs import collect_runs
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def study(make_run, tmp_path: Path) -> Path:
 
 
 def test_means_over_seeds_and_the_worst_case(study: Path):
-    (panel,) = panels(collect([study])[0], ("aggregator", "attack"))
+    (panel,) = panels(collect_runs([study])[0], ("aggregator", "attack"))
     assert panel.title == ""
     assert (panel.rows, panel.columns) == (("fedavg", "krum"), ("flip", "none"))
     assert panel.values[0].tolist() == pytest.approx([0.11, 0.91])
@@ -50,7 +50,7 @@ def test_what_else_differs_makes_panels(make_run, tmp_path: Path):
                     choices={"aggregator": rule},
                     keys={"local.lr": lr, "scenario.clients": clients},
                 )
-    found = panels(collect([tmp_path])[0], ("aggregator", "local.lr"))
+    found = panels(collect_runs([tmp_path])[0], ("aggregator", "local.lr"))
     assert sorted(panel.title for panel in found) == ["scenario.clients=4", "scenario.clients=8"]
     (four,) = (panel for panel in found if panel.title.endswith("4"))
     assert four.columns == ("0.1", "0.2")
@@ -68,7 +68,7 @@ def test_a_panel_shows_what_it_has(make_run, tmp_path: Path):
                     choices={"aggregator": rule, "attack": attack},
                     keys={"scenario.malicious": malicious},
                 )
-    nobody, two = panels(collect([tmp_path])[0], ("aggregator", "attack"))
+    nobody, two = panels(collect_runs([tmp_path])[0], ("aggregator", "attack"))
     assert nobody.columns == ("none",)
     assert two.columns == ("flip", "zero")
     assert two.worst.tolist() == [pytest.approx(0.54)] * 2
@@ -105,4 +105,4 @@ def test_a_setting_that_is_unknown_names_the_nearest(study: Path):
     with pytest.raises(
         ConfigError, match=r"no run has a setting agregator; did you mean aggregator or pre_aggregation\?"
     ):
-        panels(collect([study])[0], ("agregator", "attack"))
+        panels(collect_runs([study])[0], ("agregator", "attack"))

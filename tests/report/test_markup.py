@@ -26,22 +26,22 @@ def test_latex():
 
 
 def test_plain():
-    assert GRID.plain() == "method       a_b\nx|y, n=5%  1 ± 2\n[z]            -\n"
+    assert GRID.aligned_text() == "method       a_b\nx|y, n=5%  1 ± 2\n[z]            -\n"
 
 
 def test_control_characters_of_a_stranger_are_written_out():
     grid = Grid(("method", "a"), [("x\x1b[2J", "\r\x9b1")])
-    assert grid.plain().splitlines()[1] == "x\\x1b[2J  \\x0d\\x9b1"
+    assert grid.aligned_text().splitlines()[1] == "x\\x1b[2J  \\x0d\\x9b1"
     assert grid.markdown().splitlines()[2] == "| x\\x1b\\[2J | \\x0d\\x9b1 |"
 
 
 def test_what_does_not_fit_is_named():
     wide = Grid(("method", "a", "b", "c"), [("random", "1.0", "2.0", "3.0"), ("x", "1", "2", "3")])
-    assert wide.fitted(None, "ask") == wide.markdown()
-    assert wide.fitted(28, "ask") == wide.fitted(99, "ask") == wide.markdown()  # just as wide
-    told = wide.fitted(27, "--wide shows it").splitlines()
+    assert wide.fit_width(None, "ask") == wide.markdown()
+    assert wide.fit_width(28, "ask") == wide.fit_width(99, "ask") == wide.markdown()  # just as wide
+    told = wide.fit_width(27, "--wide shows it").splitlines()
     assert told[0] == "| method |   a |   b |"
     assert told[-1] == "1 more column: c; --wide shows it"
-    assert wide.fitted(5, "see c.csv", Grid.plain) == (
+    assert wide.fit_width(5, "see c.csv", Grid.aligned_text) == (
         "method    a\nrandom  1.0\nx         1\n2 more columns: b, c; see c.csv\n"
     )

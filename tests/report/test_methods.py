@@ -11,8 +11,8 @@ def labels(make_run, tmp_path):
     def made(*given):
         for number, (choices, keys) in enumerate(given):
             make_run(str(number), choices=choices, keys=keys)
-        found, _ = runs.collect([tmp_path])
-        return [method.label for method in methods.group(found)]
+        found, _ = runs.collect_runs([tmp_path])
+        return [method.label for method in methods.group_runs(found)]
 
     return made
 
@@ -24,9 +24,9 @@ def test_runs_that_differ_in_the_seed_the_engine_or_the_tracker_are_one_method(m
     )
     make_run("2", seed=2, keys={"fleet.seed": "${seed}"}, choices={"engine": "loop"}, finished=False)
     make_run("3", seed=3, keys={"fleet.seed": "${seed}", "tracker.uri": "http://host"}, choices={"tracker": "mlflow"})
-    (method,) = methods.group(runs.collect([tmp_path])[0])
+    (method,) = methods.group_runs(runs.collect_runs([tmp_path])[0])
     assert [run.seed for run in method.runs] == [0, 1, 2, 3]
-    assert (method.label, method.unfinished) == ("random", 1)
+    assert (method.label, method.unfinished_count) == ("random", 1)
 
 
 def test_of_the_runs_of_one_seed_the_first_finished_one_counts(make_run, tmp_path):
@@ -34,10 +34,10 @@ def test_of_the_runs_of_one_seed_the_first_finished_one_counts(make_run, tmp_pat
     make_run("1", seed=0, accuracy=(0.1, 0.9))
     make_run("2", seed=0, accuracy=(0.1, 0.9))
     make_run("3", seed=1, accuracy=(0.1, 0.7))
-    (method,) = methods.group(runs.collect([tmp_path])[0])
+    (method,) = methods.group_runs(runs.collect_runs([tmp_path])[0])
     assert [run.folder.name for run in method.runs] == ["1", "3"]
     assert [run.folder.name for run in method.repeats] == ["0", "2"]
-    (table,) = tables.both([method])
+    (table,) = tables.make_tables([method])
     value = table.rows[0]["final accuracy"]
     assert (value.mean, value.runs) == (pytest.approx(0.8), 2)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from fedexp.report import page
-from fedexp.report.methods import group
-from fedexp.report.runs import collect
+from fedexp.report.methods import group_runs
+from fedexp.report.runs import collect_runs
 
 ALWAYS = {"learning", "learning_loss", "selections", "selections_by_rank", "selections_map", "seconds_host",
           "participants", "federation_1"}  # fmt: skip
@@ -18,7 +18,7 @@ def pictures(tmp_path: Path):
     """The pictures of a page of all runs, in their order."""
 
     def drawn() -> list[str]:
-        page.write(tmp_path / "out.md", group(collect([tmp_path])[0]), [])
+        page.write(tmp_path / "out.md", group_runs(collect_runs([tmp_path])[0]), [])
         names = re.findall(r"\]\(out/(\w+)\.png\)", (tmp_path / "out.md").read_text())
         assert {f"{name}.png" for name in names} == {path.name for path in (tmp_path / "out").glob("*.png")}
         return names

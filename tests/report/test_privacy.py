@@ -1,8 +1,8 @@
 import json
 
 from fedexp.report import look, privacy
-from fedexp.report.methods import group
-from fedexp.report.runs import collect
+from fedexp.report.methods import group_runs
+from fedexp.report.runs import collect_runs
 
 
 @look.style()
@@ -11,7 +11,7 @@ def test_the_ledger_of_a_private_run(make_run, tmp_path):
     told = {"privacy": {"epsilon_pld": 2.0, "delta": 1e-5, "promise": "a promise"}}
     (folder / "summary.json").write_text(json.dumps(told))
     make_run("1", choices={"selector": "all"})
-    part = privacy.panel(group(collect([tmp_path])[0]))
+    part = privacy.build_section(group_runs(collect_runs([tmp_path])[0]))
     assert part is not None
     spent, gained = part.pictures
     assert spent.figure.axes[0].get_ylabel() == "ε at δ = 1e-05 (PLD)"
@@ -23,4 +23,4 @@ def test_the_ledger_of_a_private_run(make_run, tmp_path):
 
 def test_without_a_ledger_there_is_no_part(make_run, tmp_path):
     make_run("0")
-    assert privacy.panel(group(collect([tmp_path])[0])) is None
+    assert privacy.build_section(group_runs(collect_runs([tmp_path])[0])) is None

@@ -23,7 +23,7 @@ def point(make_run):
 
 
 def grouped(folder):
-    return methods.group(runs.collect([folder])[0])
+    return methods.group_runs(runs.collect_runs([folder])[0])
 
 
 @look.style()
@@ -35,11 +35,11 @@ def panels(folder):
 
 def test_the_last_epsilon_and_round_ones_before_it():
     rounds, spent = np.array([1.0, 2.0, 10.0]), np.array([1.0, 2.0, 9.9])
-    assert epsilon.ticked(rounds, spent, (0.0, 10.0)) == (
+    assert epsilon.epsilon_ticks(rounds, spent, (0.0, 10.0)) == (
         [2.0, pytest.approx(2 + 8 * 2 / 7.9), pytest.approx(2 + 8 * 4 / 7.9), pytest.approx(2 + 8 * 6 / 7.9), 10.0],
         [2.0, 4.0, 6.0, 8.0, 9.9],
     )
-    assert epsilon.ticked(np.array([1.0]), np.array([0.7]), (0.5, 1.5)) == ([1.0], [0.7])
+    assert epsilon.epsilon_ticks(np.array([1.0]), np.array([0.7]), (0.5, 1.5)) == ([1.0], [0.7])
 
 
 def test_ledgers_that_agree_stand_above_the_rounds(point, make_run, tmp_path):
@@ -79,7 +79,7 @@ def around_a_centre(point):
 
 def test_a_family_for_each_key_around_the_centre(point, tmp_path):
     around_a_centre(point)
-    by_rate, by_clip = one_at_a_time.families(grouped(tmp_path))
+    by_rate, by_clip = one_at_a_time.one_key_variations(grouped(tmp_path))
     assert (by_rate.key, [one.label for one in by_rate.methods]) == ("local.lr", ["lr=0.5", "lr=1 (centre)", "lr=10"])
     assert [one.position for one in by_rate.methods] == [0, 1, 2]
     assert (by_clip.key, [one.label for one in by_clip.methods]) == ("privacy.clip", ["clip=0.1", "clip=1 (centre)"])
@@ -89,14 +89,14 @@ def test_a_grid_has_no_centre(point, tmp_path):
     around_a_centre(point)
     point("4", local__lr=0.5, privacy__clip=0.1)
     point("5", local__lr=10.0, privacy__clip=0.1)
-    assert one_at_a_time.families(grouped(tmp_path)) == []
+    assert one_at_a_time.one_key_variations(grouped(tmp_path)) == []
 
 
 @look.style()
 def test_one_key_alone_is_one_picture(point, tmp_path):
     point("0")
     point("1", local__lr=0.5)
-    assert one_at_a_time.families(grouped(tmp_path)) == []
+    assert one_at_a_time.one_key_variations(grouped(tmp_path)) == []
     assert [one.name for one in privacy_curves.pictures(grouped(tmp_path))] == ["epsilon"]
 
 

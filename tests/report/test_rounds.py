@@ -4,31 +4,31 @@ import numpy as np
 import pytest
 
 from fedexp.report import bands, convergence, look, rounds, seconds
-from fedexp.report.methods import group
-from fedexp.report.runs import collect, read
+from fedexp.report.methods import group_runs
+from fedexp.report.runs import collect_runs, read
 
-LINES = bands.Lines(name="x", title="Seconds", vertical="Seconds")
+LINES = bands.PlotSpec(name="x", title="Seconds", vertical="Seconds")
 
 
 def methods_of(folder):
-    return group(collect([folder])[0])
+    return group_runs(collect_runs([folder])[0])
 
 
 def test_the_seconds_of_stages_and_what_is_beyond_them(make_run, tmp_path):
     stages = {"select_s": 0.1, "train_s": 0.2, "aggregate_s": 0.05, "evaluate_s": [0.1, None, 0.1, None]}
     make_run("0", metrics=stages)  # host_s grows by 0.5 a round
-    assert rounds.profile(methods_of(tmp_path)[0]) == pytest.approx([0.1, 0.2, 0.05, 0.05, 0.1])
+    assert rounds.stage_profile(methods_of(tmp_path)[0]) == pytest.approx([0.1, 0.2, 0.05, 0.05, 0.1])
 
 
 def test_without_stages_there_is_no_profile(make_run, tmp_path):
     make_run("0")
-    assert rounds.profile(methods_of(tmp_path)[0]) is None
+    assert rounds.stage_profile(methods_of(tmp_path)[0]) is None
 
 
 def test_seconds_of_a_round_are_differences(make_run):
     run = read(make_run("0", metrics={"sim_s": [1.0, 3.0, 3.5, 10.0]}))
     assert run is not None
-    numbers, spent = seconds.each("sim_s")(run)
+    numbers, spent = seconds.seconds_by_round("sim_s")(run)
     assert numbers.tolist() == [1, 2, 3, 4]
     assert spent.tolist() == [1, 2, 0.5, 6.5]
 
@@ -47,5 +47,5 @@ def test_the_share_of_converged_rounds_leaves_out_rounds_without_an_estimate(mak
     none = read(make_run("1"))
     assert some is not None
     assert none is not None
-    assert convergence.share(some) == pytest.approx(2 / 3)
-    assert convergence.share(none) is None
+    assert convergence.converged_share(some) == pytest.approx(2 / 3)
+    assert convergence.converged_share(none) is None

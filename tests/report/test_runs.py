@@ -15,26 +15,26 @@ def test_a_sweep_counts_as_its_points_in_the_order_of_their_numbers(make_run, tm
     for number in (10, 2, 0):
         make_run(f"sweep/{number}")
     (tmp_path / "sweep" / "multirun.yaml").touch()
-    assert names(runs.find(tmp_path / "sweep")) == ["0", "2", "10"]
-    assert names(runs.find(tmp_path)) == ["0", "2", "10"]
-    assert names(runs.find(tmp_path / "sweep" / "2")) == ["2"]
+    assert names(runs.find_run_folders(tmp_path / "sweep")) == ["0", "2", "10"]
+    assert names(runs.find_run_folders(tmp_path)) == ["0", "2", "10"]
+    assert names(runs.find_run_folders(tmp_path / "sweep" / "2")) == ["2"]
 
 
 def test_a_run_given_twice_counts_once(make_run, tmp_path):
     folder = make_run("a")
     (tmp_path / "latest").symlink_to("a")
-    found, _ = runs.collect([tmp_path, folder, tmp_path / "latest"])
+    found, _ = runs.collect_runs([tmp_path, folder, tmp_path / "latest"])
     assert len(found) == 1
 
 
 def test_what_a_folder_tells(make_run):
     run = runs.read(make_run("a", seed=7))
     assert run is not None
-    assert (run.seed, run.finished, run.timed) == (7, True, False)
+    assert (run.seed, run.is_finished, run.has_simulated_clock) == (7, True, False)
     assert run.rounds.tolist() == [1, 2, 3, 4]
     assert run.selections.tolist() == [4, 4, 0, 0]
     assert run.config["selector.count"] == 2
-    assert run.written["selector.count"] == "${scenario.participants}"
+    assert run.raw_config["selector.count"] == "${scenario.participants}"
     assert run.config["evaluation.toa"] == [0.5, 0.8, 0.99]
     assert all(map(math.isnan, run.column("selector.converged")))
 
@@ -55,7 +55,7 @@ def test_without_hydras_files_there_is_still_a_run(make_run):
         (folder / name).unlink()
     run = runs.read(folder)
     assert run is not None
-    assert (run.seed, run.finished, run.selections.tolist()) == (None, False, [])
+    assert (run.seed, run.is_finished, run.selections.tolist()) == (None, False, [])
 
 
 def test_the_server_is_no_client(make_run):
@@ -70,24 +70,24 @@ def test_the_server_is_no_client(make_run):
 def test_runs_without_a_finished_round_are_named_apart(make_run, content, tmp_path):
     make_run("a")
     (make_run("b") / "metrics.csv").write_text(content)
-    found, empty = runs.collect([tmp_path])
+    found, empty = runs.collect_runs([tmp_path])
     assert names(run.folder for run in found) == ["a"]
     assert names(empty) == ["b"]
     with pytest.raises(ConfigError, match="needs a finished round, but none of the 1 run"):
-        runs.collect([tmp_path / "b"])
+        runs.collect_runs([tmp_path / "b"])
 
 
 def test_wrong_folders(make_run, tmp_path):
     with pytest.raises(ConfigError, match="but there is none"):
-        runs.collect([tmp_path / "nowhere"])
+        runs.collect_runs([tmp_path / "nowhere"])
     with pytest.raises(ConfigError, match="holds no runs"):
-        runs.collect([tmp_path])
+        runs.collect_runs([tmp_path])
     folder = make_run("a")
     with pytest.raises(ConfigError, match="but it is a file"):
-        runs.collect([folder / "metrics.csv"])
+        runs.collect_runs([folder / "metrics.csv"])
     (folder / "metrics.csv").write_text("x,y\n1,2\n")
     with pytest.raises(ConfigError, match="must have a column round"):
-        runs.collect([folder])
+        runs.collect_runs([folder])
 
 
 @pytest.mark.parametrize(("name", "content"), [(".hydra/config.yaml", "a: [1"), ("summary.json", "{")])

@@ -18,9 +18,9 @@ def test_a_row_for_each_client_with_its_images():
 
 
 def test_the_clients_are_spread_over_their_numbers():
-    assert seen.chosen(np.array([0, 4, 4])) == [1, 2]
-    assert seen.chosen(np.ones(100)) == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99]
-    assert seen.chosen(np.zeros(3)) == []
+    assert seen.choose_clients(np.array([0, 4, 4])) == [1, 2]
+    assert seen.choose_clients(np.ones(100)) == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99]
+    assert seen.choose_clients(np.zeros(3)) == []
 
 
 def test_the_picture_is_written(tmp_path: Path):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from fedexp.report import selections
-from fedexp.report.methods import group
-from fedexp.report.runs import collect
+from fedexp.report.methods import group_runs
+from fedexp.report.runs import collect_runs
 
 
 def test_the_density_of_selections():
@@ -22,6 +22,6 @@ def test_the_density_of_selections():
 def test_the_mean_selections_of_each_client(make_run, tmp_path):
     make_run("0", seed=0)
     (make_run("1", seed=1) / "clients.csv").write_text("round,client\n1,3\n2,3\n")
-    method = group(collect([tmp_path])[0])[0]
+    method = group_runs(collect_runs([tmp_path])[0])[0]
     assert selections.mean_selections(method).tolist() == [2.0, 2.0, 0.0, 1.0]
     assert selections.by_rank(method.runs[1])[1].tolist() == [2.0, 0.0, 0.0, 0.0]

@@ -1,10 +1,10 @@
 from fedexp.report import look, simulated
-from fedexp.report.methods import group
-from fedexp.report.runs import collect
+from fedexp.report.methods import group_runs
+from fedexp.report.runs import collect_runs
 
 
 def run_of(folder):
-    return group(collect([folder])[0])[0].runs[0]
+    return group_runs(collect_runs([folder])[0])[0].runs[0]
 
 
 def test_blocks_of_the_time_line(make_run, tmp_path):
@@ -24,8 +24,8 @@ def test_of_very_many_rounds_a_block_is_several(make_run, tmp_path):
 def test_methods_without_a_clock_have_no_row(make_run, tmp_path):
     make_run("0", metrics={"sim_s": [1.0, 3.0, 6.0, 10.0]})
     make_run("1", choices={"selector": "all"})
-    methods = group(collect([tmp_path])[0])
-    part = simulated.panel(methods)
+    methods = group_runs(collect_runs([tmp_path])[0])
+    part = simulated.build_section(methods)
     assert part is not None
     assert [picture.methods for picture in part.pictures] == [methods[:1]] * 3
-    assert simulated.panel(methods[1:]) is None
+    assert simulated.build_section(methods[1:]) is None

@@ -7,7 +7,7 @@ from fedexp.report import sweep_table
 FIXED = ("rounds=4", "dataset=digits")
 
 
-def rank(folder, on: sweep_table.On = "validation"):
+def rank(folder, on: sweep_table.RankOn = "validation"):
     return sweep_table.ranking(sweep_table.read_points(folder), on)
 
 

@@ -6,7 +6,7 @@ from fedexp.report.measures import Statistic, statistic
 
 
 def made(folder):
-    return tables.both(methods.group(runs.collect([folder])[0]))
+    return tables.make_tables(methods.group_runs(runs.collect_runs([folder])[0]))
 
 
 def row(table, label):
@@ -36,7 +36,7 @@ def test_mean_and_sample_deviation_over_the_runs_that_have_the_number():
     ],
 )
 def test_cells(value, places, text):
-    assert tables.cell(value, places) == text
+    assert tables.cell_text(value, places) == text
 
 
 def test_two_seeds_by_hand(make_run, tmp_path):

@@ -271,7 +271,7 @@ def test_killed_while_its_config_is_written_a_run_begins_again(written: int, mon
         assert cli.main(["resume", "run"]) == 0
     assert sorted(path.stem for path in Path("run/.hydra").glob("*.yaml")) == sorted(NAMES)
     assert noted.overrides(Path("run"))[-1] == ("seed=2" if written < 3 else "seed=1")
-    assert noted.written(Path("run"))["seed"] == (2 if written < 3 else 1)
+    assert noted.read_raw(Path("run"))["seed"] == (2 if written < 3 else 1)
 
 
 def test_a_point_gets_what_it_lacks_of_its_config(monkeypatch):

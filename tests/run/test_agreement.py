@@ -11,7 +11,7 @@ from composing import MADE, TINY
 from kept import kept_bytes
 
 from fedexp.cli import main
-from fedexp.run.agreement import agreement
+from fedexp.run.agreement import read_consistency
 
 ROUNDS = 6
 TABLES = ("metrics.csv", "clients.csv", "digests.csv")
@@ -168,8 +168,8 @@ def test_clusters_are_read_as_far_as_they_are_sound(tmp_path: Path):
     ):
         if content is not None:
             table.write_text(content)
-        assert agreement(tmp_path, clustered=True).whole["clusters.csv"] == upto
-    assert "clusters.csv" not in agreement(tmp_path, clustered=False).whole
+        assert read_consistency(tmp_path, clustered=True).complete_rounds["clusters.csv"] == upto
+    assert "clusters.csv" not in read_consistency(tmp_path, clustered=False).complete_rounds
 
 
 def test_a_state_that_was_to_stay_is_kept_where_the_kill_came_between(folder: Path):

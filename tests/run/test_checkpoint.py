@@ -15,8 +15,8 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, State, Weights
 from fedexp.run import checkpoint
 from fedexp.simulation.building import build_world
-from fedexp.simulation.rounds import rounds
-from fedexp.training.workers import Crew
+from fedexp.simulation.rounds import run_rounds
+from fedexp.training.workers import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -107,8 +107,8 @@ def remembering() -> list[tuple[str, ...]]:
 @pytest.mark.usefixtures("_narrow")
 @pytest.mark.parametrize("words", remembering(), ids=lambda words: words[1])
 def test_what_every_part_remembers_comes_back(tiny: Tiny, tmp_path: Path, words: tuple[str, ...]):
-    world = build_world(spec.build(tiny(*words)), None, Crew())
-    *_, (state, _, _) = rounds(world.exp, world, world.beginning())
+    world = build_world(spec.build(tiny(*words)), None, WorkerPool())
+    *_, (state, _, _) = run_rounds(world.exp, world, world.initial_state())
     save(tmp_path, state)
     assert same(load(tmp_path), state)
 

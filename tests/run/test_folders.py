@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from fedexp.core.errors import ConfigError
-from fedexp.run.folders import held
+from fedexp.run.folders import lock_folder
 
 
 def refused(folder: Path) -> str:
-    with held(folder), pytest.raises(ConfigError) as told, held(folder, patience_s=0.0):
+    with lock_folder(folder), pytest.raises(ConfigError) as told, lock_folder(folder, patience_s=0.0):
         pass
     return str(told.value)
 

@@ -19,7 +19,7 @@ class Screen(io.StringIO):
 
 def lived(folder: Path) -> None:
     """Three rounds with a message in between."""
-    with logs.kept():
+    with logs.restore_logging():
         logs.log_to(folder)
         progress = Progress(3, 0)
         for number in (1, 2, 3):

@@ -13,11 +13,11 @@ from hostile import KINDS, refusal, replaced
 from hydra.types import RunMode
 
 from fedexp import cli
-from fedexp.config.compose import Request, start
+from fedexp.config.compose import Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 from fedexp.run import folders
-from fedexp.run.isolation import isolated
+from fedexp.run.isolation import isolate_process
 
 SCRATCH = tempfile.TemporaryDirectory()
 KEPT = (
@@ -85,7 +85,7 @@ def test_a_folder_may_be_no_link(name: str, run: Path, tmp_path: Path, capsys):
 
 def test_a_lock_that_became_a_pipe_is_not_waited_for(tmp_path: Path):
     replaced(tmp_path / ".lock", "pipe", tmp_path)
-    with pytest.raises(ConfigError, match="but it is a pipe"), folders.held(tmp_path):
+    with pytest.raises(ConfigError, match="but it is a pipe"), folders.lock_folder(tmp_path):
         pass
 
 
@@ -332,9 +332,9 @@ def test_nor_does_a_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 def test_a_password_of_a_folder_is_not_held(typed: bool, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     words = ["tracker=mlflow", "tracker.uri='http://me:secret@host'"]
-    with isolated():
+    with isolate_process():
         request = Request(conf_dir(), words, typed=typed)
-        start(request).compose_config("config", words, RunMode.RUN)
+        make_composer(request).compose_config("config", words, RunMode.RUN)
         assert ("MLFLOW_TRACKING_URI" in os.environ) == typed
     os.environ.pop("MLFLOW_TRACKING_URI", None)
 

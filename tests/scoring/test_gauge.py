@@ -16,9 +16,9 @@ from worlds import Tiny, world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.maths.metrics import HIGHER_IS_BETTER
-from fedexp.scoring.gauge import METRICS, Gauge
+from fedexp.scoring.gauge import METRICS, MetricSet
 from fedexp.simulation import compatibility
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 
 recall_score: Any = sk.recall_score  # its types know no average=None
 
@@ -28,7 +28,7 @@ CLASSWISE = ("accuracy", "top5", "macro_f1", "balanced_accuracy", "class_recall"
 
 def gauged(names: tuple[str, ...], outputs: torch.Tensor, targets: torch.Tensor) -> dict[str, float]:
     """The metrics of outputs that are measured in chunks of 17."""
-    gauge = Gauge(names, NAMES[: outputs.shape[-1]])
+    gauge = MetricSet(names, NAMES[: outputs.shape[-1]])
     chunks = zip(outputs.split(17), targets.split(17), strict=True)
     total = torch.stack([gauge.sums(some, right) for some, right in chunks]).sum(dim=0)
     assert total.shape == (gauge.width,)
@@ -111,7 +111,7 @@ def test_every_metric_of_one_number_has_a_direction():
 def test_recalls_are_empty_in_rounds_that_are_not_evaluated(tiny: Tiny):
     words = ("evaluation.metrics=[accuracy,class_recall]", "evaluation.validation=true", "evaluation.every=2")
     world = world_of(tiny(*words, "rounds=3"))
-    rows = [row for _, row, _ in rounds(world.exp, world, world.beginning())]
+    rows = [row for _, row, _ in run_rounds(world.exp, world, world.initial_state())]
     for name in ("test_recall.0", "validation_recall.0"):
         assert [row[name] is None for row in rows] == [True, False, False]
 
@@ -121,7 +121,7 @@ def test_a_run_has_their_columns_on_any_number_of_chunks(tiny: Tiny):
     rows = []
     for chunk in (7, 1000):
         world = world_of(tiny(*words, f"engine.evaluation_chunk={chunk}"))
-        ((_, row, _),) = rounds(world.exp, world, world.beginning())
+        ((_, row, _),) = run_rounds(world.exp, world, world.initial_state())
         rows.append(row)
     names = [f"{kind}_{name}" for kind in ("test", "validation") for name in ("macro_f1", "accuracy", "recall.0")]
     assert [rows[0][name] for name in names] == [rows[1][name] for name in names]
@@ -161,7 +161,7 @@ def test_thresholds_are_values_of_the_main_metric(tiny: Tiny):
 
 def test_r2_of_one_example_is_no_number():
     outputs, targets = torch.tensor([[1.0]]), torch.tensor([[2.0]])
-    gauge = Gauge(("r2", "mae"), ("price",))
+    gauge = MetricSet(("r2", "mae"), ("price",))
     found = gauge.values(gauge.sums(outputs, targets).numpy())
     assert np.isnan(found["r2"])
     assert found["mae"] == 1.0

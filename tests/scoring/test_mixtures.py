@@ -18,10 +18,10 @@ from fedexp.parts.model.har_cnn import HARCNN
 from fedexp.parts.model.keras_cnn import KerasCNN
 from fedexp.parts.model.mlp import MLP
 from fedexp.scoring.mixtures import MixtureScorer
-from fedexp.scoring.side_by_side import LAYERS, OneByOne, SideBySide, mixtures
+from fedexp.scoring.side_by_side import LAYERS, BatchedEvaluator, SequentialEvaluator, mix_models
 from fedexp.simulation import context
 from fedexp.simulation.building import build_world
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 MODELS = [
     (MLP(), (1, 8, 8)),
@@ -49,34 +49,36 @@ def rows_of(layout: Layout, count: int) -> torch.Tensor:
 def test_mixtures_by_hand():
     rows = torch.tensor([[1.0, 2.0], [3.0, 6.0]])
     mix = torch.tensor([[1.0, 0.0], [0.5, 0.5], [0.25, 0.75]])
-    assert mixtures(mix, rows).tolist() == [[1.0, 2.0], [2.0, 4.0], [2.5, 5.0]]
+    assert mix_models(mix, rows).tolist() == [[1.0, 2.0], [2.0, 4.0], [2.5, 5.0]]
 
 
 @pytest.mark.parametrize(("model", "shape"), MODELS, ids=lambda value: str(getattr(value, "__class__", value).__name__))
 @pytest.mark.parametrize("count", [2, 7])
 def test_side_by_side_equals_one_by_one(model, shape, count: int):
     network = model.network(Facts(shape, 4, 9)).double()
-    assert SideBySide.fits(network)
+    assert BatchedEvaluator.fits(network)
     layout = Layout.of(network)
     rows, x = rows_of(layout, 3), torch.randn((6, *shape), dtype=torch.float64)
     mix = torch.rand((count, 3), dtype=torch.float64)
     mix /= mix.sum(dim=1, keepdim=True)
-    alone = SideBySide(network, layout).logits(None, rows, x)
-    torch.testing.assert_close(alone, OneByOne(network, layout).logits(None, rows, x), rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(alone, OneByOne(network, layout).logits(torch.eye(3).double(), rows, x))
-    together = SideBySide(network, layout).logits(mix, rows, x)
-    torch.testing.assert_close(together, OneByOne(network, layout).logits(mix, rows, x), rtol=1e-9, atol=1e-9)
+    alone = BatchedEvaluator(network, layout).logits(None, rows, x)
+    torch.testing.assert_close(alone, SequentialEvaluator(network, layout).logits(None, rows, x), rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(alone, SequentialEvaluator(network, layout).logits(torch.eye(3).double(), rows, x))
+    together = BatchedEvaluator(network, layout).logits(mix, rows, x)
+    torch.testing.assert_close(
+        together, SequentialEvaluator(network, layout).logits(mix, rows, x), rtol=1e-9, atol=1e-9
+    )
     assert together.shape == (count, 6, 4)
 
 
 @pytest.mark.parametrize(("model", "facts"), ALONE, ids=["strided", "lstm"])
 def test_what_is_no_chain_of_known_layers_is_mixed_one_by_one(model, facts: Facts):
     network = model.network(facts).double().eval()
-    assert not SideBySide.fits(network)
+    assert not BatchedEvaluator.fits(network)
     layout = Layout.of(network)
     rows, mix = rows_of(layout, 3), torch.tensor([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5]], dtype=torch.float64)
     x = torch.arange(20).view(4, 5) % 7 if facts.vocabulary else torch.randn(4, *facts.shape, dtype=torch.float64)
-    found = MixtureScorer(network, layout, 1000, torch.device("cpu"), CrossEntropy()).way.logits(mix, rows, x)
+    found = MixtureScorer(network, layout, 1000, torch.device("cpu"), CrossEntropy()).evaluator.logits(mix, rows, x)
     for one, logits in zip(mix, found, strict=True):
         alone = copy.deepcopy(network)
         alone.load_state_dict(layout.views(one @ rows))
@@ -88,20 +90,20 @@ def test_the_first_layer_of_mixtures_is_the_mixture_of_first_layers(model, shape
     network = model.network(Facts(shape, 4, 9)).double()
     layout = Layout.of(network)
     rows, x, mix = rows_of(layout, 3), torch.randn((6, *shape), dtype=torch.float64), torch.rand((5, 3)).double()
-    way = SideBySide(network, layout)
+    way = BatchedEvaluator(network, layout)
     given = way.first_layer(rows, x)
     assert given.shape[:2] == (3, 6)
     found = way.later_logits(way.later_entries(mix, rows), mix, given)
-    torch.testing.assert_close(found, OneByOne(network, layout).logits(mix, rows, x), rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(found, SequentialEvaluator(network, layout).logits(mix, rows, x), rtol=1e-9, atol=1e-9)
 
 
 def test_the_first_layer_is_worked_out_once_for_the_same_rows(tiny, monkeypatch):
-    world = build_world(spec.build(tiny("evaluation.validation=true")), None, Crew())
-    first = world.mixtures.first
+    world = build_world(spec.build(tiny("evaluation.validation=true")), None, WorkerPool())
+    first = world.mixture_scorer.first_layer
     assert first is not None
-    counted, plain = [], first.way.first_layer
-    monkeypatch.setattr(first.way, "first_layer", lambda rows, x: counted.append(len(rows)) or plain(rows, x))
-    rows, ctx = torch.stack([world.first.flat, torch.randn(world.layout.size)]), context.at(world, 1)
+    counted, plain = [], first.evaluator.first_layer
+    monkeypatch.setattr(first.evaluator, "first_layer", lambda rows, x: counted.append(len(rows)) or plain(rows, x))
+    rows, ctx = torch.stack([world.first.flat, torch.randn(world.layout.size)]), context.make_context(world, 1)
     alone = ctx.validation.mixture_losses(np.array([[0.25, 0.75]]), rows)
     both = ctx.validation.mixture_losses(np.array([[0.25, 0.75], [1.0, 0.0]]), rows)
     assert counted == [2]
@@ -114,16 +116,17 @@ def test_the_first_layer_is_worked_out_once_for_the_same_rows(tiny, monkeypatch)
 
 
 def test_places_of_the_validation_data_are_the_same_all_run_long(tiny):
-    world = build_world(spec.build(tiny("evaluation.validation=true")), None, Crew())
+    world = build_world(spec.build(tiny("evaluation.validation=true")), None, WorkerPool())
     rows, mix = torch.stack([world.first.flat, torch.randn(world.layout.size)]), np.array([[0.25, 0.75], [1.0, 0.0]])
-    size = context.at(world, 1).validation.size
+    size = context.make_context(world, 1).validation.size
     begin, rest = (
-        context.at(world, 1).validation.mixture_losses(mix, rows, part) for part in (range(10), range(10, size))
+        context.make_context(world, 1).validation.mixture_losses(mix, rows, part)
+        for part in (range(10), range(10, size))
     )
-    whole = context.at(world, 2).validation.mixture_losses(mix, rows)
+    whole = context.make_context(world, 2).validation.mixture_losses(mix, rows)
     assert (10 * begin + (size - 10) * rest) / size == pytest.approx(whole, rel=1e-6)
     assert begin != pytest.approx(whole, rel=1e-3)
-    assert context.at(world, 7).validation.mixture_losses(mix, rows, range(10)).tolist() == begin.tolist()
+    assert context.make_context(world, 7).validation.mixture_losses(mix, rows, range(10)).tolist() == begin.tolist()
 
 
 @pytest.mark.parametrize(
@@ -140,7 +143,7 @@ def test_places_of_the_validation_data_are_the_same_all_run_long(tiny):
     ],
 )
 def test_an_odd_layer_of_a_known_type_is_taken_one_by_one(layer: nn.Module):
-    assert not SideBySide.fits(nn.Sequential(layer))
+    assert not BatchedEvaluator.fits(nn.Sequential(layer))
 
 
 @pytest.mark.parametrize(
@@ -151,35 +154,36 @@ def test_pooling_side_by_side_is_pooling(pool: nn.MaxPool2d):
     layout, x = Layout.of(network), torch.randn(3, 1, 8, 6)
     rows = torch.randn(2, layout.size)
     torch.testing.assert_close(
-        SideBySide(network, layout).logits(None, rows, x), OneByOne(network, layout).logits(None, rows, x)
+        BatchedEvaluator(network, layout).logits(None, rows, x),
+        SequentialEvaluator(network, layout).logits(None, rows, x),
     )
 
 
 def test_an_unknown_layer_is_taken_one_by_one():
-    assert not SideBySide.fits(nn.Sequential(nn.Linear(2, 2), nn.Tanh()))
+    assert not BatchedEvaluator.fits(nn.Sequential(nn.Linear(2, 2), nn.Tanh()))
     assert nn.Tanh not in LAYERS
 
 
 def test_losses_of_mixtures_and_of_clients_equal_plain_evaluation(tiny):
     exp = spec.build(tiny("evaluation.validation=true", "evaluation.validation_fraction=0.4"))
-    world = build_world(exp, None, Crew())
+    world = build_world(exp, None, WorkerPool())
     rows = torch.stack([world.first.flat, torch.randn(world.layout.size) * 0.1])
     mix = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-    losses = context.at(world, 1).validation.mixture_losses(mix, rows)
+    losses = context.make_context(world, 1).validation.mixture_losses(mix, rows)
     network = exp.model.network(exp.dataset.facts(exp.data_dir))
     assert world.validation is not None
-    for row, loss in zip(mixtures(torch.from_numpy(mix), rows), losses, strict=True):
+    for row, loss in zip(mix_models(torch.from_numpy(mix), rows), losses, strict=True):
         logits = torch.func.functional_call(network, world.layout.views(row), (world.validation.inputs(slice(None)),))
         assert float(nn.functional.cross_entropy(logits, world.validation.y)) == pytest.approx(loss, rel=1e-5)
-    assert context.at(world, 1).validation.losses(rows) == pytest.approx(losses[:2], rel=1e-5)
+    assert context.make_context(world, 1).validation.losses(rows) == pytest.approx(losses[:2], rel=1e-5)
     some = np.array([7, 0, 30])
-    assert context.at(world, 1).validation.size == len(world.validation) == 48
-    for row, loss in zip(rows, context.at(world, 1).validation.losses(rows, some), strict=True):
+    assert context.make_context(world, 1).validation.size == len(world.validation) == 48
+    for row, loss in zip(rows, context.make_context(world, 1).validation.losses(rows, some), strict=True):
         logits = torch.func.functional_call(network, world.layout.views(row), (world.validation.inputs(slice(None)),))
         loss_of_some = nn.functional.cross_entropy(logits[some], world.validation.y[some])
         assert float(loss_of_some) == pytest.approx(loss, rel=1e-5)
     owner = np.array([4, 1])
-    seen = context.at(world, 1).losses(owner), context.at(world, 1).losses(owner, power=2)
+    seen = context.make_context(world, 1).losses(owner), context.make_context(world, 1).losses(owner, power=2)
     for position, client in enumerate(owner):
         index = torch.from_numpy(world.partition.shard(client))
         logits = torch.func.functional_call(network, world.layout.views(world.first.flat), (world.train.inputs(index),))
@@ -193,7 +197,8 @@ def test_a_layer_that_is_called_twice_is_called_twice_side_by_side():
     network = nn.Sequential(nn.Linear(3, 5), relu, nn.Sequential(nn.Linear(5, 5), relu), nn.Linear(5, 2))
     layout = Layout.of(network)
     rows = torch.randn(2, layout.size)
-    assert SideBySide.fits(network)
+    assert BatchedEvaluator.fits(network)
     torch.testing.assert_close(
-        SideBySide(network, layout).logits(None, rows, x), OneByOne(network, layout).logits(None, rows, x)
+        BatchedEvaluator(network, layout).logits(None, rows, x),
+        SequentialEvaluator(network, layout).logits(None, rows, x),
     )

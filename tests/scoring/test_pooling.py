@@ -5,19 +5,19 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedexp.scoring.pooling import pooled, pools_by_two, quickly
+from fedexp.scoring.pooling import is_2x2_pool, max_pool_2x2, with_fast_pooling
 
 
 def test_the_largest_of_every_four_by_hand():
     x = torch.tensor([[1.0, 2.0, 9.0], [4.0, 3.0, 9.0], [9.0, 9.0, 9.0]])
-    assert pooled(x[None, None]).tolist() == [[[[4.0]]]]
+    assert max_pool_2x2(x[None, None]).tolist() == [[[[4.0]]]]
 
 
 @pytest.mark.parametrize("form", [torch.contiguous_format, torch.channels_last])
 def test_pools_are_those_of_pytorch(form: torch.memory_format):
     values = torch.tensor([-torch.inf, -2.0, -1.0, 0.0, 1.0, torch.inf, torch.nan])
     x = values[torch.randint(7, (4, 3, 7, 10), generator=torch.Generator().manual_seed(1))].to(memory_format=form)
-    torch.testing.assert_close(pooled(x), F.max_pool2d(x, 2), rtol=0, atol=0, equal_nan=True)
+    torch.testing.assert_close(max_pool_2x2(x), F.max_pool2d(x, 2), rtol=0, atol=0, equal_nan=True)
 
 
 @pytest.mark.parametrize(
@@ -25,14 +25,14 @@ def test_pools_are_those_of_pytorch(form: torch.memory_format):
     [nn.MaxPool2d(2, 1), nn.MaxPool2d(3, 2), nn.MaxPool2d(2, ceil_mode=True), nn.MaxPool2d(2, return_indices=True)],
 )
 def test_other_pools_are_left_to_pytorch(layer: nn.Module):
-    assert pools_by_two(nn.MaxPool2d(2))
-    assert not pools_by_two(layer)
+    assert is_2x2_pool(nn.MaxPool2d(2))
+    assert not is_2x2_pool(layer)
 
 
 def test_a_network_says_what_it_says():
     relu, x = nn.ReLU(), torch.randn(5, 3, 9, 8)
     chain = nn.Sequential(nn.Conv2d(3, 4, 2), nn.Sequential(relu, nn.MaxPool2d(2)), nn.Conv2d(4, 2, 2), relu).eval()
     with torch.inference_mode():
-        assert torch.equal(quickly(chain)(x), chain(x))
+        assert torch.equal(with_fast_pooling(chain)(x), chain(x))
     chain[0].register_forward_hook(lambda *_: None)
-    assert quickly(chain) is chain
+    assert with_fast_pooling(chain) is chain

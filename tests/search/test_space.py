@@ -14,7 +14,7 @@ def test_words_sorted_by_what_they_ask():
     assert space.seeds == ("seed=3", "seed=4")
     assert space.dimensions == (
         Dimension("local.lr", 0.01, 1.0, log=True),
-        Dimension("local.epochs", 1.0, 4.0, whole=True),
+        Dimension("local.epochs", 1.0, 4.0, is_integer=True),
         Dimension("local.batch_size", options=("5", "full")),
     )
 
@@ -31,14 +31,14 @@ def test_every_combination_of_lists_is_a_method():
 
 
 def test_ranges_end_at_their_last_value():
-    assert read(("a=range(1,6,step=2)",)).dimensions == (Dimension("a", 1.0, 5.0, step=2.0, whole=True),)
+    assert read(("a=range(1,6,step=2)",)).dimensions == (Dimension("a", 1.0, 5.0, step=2.0, is_integer=True),)
     assert read(("a=range(0.1,0.5,step=0.2)",)).dimensions[0].high == pytest.approx(0.3)
 
 
 def test_ends_are_written_as_overrides_are():
-    assert Dimension("a", 1.0, 5.0, whole=True).ends() == ("a=1", "a=5")
-    assert Dimension("a", 0.5, 1e-7).ends() == ("a=0.5", "a=1e-07")
-    assert Dimension("a", options=("x", "[1,2]")).ends() == ("a=x", "a=[1,2]")
+    assert Dimension("a", 1.0, 5.0, is_integer=True).extreme_overrides() == ("a=1", "a=5")
+    assert Dimension("a", 0.5, 1e-7).extreme_overrides() == ("a=0.5", "a=1e-07")
+    assert Dimension("a", options=("x", "[1,2]")).extreme_overrides() == ("a=x", "a=[1,2]")
 
 
 @pytest.mark.parametrize(

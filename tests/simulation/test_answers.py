@@ -13,13 +13,13 @@ from worlds import Tiny
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.exits import Stopped, ending
+from fedexp.core.exits import CommandExit, exit_on_error
 from fedexp.core.values import Plan
 from fedexp.run.run import run
 from fedexp.simulation.answers import checks_by_role
 from fedexp.simulation.building import build_world
-from fedexp.simulation.rounds import rounds
-from fedexp.training.workers import Crew
+from fedexp.simulation.rounds import run_rounds
+from fedexp.training.workers import WorkerPool
 
 PARTS = {
     "choose": ("selector", "Choosing"),
@@ -58,8 +58,8 @@ def config_of(tiny: Tiny, method: str) -> dict[str, Any]:
 
 def two_rounds(config: dict[str, Any]) -> int:
     exp = spec.build(config)
-    world = build_world(exp, None, Crew())
-    return len(list(rounds(exp, world, world.beginning())))
+    world = build_world(exp, None, WorkerPool())
+    return len(list(run_rounds(exp, world, world.initial_state())))
 
 
 @pytest.mark.parametrize("method", PARTS)
@@ -265,7 +265,7 @@ def test_what_a_part_raises_is_told_by_class_method_and_line(
     own_parts.MISTAKE[method] = fail
     for debug in ("", "1"):
         monkeypatch.setenv("FEDEXP_DEBUG", debug)
-        with pytest.raises(Stopped) as stopped, ending(tmp_path):
+        with pytest.raises(CommandExit) as stopped, exit_on_error(tmp_path):
             run(config_of(tiny, method), tmp_path / (debug or "0"))
         code, said = stopped.value.report(), capsys.readouterr().err
         assert code == 1
@@ -316,7 +316,7 @@ def test_a_module_that_cannot_be_imported(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ConfigError, match=f"^selector._target_={name}.A {told}"):
-        spec.find(f"{name}.A", "selector")
+        spec.find_class(f"{name}.A", "selector")
 
 
 def test_every_check_belongs_to_a_method_of_its_contract(tiny: Tiny):

@@ -9,7 +9,7 @@ from fedexp.config import catalog, roles
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.simulation import compatibility
-from fedexp.simulation.compatibility import ROWS, Impossible
+from fedexp.simulation.compatibility import ROWS, Incompatibility
 from fedexp.simulation.experiment import Experiment
 from scripts import together
 
@@ -19,16 +19,16 @@ SETTINGS = {
 }
 
 
-def example(row: Impossible, *instead: str) -> Experiment:
+def example(row: Incompatibility, *instead: str) -> Experiment:
     """An experiment in which the row holds, but for what is given instead."""
-    sides = [(row.who, row.has), (row.other, row.meets)]
-    words = [f"{role}={together.options(role, flag)[0]}" for role, flag in sides if role in roles.names()]
+    sides = [(row.role, row.flag), (row.other_role, row.other_flag)]
+    words = [f"{role}={together.options(role, flag)[0]}" for role, flag in sides if role in roles.role_names()]
     settings = [word for role, _ in sides for word in SETTINGS.get(role, ())]
     chosen = {word.partition("=")[0]: word for word in (*words, *settings, *instead)}
     return spec.build(together.whole(*chosen.values()))
 
 
-def cure(row: Impossible) -> list[str]:
+def cure(row: Incompatibility) -> list[str]:
     """The words of the first thing to use instead."""
     words = re.split(r", or | or ", row.use)[0].split()
     return ["evaluation.local_models=false"] if words == ["evaluation.personal_fraction"] else words
@@ -36,7 +36,7 @@ def cure(row: Impossible) -> list[str]:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.who}.{row.has}-{row.other}.{row.meets}")
 class TestRow:
-    def test_refuses_what_it_says(self, row: Impossible):
+    def test_refuses_what_it_says(self, row: Incompatibility):
         exp = example(row)
         assert row.holds(exp)
         told = row.sentence(exp)
@@ -46,12 +46,12 @@ class TestRow:
             compatibility.refuse(exp)
         assert ", but " in str(refused.value)
 
-    def test_what_it_says_to_use_is_accepted(self, row: Impossible):
+    def test_what_it_says_to_use_is_accepted(self, row: Incompatibility):
         assert not row.holds(example(row, *cure(row)))
 
-    def test_some_options_have_each_flag_and_some_have_not(self, row: Impossible):
-        for role, flag in ((row.who, row.has), (row.other, row.meets)):
-            if role in roles.names() and flag != "not averages_alike":  # by default no mean weighs alike
+    def test_some_options_have_each_flag_and_some_have_not(self, row: Incompatibility):
+        for role, flag in ((row.role, row.flag), (row.other_role, row.other_flag)):
+            if role in roles.role_names() and flag != "not averages_alike":  # by default no mean weighs alike
                 assert 0 < len(together.options(role, flag)) < len(catalog.options(CONF, role)), (role, flag)
 
 

@@ -17,10 +17,10 @@ from fedexp.parts.dataset.contract import Data
 from fedexp.parts.federation.partition import Partition
 from fedexp.run.run import run
 from fedexp.simulation import compatibility
-from fedexp.simulation.building import loaded
-from fedexp.simulation.division import divide
+from fedexp.simulation.building import load
+from fedexp.simulation.division import split_data
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
 
 HELD, UNSEEN = "evaluation.personal_fraction=0.25", "evaluation.unseen_fraction=0.34"
@@ -29,7 +29,7 @@ HELD, UNSEEN = "evaluation.personal_fraction=0.25", "evaluation.unseen_fraction=
 def with_own_tests(config: dict[str, Any]) -> tuple[Any, Data]:
     """An experiment on people, of whom some have test examples."""
     exp = spec.build(config)
-    data, _ = loaded(exp)
+    data, _ = load(exp)
     subject = torch.arange(len(data.test.y)) % 6 + 1
     return exp, replace(data, test=replace(data.test, subject=subject))
 
@@ -68,14 +68,14 @@ class TestOwnTests:
     def test_each_client_has_its_own_test_examples(self, tiny: Tiny):
         """People 0 to 3 train; the test data know 1 to 6, of whom 1, 2, 3 are clients."""
         exp, data = with_own_tests(tiny(*self.WORDS))
-        division, _ = divide(exp, data)
+        division, _ = split_data(exp, data)
         held = [data.test.subject[division.held_out.shard(client)].unique().tolist() for client in range(4)]  # pyright: ignore
         assert held == [[], [1], [2], [3]]
         assert len(division.partition.indices) == 120
 
     def test_several_people_of_one_client_count_together(self, tiny: Tiny):
         exp, data = with_own_tests(tiny(*self.WORDS, "federation.persons_per_client=2"))
-        division, _ = divide(exp, data)
+        division, _ = split_data(exp, data)
         for client in range(2):
             trained = set(data.train.subject[division.partition.shard(client)].tolist())  # pyright: ignore
             tested = set(data.test.subject[division.held_out.shard(client)].tolist())  # pyright: ignore
@@ -83,7 +83,7 @@ class TestOwnTests:
 
     def test_clients_that_never_train_have_theirs(self, tiny: Tiny):
         exp, data = with_own_tests(tiny(*self.WORDS, "evaluation.unseen_fraction=0.25"))
-        division, _ = divide(exp, data)
+        division, _ = split_data(exp, data)
         assert (division.held_out.clients, division.unseen.clients) == (3, 1)
         both = np.concatenate([division.held_out.indices, division.unseen.indices])
         assert sorted(both) == np.flatnonzero((np.arange(60) % 6 + 1) < 4).tolist()
@@ -91,11 +91,11 @@ class TestOwnTests:
     def test_where_a_subject_is_divided_nobody_has_its_test_examples(self, tiny: Tiny):
         exp, data = with_own_tests(tiny("dataset.subjects=4", "evaluation.own_test=true"))
         with pytest.raises(ConfigError, match=r"federation=iid gives no client any; use federation=subject$"):
-            divide(exp, data)
+            split_data(exp, data)
         exp, data = with_own_tests(tiny(*self.WORDS))
         strangers = replace(data, test=replace(data.test, subject=torch.full((60,), 9)))
         with pytest.raises(ConfigError, match=r"gives no client any; use evaluation.personal_fraction=0.2$"):
-            divide(exp, strangers)
+            split_data(exp, strangers)
 
     def test_people_whom_the_federation_does_not_ask_for_are_told(self, tiny: Tiny, caplog: pytest.LogCaptureFixture):
         world_of(tiny("dataset.subjects=4"))
@@ -152,7 +152,7 @@ EVERYTHING = (
 def told(world: World, state: State) -> list[tuple[dict[str, Any], torch.Tensor]]:
     """The columns and the model of each round from a state on."""
     found = []
-    for after, row, _ in rounds(world.exp, world, state):
+    for after, row, _ in run_rounds(world.exp, world, state):
         found.append(({name: cell for name, cell in row.items() if not name.endswith("_s")}, after.models[0].flat))
     return found
 
@@ -162,8 +162,8 @@ def test_a_world_that_is_built_again_goes_on_where_the_last_one_stopped(tiny: Ti
     config = tiny(*EVERYTHING, "rounds=3")
     whole, again = world_of(config), world_of(config)
     assert (whole.partition.clients, whole.unseen.clients) == (5, 1)
-    first, *rest = told(whole, whole.beginning())
-    state, *_ = next(rounds(whole.exp, whole, whole.beginning()))
+    first, *rest = told(whole, whole.initial_state())
+    state, *_ = next(run_rounds(whole.exp, whole, whole.initial_state()))
     for (row, model), (other, as_well) in zip(rest, told(again, state), strict=True):
         assert row == other
         assert torch.equal(model, as_well)
@@ -184,7 +184,7 @@ def test_workers_change_nothing(tiny: Tiny, tmp_path: Path):
 def test_engines_agree_on_what_clients_see(tiny: Tiny, federation: str):
     words = (f"federation={federation}", "dataset.shape=[1,8,8]")
     worlds = [world_of(tiny(*words, f"engine={engine}")) for engine in ("loop", "stacked")]
-    ends = [run_round(world.exp, world, world.beginning())[0].models[0].flat for world in worlds]
+    ends = [run_round(world.exp, world, world.initial_state())[0].models[0].flat for world in worlds]
     assert torch.allclose(*ends, rtol=0, atol=1e-9)
 
 

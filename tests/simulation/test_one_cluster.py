@@ -11,8 +11,8 @@ from fedexp.core import part as spec
 from fedexp.run.run import run
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation.building import build_world
-from fedexp.simulation.rounds import rounds
-from fedexp.training.workers import Crew
+from fedexp.simulation.rounds import run_rounds
+from fedexp.training.workers import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 PUBLIC = ("scenario.public_fraction=0.2", "rounds=4")
@@ -63,8 +63,8 @@ def test_it_is_the_plain_run(tiny: Tiny, part: str, tmp_path: Path):
 def test_its_models_are_the_plain_run_s(tiny: Tiny):
     states = []
     for more in ((), ONE):
-        world = build_world(spec.build(tiny(*PUBLIC, "server_optimizer=momentum", *more)), None, Crew())
-        states.append([state for state, _, _ in rounds(world.exp, world, world.beginning())])
+        world = build_world(spec.build(tiny(*PUBLIC, "server_optimizer=momentum", *more)), None, WorkerPool())
+        states.append([state for state, _, _ in run_rounds(world.exp, world, world.initial_state())])
     for plain, one in zip(*states, strict=True):
         (only,), (together, cluster) = plain.models, one.models
         assert only.flat.equal(cluster.flat)

@@ -47,7 +47,7 @@ def test_an_attack_on_data_poisons_the_copies_alone(tiny: Tiny):
 @pytest.mark.parametrize("attack", ["mimic", "alie", "sign_flip", "label_flip"])
 def test_what_they_send_counts_like_an_honest_row(tiny: Tiny, attack: str, engine: str):
     world = world_of(tiny(*COPIES, f"attack={attack}", f"engine={engine}"))
-    state, row, sent = run_round(world.exp, world, world.beginning())
+    state, row, sent = run_round(world.exp, world, world.initial_state())
     assert sent.examples.tolist() == [40] * 5
     assert row["attack.malicious"] == 2
     assert state.models[0].flat.isfinite().all()
@@ -57,7 +57,7 @@ def test_what_they_send_counts_like_an_honest_row(tiny: Tiny, attack: str, engin
 def test_engines_agree(tiny: Tiny):
     words = (*COPIES, "attack=label_flip")
     one, other = (world_of(tiny(*words, f"engine={engine}")) for engine in ("loop", "stacked"))
-    ends = [run_round(world.exp, world, world.beginning())[0].models[0].flat for world in (one, other)]
+    ends = [run_round(world.exp, world, world.initial_state())[0].models[0].flat for world in (one, other)]
     assert torch.allclose(*ends, rtol=0, atol=1e-9)
 
 

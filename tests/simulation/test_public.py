@@ -12,7 +12,7 @@ from worlds import world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.simulation import compatibility, context
-from fedexp.simulation.division import divide
+from fedexp.simulation.division import split_data
 from fedexp.simulation.experiment import Experiment
 
 Tiny = Callable[..., dict[str, Any]]
@@ -23,7 +23,7 @@ PEOPLE = ("federation=subject", "dataset.subjects=6", "federation.clients=3", "f
 @pytest.mark.parametrize("words", [PUBLIC, PEOPLE, (*PUBLIC, *PEOPLE)])
 def test_nobody_else_holds_what_is_public(tiny: Tiny, words: tuple[str, ...]):
     exp: Experiment = spec.build(tiny(*words, "evaluation.validation=true", "evaluation.personal_fraction=0.5"))
-    share, _ = divide(exp, exp.dataset.load(exp.data_dir, exp.seed))
+    share, _ = split_data(exp, exp.dataset.load(exp.data_dir, exp.seed))
     everything = [share.public, share.validation, share.partition.indices, share.held_out.indices]
     assert np.array_equal(np.sort(np.concatenate(everything)), np.arange(120))
     assert len(share.validation) == 12
@@ -34,8 +34,8 @@ def test_nobody_else_holds_what_is_public(tiny: Tiny, words: tuple[str, ...]):
 def test_without_it_the_clients_hold_what_they_always_held(tiny: Tiny):
     plain, public = world_of(tiny()), world_of(tiny(*PUBLIC))
     assert plain.public is None
-    assert context.at(plain, 1).public.size == 0
-    assert context.at(public, 1).public.size == 30
+    assert context.make_context(plain, 1).public.size == 0
+    assert context.make_context(public, 1).public.size == 30
     assert len(plain.partition.indices) == 120
     assert len(public.partition.indices) == 90
 
@@ -57,7 +57,7 @@ class TestOutputs:
         world = world_of(tiny(*PUBLIC, "model.hidden=[]", "engine.evaluation_chunk=7"))
         assert world.public is not None
         rows = torch.randn(3, world.layout.size)
-        answers = context.at(world, 1).public.outputs(rows)
+        answers = context.make_context(world, 1).public.outputs(rows)
         assert answers.shape == (3, 30, 10)
         for row, answer in zip(rows, answers, strict=True):
             weight, bias = world.layout.views(row).values()
@@ -66,15 +66,18 @@ class TestOutputs:
     def test_of_a_sample_are_part_of_all_and_the_same_in_every_round(self, tiny: Tiny):
         world = world_of(tiny(*PUBLIC))
         rows = torch.randn(2, world.layout.size)
-        few, all_ = context.at(world, 1).public.outputs(rows, 10), context.at(world, 1).public.outputs(rows)
+        few, all_ = (
+            context.make_context(world, 1).public.outputs(rows, 10),
+            context.make_context(world, 1).public.outputs(rows),
+        )
         assert few.shape == (2, 10, 10)
-        assert torch.equal(few, context.at(world, 9).public.outputs(rows, 10))
+        assert torch.equal(few, context.make_context(world, 9).public.outputs(rows, 10))
         gaps = (few[0][:, None] - all_[0]).abs().amax(dim=2)  # of every answer of the sample to all answers
         assert (gaps.min(dim=1).values < 1e-5).all()
 
     def test_of_a_model_do_not_depend_on_the_others(self, tiny: Tiny):
         world = world_of(tiny(*PUBLIC))
         rows = torch.randn(4, world.layout.size)
-        together = context.at(world, 1).public.outputs(rows)
-        assert torch.equal(together[2:3], context.at(world, 1).public.outputs(rows[2:3]))
+        together = context.make_context(world, 1).public.outputs(rows)
+        assert torch.equal(together[2:3], context.make_context(world, 1).public.outputs(rows[2:3]))
         assert not torch.equal(together[2], together[3])

@@ -15,8 +15,8 @@ from fedexp.core.values import Uploads, Weights
 from fedexp.run.run import run
 from fedexp.simulation import context
 from fedexp.simulation.division import split_validation
-from fedexp.simulation.round import fold, gathered, moving, run_round
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.round import fold, merge_memories, models_to_update, run_round
+from fedexp.simulation.rounds import run_rounds
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -25,13 +25,16 @@ def test_runs_that_differ_in_one_part_stay_paired(tiny: Tiny):
     one, other = world_of(tiny("rounds=4")), world_of(tiny("rounds=4", "server_optimizer=momentum", "model.hidden=[5]"))
     assert one.partition.sha256() == other.partition.sha256()
     for number in range(1, 4):
-        chosen = [world.exp.selector.choose({}, context.at(world, number))[0].owner.tolist() for world in (one, other)]
+        chosen = [
+            world.exp.selector.choose({}, context.make_context(world, number))[0].owner.tolist()
+            for world in (one, other)
+        ]
         assert chosen[0] == chosen[1]
 
 
 def test_the_row_of_a_round(tiny: Tiny):
     world = world_of(tiny("fleet=simulated", "scenario.participants=3"))
-    lived = list(rounds(world.exp, world, world.beginning()))
+    lived = list(run_rounds(world.exp, world, world.initial_state()))
     for number, (state, row, sent) in enumerate(lived, start=1):
         assert row["round"] == state.round == number
         assert (row["participants"], row["examples"]) == (3, 60)
@@ -44,14 +47,14 @@ def test_the_row_of_a_round(tiny: Tiny):
 
 def test_rounds_without_evaluation_have_empty_scores_but_the_last(tiny: Tiny):
     world = world_of(tiny("rounds=5", "evaluation.every=3"))
-    scored = [row["round"] for _, row, _ in rounds(world.exp, world, world.beginning()) if "test_loss" in row]
+    scored = [row["round"] for _, row, _ in run_rounds(world.exp, world, world.initial_state()) if "test_loss" in row]
     assert scored == [3, 5]
 
 
 def test_clients_that_fail_are_dropped_and_told(tiny: Tiny, caplog: pytest.LogCaptureFixture):
     world = world_of(tiny("local.lr=1e38", "local.steps=5", "local.epochs=null", "local.batch_size=4"))
     with caplog.at_level(logging.WARNING):
-        state, row, sent = run_round(world.exp, world, world.beginning())
+        state, row, sent = run_round(world.exp, world, world.initial_state())
     assert not sent.delta.isfinite().all()
     assert row["aggregator.dropped"] == 3
     assert "3 of 3 updates are not finite" in caplog.text
@@ -71,7 +74,7 @@ def test_local_buffers_stay_with_their_client(tiny: Tiny):
     world = world_of(
         tiny("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]", "scenario.participants=2", "rounds=3")
     )
-    parameters, kept, state = world.layout.parameters, {}, world.beginning()
+    parameters, kept, state = world.layout.parameters, {}, world.initial_state()
     while state.round < world.exp.rounds:
         state, _, sent = run_round(world.exp, world, state)
         for owner, delta in zip(sent.owner.tolist(), sent.delta, strict=True):
@@ -102,14 +105,14 @@ def test_target_stops_on_validation_accuracy(tiny: Tiny, tmp_path):
 
 def test_a_fraction_is_rounded_up(tiny: Tiny):
     world = world_of(tiny("selector.count=null", "selector.fraction=0.34"))
-    assert len(world.exp.selector.choose({}, context.at(world, 1))[0].owner) == 3
+    assert len(world.exp.selector.choose({}, context.make_context(world, 1))[0].owner) == 3
 
 
 def test_a_loss_that_is_not_finite_is_its_own_clients_alone(tiny: Tiny):
     world = world_of(tiny())
-    plain = context.at(world, 1).losses(np.arange(6))
+    plain = context.make_context(world, 1).losses(np.arange(6))
     world.train.x[world.partition.shard(2)[0]] = torch.inf
-    spoiled = context.at(world, 1).losses(np.arange(6))
+    spoiled = context.make_context(world, 1).losses(np.arange(6))
     assert not np.isfinite(spoiled[2])
     assert np.delete(spoiled, 2).tolist() == np.delete(plain, 2).tolist()
 
@@ -119,7 +122,7 @@ def test_measuring_exact_losses_changes_no_choice(tiny: Tiny):
     words += ("local.batch_size=5",)  # with one batch an epoch the running loss would be the exact one
     plain, exact = (world_of(tiny(*words, f"evaluation.client_losses={kind}")) for kind in ("running", "exact"))
     for (_, ours, sent), (_, theirs, told) in zip(
-        *(rounds(world.exp, world, world.beginning()) for world in (plain, exact)), strict=True
+        *(run_rounds(world.exp, world, world.initial_state()) for world in (plain, exact)), strict=True
     ):
         assert sent.owner.tolist() == told.owner.tolist()
         assert ours["train_loss"] == theirs["train_loss"]
@@ -134,11 +137,11 @@ def test_what_a_part_reports_of_several_models_is_one_column():
         "1": {"columns": {"count": 3, "radius": 4.0, "late": None}},
         "2": {"columns": {"count": 0, "radius": None, "late": None, "own": 7}},
     }
-    together = gathered(reports)
+    together = merge_memories(reports)
     assert together["columns"] == {"count": 5, "radius": 2.5, "late": None, "own": 7}
     assert together["0"].keys() == {"kept"}
     assert together["1"] == {}
-    assert gathered({"0": {"columns": {"count": 2, "radius": None}}})["columns"] == {"count": 2, "radius": None}
+    assert merge_memories({"0": {"columns": {"count": 2, "radius": None}}})["columns"] == {"count": 2, "radius": None}
 
 
 def test_each_model_is_combined_from_its_own_rows(tiny: Tiny):
@@ -148,7 +151,7 @@ def test_each_model_is_combined_from_its_own_rows(tiny: Tiny):
     delta[:, 0] = torch.tensor([3.0, 8.0, 0.5, 0.5, 2.0])
     model, ones = np.array([0, 0, 1, 1, 1]), np.ones(5)
     uploads = Uploads(np.arange(5), model, np.full(5, 20), ones, delta, ones, ones)
-    moved, memory = fold(world.exp, models, uploads, {}, context.at(world, 1))
+    moved, memory = fold(world.exp, models, uploads, {}, context.make_context(world, 1))
     steps = [(after.flat - before.flat)[0].item() for before, after in zip(models, moved, strict=True)]
     assert steps == pytest.approx([1, 2 / 3, 0])
     assert memory["aggregator"]["columns"] == {"dropped": 0, "radius": 1.0, "clipped": 3}
@@ -158,7 +161,7 @@ def test_each_model_is_combined_from_its_own_rows(tiny: Tiny):
 def test_buffers_of_a_training_that_is_not_finite_are_not_kept(tiny: Tiny):
     words = ("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]", "local.lr=1e38", "local.epochs=3")
     world = world_of(tiny(*words))
-    state, row, _ = run_round(world.exp, world, world.beginning())
+    state, row, _ = run_round(world.exp, world, world.initial_state())
     assert row["aggregator.dropped"] == 3
     assert len(state.memory["personal"]["owner"]) == 0
 
@@ -170,18 +173,18 @@ def test_models_that_nothing_came_for_rest(tiny: Tiny):
     owner, ones = np.arange(4), np.ones(4)
     delta = torch.randn(4, world.layout.size, generator=torch.Generator().manual_seed(0))
     uploads = Uploads(owner, np.array([1, 1, 1, 1]), np.full(4, 9), ones, delta, ones, ones)
-    following, memory = fold(world.exp, models, uploads, {}, context.at(world, 1))
+    following, memory = fold(world.exp, models, uploads, {}, context.make_context(world, 1))
     assert [after is before for after, before in zip(following, models, strict=True)] == [True, False, True]
-    alone, one = fold(world.exp, models[1:2], replace(uploads, model=owner * 0), {}, context.at(world, 1))
+    alone, one = fold(world.exp, models[1:2], replace(uploads, model=owner * 0), {}, context.make_context(world, 1))
     assert torch.equal(alone[0].flat, following[1].flat)
     assert one["aggregator"]["columns"] == memory["aggregator"]["columns"]
     assert memory["server_optimizer"].keys() - {"columns"} == {"1"}
-    again, later = fold(world.exp, following, uploads.where(owner[:0]), memory, context.at(world, 2))
+    again, later = fold(world.exp, following, uploads.where(owner[:0]), memory, context.make_context(world, 2))
     assert again[0] is following[0]
     assert later["server_optimizer"].keys() - {"columns"} == {"1", "2"}
 
 
 def test_which_models_move():
-    assert moving(4, np.array([3, 1, 3])) == [1, 3]
-    assert moving(4, np.zeros(0, np.int64)) == [1, 2, 3]
-    assert moving(1, np.zeros(0, np.int64)) == moving(1, np.zeros(2, np.int64)) == [0]
+    assert models_to_update(4, np.array([3, 1, 3])) == [1, 3]
+    assert models_to_update(4, np.zeros(0, np.int64)) == [1, 2, 3]
+    assert models_to_update(1, np.zeros(0, np.int64)) == models_to_update(1, np.zeros(2, np.int64)) == [0]

@@ -14,7 +14,7 @@ from worlds import world_of
 
 from fedexp.simulation import rounds as rounds_module
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
@@ -45,7 +45,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Watched:
 
 def test_a_round_is_told_before_the_next_one_begins(tiny: Tiny, watched: Watched):
     world = world_of(tiny("rounds=4"))
-    for state, _, _ in rounds(world.exp, world, world.beginning()):
+    for state, _, _ in run_rounds(world.exp, world, world.initial_state()):
         assert len(watched.rows) == state.round
 
 
@@ -54,7 +54,7 @@ def test_where_somebody_evaluates_beside_the_next_round_that_one_comes_first(
 ):
     monkeypatch.setattr(World, "evaluates_later", True)
     world = world_of(tiny("rounds=4"))
-    begun = [len(watched.rows) for _ in rounds(world.exp, world, world.beginning())]
+    begun = [len(watched.rows) for _ in run_rounds(world.exp, world, world.initial_state())]
     assert begun == [2, 3, 4, 4]
 
 
@@ -65,7 +65,7 @@ def test_no_rows_of_a_round_live_through_the_next(
 ):
     monkeypatch.setattr(World, "evaluates_later", later)
     world = world_of(tiny("rounds=4", *words))
-    for _, _, sent in rounds(world.exp, world, world.beginning()):
+    for _, _, sent in run_rounds(world.exp, world, world.initial_state()):
         assert sent.delta.shape == (0, world.layout.size)
         assert len(sent.owner) == len(sent.loss_after) == 3
     assert watched.alive == [0, 0, 0, 0]
@@ -91,7 +91,7 @@ class Elements(TorchDispatchMode):
 def work_of_a_round(config: dict[str, Any]) -> np.ndarray:
     """How many functions the second round calls, and how many elements its tensors have, `[2]`."""
     world, calls = world_of(config), cProfile.Profile()
-    state, _, _ = run_round(world.exp, world, world.beginning())
+    state, _, _ = run_round(world.exp, world, world.initial_state())
     with Elements() as elements, calls:
         run_round(world.exp, world, state)
     return np.array([sum(each.callcount for each in calls.getstats()), elements.count])

@@ -7,7 +7,7 @@ from worlds import Tiny, world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.simulation import compatibility
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 
 
 @pytest.mark.parametrize("targets", ["labels", "numbers", "tokens"])
@@ -54,6 +54,6 @@ def test_everything_else_works(tiny: Tiny, targets: str, words: tuple[str, ...])
     config = told(tiny(*words), targets)
     compatibility.refuse(spec.build(config))
     world = world_of(config)
-    *_, (state, row, _) = rounds(world.exp, world, world.beginning())
+    *_, (state, row, _) = run_rounds(world.exp, world, world.initial_state())
     assert state.round == 2
     assert row["test_loss"] > 0

@@ -9,10 +9,10 @@ from worlds import world_of
 
 from fedexp.core.client_resources import Resources
 from fedexp.core.values import SERVER, Plan, Weights
-from fedexp.parts.fleet.simulated import judging_s, play
+from fedexp.parts.fleet.simulated import evaluation_seconds, simulate_round
 from fedexp.simulation import context
-from fedexp.simulation.besides import Besides
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.besides import ExtraMessages
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.traffic import megabytes
 
 Tiny = Callable[..., dict[str, Any]]
@@ -21,25 +21,25 @@ Tiny = Callable[..., dict[str, Any]]
 def lines(tiny: Tiny, *words: str) -> tuple[float, list[dict[str, Any]]]:
     """The megabytes of a model, and what each round says of itself."""
     world = world_of(tiny("scenario.participants=3", *words))
-    return world.layout.size * 4 / 1e6, [row for _, row, _ in rounds(world.exp, world, world.beginning())]
+    return world.layout.size * 4 / 1e6, [row for _, row, _ in run_rounds(world.exp, world, world.initial_state())]
 
 
 def test_a_judge_gets_each_model_once():
     first, second = (Weights(None, None) for _ in range(2))  # type: ignore[arg-type]
-    besides = Besides()
-    besides.judging(first, np.array([4, 2]))
-    besides.judging(second, np.array([2]))
-    besides.judging(first, np.array([2, 7]))
-    assert [owner.tolist() for owner in besides.judges] == [[2, 4, 7], [2]]
-    assert besides.answers == 5
+    besides = ExtraMessages()
+    besides.sent_for_evaluation(first, np.array([4, 2]))
+    besides.sent_for_evaluation(second, np.array([2]))
+    besides.sent_for_evaluation(first, np.array([2, 7]))
+    assert [owner.tolist() for owner in besides.evaluators] == [[2, 4, 7], [2]]
+    assert besides.reported_losses == 5
 
 
 def test_by_hand(tiny: Tiny):
     world = world_of(tiny("rounds=1"))
-    ctx, size = context.at(world, 1), world.layout.size * 4
-    besides = context.asked_besides(ctx)
-    besides.judging(world.first, np.array([0, 1, 5]))
-    besides.tuned = 2
+    ctx, size = context.make_context(world, 1), world.layout.size * 4
+    besides = context.extra_messages(ctx)
+    besides.sent_for_evaluation(world.first, np.array([0, 1, 5]))
+    besides.fine_tuned = 2
     plan = Plan(np.array([1, 3, SERVER]), (np.arange(4), np.arange(4), np.arange(6)))
     told = megabytes(world.exp, ctx, plan, np.array([3, SERVER]))
     assert told["mb_down"] == pytest.approx((1 + 3 + 2) * size / 1e6)  # to 3, to the judges, to those who tune it
@@ -80,30 +80,32 @@ class TestClock:
 
     def test_judging_by_hand(self):
         # 10 Mbit take 2 s at the slower link; 9 and 18 examples forward take 1 s each, an answer nearly nothing
-        seconds = judging_s(self.two, np.array([1, 1]), np.array([9, 18]), 10e6)
+        seconds = evaluation_seconds(self.two, np.array([1, 1]), np.array([9, 18]), 10e6)
         assert seconds == pytest.approx(2 + 1, abs=1e-4)
         # the first has two models to judge: 2 s down at 10 Mbit/s, then 2 s forward
-        assert judging_s(self.two, np.array([2, 1]), np.array([9, 18]), 10e6) == pytest.approx(2 + 2, abs=1e-4)
+        assert evaluation_seconds(self.two, np.array([2, 1]), np.array([9, 18]), 10e6) == pytest.approx(2 + 2, abs=1e-4)
 
     def test_answers_come_one_after_another(self):
         slow = Resources(np.array([32e-6, 16e-6]), np.ones(2), np.zeros(2), 0.0)  # a loss takes 1 s and 2 s
-        assert judging_s(slow, np.ones(2), np.zeros(2), 0.0) == pytest.approx(3)
+        assert evaluation_seconds(slow, np.ones(2), np.zeros(2), 0.0) == pytest.approx(3)
 
     def test_who_has_the_model_is_not_sent_it_again(self):
         present = np.ones(2, dtype=bool)
-        assert play(self.two, present, None, 1.0).seconds == pytest.approx(4 + 2 + 4)
-        assert play(self.two, present, None, 1.0, np.array([1.0, 0.0])).seconds == pytest.approx(2 + 2 + 4)
-        assert play(self.two, present, None, 1.0, np.zeros(2)).seconds == pytest.approx(2 + 4)
+        assert simulate_round(self.two, present, None, 1.0).seconds == pytest.approx(4 + 2 + 4)
+        assert simulate_round(self.two, present, None, 1.0, np.array([1.0, 0.0])).seconds == pytest.approx(2 + 2 + 4)
+        assert simulate_round(self.two, present, None, 1.0, np.zeros(2)).seconds == pytest.approx(2 + 4)
 
     def test_the_clock_of_a_run_holds_the_seconds_of_selection(self, tiny: Tiny):
         world = world_of(tiny("fleet=simulated", "selector=power_of_choice", "scenario.participants=3"))
-        (_, line, sent), *_ = rounds(world.exp, world, world.beginning())
-        ctx = context.at(world, 1)
+        (_, line, sent), *_ = run_rounds(world.exp, world, world.initial_state())
+        ctx = context.make_context(world, 1)
         judges = np.arange(6)
         ctx.losses(judges)  # twice as many candidates as places: all six
         plan = ctx.plan(sent.owner)
-        asked, plain = world.exp.fleet.deliver(sent, plan, {}, ctx)[1], context.at(world, 1)
-        judging = judging_s(plain.fleet.resources(judges), np.ones(6), world.sizes[judges], 32.0 * ctx.traffic.sent)
+        asked, plain = world.exp.fleet.deliver(sent, plan, {}, ctx)[1], context.make_context(world, 1)
+        judging = evaluation_seconds(
+            plain.fleet.resources(judges), np.ones(6), world.sizes[judges], 32.0 * ctx.traffic.sent_entries
+        )
         training = world.exp.fleet.deliver(sent, plan, {}, plain)[1] - plain.fleet.resources(sent.owner).distribution_s
         assert line["sim_s"] == line["fleet.seconds"] == asked == pytest.approx(judging + training)
         assert judging > 0

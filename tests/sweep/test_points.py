@@ -12,7 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from fedexp import cli
 from fedexp.core.errors import ConfigError
 from fedexp.run import run as execution
-from fedexp.sweep.points import MOST_POINTS, refuse_endless
+from fedexp.sweep.points import MOST_POINTS, refuse_too_many
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from fedexp.sweep.points import MOST_POINTS, refuse_endless
 def test_a_sweep_without_end_is_refused_at_once(words: list[str], crossed: bool, total: str):
     begin = time.perf_counter()
     with pytest.raises(ConfigError, match=f"at most {MOST_POINTS:,} points, but .* makes it {total.replace('+', '.')}"):
-        refuse_endless(OverridesParser.create().parse_overrides(words), crossed)
+        refuse_too_many(OverridesParser.create().parse_overrides(words), crossed)
     assert time.perf_counter() - begin < 5
 
 
@@ -35,12 +35,12 @@ def test_a_sweep_without_end_is_refused_at_once(words: list[str], crossed: bool,
     "words", [["seed=1,2,3"], ["seed=range(0,1000)", "rounds=1,2"], ["rounds=3"], ["seed=range(5,0)"]]
 )
 def test_others_are_taken(words: list[str]):
-    refuse_endless(OverridesParser.create().parse_overrides(words), crossed=True)
+    refuse_too_many(OverridesParser.create().parse_overrides(words), crossed=True)
 
 
 def test_deviations_add_up_where_one_key_changes_at_a_time():
     words = ["seed=range(0,1000)", "local.lr=range(0,1,0.001)"]
-    refuse_endless(OverridesParser.create().parse_overrides(words), crossed=False)
+    refuse_too_many(OverridesParser.create().parse_overrides(words), crossed=False)
 
 
 def noted(folder: str) -> dict[Path, bytes]:

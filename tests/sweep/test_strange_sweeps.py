@@ -95,7 +95,7 @@ def test_no_word_about_hydra_counts_but_a_few(made: dict[str, Any]):
 
 def passed_over(made: dict[str, Any], word: str) -> bool:
     hydra = {**made["hydra"], "overrides": {"task": ["seed=0,1"], "hydra": [word]}}
-    return believed.words({"hydra": hydra}, [], PATH) == ["seed=0,1"]
+    return believed.read_overrides({"hydra": hydra}, [], PATH) == ["seed=0,1"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_counts_is_checked(made: dict[str, Any], word: str, wanted: str | N
         assert passed_over(made, word)
         return
     with pytest.raises(ConfigError, match=wanted):
-        believed.words({"hydra": hydra}, [], PATH)
+        believed.read_overrides({"hydra": hydra}, [], PATH)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from fedexp.training.agenda import Agenda, packed, turns_on_host
+from fedexp.training.agenda import StepSchedule, pack_steps, steps_on_host
 
 STEPS, ROWS, BATCH = 5, 3, 4
 
@@ -21,11 +21,11 @@ def test_turns_follow_each_other():
     mask = rng.random((STEPS, ROWS, BATCH)) < 0.6
     taking, due = rng.random((STEPS, ROWS)) < 0.7, (rng.random((STEPS, ROWS, 1)) < 0.3).astype(np.float32)
     arrays = rng.integers(0, 2**31 - 1, mask.shape), mask, taking, due
-    host, agenda = turns_on_host(*arrays), Agenda(8, ROWS, BATCH, 2, cast(Any, OnHost()))
+    host, agenda = steps_on_host(*arrays), StepSchedule(8, ROWS, BATCH, 2, cast(Any, OnHost()))
     for _ in range(2):  # a round begins at the first step again
-        agenda.load(torch.from_numpy(packed(*arrays, 6)))
+        agenda.load(torch.from_numpy(pack_steps(*arrays, 6)))
         for first in (0, 2, 4):
-            turns = agenda.turns()
+            turns = agenda.next_steps()
             agenda.advance()
             for step in range(2):
                 if first + step == STEPS:  # idle: nobody sees anything, moves, or is pulled
@@ -41,6 +41,6 @@ def test_turns_follow_each_other():
 
 def test_three_examples_count_a_third_each_by_hand():
     mask = np.array([[[True, True, True, False]]])
-    found = packed(mask * 7, mask, np.ones((1, 1), bool), np.zeros((1, 1, 1), np.float32), 1)
+    found = pack_steps(mask * 7, mask, np.ones((1, 1), bool), np.zeros((1, 1, 1), np.float32), 1)
     assert found[0, 0, :4].tolist() == [7, 7, 7, 0]
     np.testing.assert_allclose(found[0, 0, 4:].view(np.float32), [1 / 3, 1 / 3, 1 / 3, 0, 1, 0])

@@ -1,12 +1,12 @@
 import numpy as np
 
-from fedexp.training.captures import at_once, padded, rounded_down, rounded_up
+from fedexp.training.captures import choose_steps_per_graph, pad_rows, round_down_size, round_up_size
 
 
 def test_shapes_are_rounded_up():
-    assert [rounded_up(size) for size in range(1, 14)] == [1, 2, 3, 4, 6, 6, 8, 8, 12, 12, 12, 12, 16]
-    assert [rounded_down(size) for size in range(1, 14)] == [1, 2, 3, 4, 4, 6, 6, 8, 8, 8, 8, 12, 12]
-    rows, (index, mask, taking, due) = padded(
+    assert [round_up_size(size) for size in range(1, 14)] == [1, 2, 3, 4, 6, 6, 8, 8, 12, 12, 12, 12, 16]
+    assert [round_down_size(size) for size in range(1, 14)] == [1, 2, 3, 4, 4, 6, 6, 8, 8, 8, 8, 12, 12]
+    rows, (index, mask, taking, due) = pad_rows(
         np.array([7, 3, 4, 2, 1]),
         np.arange(50).reshape(2, 5, 5),
         np.ones((2, 5, 5), dtype=bool),
@@ -22,5 +22,18 @@ def test_shapes_are_rounded_up():
 
 
 def test_few_steps_are_captured_together_and_next_to_none_in_vain():
-    assert [at_once(steps) for steps in (0, 1, 2, 3, 5, 16, 17, 31, 115)] == [1, 1, 2, 3, 5, 16, 6, 16, 12]
-    assert all(-(-steps // at_once(steps)) * at_once(steps) <= steps * 17 / 16 for steps in range(1, 500))
+    assert [choose_steps_per_graph(steps) for steps in (0, 1, 2, 3, 5, 16, 17, 31, 115)] == [
+        1,
+        1,
+        2,
+        3,
+        5,
+        16,
+        6,
+        16,
+        12,
+    ]
+    assert all(
+        -(-steps // choose_steps_per_graph(steps)) * choose_steps_per_graph(steps) <= steps * 17 / 16
+        for steps in range(1, 500)
+    )

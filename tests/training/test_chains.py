@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.utils.parametrizations import weight_norm
 
-from fedexp.training.chains import links
+from fedexp.training.chains import layer_chain
 
 
 class Own(nn.Sequential):
@@ -21,7 +21,7 @@ class Twice(nn.Sequential):
 def test_layers_come_in_the_order_of_their_calls():
     relu = nn.ReLU()
     inner = Own(OrderedDict(one=nn.Linear(2, 2), two=relu))
-    found = links(nn.Sequential(nn.Flatten(), inner, nn.Linear(2, 2), relu))
+    found = layer_chain(nn.Sequential(nn.Flatten(), inner, nn.Linear(2, 2), relu))
     assert found is not None
     assert [name for name, _ in found] == ["0", "1.one", "1.two", "2", "3"]
     assert found[2][1] is found[4][1] is relu
@@ -29,12 +29,12 @@ def test_layers_come_in_the_order_of_their_calls():
 
 def test_a_layer_alone_is_a_chain_of_one():
     layer = nn.Linear(2, 2)
-    assert links(layer) == [("", layer)]
+    assert layer_chain(layer) == [("", layer)]
 
 
 def test_what_calls_its_layers_otherwise_is_a_single_layer():
     network = Twice(nn.Linear(2, 2))
-    assert links(nn.Sequential(network)) == [("0", network)]
+    assert layer_chain(nn.Sequential(network)) == [("0", network)]
 
 
 class Frozen(nn.Sequential):
@@ -46,7 +46,12 @@ def test_who_decides_about_its_mode_or_has_hooks_on_entries_makes_no_chain():
     layer = nn.Linear(2, 2)
     masked = nn.Sequential(layer)
     layer.weight.register_hook(torch.zeros_like)
-    assert links(masked) is links(Frozen(nn.Linear(2, 2))) is links(nn.Sequential(Frozen(nn.Linear(2, 2)))) is None
+    assert (
+        layer_chain(masked)
+        is layer_chain(Frozen(nn.Linear(2, 2)))
+        is layer_chain(nn.Sequential(Frozen(nn.Linear(2, 2))))
+        is None
+    )
 
 
 def test_a_layer_that_does_more_than_its_type_says_makes_no_chain():
@@ -54,11 +59,11 @@ def test_a_layer_that_does_more_than_its_type_says_makes_no_chain():
     hooked[0].register_forward_hook(lambda *_: None)
     own[1].forward = lambda x: x
     tied[0].weight = tied[1].weight
-    assert links(hooked) is links(own) is links(tied) is None
+    assert layer_chain(hooked) is layer_chain(own) is layer_chain(tied) is None
     layer = nn.Linear(2, 2)
-    assert links(nn.Sequential(layer, layer)) is None
+    assert layer_chain(nn.Sequential(layer, layer)) is None
 
 
 def test_a_parametrised_layer_is_of_another_type():
-    [(_, layer)] = links(nn.Sequential(weight_norm(nn.Linear(2, 2)))) or []
+    [(_, layer)] = layer_chain(nn.Sequential(weight_norm(nn.Linear(2, 2)))) or []
     assert type(layer) is not nn.Linear

@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from fedexp.training.draws import Draws, halves
+from fedexp.training.draws import KeyedRandom, split_seed
 
-SEEDS = halves([3, 2**61 + 5, 77])
+SEEDS = split_seed([3, 2**61 + 5, 77])
 FIRST = torch.zeros(())
 
 
 def drawn(size: tuple[int, ...], seeds: torch.Tensor = SEEDS[:, 0], step: int = 0) -> torch.Tensor:
-    with Draws().begin(seeds, FIRST + step):
+    with KeyedRandom().begin(seeds, FIRST + step):
         return torch.rand(size)
 
 
@@ -31,7 +31,7 @@ def test_another_step_and_another_client_draw_others(other: torch.Tensor):
 
 
 def test_the_second_draw_of_a_step_is_another():
-    with Draws().begin(SEEDS[:, 0], FIRST):
+    with KeyedRandom().begin(SEEDS[:, 0], FIRST):
         assert not (torch.rand(9) == torch.rand(9)).any()
 
 
@@ -49,7 +49,7 @@ def test_rows_together_draw_as_each_alone():
 
 def test_kinds_of_draws_have_their_distributions():
     x = torch.ones(200, 300)
-    with Draws().begin(SEEDS[:, 0], FIRST):
+    with KeyedRandom().begin(SEEDS[:, 0], FIRST):
         normal, kept = torch.randn_like(x), F.dropout(x, 0.4)
         other, spread = torch.empty_like(x).normal_(2, 3), torch.empty_like(x).uniform_(-1, 3)
         fused, mask = torch.native_dropout(x, 0.4, train=True)
@@ -65,7 +65,7 @@ def test_kinds_of_draws_have_their_distributions():
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_dropout_of_nothing_and_of_all(share: float):
     x = torch.ones(50)
-    with Draws().begin(SEEDS[:, 0], FIRST):
+    with KeyedRandom().begin(SEEDS[:, 0], FIRST):
         assert torch.equal(F.dropout(x, share), x * (1 - share))
         assert torch.equal(torch.native_dropout(x, share, train=True)[0], x * (1 - share))
         assert torch.equal(torch.native_dropout(x, 0.5, train=False)[0], x)
@@ -79,16 +79,16 @@ def test_the_generator_of_the_process_is_not_asked():
 
 def test_a_draw_does_not_import_the_compiler_of_pytorch():
     """Which takes seconds at the start of every run: PyTorch wraps the method, unless it is told not to."""
-    assert not hasattr(Draws.__torch_dispatch__, "__wrapped__")
+    assert not hasattr(KeyedRandom.__torch_dispatch__, "__wrapped__")
 
 
 @pytest.mark.parametrize("most", [1, 2**25])
 def test_coins_of_several_steps_at_once_are_those_of_each(most: int):
-    steps, together, each = torch.arange(5), Draws(), Draws()
-    together.most = most
+    steps, together, each = torch.arange(5), KeyedRandom(), KeyedRandom()
+    together.max_prefetched = most
     for _ in range(2):
         for position in range(5):
-            together.begin_one_of(SEEDS, steps, position)
+            together.begin_prefetched(SEEDS, steps, position)
             each.begin(SEEDS, steps[position])
             for shape in ((3, 4, 5), (3, 2)):
-                assert torch.equal(together.coins(torch.empty(shape), 0.4), each.coins(torch.empty(shape), 0.4))
+                assert torch.equal(together.bernoulli(torch.empty(shape), 0.4), each.bernoulli(torch.empty(shape), 0.4))

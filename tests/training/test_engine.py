@@ -16,13 +16,13 @@ from fedexp.parts.local.sgd import SGD
 from fedexp.simulation import context
 from fedexp.simulation.building import build_world
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds, staffed
+from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.world import World
 from fedexp.training.batches import draw_batches
-from fedexp.training.loop import Loop, Task
+from fedexp.training.loop import LoopTrainer, Task
 from fedexp.training.recipe import Recipe
-from fedexp.training.stacked import Stacked
-from fedexp.training.workers import Crew
+from fedexp.training.stacked import StackedTrainer
+from fedexp.training.workers import WorkerPool
 
 pytestmark = pytest.mark.usefixtures("_narrow")
 MODELS = {
@@ -73,9 +73,9 @@ def words(model: str, *more: str) -> tuple[str, ...]:
 def last(config: dict[str, Any]) -> tuple[list[dict[str, Any]], torch.Tensor]:
     """Every row of the metrics, and the last model."""
     exp = spec.build(config)
-    world = build_world(exp, None, Crew())
-    with staffed(exp, world, world.beginning()) as world:
-        lived = list(rounds(exp, world, world.beginning()))
+    world = build_world(exp, None, WorkerPool())
+    with with_workers(exp, world, world.initial_state()) as world:
+        lived = list(run_rounds(exp, world, world.initial_state()))
     return [row for _, row, _ in lived], lived[-1][0].models[0].flat
 
 
@@ -88,14 +88,14 @@ def same(one: list[dict[str, Any]], other: list[dict[str, Any]], tolerance: floa
 def prepared(config: dict[str, Any]) -> tuple[World, Task]:
     """A world and the task of its first round, with clients of different sizes."""
     exp = spec.build(config)
-    world = build_world(exp, None, Crew())
-    plan = context.at(world, 1).plan(np.arange(world.partition.clients))
+    world = build_world(exp, None, WorkerPool())
+    plan = context.make_context(world, 1).plan(np.arange(world.partition.clients))
     batches = tuple(
-        draw_batches(exp.local, len(shard), context.at(world, 1).rng("batches", client))
+        draw_batches(exp.local, len(shard), context.make_context(world, 1).rng("batches", client))
         for client, shard in enumerate(plan.shards)
     )
     received = world.first.flat.expand(len(plan.owner), -1)
-    start, anchor = exp.local.begin(received, plan.owner, {}, context.at(world, 1))
+    start, anchor = exp.local.begin(received, plan.owner, {}, context.make_context(world, 1))
     return world, Task(start, anchor, plan, batches, 0, 1)
 
 
@@ -148,8 +148,8 @@ def test_a_row_that_is_done_does_not_overflow_in_the_steps_of_others(tiny: Tiny,
     batches = tuple(draw_batches(rule, len(shard), np.random.default_rng(0)) for shard in shards)
     task = replace(task, start=task.start[:2], anchor=task.anchor[:2], plan=Plan(np.arange(2), shards), batches=batches)
     recipe, ends = Recipe(world.exp.loss, rule, world.exp.privacy, 4), []
-    for engine in (Loop, Stacked):
-        more = (64.0,) if engine is Stacked else ()
+    for engine in (LoopTrainer, StackedTrainer):
+        more = (64.0,) if engine is StackedTrainer else ()
         ends.append(engine(world.network(), world.layout, world.train, recipe, *more).run(task, np.arange(2)))
     for end in ends:
         assert end.isfinite().all(dim=1).tolist() == [False, True]
@@ -163,7 +163,7 @@ def test_a_padded_example_is_never_a_strangers(tiny: Tiny):
         world.train.x[0] = 1e38
         rows = np.array([row for row, shard in enumerate(task.plan.shards) if 0 not in shard])
         recipe = Recipe(world.exp.loss, world.exp.local, world.exp.privacy, 4)
-        out = Stacked(world.network(), world.layout, world.train, recipe, 64.0).run(task, rows)
+        out = StackedTrainer(world.network(), world.layout, world.train, recipe, 64.0).run(task, rows)
         assert out.isfinite().all()
 
 
@@ -257,7 +257,7 @@ def test_large_clients_are_normalised_in_the_batch(tiny: Tiny, monkeypatch: pyte
 
 def test_groups_of_the_stack_cover_all_rows_within_the_bound(tiny: Tiny):
     world, task = prepared(tiny("federation=dirichlet", "federation.alpha=0.3", "engine=stacked"))
-    assert isinstance(world.trainer, Stacked)
+    assert isinstance(world.trainer, StackedTrainer)
     steps = np.array([batches.steps for batches in task.batches])
     for workers in (1, 2, 4):
         groups = world.trainer.groups(task, workers)
@@ -269,8 +269,8 @@ def test_groups_of_the_stack_cover_all_rows_within_the_bound(tiny: Tiny):
 def test_a_client_without_examples_sends_nothing_and_weighs_nothing(tiny: Tiny):
     for engine in ("loop", "stacked"):
         config = tiny("dataset.classes=2", "dataset.train_size=4", "scenario.participants=6", f"engine={engine}")
-        world = build_world(spec.build(config), None, Crew())
-        state, row, sent = run_round(world.exp, world, world.beginning())
+        world = build_world(spec.build(config), None, WorkerPool())
+        state, row, sent = run_round(world.exp, world, world.initial_state())
         empty = sent.examples == 0
         assert empty.sum() == 2
         assert not sent.delta[torch.from_numpy(empty)].any()
@@ -281,8 +281,8 @@ def test_a_client_without_examples_sends_nothing_and_weighs_nothing(tiny: Tiny):
 
 def test_exact_client_losses_are_those_of_the_models(tiny: Tiny):
     config = tiny("evaluation.client_losses=exact")
-    world = build_world(spec.build(config), None, Crew())
-    _, _, sent = run_round(world.exp, world, world.beginning())
+    world = build_world(spec.build(config), None, WorkerPool())
+    _, _, sent = run_round(world.exp, world, world.initial_state())
     network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir)).eval()
     assert sent.exact is not None
     for position, client in enumerate(sent.owner):
@@ -318,9 +318,9 @@ def test_auto_follows_from_the_config(tiny: Tiny, words: tuple[str, ...], name: 
     assert (choice.name, choice.reason) == (name, reason)
 
 
-@pytest.mark.parametrize(("engine", "kind"), [("loop", Loop), ("stacked", Stacked)])
+@pytest.mark.parametrize(("engine", "kind"), [("loop", LoopTrainer), ("stacked", StackedTrainer)])
 def test_the_first_step_is_made_before_the_clock_runs(
-    tiny: Tiny, engine: str, kind: type[Loop | Stacked], monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, engine: str, kind: type[LoopTrainer | StackedTrainer], monkeypatch: pytest.MonkeyPatch
 ):
     run, made = kind.run, []
     monkeypatch.setattr(kind, "run", lambda self, task, rows: made.append(self) or run(self, task, rows))
@@ -338,12 +338,12 @@ def test_dropout_is_the_same_in_both_engines(tiny: Tiny):
 
 def test_layout_is_shared_by_both_trainers(tiny: Tiny):
     world, task = prepared(tiny("model=complex_cnn", "dataset.shape=[1,16,16]", "local.batch_size=8"))
-    assert isinstance(world.trainer, Loop)
+    assert isinstance(world.trainer, LoopTrainer)
     facts = world.exp.dataset.facts(world.exp.data_dir)
     network = world.exp.model.network(facts)
     assert Layout.of(network) == world.layout
     recipe = Recipe(world.exp.loss, world.exp.local, world.exp.privacy, facts.classes)
-    stacked = Stacked(network, world.layout, world.train, recipe, 512)
+    stacked = StackedTrainer(network, world.layout, world.train, recipe, 512)
     rows = np.arange(2)
     torch.testing.assert_close(stacked.run(task, rows), world.trainer.run(task, rows), atol=1e-4, rtol=1e-3)
 

@@ -18,8 +18,8 @@ from fedexp.parts.model.complex_cnn import ComplexCNN
 from fedexp.parts.model.har_cnn import HARCNN
 from fedexp.parts.model.keras_cnn import KerasCNN
 from fedexp.parts.model.mlp import MLP
-from fedexp.training.example_gradients import Outer, of_linear, rule_for
-from fedexp.training.private import Clipped, Noise
+from fedexp.training.example_gradients import OuterProductGradients, gradient_rule, linear_gradients
+from fedexp.training.private import ClippedGradientSum, Noise
 
 pytestmark = pytest.mark.usefixtures("_narrow")
 cross_entropies = partial(F.cross_entropy, reduction="none")
@@ -159,14 +159,14 @@ def by_hand(network: nn.Module, x: torch.Tensor, y: torch.Tensor, clip: float) -
     return total
 
 
-def prepared(name: str, clip: float) -> tuple[nn.Module, Clipped, torch.Tensor, torch.Tensor, torch.Tensor]:
+def prepared(name: str, clip: float) -> tuple[nn.Module, ClippedGradientSum, torch.Tensor, torch.Tensor, torch.Tensor]:
     network, shape = networks()[name]
     draw = torch.Generator().manual_seed(1)
     for entry in network.parameters():
         entry.data = torch.randn(entry.shape, generator=draw) / entry[0].numel() ** 0.5
     x, y = torch.randn(7, *shape, generator=draw), torch.arange(7) % 4
     layout = Layout.of(network)
-    clipped = Clipped(network, layout, clip, x[:1], cross_entropies)
+    clipped = ClippedGradientSum(network, layout, clip, x[:1], cross_entropies)
     network.train()
     return network, clipped, layout.flatten(network), x, y
 
@@ -175,8 +175,8 @@ def prepared(name: str, clip: float) -> tuple[nn.Module, Clipped, torch.Tensor, 
 @pytest.mark.parametrize("name", list(networks()))
 def test_clipped_sums_equal_those_by_hand(name: str, clip: float):
     network, clipped, row, x, y = prepared(name, clip)
-    assert clipped.known == (name not in FORMED)
-    total, loss = clipped.batch(row, x, y)
+    assert clipped.uses_tape == (name not in FORMED)
+    total, loss = clipped.batch_sum(row, x, y)
     torch.testing.assert_close(total, by_hand(network, x, y, clip), atol=1e-12, rtol=1e-10)
     torch.testing.assert_close(loss, F.cross_entropy(network(x), y).detach())
 
@@ -189,7 +189,7 @@ def test_rows_beside_each_other_and_padded_examples(name: str):
     mask = torch.ones(3, 7, dtype=torch.bool)
     mask[0, 5:], mask[2] = False, False
     rows = row.expand(3, -1)
-    stacked = vmap(clipped.summed, randomness="different")
+    stacked = vmap(clipped.clipped_sum, randomness="different")
     totals, (losses, _) = stacked(rows[:, :size], rows[:, size:], x.expand(3, *x.shape), y.expand(3, -1), mask)
     torch.testing.assert_close(totals[0], by_hand(network, x[:5], y[:5], 0.3), atol=1e-12, rtol=1e-10)
     torch.testing.assert_close(totals[1], by_hand(network, x, y, 0.3), atol=1e-12, rtol=1e-10)
@@ -202,32 +202,32 @@ def test_rows_beside_each_other_and_padded_examples(name: str):
 def test_known_layers_give_what_forming_every_gradient_gives():
     _, clipped, row, x, y = prepared("simple_cnn", 0.3)
     size, everyone = clipped.layout.parameters, torch.ones(7, dtype=torch.bool)
-    taped, _ = clipped.summed(row[:size], row[size:], x, y, everyone)
-    clipped.known = False
-    formed, _ = clipped.summed(row[:size], row[size:], x, y, everyone)
+    taped, _ = clipped.clipped_sum(row[:size], row[size:], x, y, everyone)
+    clipped.uses_tape = False
+    formed, _ = clipped.clipped_sum(row[:size], row[size:], x, y, everyone)
     torch.testing.assert_close(taped, formed, atol=1e-12, rtol=1e-10)
 
 
 def test_a_linear_layers_gradients_are_never_formed():
     layer = nn.Linear(3, 2)
     inputs, errors = torch.tensor([[3.0, 0.0, 4.0]]), torch.tensor([[1.0, 2.0]])
-    gradients = of_linear(layer, inputs, errors)
-    assert isinstance(gradients, Outer)
+    gradients = linear_gradients(layer, inputs, errors)
+    assert isinstance(gradients, OuterProductGradients)
     assert gradients.squared_norms().tolist() == [5 * (25 + 1)]
-    assert gradients.weighted(torch.tensor([2.0])).tolist() == [6, 0, 8, 12, 0, 16, 2, 4]
+    assert gradients.weighted_sum(torch.tensor([2.0])).tolist() == [6, 0, 8, 12, 0, 16, 2, 4]
 
 
 def test_what_has_no_gradient_of_single_examples_is_not_known():
-    assert rule_for(nn.BatchNorm2d(3)) is None
-    assert rule_for(nn.Conv2d(2, 2, 3, padding="same")) is None
+    assert gradient_rule(nn.BatchNorm2d(3)) is None
+    assert gradient_rule(nn.Conv2d(2, 2, 3, padding="same")) is None
 
 
 def test_a_zero_gradient_stays_zero_and_an_empty_batch_is_nothing():
     network = nn.Sequential(nn.Linear(2, 1, bias=False))  # one class: the loss is 0 whatever the weights are
-    clipped = Clipped(network, Layout.of(network), 1.0, torch.ones(1, 2), cross_entropies)
-    total, loss = clipped.batch(torch.ones(2), torch.ones(3, 2), torch.zeros(3, dtype=torch.int64))
+    clipped = ClippedGradientSum(network, Layout.of(network), 1.0, torch.ones(1, 2), cross_entropies)
+    total, loss = clipped.batch_sum(torch.ones(2), torch.ones(3, 2), torch.zeros(3, dtype=torch.int64))
     assert total.tolist() == [0, 0]
-    total, loss = clipped.batch(torch.ones(2), torch.ones(0, 2), torch.zeros(0, dtype=torch.int64))
+    total, loss = clipped.batch_sum(torch.ones(2), torch.ones(0, 2), torch.zeros(0, dtype=torch.int64))
     assert total.tolist() == [0, 0]
     assert loss == 0
 
@@ -270,7 +270,7 @@ class TestNoise:
         noise = Noise(2, 1, 1.0, torch.device("cpu"))
         noise.begin([0, 0], [4, 10])
         noise.values.copy_(torch.tensor([[1.0], [2.0]]))
-        assert noise.released(torch.tensor([[3.0], [8.0]])).tolist() == [[1.0], [1.0]]
+        assert noise.privatise(torch.tensor([[3.0], [8.0]])).tolist() == [[1.0], [1.0]]
         silent = Noise(1, 1, 0.0, torch.device("cpu"))
         silent.begin([0], [4])
-        assert silent.released(torch.tensor([[6.0]])).tolist() == [[1.5]]
+        assert silent.privatise(torch.tensor([[6.0]])).tolist() == [[1.5]]

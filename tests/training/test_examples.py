@@ -19,8 +19,8 @@ def test_a_batch_is_normalised_by_channel_and_the_stored_examples_stay(kind: tor
     for _ in range(2):  # a batch by slice is a view of the stored examples: normalising must not write to it
         torch.testing.assert_close(examples.inputs(slice(1, 4)), expected[1:4])
         torch.testing.assert_close(examples.inputs(torch.tensor([0, 4])), expected[[0, 4]])
-    ready = examples.normalised()
-    assert ready.plain
+    ready = examples.normalise()
+    assert ready.is_normalised
     torch.testing.assert_close(ready.inputs(slice(1, 4)), expected[1:4])
     torch.testing.assert_close(ready.subset(np.array([4, 0])).inputs(slice(0, 2)), expected[[4, 0]])
 

@@ -13,7 +13,7 @@ from fedexp.simulation import context
 from fedexp.simulation.building import build_world
 from fedexp.simulation.world import World
 from fedexp.training import gradients
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.usefixtures("_narrow")
@@ -39,9 +39,9 @@ def one_by_one(world: World, index: np.ndarray) -> torch.Tensor:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_each_and_their_sum(tiny: Tiny, model: str, monkeypatch: pytest.MonkeyPatch):
-    world = build_world(spec.build(tiny(*MODELS[model])), None, Crew())
+    world = build_world(spec.build(tiny(*MODELS[model])), None, WorkerPool())
     index, slow = np.array([3, 0, 17, 5]), one_by_one(world, np.array([3, 0, 17, 5]))
-    ctx = context.at(world, 1)
+    ctx = context.make_context(world, 1)
     torch.testing.assert_close(ctx.audit.gradients(index), slow, atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(ctx.audit.gradient_sum(index), slow.sum(dim=0), atol=1e-5, rtol=1e-4)
     monkeypatch.setattr(gradients, "FLOATS", 1)  # an example at a time
@@ -50,7 +50,7 @@ def test_each_and_their_sum(tiny: Tiny, model: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_nothing_of_nothing(tiny: Tiny):
-    world = build_world(spec.build(tiny(*PRIVATE)), None, Crew())
+    world = build_world(spec.build(tiny(*PRIVATE)), None, WorkerPool())
     nobody = np.zeros(0, np.int64)
-    assert context.at(world, 1).audit.gradients(nobody).shape == (0, world.layout.parameters)
-    assert not context.at(world, 1).audit.gradient_sum(nobody).any()
+    assert context.make_context(world, 1).audit.gradients(nobody).shape == (0, world.layout.parameters)
+    assert not context.make_context(world, 1).audit.gradient_sum(nobody).any()

@@ -12,8 +12,8 @@ from worlds import Tiny, first_round, world_of
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout
-from fedexp.simulation.rounds import rounds
-from fedexp.training.private import Clipped
+from fedexp.simulation.rounds import run_rounds
+from fedexp.training.private import ClippedGradientSum
 
 ENGINES = ("loop", "stacked")
 UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]")
@@ -75,10 +75,10 @@ def test_the_gradients_of_examples_are_those_of_the_loss(layer: nn.Module):
         by_hand.append(torch.cat([grad.flatten() for grad in grads]))
     wanted = torch.stack([row / max(1.0, float(row.norm()) / clip) for row in by_hand])
     layout = Layout.of(network)
-    clipped = Clipped(network, layout, clip, x[:1], squares)
+    clipped = ClippedGradientSum(network, layout, clip, x[:1], squares)
     row = layout.flatten(network)
-    torch.testing.assert_close(clipped.rows(row, row[:0], x, y), wanted)
-    torch.testing.assert_close(clipped.batch(row, x, y)[0], wanted.sum(dim=0))
+    torch.testing.assert_close(clipped.per_example(row, row[:0], x, y), wanted)
+    torch.testing.assert_close(clipped.batch_sum(row, x, y)[0], wanted.sum(dim=0))
 
 
 def test_a_part_that_asks_for_gradients_gets_those_of_the_loss(tiny: Tiny):
@@ -88,12 +88,12 @@ def test_a_part_that_asks_for_gradients_gets_those_of_the_loss(tiny: Tiny):
     weight, bias = world.layout.views(world.first.flat).values()
     error = 2 * (x @ weight.T + bias - F.one_hot(y, len(bias)))
     by_hand = torch.cat([(error[:, :, None] * x[:, None]).flatten(1), error], dim=1)
-    torch.testing.assert_close(world.gradients.each(world.first.flat, index), by_hand)
+    torch.testing.assert_close(world.gradients.per_example(world.first.flat, index), by_hand)
 
 
 def test_what_is_told_of_training_and_what_is_measured_is_the_loss(tiny: Tiny):
     world = world_of(costing(tiny("rounds=1", "local.batch_size=full", "model.hidden=[]"), "squares"))
-    ((_, row, sent),) = rounds(world.exp, world, world.beginning())
+    ((_, row, sent),) = run_rounds(world.exp, world, world.initial_state())
     shard = world.partition.shard(int(sent.owner[0]))
     weight, bias = world.layout.views(world.first.flat).values()
     logits = world.train.inputs(torch.from_numpy(shard)) @ weight.T + bias

@@ -8,10 +8,10 @@ from torch import nn
 from worlds import Tiny, first_round, world_of
 
 from fedexp.core.errors import ConfigError
-from fedexp.run.checkpoint import differing
+from fedexp.run.checkpoint import changed_keys
 from fedexp.run.run import run
-from fedexp.training.chains import links
-from fedexp.training.loop import Loop
+from fedexp.training.chains import layer_chain
+from fedexp.training.loop import LoopTrainer
 from fedexp.training.precision import in_bf16
 
 
@@ -44,11 +44,11 @@ def test_bfloat16_takes_the_written_out_passes_and_trains_as_autocast_to_the_bit
         if not written:
             monkeypatch.setattr("fedexp.training.loop.written", lambda *_: None)
         world = world_of(tiny("engine=loop", "engine.precision=bf16", "local.batch_size=6", *words))
-        assert isinstance(world.trainer, Loop)
-        assert (world.trainer.written is not None) == written
+        assert isinstance(world.trainer, LoopTrainer)
+        assert (world.trainer.manual_pass is not None) == written
         ends.append(world.trainer.run(first_round(world), np.arange(3)))
     assert torch.equal(*ends)
-    assert links(world.network()) is None  # what does not have the layers round must not take them apart
+    assert layer_chain(world.network()) is None  # what does not have the layers round must not take them apart
 
 
 def test_a_network_that_does_more_than_round_is_no_chain():
@@ -56,8 +56,8 @@ def test_a_network_that_does_more_than_round_is_no_chain():
     own.forward = lambda input: 2 * input
     inner = nn.Sequential(in_bf16(nn.Linear(2, 2)))
     for network in (in_bf16(own), inner, in_bf16(inner)):
-        assert links(network, lowered=True) is None
-    assert links(in_bf16(nn.Sequential(nn.Linear(2, 2))), lowered=True) is not None
+        assert layer_chain(network, allow_bf16=True) is None
+    assert layer_chain(in_bf16(nn.Sequential(nn.Linear(2, 2))), allow_bf16=True) is not None
 
 
 def test_tf32_needs_a_gpu(tiny: Tiny, tmp_path: Path):
@@ -82,5 +82,5 @@ def test_every_network_of_a_run_computes_alike(tiny: Tiny):
 
 
 def test_a_run_does_not_go_on_with_another_precision(tiny: Tiny):
-    assert differing(tiny(), tiny("engine=stacked", "engine.workers=2")) == ""
-    assert "engine.precision" in differing(tiny(), tiny("engine.precision=bf16"))
+    assert changed_keys(tiny(), tiny("engine=stacked", "engine.workers=2")) == ""
+    assert "engine.precision" in changed_keys(tiny(), tiny("engine.precision=bf16"))

@@ -7,19 +7,19 @@ from fedexp.training import pulse
 
 def test_looks_are_counted(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pulse, "PATIENCE", 3)
-    ours = pulse.Pulse(3)
+    ours = pulse.Heartbeat(3)
     told = []
     for look in range(8):
         ours.beats[1] = look
-        told.append(ours.silent())
+        told.append(ours.silent_workers())
     assert told == [[], [], [], [2], [], [], [], []]
 
 
 def test_who_came_back_may_fall_silent_again(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(pulse, "PATIENCE", 1)
-    ours = pulse.Pulse(2)
+    ours = pulse.Heartbeat(2)
     told = []
     for beat in (0, 0, 1, 1):
         ours.beats[1] = beat
-        told.append(ours.silent())
+        told.append(ours.silent_workers())
     assert told == [[], [1], [], [1]]

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from fedexp.training.convolution_form import Form
-from fedexp.training.stacked_convolutions import WAYS, way_for
+from fedexp.training.convolution_form import ConvolutionSpec
+from fedexp.training.stacked_convolutions import IMPLEMENTATIONS, choose_implementation
 
 ROWS, BATCH = 3, 4
 LAYERS = {
@@ -26,11 +26,11 @@ def images(x: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", LAYERS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", IMPLEMENTATIONS)
 def test_every_way_is_the_convolution_of_each_row(way: str, name: str):
     make, shape = LAYERS[name]
     layers = [make().double() for _ in range(ROWS)]
-    form = Form.of(layers[0], shape)
+    form = ConvolutionSpec.of(layers[0], shape)
     if form.groups > 1 and way == "unfolded":
         return
     xs = [torch.randn((BATCH, *shape), dtype=torch.float64, requires_grad=True) for _ in layers]
@@ -50,7 +50,7 @@ def test_every_way_is_the_convolution_of_each_row(way: str, name: str):
     wide = torch.zeros((ROWS, 7 + entries[0].numel()), dtype=torch.float64)  # rows that hold other entries, too
     held, found = (wide.clone()[:, 7:].view(entries.shape) for _ in range(2))
     held.copy_(entries)
-    ours = WAYS[way](form, held, found, BATCH, True)
+    ours = IMPLEMENTATIONS[way](form, held, found, BATCH, True)
     given, asked = torch.stack([images(x) for x in xs]).detach(), torch.stack([images(slope) for slope in slopes])
     grads = [x.grad for x in xs if x.grad is not None]
     for _ in range(2):  # nothing is left of the first pass
@@ -62,9 +62,18 @@ def test_every_way_is_the_convolution_of_each_row(way: str, name: str):
 
 
 def test_the_way_follows_from_the_shapes():
-    small = Form.of(nn.Conv2d(3, 8, 4, padding=1), (3, 32, 32))
-    assert (small.patch, small.entries, small.out, small.columns) == (48, 49, (31, 31), 31 * 31 * 49)
-    assert way_for(small, 20, 2048.0) == "unfolded"
-    assert way_for(small, 20, 10.0) == "separate"  # 20 * 47,089 floats of 4 bytes are 3.8 MB, more than a quarter
-    assert way_for(Form.of(nn.Conv2d(64, 64, 3), (64, 8, 8)), 20, 2048.0) == "separate"  # 576 numbers a patch
-    assert way_for(Form.of(nn.Conv2d(4, 4, 3, groups=2), (4, 8, 8)), 20, 2048.0) == "grouped"
+    small = ConvolutionSpec.of(nn.Conv2d(3, 8, 4, padding=1), (3, 32, 32))
+    assert (small.patch_size, small.entries_per_output, small.output_size, small.im2col_floats) == (
+        48,
+        49,
+        (31, 31),
+        31 * 31 * 49,
+    )
+    assert choose_implementation(small, 20, 2048.0) == "unfolded"
+    assert (
+        choose_implementation(small, 20, 10.0) == "separate"
+    )  # 20 * 47,089 floats of 4 bytes are 3.8 MB, more than a quarter
+    assert (
+        choose_implementation(ConvolutionSpec.of(nn.Conv2d(64, 64, 3), (64, 8, 8)), 20, 2048.0) == "separate"
+    )  # 576 numbers a patch
+    assert choose_implementation(ConvolutionSpec.of(nn.Conv2d(4, 4, 3, groups=2), (4, 8, 8)), 20, 2048.0) == "grouped"

@@ -12,15 +12,15 @@ from torch.nn import functional as F
 from training.chain_networks import CHAINS
 
 from fedexp.core.values import Layout
-from fedexp.parts.layers import BatchNorm, OneChannel
+from fedexp.parts.layers import AddChannel, BatchNorm
 from fedexp.parts.local.sgd import SGD
 from fedexp.parts.loss.cross_entropy import CrossEntropy
-from fedexp.training.draws import Draws, drawing
+from fedexp.training.draws import KeyedRandom, keyed_random_for
 from fedexp.training.losses import Objective
 from fedexp.training.precision import in_bf16
-from fedexp.training.stacked_norms import BatchStatistics
-from fedexp.training.stacked_pass import Binding
-from fedexp.training.stacked_plan import planned
+from fedexp.training.stacked_norms import MaskedBatchNorm
+from fedexp.training.stacked_pass import PassBuilder
+from fedexp.training.stacked_plan import plan_layers
 
 ROWS, BATCH = 3, 5
 SEEDS = torch.tensor([[3, 4, 5], [6, 7, 8]], dtype=torch.int32)
@@ -38,7 +38,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     ),
     "signals": (
         lambda: nn.Sequential(
-            *(OneChannel(), nn.Conv1d(1, 3, 3, padding=1), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(3, 2, 2)),
+            *(AddChannel(), nn.Conv1d(1, 3, 3, padding=1), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(3, 2, 2)),
             *(nn.MaxPool1d(2, 1, 1), nn.Dropout(0.2), nn.Flatten(), nn.Linear(8, 2)),
         ),
         (8,),
@@ -85,7 +85,7 @@ MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 0, 0, 0]], dtype=t
 
 
 def by_vmap(
-    network: nn.Module, layout: Layout, rows: torch.Tensor, draws: Draws | None, x: torch.Tensor, y: torch.Tensor
+    network: nn.Module, layout: Layout, rows: torch.Tensor, draws: KeyedRandom | None, x: torch.Tensor, y: torch.Tensor
 ):
     """Gradients, costs and moved buffers of `rows [R, D]`."""
     norms = [layer for layer in network.modules() if isinstance(layer, BatchNorm)]
@@ -116,19 +116,19 @@ def test_gradients_are_those_of_vmap(name: str, dtype: torch.dtype, memory_mb: f
     rows[:, layout.parameters :].abs_()
     x = torch.randn((ROWS, BATCH, *shape), generator=generator).to(dtype)
     y = torch.randint(2, (ROWS, BATCH), generator=generator)
-    draws = drawing(network, x[0])
+    draws = keyed_random_for(network, x[0])
     gradient, costs, buffers = by_vmap(network, layout, rows, draws, x, y)
     assert gradient.abs().sum() > 0
 
-    plan = planned(network, layout, shape)
+    plan = plan_layers(network, layout, shape)
     assert plan is not None
     held = rows[:, torch.cat([plan.order, torch.arange(layout.parameters, layout.size)])].contiguous()
     found, share = torch.full_like(gradient, torch.nan), MASK / MASK.sum(dim=1, keepdim=True).clamp(min=1).to(dtype)
-    ours = Binding(held, found, BATCH, memory_mb).made(plan, layout, draws)
+    ours = PassBuilder(held, found, BATCH, memory_mb).build(plan, layout, draws)
     if draws is not None:
         draws.begin(SEEDS, torch.zeros(()))
     outputs = ours.forward(lying(x, shape), share)
-    loss, slope = CrossEntropy().slopes(outputs, y, share) or (None, None)
+    loss, slope = CrossEntropy().grads(outputs, y, share) or (None, None)
     assert slope is not None
     ours.backward(slope)
     near: dict[str, Any] = {"rtol": 1e-12, "atol": 1e-12} if dtype == torch.float64 else {"rtol": 1e-4, "atol": 1e-6}
@@ -146,21 +146,21 @@ def test_in_bfloat16_they_are_as_near_to_float32_as_autocast_is(name: str, memor
     rows = 0.4 * torch.randn((ROWS, layout.size), generator=generator)
     rows[:, layout.parameters :].abs_()
     x, y = torch.randn((ROWS, BATCH, *shape), generator=generator), torch.randint(2, (ROWS, BATCH), generator=generator)
-    draws = drawing(network, x[0])
+    draws = keyed_random_for(network, x[0])
     exact, costs, _ = by_vmap(network, layout, rows, draws, x, y)
     autocast, near, _ = by_vmap(in_bf16(network), layout, rows, draws, x, y)
 
-    plan = planned(network, layout, shape)
+    plan = plan_layers(network, layout, shape)
     assert plan is not None
-    assert plan.lowered
+    assert plan.bf16
     held = rows[:, torch.cat([plan.order, torch.arange(layout.parameters, layout.size)])].contiguous()
     found, share = torch.full_like(exact, torch.nan), MASK / MASK.sum(dim=1, keepdim=True).clamp(min=1)
-    ours = Binding(held, found, BATCH, memory_mb).made(plan, layout, draws)
+    ours = PassBuilder(held, found, BATCH, memory_mb).build(plan, layout, draws)
     if draws is not None:
         draws.begin(SEEDS, torch.zeros(()))
     outputs = ours.forward(lying(x, shape), share)
     assert outputs.dtype == torch.float32
-    loss, slope = CrossEntropy().slopes(outputs, y, share) or (None, None)
+    loss, slope = CrossEntropy().grads(outputs, y, share) or (None, None)
     assert loss is not None
     assert slope is not None
     ours.backward(slope)
@@ -178,10 +178,10 @@ def test_slopes_of_all_rows_are_those_of_each_batch(loss: CrossEntropy):
     outputs = torch.randn((ROWS, BATCH, 2), generator=torch.Generator().manual_seed(2), dtype=torch.float64)
     y, share = torch.arange(ROWS * BATCH).view(ROWS, BATCH) % 2, MASK / 5.0
     objective = Objective(loss, SGD(), nn.Linear(1, 1))
-    costs, slopes = objective.slopes(outputs, y, share.double())
+    costs, slopes = objective.grads(outputs, y, share.double())
     for row in range(ROWS):
         leaf = outputs[row].clone().requires_grad_()
-        total = (loss.each(leaf, y[row]) * share[row]).sum()
+        total = (loss.per_example(leaf, y[row]) * share[row]).sum()
         torch.testing.assert_close(costs[row], total.detach(), rtol=1e-6, atol=1e-9)
         torch.testing.assert_close(slopes[row], torch.autograd.grad(total, leaf)[0], rtol=1e-6, atol=1e-9)
 
@@ -189,12 +189,12 @@ def test_slopes_of_all_rows_are_those_of_each_batch(loss: CrossEntropy):
 def test_a_row_without_examples_costs_nothing_and_moves_no_statistics():
     outputs, share = torch.zeros(2, 3, 2), torch.tensor([[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]])
     outputs[share == 0] = torch.nan
-    costs, _ = Objective(CrossEntropy(label_smoothing=0.2), SGD(), nn.Linear(1, 1)).slopes(
+    costs, _ = Objective(CrossEntropy(label_smoothing=0.2), SGD(), nn.Linear(1, 1)).grads(
         outputs, torch.zeros(2, 3, dtype=torch.int64), share
     )
     torch.testing.assert_close(costs, torch.tensor([2.0, 1.0]).log())
     running = torch.zeros(2, 4), torch.ones(2, 4)
-    statistics = BatchStatistics(BatchNorm(4), running)
+    statistics = MaskedBatchNorm(BatchNorm(4), running)
     statistics.share = share
     statistics(torch.full((2, 3, 5, 5, 4), torch.inf), torch.ones(4), torch.zeros(4))
     assert running[0][1].tolist() == [0.0] * 4
@@ -205,4 +205,4 @@ def test_a_row_without_examples_costs_nothing_and_moves_no_statistics():
 def test_anything_else_is_left_to_vmap(name: str):
     make, shape = LEFT[name]
     network = make()
-    assert planned(network, Layout.of(network), shape) is None
+    assert plan_layers(network, Layout.of(network), shape) is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from fedexp.core.random_streams import stream, streams
 from fedexp.parts.local.sgd import SGD
 from fedexp.training.batches import Batches, draw_all, draw_batches
-from fedexp.training.timetable import Timetable
+from fedexp.training.timetable import BatchSchedule
 
 SETTINGS: list[tuple[dict[str, Any], Any]] = [
     ({}, "rule"),
@@ -70,12 +70,12 @@ def test_the_arrays_of_a_bucket_are_those_of_its_rows(sizes: list[int], chosen: 
     settings, sampling = chosen
     batches = drawn(sizes, settings, sampling)
     shards = [100 * row + np.arange(size) for row, size in enumerate(sizes)]
-    table = Timetable.of(batches)
+    table = BatchSchedule.of(batches)
     index, mask = table.examples(shards)
     losses = np.random.default_rng(seed).random((len(index), len(sizes)), np.float32)
     told = table.running_losses(losses)
     for row, each in enumerate(batches):
-        assert table.taking[:, row].sum() == table.steps[row] == each.steps
+        assert table.active_steps[:, row].sum() == table.steps[row] == each.steps
         for step in range(len(index)):
             wanted = each.order[each.bounds[step] : each.bounds[step + 1]] + 100 * row if step < each.steps else []
             assert index[step, row][mask[step, row]].tolist() == list(wanted)
@@ -89,7 +89,7 @@ def test_the_arrays_of_a_bucket_are_those_of_its_rows(sizes: list[int], chosen: 
     seed=some.integers(0, 5),
 )
 def test_weighed_losses_add_up_to_the_running_ones(sizes: list[int], chosen: tuple[dict[str, Any], Any], seed: int):
-    table = Timetable.of(drawn(sizes, *chosen))
+    table = BatchSchedule.of(drawn(sizes, *chosen))
     losses, weights = np.random.default_rng(seed).random((table.counts.shape[1], len(sizes))), table.weights()
     if len(losses) == 0:
         assert np.isnan(weights).all()

@@ -15,17 +15,17 @@ from worlds import world_of
 from fedexp.core import logs
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.run.run import run
-from fedexp.simulation.rounds import rounds, staffed
+from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.world import World
 from fedexp.training import fork, pulse, workers
-from fedexp.training.fork import LocalWorkers
+from fedexp.training.fork import ForkedWorkers
 
 Tiny = Callable[..., dict[str, Any]]
 
 
 def live(world: World) -> None:
-    with staffed(world.exp, world, world.beginning()) as staffed_world:
-        for _ in rounds(world.exp, staffed_world, world.beginning()):
+    with with_workers(world.exp, world, world.initial_state()) as staffed_world:
+        for _ in run_rounds(world.exp, staffed_world, world.initial_state()):
             pass
 
 
@@ -78,22 +78,22 @@ def gone(pids: list[int]) -> bool:
 
 def test_workers_end_with_the_first_process(tiny: Tiny, forked: list[int]):
     world = world_of(tiny("engine.workers=3", "rounds=3"))
-    with staffed(world.exp, world, world.beginning()) as shared:
-        assert shared.crew.size == 3
-        stream = rounds(world.exp, shared, world.beginning())
+    with with_workers(world.exp, world, world.initial_state()) as shared:
+        assert shared.pool.size == 3
+        stream = run_rounds(world.exp, shared, world.initial_state())
         next(stream)
     assert gone(forked)
 
 
 def test_an_error_of_the_first_process_is_told_as_it_is(tiny: Tiny, forked: list[int]):
     world = world_of(tiny("engine.workers=2"))
-    with pytest.raises(KeyError, match="mine"), staffed(world.exp, world, world.beginning()):
+    with pytest.raises(KeyError, match="mine"), with_workers(world.exp, world, world.initial_state()):
         raise KeyError("mine")
     assert gone(forked)
 
 
 def test_what_every_process_notices_is_logged_once(tiny: Tiny, tmp_path: Path):
-    with logs.kept():
+    with logs.restore_logging():
         logs.log_to(tmp_path)
         run(tiny("engine.workers=2", "local.lr=1e38", "rounds=5"), tmp_path)
     lines = (tmp_path / "fedexp.log").read_text().splitlines()
@@ -112,15 +112,15 @@ def test_a_worker_that_is_killed_while_the_group_forms(
     tiny: Tiny, monkeypatch: pytest.MonkeyPatch, after_s: float | None, size: int
 ):
     """Before the others know of it, on its way, or (None) as soon as it is one of them."""
-    work = LocalWorkers._work
+    work = ForkedWorkers._work
 
-    def doomed(self: LocalWorkers, rank: int, port: int, follow: Any) -> None:
+    def doomed(self: ForkedWorkers, rank: int, port: int, follow: Any) -> None:
         last = rank == size - 1
         if last and after_s is not None:
             threading.Timer(after_s, dies).start() if after_s else dies()
         work(self, rank, port, dies if last and after_s is None else follow)
 
-    monkeypatch.setattr(LocalWorkers, "_work", doomed)
+    monkeypatch.setattr(ForkedWorkers, "_work", doomed)
     begun = time.monotonic()
     with pytest.raises(RunError, match=f"worker {size - 1} was killed by signal 9"):
         live(world_of(tiny(f"engine.workers={size}", "rounds=100")))
@@ -131,8 +131,8 @@ def test_a_worker_that_is_killed_between_two_rounds(tiny: Tiny, forked: list[int
     world = world_of(tiny("engine.workers=3", "rounds=50"))
 
     def play() -> None:
-        with staffed(world.exp, world, world.beginning()) as shared:
-            for number, _ in enumerate(rounds(world.exp, shared, world.beginning())):
+        with with_workers(world.exp, world, world.initial_state()) as shared:
+            for number, _ in enumerate(run_rounds(world.exp, shared, world.initial_state())):
                 if number == 1:
                     os.kill(forked[1], signal.SIGKILL)
 
@@ -147,8 +147,8 @@ def test_a_worker_that_does_not_answer_is_named_and_may_come_back(
     monkeypatch.setattr(fork, "LOOK_S", 0.6)
     monkeypatch.setattr(pulse, "PATIENCE", 2)
     world = world_of(tiny("engine.workers=2", "rounds=4"))
-    with staffed(world.exp, world, world.beginning()) as shared:
-        played = rounds(world.exp, shared, world.beginning())
+    with with_workers(world.exp, world, world.initial_state()) as shared:
+        played = run_rounds(world.exp, shared, world.initial_state())
         next(played)
         os.kill(forked[0], signal.SIGSTOP)
         threading.Timer(2.5, os.kill, (forked[0], signal.SIGCONT)).start()

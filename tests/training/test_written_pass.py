@@ -17,12 +17,12 @@ from training.chain_networks import CHAINS
 from worlds import Tiny, first_round, world_of
 
 from fedexp.core.values import Layout
-from fedexp.parts.layers import BatchNorm, OneChannel
-from fedexp.training.binding import bind
-from fedexp.training.draws import Draws, drawing
-from fedexp.training.loop import Loop
+from fedexp.parts.layers import AddChannel, BatchNorm
+from fedexp.training.binding import view_parameters
+from fedexp.training.draws import KeyedRandom, keyed_random_for
+from fedexp.training.loop import LoopTrainer
 from fedexp.training.precision import in_bf16
-from fedexp.training.written_pass import written
+from fedexp.training.written_pass import manual_pass
 
 SEEDS, STEP = torch.tensor([3, 4], dtype=torch.int32), torch.zeros(())
 
@@ -44,7 +44,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     ),
     "signals": (
         lambda: nn.Sequential(
-            *(OneChannel(), nn.Conv1d(1, 3, 3, padding=1), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(3, 2, 2)),
+            *(AddChannel(), nn.Conv1d(1, 3, 3, padding=1), nn.ReLU(), nn.MaxPool1d(2), nn.Conv1d(3, 2, 2)),
             *(nn.MaxPool1d(2, 1, 1), nn.Flatten(), nn.Linear(8, 2)),
         ),
         (8,),
@@ -87,8 +87,8 @@ def both(network: nn.Module, x: torch.Tensor) -> list[tuple[torch.Tensor, torch.
     """Outputs, the flat gradient of some number and the row afterwards (it has statistics): by autograd, by hand."""
     layout = Layout.of(network)
     row, flat = layout.flatten(network).clone(), torch.zeros(0, dtype=x.dtype).new_full((layout.parameters,), np.nan)
-    bind(network, layout, row)
-    draws, before = drawing(network, x) or Draws(), row.clone()
+    view_parameters(network, layout, row)
+    draws, before = keyed_random_for(network, x) or KeyedRandom(), row.clone()
     network.train()
     with draws.begin(SEEDS, STEP):
         seen = network(x)
@@ -96,7 +96,7 @@ def both(network: nn.Module, x: torch.Tensor) -> list[tuple[torch.Tensor, torch.
     grads = torch.autograd.grad(seen, list(network.parameters()), slope)
     found = [(seen.detach(), torch.cat([grad.reshape(-1) for grad in grads]), row.clone())]
     row.copy_(before)
-    way = written(network, layout.views(flat), x.dim(), draws.begin(SEEDS, STEP))
+    way = manual_pass(network, layout.views(flat), x.dim(), draws.begin(SEEDS, STEP))
     assert way is not None
     with torch.no_grad():
         seen = way.forward(x)
@@ -187,15 +187,15 @@ def test_anything_else_is_left_to_autograd(name: str):
     make, shape = LEFT[name]
     network = make()
     layout = Layout.of(network)
-    assert written(network, layout.views(torch.zeros(layout.parameters)), len(shape) + 1, Draws()) is None
+    assert manual_pass(network, layout.views(torch.zeros(layout.parameters)), len(shape) + 1, KeyedRandom()) is None
 
 
 def test_a_linear_layer_by_hand():
     """y = 2 - 3 * 1 + 1 = 0 of x = (1, -1) with w = (2, 3), b = 1; the slope 5 gives dw = 5 x and db = 5."""
     network, flat = nn.Linear(2, 1), torch.zeros(3)
     layout = Layout.of(network)
-    bind(network, layout, torch.tensor([2.0, 3.0, 1.0]))
-    way = written(network, layout.views(flat), 2, None)
+    view_parameters(network, layout, torch.tensor([2.0, 3.0, 1.0]))
+    way = manual_pass(network, layout.views(flat), 2, None)
     assert way is not None
     with torch.no_grad():
         assert way.forward(torch.tensor([[1.0, -1.0]])).tolist() == [[0.0]]
@@ -209,9 +209,9 @@ def rows(config: dict[str, Any], out: bool, monkeypatch: pytest.MonkeyPatch) -> 
         if not out:
             patch.setattr("fedexp.training.loop.written", lambda *_: None)
         world = world_of(config)
-        assert isinstance(world.trainer, Loop)
+        assert isinstance(world.trainer, LoopTrainer)
         task = first_round(world)
-        assert (world.trainer.written is not None) == (out and world.trainer.objective.plain)
+        assert (world.trainer.manual_pass is not None) == (out and world.trainer.objective.is_loss_alone)
         return world.trainer.run(task, np.arange(len(task.batches)))
 
 

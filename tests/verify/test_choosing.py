@@ -3,21 +3,21 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.verify.choosing import Stretch, choose, computed, fitting
+from fedexp.verify.choosing import Segment, choose, count_computed, largest_count
 
 
 def test_round_1_the_last_and_those_behind_a_state():
-    assert choose(30, [10, 20, 30], 4, 0) == [Stretch(0, (1,)), Stretch(10, (11,)), Stretch(20, (21, 30))]
+    assert choose(30, [10, 20, 30], 4, 0) == [Segment(0, (1,)), Segment(10, (11,)), Segment(20, (21, 30))]
 
 
 def test_as_many_as_fit():
     """From the beginning: rounds 1 and 2 cost two, a third one three more at least, all of them thirty."""
-    assert fitting(30, [], 0.1, 0) == 1
-    assert fitting(30, [], 29, 0) < 30
-    assert fitting(30, [], 30, 0) == 30
+    assert largest_count(30, [], 0.1, 0) == 1
+    assert largest_count(30, [], 29, 0) < 30
+    assert largest_count(30, [], 30, 0) == 30
     for rounds in range(3, 40):
-        count = fitting(30, [10, 20], rounds, 1)
-        assert computed(choose(30, [10, 20], count, 1)) <= rounds
+        count = largest_count(30, [10, 20], rounds, 1)
+        assert count_computed(choose(30, [10, 20], count, 1)) <= rounds
 
 
 def test_more_states_than_rounds_asked_for_are_drawn_among():
@@ -29,12 +29,12 @@ def test_what_is_missing_is_drawn_near_a_state():
     for seed in range(20):
         (only,) = choose(1000, [1000], 3, seed)
         assert only.start == 0
-        assert only.asked[0] == 1
+        assert only.sample[0] == 1
         assert only.last <= 10
 
 
 def test_all_rounds_where_there_are_no_more():
-    assert choose(4, [2], 9, 0) == [Stretch(0, (1, 2)), Stretch(2, (3, 4))]
+    assert choose(4, [2], 9, 0) == [Segment(0, (1, 2)), Segment(2, (3, 4))]
 
 
 @given(
@@ -45,10 +45,10 @@ def test_all_rounds_where_there_are_no_more():
 )
 def test_as_many_as_asked_each_from_the_nearest_state(finished: int, starts: set[int], count: int, seed: int):
     stretches = choose(finished, starts, count, seed)
-    rounds = [number for stretch in stretches for number in stretch.asked]
+    rounds = [number for stretch in stretches for number in stretch.sample]
     assert rounds == sorted(set(rounds))
     assert len(rounds) == min(count, finished)
     assert rounds[0] == 1
     for stretch in stretches:
-        for number in stretch.asked:
+        for number in stretch.sample:
             assert stretch.start == max(start for start in {0, *starts} if start < number)

@@ -5,8 +5,8 @@ import torch
 
 from fedexp.core.values import Layout, Weights
 from fedexp.run.digests import digest
-from fedexp.verify.comparing import alike, differing_columns, first_difference, other_surroundings
-from fedexp.verify.states import equal, leaves
+from fedexp.verify.comparing import cells_agree, changed_surroundings, differing_columns, first_difference
+from fedexp.verify.states import leaves, values_equal
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from fedexp.verify.states import equal, leaves
     ],
 )
 def test_cells(written: str, replayed: str, tolerance: float, same: bool):
-    assert alike(written, replayed, tolerance) is same
+    assert cells_agree(written, replayed, tolerance) is same
 
 
 def test_clocks_do_not_count():
@@ -41,11 +41,11 @@ def test_columns():
 
 
 def test_values_of_a_memory():
-    assert equal(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]), 0.0)
-    assert not equal(torch.tensor([1.0]), torch.tensor([1.0001]), 0.0)
-    assert equal(torch.tensor([1.0]), torch.tensor([1.0001]), 1e-3)
-    assert not equal(torch.tensor([1]), torch.tensor([2]), 1e-3)
-    assert not equal(1, 1.0, 1e-3)
+    assert values_equal(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]), 0.0)
+    assert not values_equal(torch.tensor([1.0]), torch.tensor([1.0001]), 0.0)
+    assert values_equal(torch.tensor([1.0]), torch.tensor([1.0001]), 1e-3)
+    assert not values_equal(torch.tensor([1]), torch.tensor([2]), 1e-3)
+    assert not values_equal(1, 1.0, 1e-3)
     assert dict(leaves({"selector": {"columns": {"shapley_s": 1.0, "sure": 0.5}, "seen": (1, "a")}})) == {
         "selector.columns.sure": 0.5, "selector.seen.0": 1, "selector.seen.1": "a",
     }  # fmt: skip
@@ -53,10 +53,10 @@ def test_values_of_a_memory():
 
 def test_surroundings():
     now = {"engine": "loop", "torch": "2.9"}
-    assert other_surroundings([now, now], now) is None
-    assert other_surroundings([{"torch": "2.9"}], now) is None  # what is not known does not count
-    assert other_surroundings([now, {"torch": "2.8"}, {"torch": "2.8"}], now) == "torch 2.8 then, 2.9 now"
-    assert other_surroundings([], now) == "the folder does not say where it was made"
+    assert changed_surroundings([now, now], now) is None
+    assert changed_surroundings([{"torch": "2.9"}], now) is None  # what is not known does not count
+    assert changed_surroundings([now, {"torch": "2.8"}, {"torch": "2.8"}], now) == "torch 2.8 then, 2.9 now"
+    assert changed_surroundings([], now) == "the folder does not say where it was made"
 
 
 def test_the_sign_of_zero_and_the_split_into_models_in_a_digest():

@@ -27,7 +27,7 @@ class Prior:
 
 
 @dataclass(frozen=True)
-class Matched:
+class GlobalAtoms:
     """Sufficient statistics of the global atoms, given the local atoms matched to them; the prior is left out.
 
     `total [L, P]` sums precision times atom, `precision [L, P]` the precisions, `popularity [L]` counts the atoms.
@@ -38,11 +38,11 @@ class Matched:
     popularity: np.ndarray
 
     @staticmethod
-    def nothing(coordinates: int) -> "Matched":
+    def empty(coordinates: int) -> "GlobalAtoms":
         """No global atom yet."""
-        return Matched(np.zeros((0, coordinates)), np.zeros((0, coordinates)), np.zeros(0, dtype=np.int64))
+        return GlobalAtoms(np.zeros((0, coordinates)), np.zeros((0, coordinates)), np.zeros(0, dtype=np.int64))
 
-    def joined(self, group: Group, assigned: np.ndarray) -> "Matched":
+    def with_group(self, group: Group, assigned: np.ndarray) -> "GlobalAtoms":
         """Adds a client's atoms at the positions `assigned [l]`; positions from L on are new."""
         grown = max(len(self.popularity), int(assigned.max(initial=-1)) + 1) - len(self.popularity)
         total, precision = (np.pad(entry, ((0, grown), (0, 0))) for entry in (self.total, self.precision))
@@ -50,28 +50,28 @@ class Matched:
         total[assigned] += group.precision * group.atoms
         precision[assigned] += group.precision
         popularity[assigned] += 1
-        return Matched(total, precision, popularity)
+        return GlobalAtoms(total, precision, popularity)
 
-    def without(self, group: Group, assigned: np.ndarray) -> "Matched":
+    def without_group(self, group: Group, assigned: np.ndarray) -> "GlobalAtoms":
         """Removes a client's atoms from the positions `assigned [l]`; an empty position stays, with popularity 0."""
-        less = Matched(self.total.copy(), self.precision.copy(), self.popularity.copy())
+        less = GlobalAtoms(self.total.copy(), self.precision.copy(), self.popularity.copy())
         less.total[assigned] -= group.precision * group.atoms
         less.precision[assigned] -= group.precision
         less.popularity[assigned] -= 1
         return less
 
-    def where(self, keep: np.ndarray) -> "Matched":
+    def where(self, keep: np.ndarray) -> "GlobalAtoms":
         """The global atoms that the mask `keep [L]` names."""
-        return Matched(self.total[keep], self.precision[keep], self.popularity[keep])
+        return GlobalAtoms(self.total[keep], self.precision[keep], self.popularity[keep])
 
     def mean(self, prior: Prior) -> np.ndarray:
         """The posterior means, `[L, P]`: the weights of the global units."""
         return (prior.mean * prior.precision + self.total) / (prior.precision + self.precision)
 
 
-def gathered(groups: Sequence[Group], assigned: Sequence[np.ndarray]) -> Matched:
+def combine_groups(groups: Sequence[Group], assigned: Sequence[np.ndarray]) -> GlobalAtoms:
     """The global atoms of a complete matching; `assigned` holds the positions `[l]` of each client's atoms."""
-    matched = Matched.nothing(groups[0].atoms.shape[1])
-    for group, places in zip(groups, assigned, strict=True):
-        matched = matched.joined(group, places)
+    matched = GlobalAtoms.empty(groups[0].atoms.shape[1])
+    for group, positions in zip(groups, assigned, strict=True):
+        matched = matched.with_group(group, positions)
     return matched

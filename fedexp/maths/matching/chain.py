@@ -5,7 +5,7 @@ from torch import nn
 ELEMENTWISE = (nn.Dropout, nn.ReLU, nn.LeakyReLU, nn.ELU, nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.Softplus)
 
 
-def obstacle(network: nn.Module) -> str | None:
+def find_obstacle(network: nn.Module) -> str | None:
     """Why a network is not a chain of linear layers with activations between them; None if it is one."""
     if not isinstance(network, nn.Sequential):
         return "is no plain chain of layers"

@@ -19,16 +19,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.maths.matching.atoms import Group, Matched, Prior, gathered
+from fedexp.maths.matching.atoms import GlobalAtoms, Group, Prior, combine_groups
 from fedexp.maths.matching.gains import Buffet, gains_of_existing, gains_of_new, volume_of_new, volumes_of_existing
 from fedexp.maths.matching.layers import Layer
-from fedexp.maths.matching.passes import Assigned, Gain, first_pass, sweep
+from fedexp.maths.matching.passes import Assignment, Gain, first_pass, sweep
 
 LEAST_VARIANCE = 1e-10
 
 
 @dataclass(frozen=True)
-class Hyper:
+class Hyperparameters:
     """The mean `[P]` and variance `[P]` of global atoms, and the variance `[P]` of local ones around them."""
 
     mean: np.ndarray
@@ -42,14 +42,14 @@ class Hyper:
 
     def groups(self, atoms: Sequence[np.ndarray]) -> list[Group]:
         """Each client's atoms `[l, P]` with their precision."""
-        return [Group(each, 1 / self.local_variance) for each in atoms]
+        return [Group(client_atoms, 1 / self.local_variance) for client_atoms in atoms]
 
     @property
     def gain(self) -> Gain:
         """What an assignment gains; with variances that change, determinants count as well."""
         prior = self.prior
 
-        def gain(matched: Matched, group: Group) -> tuple[np.ndarray, np.ndarray]:
+        def gain(matched: GlobalAtoms, group: Group) -> tuple[np.ndarray, np.ndarray]:
             existing = gains_of_existing(matched, group, prior) + volumes_of_existing(matched, group, prior)
             return existing, gains_of_new(group, prior) + volume_of_new(group, prior)
 
@@ -58,29 +58,29 @@ class Hyper:
 
 def match_estimated(
     atoms: Sequence[np.ndarray], buffet: Buffet, sweeps: int, rng: np.random.Generator
-) -> tuple[Layer, Hyper]:
+) -> tuple[Layer, Hyperparameters]:
     """Pass 0 and this many sweeps over the clients' `atoms [l, P]`; global atoms are means under the last estimates."""
-    together = np.concatenate(atoms)
-    ones = np.ones(together.shape[1])
-    hyper = Hyper(together.mean(axis=0), ones, ones)
-    assigned: Assigned = first_pass(hyper.groups(atoms), hyper.gain, buffet)
-    hyper = estimated(hyper, together, np.concatenate(assigned))
+    all_atoms = np.concatenate(atoms)
+    unit_variance = np.ones(all_atoms.shape[1])
+    hyper = Hyperparameters(all_atoms.mean(axis=0), unit_variance, unit_variance)
+    assigned: Assignment = first_pass(hyper.groups(atoms), hyper.gain, buffet)
+    hyper = estimate_hyperparameters(hyper, all_atoms, np.concatenate(assigned))
     for _ in range(sweeps):
         assigned = sweep(hyper.groups(atoms), assigned, hyper.gain, buffet, rng.permutation(len(atoms)))
-        hyper = estimated(hyper, together, np.concatenate(assigned))
-    matched = gathered(hyper.groups(atoms), assigned)
+        hyper = estimate_hyperparameters(hyper, all_atoms, np.concatenate(assigned))
+    matched = combine_groups(hyper.groups(atoms), assigned)
     return Layer(matched.mean(hyper.prior), matched.popularity, assigned), hyper
 
 
-def estimated(hyper: Hyper, atoms: np.ndarray, places: np.ndarray) -> Hyper:
+def estimate_hyperparameters(hyper: Hyperparameters, atoms: np.ndarray, positions: np.ndarray) -> Hyperparameters:
     """The hyperparameters estimated from local atoms `[n, P]` assigned to the global atoms `positions [n]`."""
-    popularity = np.bincount(places)[:, None]
+    popularity = np.bincount(positions)[:, None]
     if len(popularity) == len(atoms):
         return hyper
     center = np.zeros((len(popularity), atoms.shape[1]))
-    np.add.at(center, places, atoms)
+    np.add.at(center, positions, atoms)
     center /= popularity
-    local = ((atoms - center[places]) ** 2).sum(axis=0) / (len(atoms) - len(popularity))
+    local = ((atoms - center[positions]) ** 2).sum(axis=0) / (len(atoms) - len(popularity))
     mean = center.mean(axis=0)
     spread = ((center - mean) ** 2).mean(axis=0) - local * (1 / popularity).mean()
-    return Hyper(mean, np.maximum(spread, LEAST_VARIANCE), np.maximum(local, LEAST_VARIANCE))
+    return Hyperparameters(mean, np.maximum(spread, LEAST_VARIANCE), np.maximum(local, LEAST_VARIANCE))

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.maths.matching.atoms import Group, Matched, Prior
+from fedexp.maths.matching.atoms import GlobalAtoms, Group, Prior
 
 POPULARITY_CAP = 10
 ATOMS_CAP = 700
@@ -47,12 +47,12 @@ class Buffet:
         return 2 * np.log(self.mass / self.clients) - 2 * np.log(np.arange(1, count + 1))
 
 
-def places_for_new(units: int, atoms: int) -> int:
+def count_new_atoms(units: int, atoms: int) -> int:
     """How many new atoms a client may make: at least one, and enough for every unit."""
     return max(min(units, max(ATOMS_CAP - atoms, 1)), units - atoms)
 
 
-def gains_of_existing(matched: Matched, group: Group, prior: Prior) -> np.ndarray:
+def gains_of_existing(matched: GlobalAtoms, group: Group, prior: Prior) -> np.ndarray:
     """Gains `[l, L]` of matching each local atom with each global one."""
     numerator = prior.mean * prior.precision + matched.total
     before = prior.precision + matched.precision
@@ -70,7 +70,7 @@ def gains_of_new(group: Group, prior: Prior) -> np.ndarray:
     return (joint - weighted * prior.mean).sum(axis=1)
 
 
-def volumes_of_existing(matched: Matched, group: Group, prior: Prior) -> np.ndarray:
+def volumes_of_existing(matched: GlobalAtoms, group: Group, prior: Prior) -> np.ndarray:
     """What SPAHM adds, `[L]`: log determinants, which matter once variances are estimated."""
     before = prior.precision + matched.precision
     return np.log(before / (before + group.precision)).sum(axis=1)

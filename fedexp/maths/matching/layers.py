@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.maths.matching.atoms import Group, Matched, Prior, gathered
+from fedexp.maths.matching.atoms import GlobalAtoms, Group, Prior, combine_groups
 from fedexp.maths.matching.gains import Buffet, gains_of_existing, gains_of_new
-from fedexp.maths.matching.passes import Assigned, first_pass, sweep
+from fedexp.maths.matching.passes import Assignment, first_pass, sweep
 
 
 @dataclass(frozen=True)
@@ -19,17 +19,17 @@ class Layer:
 
     atoms: np.ndarray
     popularity: np.ndarray
-    assigned: Assigned
+    assigned: Assignment
 
 
 def match_given(groups: Sequence[Group], prior: Prior, buffet: Buffet, sweeps: int, rng: np.random.Generator) -> Layer:
     """Pass 0 and this many sweeps; the global atoms are posterior means."""
 
-    def gain(matched: Matched, group: Group) -> tuple[np.ndarray, np.ndarray]:
+    def gain(matched: GlobalAtoms, group: Group) -> tuple[np.ndarray, np.ndarray]:
         return gains_of_existing(matched, group, prior), gains_of_new(group, prior)
 
     assigned = first_pass(groups, gain, buffet)
     for _ in range(sweeps):
         assigned = sweep(groups, assigned, gain, buffet, rng.permutation(len(groups)))
-    matched = gathered(groups, assigned)
+    matched = combine_groups(groups, assigned)
     return Layer(matched.mean(prior), matched.popularity, assigned)

@@ -59,7 +59,7 @@ def subnetworks(weights: Weights, units: Sequence[np.ndarray]) -> torch.Tensor:
     clients = len(units[0])
     inputs, outputs = views[0].shape[1], len(views[-1])
     everything = [np.broadcast_to(np.arange(width), (clients, width)) for width in (inputs, outputs)]
-    chosen = [torch.tensor(each, device=device) for each in (everything[0], *units, everything[1])]
+    chosen = [torch.tensor(index, device=device) for index in (everything[0], *units, everything[1])]
     pieces = []
     for layer, (below, above) in enumerate(pairwise(chosen)):
         pieces += [views[2 * layer][above[:, :, None], below[:, None, :]], views[2 * layer + 1][above]]

@@ -13,44 +13,44 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from fedexp.maths.matching.atoms import Group, Matched, gathered
-from fedexp.maths.matching.gains import Buffet, places_for_new
+from fedexp.maths.matching.atoms import GlobalAtoms, Group, combine_groups
+from fedexp.maths.matching.gains import Buffet, count_new_atoms
 
-Assigned = tuple[np.ndarray, ...]  # per client, the global atom of each of its own, int64 [l]
-Gain = Callable[[Matched, Group], tuple[np.ndarray, np.ndarray]]  # of existing atoms [l, L], of new ones [l]
+Assignment = tuple[np.ndarray, ...]  # per client, the global atom of each of its own, int64 [l]
+Gain = Callable[[GlobalAtoms, Group], tuple[np.ndarray, np.ndarray]]  # of existing atoms [l, L], of new ones [l]
 
 
-def assign(matched: Matched, group: Group, gain: Gain, buffet: Buffet) -> np.ndarray:
+def assign(matched: GlobalAtoms, group: Group, gain: Gain, buffet: Buffet) -> np.ndarray:
     """The best positions `[l]` of a client's atoms; positions from L on are new."""
     atoms, units = len(matched.popularity), len(group.atoms)
     existing, new = gain(matched, group)
-    made = buffet.new(places_for_new(units, atoms))
-    table = np.hstack([existing + buffet.existing(matched.popularity), new[:, None] + made])
-    _, places = linear_sum_assignment(table, maximize=True)
-    fresh = places >= atoms
-    places[fresh] = atoms + np.arange(fresh.sum())
-    return places
+    new_prior = buffet.new(count_new_atoms(units, atoms))
+    table = np.hstack([existing + buffet.existing(matched.popularity), new[:, None] + new_prior])
+    _, positions = linear_sum_assignment(table, maximize=True)
+    is_new = positions >= atoms
+    positions[is_new] = atoms + np.arange(is_new.sum())
+    return positions
 
 
-def first_pass(groups: Sequence[Group], gain: Gain, buffet: Buffet) -> Assigned:
+def first_pass(groups: Sequence[Group], gain: Gain, buffet: Buffet) -> Assignment:
     """Matches every client once, the largest first."""
     order = np.argsort([-len(group.atoms) for group in groups], kind="stable")
-    matched = Matched.nothing(groups[0].atoms.shape[1])
+    matched = GlobalAtoms.empty(groups[0].atoms.shape[1])
     assigned = {}
     for client in order.tolist():
         assigned[client] = assign(matched, groups[client], gain, buffet)
-        matched = matched.joined(groups[client], assigned[client])
+        matched = matched.with_group(groups[client], assigned[client])
     return tuple(assigned[client] for client in range(len(groups)))
 
 
-def sweep(groups: Sequence[Group], assigned: Assigned, gain: Gain, buffet: Buffet, order: np.ndarray) -> Assigned:
+def sweep(groups: Sequence[Group], assigned: Assignment, gain: Gain, buffet: Buffet, order: np.ndarray) -> Assignment:
     """Matches every client again, in the order `[J]`."""
-    matched, places = gathered(groups, assigned), list(assigned)
+    matched, assignment = combine_groups(groups, assigned), list(assigned)
     for client in order.tolist():
-        others = matched.without(groups[client], places[client])
-        alive = others.popularity > 0
+        remaining = matched.without_group(groups[client], assignment[client])
+        alive = remaining.popularity > 0
         number = np.cumsum(alive) - 1
-        matched, places = others.where(alive), [number[place] for place in places]
-        places[client] = assign(matched, groups[client], gain, buffet)
-        matched = matched.joined(groups[client], places[client])
-    return tuple(places)
+        matched, assignment = remaining.where(alive), [number[positions] for positions in assignment]
+        assignment[client] = assign(matched, groups[client], gain, buffet)
+        matched = matched.with_group(groups[client], assignment[client])
+    return tuple(assignment)

@@ -45,16 +45,16 @@ def match_networks(
     """
     layers: list[Layer] = []
     for depth in reversed(range(len(variances))):
-        each, above = variances[depth], layers[0] if layers else None
+        layer_variances, above = variances[depth], layers[0] if layers else None
         groups = [
-            Group(atoms(net, depth, above, client), precision(net, depth, above, share[client], each.s))
+            Group(atoms(net, depth, above, client), precision(net, depth, above, share[client], layer_variances.s))
             for client, net in enumerate(nets)
         ]
-        prior = prior_of(groups[0].atoms.shape[1], bias_column(nets[0], depth), each.s0)
-        buffet = Buffet(each.gamma, factor, len(nets))
+        prior = prior_of(groups[0].atoms.shape[1], bias_column(nets[0], depth), layer_variances.s0)
+        buffet = Buffet(layer_variances.gamma, factor, len(nets))
         layers.insert(0, match_given(groups, prior, buffet, sweeps, rng))
     biases = np.stack([net.biases[-1] for net in nets])
-    return assembled(layers, nets[0], output_bias(biases, share, variances[-1])), tuple(layers)
+    return assemble_network(layers, nets[0], output_bias(biases, share, variances[-1])), tuple(layers)
 
 
 def bias_column(net: Network, depth: int) -> int:
@@ -92,7 +92,7 @@ def output_bias(biases: np.ndarray, share: np.ndarray, variances: Variances) -> 
     return ((share * biases).sum(axis=0) / variances.s + BIAS_MEAN * prior) / (share.sum(axis=0) / variances.s + prior)
 
 
-def assembled(layers: Sequence[Layer], like: Network, output: np.ndarray) -> Network:
+def assemble_network(layers: Sequence[Layer], like: Network, output: np.ndarray) -> Network:
     """The network that the layers' global atoms make, with the output biases `output [K]`."""
     bias = [bias_column(like, depth) for depth in range(len(layers))]
     incoming = layers[0].atoms[:, : bias[0]]

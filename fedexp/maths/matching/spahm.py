@@ -8,7 +8,7 @@ from fedexp.maths.matching.estimates import match_estimated
 from fedexp.maths.matching.gains import Buffet
 from fedexp.maths.matching.layers import Layer
 from fedexp.maths.matching.networks import Network
-from fedexp.maths.matching.pfnm import assembled, atoms
+from fedexp.maths.matching.pfnm import assemble_network, atoms
 
 FACTOR = 2.0  # of the popularities' log odds
 
@@ -20,4 +20,4 @@ def match_one_layer(
     local = [atoms(net, 0, None, client) for client, net in enumerate(nets)]
     layer, _ = match_estimated(local, Buffet(gamma, FACTOR, len(nets)), sweeps, rng)
     bias = share @ np.stack([net.biases[-1] for net in nets])
-    return assembled([layer], nets[0], bias), layer
+    return assemble_network([layer], nets[0], bias), layer

@@ -52,17 +52,17 @@ def coalitions_by_size(players: int) -> list[float]:
 def surrogate_budget(players: int, coalitions: int | None) -> int:
     """Coalitions that the surrogate may evaluate; `coalitions` is the experiment's bound, or None."""
     wanted = min(PER_PLAYER * players, AT_MOST) if coalitions is None else coalitions
-    return max(wanted, least(players))
+    return max(wanted, min_coalitions(players))
 
 
-def affordable_method(players: int, coalitions: int | None) -> str:
+def choose_method(players: int, coalitions: int | None) -> str:
     """The method that `auto` chooses: exact, surrogate or leverage."""
     if players <= EXACT_AT_MOST and 2**players <= surrogate_budget(players, coalitions):
         return "exact"
     return "surrogate" if players <= SMOOTH_AT_MOST else "leverage"
 
 
-def least(players: int) -> int:
+def min_coalitions(players: int) -> int:
     """The fewest coalitions that determine M values: M pairs, the empty and the full one; or all of few players."""
     return 2 * players + 2 if players > 3 else 2**players
 
@@ -70,4 +70,4 @@ def least(players: int) -> int:
 def coalition_budget(players: int, permutations: int, at_most: int) -> int:
     """Coalitions that an estimator may evaluate if its budget is given in permutations but it does not draw any."""
     wanted = min(math.ceil(expected_coalitions(players, permutations)), at_most)
-    return max(wanted, least(players))
+    return max(wanted, min_coalitions(players))

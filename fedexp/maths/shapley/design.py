@@ -31,17 +31,17 @@ def coalition_sequence(players: int, budget: int, rng: np.random.Generator) -> n
     alone = np.eye(players, dtype=bool)
     ends = np.array([np.zeros(players), np.ones(players)], dtype=bool)
     base = _distinct(np.concatenate([ends, alone, ~alone]))[:budget]
-    room = min(budget, 2**players) - len(base)
-    pairs = _pairs(players, room, rng)
-    return _distinct(_drawn(np.concatenate([base, pairs]), room + len(base), rng))
+    remaining = min(budget, 2**players) - len(base)
+    pairs = _pairs(players, remaining, rng)
+    return _distinct(_add_random(np.concatenate([base, pairs]), remaining + len(base), rng))
 
 
-def _pairs(players: int, room: int, rng: np.random.Generator) -> np.ndarray:
+def _pairs(players: int, remaining: int, rng: np.random.Generator) -> np.ndarray:
     """All pairs in the order of a random circle, or as many as fit into the budget."""
-    if players < 4 or room <= 0:
+    if players < 4 or remaining <= 0:
         return np.zeros((0, players), dtype=bool)
     circle, every = rng.permutation(players), math.comb(players, 2)
-    count = min(every, room if every <= room / PAIRED else int(PAIRED * room))
+    count = min(every, remaining if every <= remaining / PAIRED else int(PAIRED * remaining))
     rank = np.arange(count)
     first, distance = rank % players, 1 + rank // players
     members = np.zeros((count, players), dtype=bool)
@@ -50,18 +50,18 @@ def _pairs(players: int, room: int, rng: np.random.Generator) -> np.ndarray:
     return members
 
 
-def _drawn(before: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+def _add_random(before: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """The coalitions `before` and random ones of 2 to M - 2 players, `count` distinct ones in all."""
     players = before.shape[1]
     sizes = np.arange(2, players - 1)
     many = np.sqrt([float(math.comb(players, size)) for size in sizes])
-    found = {row.tobytes(): row for row in before}
-    while len(found) < count:
+    distinct = {row.tobytes(): row for row in before}
+    while len(distinct) < count:
         size = rng.choice(sizes, count, p=many / many.sum())
         rank = np.argsort(np.argsort(rng.random((count, players)), axis=1), axis=1)
         for row in rank < size[:, None]:
-            found.setdefault(row.tobytes(), row)
-    return np.array(list(found.values())[: max(count, len(before))])
+            distinct.setdefault(row.tobytes(), row)
+    return np.array(list(distinct.values())[: max(count, len(before))])
 
 
 def _distinct(members: np.ndarray) -> np.ndarray:

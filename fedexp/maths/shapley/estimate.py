@@ -30,22 +30,22 @@ from fedexp.core.part import Part, Range
 from fedexp.maths.shapley.affordable import (
     AT_MOST,
     EXACT_AT_MOST,
-    affordable_method,
+    choose_method,
     coalition_budget,
     surrogate_budget,
 )
 from fedexp.maths.shapley.exact import exact
-from fedexp.maths.shapley.fidelities import Fidelities, fidelities
-from fedexp.maths.shapley.fits import DRAWS, STAGES, Fitted, fits
+from fedexp.maths.shapley.fidelities import Fidelities, make_fidelities
+from fedexp.maths.shapley.fits import PAIR_SAMPLERS, STAGES, FitResult, fit_in_stages
 from fedexp.maths.shapley.settled import is_settled
 from fedexp.maths.shapley.surrogate import BATCHES, surrogate_fits
-from fedexp.maths.shapley.sweeps import WAYS, Sampled, sweeps
+from fedexp.maths.shapley.sweeps import SWEEP_DESIGNS, SampledValues, run_sweeps
 from fedexp.maths.shapley.utilities import Utilities, all_coalitions
 
 PUBLISHED = ("exact", "gtg", "permutations")  # done as published: no bound unless one is given
 LOOKS = (0.125, 0.25, 0.5, 1.0)  # shares of the budget after which the ranking is tested
 
-Sure = Callable[[np.ndarray, np.ndarray], float | None]
+RankingConfidence = Callable[[np.ndarray, np.ndarray], float | None]
 
 
 @dataclass(frozen=True)
@@ -103,39 +103,41 @@ class Shapley(Part):
         players: int,
         evaluate: Callable[..., np.ndarray],
         rng: np.random.Generator,
-        sure: Sure | None = None,
+        ranking_confidence: RankingConfidence | None = None,
         share: np.ndarray | None = None,
         examples: int = 0,
     ) -> Estimate:
         """Values of M players; `evaluate` gives the utilities `[R]` of coalitions `[R, M]`.
 
-        `sure` maps values `[M]` and standard errors `[M]` to the confidence in the ranking that they lead to.
+        `ranking_confidence` maps values `[M]` and standard errors `[M]` to the confidence in the ranking that they lead to.
         `share [M]` is each player's weight in the mean of a coalition, equal by default. If `examples` is given,
         utilities are means over that many, and `evaluate` also gets their places, a `range`.
 
         Raises:
             ValueError: exact values of more than 20 players were asked for.
         """
-        method = self.chosen(players)
-        sight = fidelities(players, evaluate, examples, self._looked_at(players, method))
-        utilities = sight.whole
+        method = self.method_for(players)
+        levels = make_fidelities(players, evaluate, examples, self._part_share(players, method))
+        utilities = levels.full
         if players == 0:
             return Estimate(np.zeros(0), method, 0, True, None, np.zeros(0))
         if method == "exact":
-            return Estimate(self._exact(utilities), method, utilities.evaluated, True, 0.0, np.zeros(players))
-        values, errors, converged = self._sampled(utilities, self._estimates(sight, method, share, rng), method, sure)
-        coalitions, complete = sight.evaluated, utilities.complete
+            return Estimate(self._exact(utilities), method, utilities.evaluated_count, True, 0.0, np.zeros(players))
+        values, errors, converged = self._sample(
+            utilities, self._estimates(levels, method, share, rng), method, ranking_confidence
+        )
+        coalitions, complete = levels.evaluated_count, utilities.complete
         true = self._exact(utilities) if complete or (self.compare and players <= EXACT_AT_MOST) else None
         if true is not None and complete and method not in PUBLISHED:
             return Estimate(true, method, coalitions, True, 0.0, np.zeros(players))
         error = None if true is None else float(np.abs(values - true).max())
         return Estimate(values, method, coalitions, converged, error, errors)
 
-    def chosen(self, players: int) -> str:
+    def method_for(self, players: int) -> str:
         """The method for so many players."""
-        return affordable_method(players, self.coalitions) if self.method == "auto" else self.method
+        return choose_method(players, self.coalitions) if self.method == "auto" else self.method
 
-    def _looked_at(self, players: int, method: str) -> float:
+    def _part_share(self, players: int, method: str) -> float:
         """The share of the examples that most coalitions are evaluated on."""
         every = players <= EXACT_AT_MOST and surrogate_budget(players, self.coalitions) >= 2**players
         return self.part if method == "surrogate" and not every else 1.0
@@ -148,43 +150,49 @@ class Shapley(Part):
             )
         return exact(utilities(all_coalitions(utilities.players)))
 
-    def _sampled(
-        self, utilities: Utilities, estimates: Iterator[Sampled | Fitted], method: str, sure: Sure | None
+    def _sample(
+        self,
+        utilities: Utilities,
+        estimates: Iterator[SampledValues | FitResult],
+        method: str,
+        ranking_confidence: RankingConfidence | None,
     ) -> tuple[np.ndarray, np.ndarray | None, bool]:
         players = utilities.players
         empty, full = utilities(np.array([np.zeros(players), np.ones(players)], dtype=bool))
         if method == "gtg" and abs(full - empty) < self.truncation_between:
             return np.zeros(players), np.zeros(players), True
-        reached, due = None, 0
+        reached, next_look = None, 0
         for reached in estimates:
-            if self.stop == "values" and reached.converged(self.convergence):
+            if self.stop == "values" and reached.has_converged(self.convergence):
                 return reached.values, reached.errors, True
-            if self.stop == "ranking" and reached.share >= LOOKS[due]:
-                due = min(due + sum(reached.share >= look for look in LOOKS[due:]), len(LOOKS) - 1)
-                if self._ranked(reached, sure):
+            if self.stop == "ranking" and reached.share >= LOOKS[next_look]:
+                next_look = min(next_look + sum(reached.share >= look for look in LOOKS[next_look:]), len(LOOKS) - 1)
+                if self._is_ranking_settled(reached, ranking_confidence):
                     return reached.values, reached.errors, True
         assert reached is not None  # a first sweep, or a fit, is always made
-        return reached.values, reached.errors, self.stop == "budget" and reached.converged(self.convergence)
+        return reached.values, reached.errors, self.stop == "budget" and reached.has_converged(self.convergence)
 
-    def _ranked(self, reached: Sampled | Fitted, sure: Sure | None) -> bool:
+    def _is_ranking_settled(
+        self, reached: SampledValues | FitResult, ranking_confidence: RankingConfidence | None
+    ) -> bool:
         errors = reached.errors
         return (
-            sure is not None
+            ranking_confidence is not None
             and errors is not None
-            and is_settled(sure(reached.values, errors), self.confidence, len(LOOKS))
+            and is_settled(ranking_confidence(reached.values, errors), self.confidence, len(LOOKS))
         )
 
     def _estimates(
-        self, sight: Fidelities, method: str, share: np.ndarray | None, rng: np.random.Generator
-    ) -> Iterator[Sampled | Fitted]:
-        utilities, players = sight.whole, sight.whole.players
+        self, levels: Fidelities, method: str, share: np.ndarray | None, rng: np.random.Generator
+    ) -> Iterator[SampledValues | FitResult]:
+        utilities, players = levels.full, levels.full.players
         permutations = self.permutations_per_client * players
         if method == "surrogate":
             counts = np.ones(players) if share is None else share
-            return surrogate_fits(sight, counts, surrogate_budget(players, self.coalitions), BATCHES[self.stop], rng)
-        if method in DRAWS:
+            return surrogate_fits(levels, counts, surrogate_budget(players, self.coalitions), BATCHES[self.stop], rng)
+        if method in PAIR_SAMPLERS:
             stages = {"values": STAGES, "ranking": LOOKS, "budget": (1.0,)}[self.stop]
             budget = coalition_budget(players, permutations, self.coalitions or AT_MOST)
-            return iter(fits(utilities, method, budget, stages, rng))
+            return iter(fit_in_stages(utilities, method, budget, stages, rng))
         at_most = self.coalitions if method in PUBLISHED else self.coalitions or AT_MOST
-        return iter(sweeps(utilities, WAYS[method], permutations, at_most, self.truncation, rng))
+        return iter(run_sweeps(utilities, SWEEP_DESIGNS[method], permutations, at_most, self.truncation, rng))

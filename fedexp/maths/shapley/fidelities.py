@@ -37,27 +37,27 @@ ON_ALL = 3  # times M coalitions are evaluated on all examples
 class Fidelities:
     """Utilities on all examples, and on a part of them where there is one."""
 
-    whole: Utilities
+    full: Utilities
     part: Utilities | None = None
 
     @property
-    def evaluated(self) -> int:
+    def evaluated_count(self) -> int:
         """How many coalitions were asked for, on all examples or on the part."""
-        return max(self.whole.evaluated, self.part.evaluated if self.part else 0)
+        return max(self.full.evaluated_count, self.part.evaluated_count if self.part else 0)
 
-    def games(self, asked: np.ndarray) -> list[tuple[Utilities, np.ndarray]]:
+    def games(self, coalitions: np.ndarray) -> list[tuple[Utilities, np.ndarray]]:
         """Games that add up to the utility on all examples, each with the `coalitions [R, M]` to evaluate.
 
-        The first of `asked` are evaluated on all examples, so they should be those that determine an additive game.
+        The first of `coalitions` are evaluated on all examples, so they should be those that determine an additive game.
         """
-        whole, part = self.whole, self.part
+        full, part = self.full, self.part
         if part is None:
-            return [(whole, asked)]
-        difference = Utilities(whole.players, lambda members: whole(members) - part(members))
-        return [(part, asked), (difference, asked[: ON_ALL * whole.players])]
+            return [(full, coalitions)]
+        difference = Utilities(full.players, lambda members: full(members) - part(members))
+        return [(part, coalitions), (difference, coalitions[: ON_ALL * full.players])]
 
 
-def fidelities(players: int, evaluate: Callable[..., np.ndarray], examples: int, share: float) -> Fidelities:
+def make_fidelities(players: int, evaluate: Callable[..., np.ndarray], examples: int, share: float) -> Fidelities:
     """The utilities on all examples, and on a part if `share` of the examples (at least `FEWEST`) is not all.
 
     `evaluate(members [R, M], places)` gives the mean utilities `[R]` on the examples at the `range` places of a fixed
@@ -69,6 +69,8 @@ def fidelities(players: int, evaluate: Callable[..., np.ndarray], examples: int,
     if first >= examples:
         return Fidelities(Utilities(players, lambda members: evaluate(members, range(examples))))
     part = Utilities(players, lambda members: evaluate(members, range(first)))
-    others = Utilities(players, lambda members: evaluate(members, range(first, examples)))
-    counts = first / examples
-    return Fidelities(Utilities(players, lambda members: counts * part(members) + (1 - counts) * others(members)), part)
+    remainder = Utilities(players, lambda members: evaluate(members, range(first, examples)))
+    weight = first / examples
+    return Fidelities(
+        Utilities(players, lambda members: weight * part(members) + (1 - weight) * remainder(members)), part
+    )

@@ -14,31 +14,31 @@ from fedexp.maths.shapley.pairs import first_share
 from fedexp.maths.shapley.regression import fit
 from fedexp.maths.shapley.utilities import Utilities
 
-DRAWS = {"kernel": kernel_pairs, "leverage": leverage_pairs}
+PAIR_SAMPLERS = {"kernel": kernel_pairs, "leverage": leverage_pairs}
 STAGES = (0.25, 0.5, 1.0)  # shares of the sampled pairs
 SMALL = 0.01  # largest error in units of the spread that counts as converged (Covert & Lee 2021, section 4.2)
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FitResult:
     """Values and standard errors `[M]` after a `share` of the budget."""
 
     values: np.ndarray
     errors: np.ndarray | None
     share: float
 
-    def converged(self, _test: str) -> bool:
+    def has_converged(self, _test: str) -> bool:
         """Covert & Lee's test: the largest standard error is at most 1 % of the spread of the values."""
         return self.errors is not None and self.errors.max() <= SMALL * np.ptp(self.values)
 
 
-def fits(
+def fit_in_stages(
     utilities: Utilities, method: str, coalitions: int, stages: tuple[float, ...], rng: np.random.Generator
-) -> Iterator[Fitted]:
+) -> Iterator[FitResult]:
     """Yields fits to growing parts of one sample of at most `coalitions` coalitions."""
-    strata = DRAWS[method](utilities.players, (coalitions - 2) // 2, rng)
-    if all(one.complete for one in strata):
+    strata = PAIR_SAMPLERS[method](utilities.players, (coalitions - 2) // 2, rng)
+    if all(stratum.complete for stratum in strata):
         stages = stages[-1:]
     for share in stages:
         values, errors = fit(first_share(strata, share) if share < 1 else strata, utilities)
-        yield Fitted(values, errors, share)
+        yield FitResult(values, errors, share)

@@ -10,20 +10,20 @@ Legend: M players.
 
 import numpy as np
 
-from fedexp.maths.shapley.pairs import Stratum, distinct_pairs, kernel_weight, pairs_of, random_pairs
+from fedexp.maths.shapley.pairs import Stratum, count_pairs, distinct_pairs, kernel_weight, random_pairs
 
 
 def kernel_pairs(players: int, pairs: int, rng: np.random.Generator) -> list[Stratum]:
     """At most `pairs` pairs: the complete sizes, and one stratum sampled from the others."""
-    strata, sizes, left = [], list(range(1, players // 2 + 1)), pairs
+    strata, sizes, remaining = [], list(range(1, players // 2 + 1)), pairs
     while sizes:
-        size, weight = sizes[0], np.array([kernel_weight(players, one) for one in sizes])
-        population = pairs_of(players, size)
-        if len(sizes) > 1 and left * weight[0] / weight.sum() < population:
-            drawn = rng.choice(sizes, size=left, p=weight / weight.sum())
-            rest = Stratum(random_pairs(players, drawn, rng), np.inf, float(weight.sum()))
-            return [*strata, rest] if left else strata
-        some = distinct_pairs(players, size, min(left, population), rng)
+        size, weight = sizes[0], np.array([kernel_weight(players, s) for s in sizes])
+        population = count_pairs(players, size)
+        if len(sizes) > 1 and remaining * weight[0] / weight.sum() < population:
+            drawn = rng.choice(sizes, size=remaining, p=weight / weight.sum())
+            drawn_stratum = Stratum(random_pairs(players, drawn, rng), np.inf, float(weight.sum()))
+            return [*strata, drawn_stratum] if remaining else strata
+        some = distinct_pairs(players, size, min(remaining, population), rng)
         strata += [Stratum(some, population, float(weight[0]))] if len(some) else []
-        sizes, left = sizes[1:], left - len(some)
+        sizes, remaining = sizes[1:], remaining - len(some)
     return strata

@@ -11,7 +11,7 @@ Legend: M players.
 
 import numpy as np
 
-from fedexp.maths.shapley.pairs import Stratum, distinct_pairs, kernel_weight, pairs_of
+from fedexp.maths.shapley.pairs import Stratum, count_pairs, distinct_pairs, kernel_weight
 
 
 def leverage_pairs(players: int, pairs: int, rng: np.random.Generator) -> list[Stratum]:
@@ -19,7 +19,9 @@ def leverage_pairs(players: int, pairs: int, rng: np.random.Generator) -> list[S
     sizes = range(1, players // 2 + 1)
     counts = allocation(players, pairs)
     return [
-        Stratum(distinct_pairs(players, size, int(count), rng), pairs_of(players, size), kernel_weight(players, size))
+        Stratum(
+            distinct_pairs(players, size, int(count), rng), count_pairs(players, size), kernel_weight(players, size)
+        )
         for size, count in zip(sizes, counts, strict=True)
         if count
     ]
@@ -32,7 +34,7 @@ def allocation(players: int, pairs: int) -> np.ndarray:
     smallest sizes that are not complete.
     """
     sizes = range(1, players // 2 + 1)
-    most = np.array([float(pairs_of(players, size)) for size in sizes])
+    most = np.array([float(count_pairs(players, size)) for size in sizes])
     share = np.array([0.5 if 2 * size == players else 1.0 for size in sizes])
     if pairs >= most.sum():
         return most.astype(np.int64)

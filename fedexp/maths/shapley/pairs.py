@@ -38,36 +38,37 @@ def kernel_weight(players: int, size: int) -> float:
     return (1 if 2 * size == players else 2) / (size * (players - size))
 
 
-def pairs_of(players: int, size: int) -> int:
+def count_pairs(players: int, size: int) -> int:
     """How many pairs of this size there are, at most `UNCOUNTABLE`."""
     return min(math.comb(players, size), UNCOUNTABLE) // (2 if 2 * size == players else 1)
 
 
 def distinct_pairs(players: int, size: int, count: int, rng: np.random.Generator) -> np.ndarray:
     """`count` different pairs of one size, all subsets equally likely, in random order, bool `[count, M]`."""
-    population = pairs_of(players, size)
+    population = count_pairs(players, size)
     if population <= ENUMERATED * count:
         return rng.permutation(_all_pairs(players, size))[:count]
-    found: dict[bytes, np.ndarray] = {}
-    while len(found) < count:
+    distinct: dict[bytes, np.ndarray] = {}
+    while len(distinct) < count:
         for row in random_pairs(players, np.full(count, size), rng):
-            found.setdefault(row.tobytes(), row)
-    return np.array(list(found.values())[:count])
+            distinct.setdefault(row.tobytes(), row)
+    return np.array(list(distinct.values())[:count])
 
 
 def random_pairs(players: int, sizes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A uniformly random pair of each of the `sizes [n]`, bool `[n, M]`; a pair may come twice."""
     rank = np.argsort(np.argsort(rng.random((len(sizes), players)), axis=1), axis=1)
     members = rank < sizes[:, None]
-    other = (2 * sizes == players) & ~members[:, 0]
-    return members ^ other[:, None]
+    flip = (2 * sizes == players) & ~members[:, 0]
+    return members ^ flip[:, None]
 
 
 def first_share(strata: list[Stratum], share: float) -> list[Stratum]:
     """The first share of each sampled stratum, at least two pairs; complete strata stay complete."""
-    cut = (max(2, math.ceil(share * len(one.members))) for one in strata)
+    cut = (max(2, math.ceil(share * len(stratum.members))) for stratum in strata)
     return [
-        one if one.complete else replace(one, members=one.members[:some]) for one, some in zip(strata, cut, strict=True)
+        stratum if stratum.complete else replace(stratum, members=stratum.members[:some])
+        for stratum, some in zip(strata, cut, strict=True)
     ]
 
 

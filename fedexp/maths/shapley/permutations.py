@@ -16,25 +16,25 @@ from fedexp.maths.shapley.utilities import Utilities
 GOLDEN = (5**0.5 - 1) / 2
 
 
-def guided(players: int, rng: np.random.Generator) -> np.ndarray:
+def guided_permutations(players: int, rng: np.random.Generator) -> np.ndarray:
     """One sweep of GTG-Shapley, `[M, M]`: every player opens one permutation, the others follow in random order."""
     first = np.arange(players)[:, None]
-    others = np.array([np.delete(np.arange(players), player) for player in range(players)]).reshape(players, -1)
-    return np.concatenate([first, rng.permuted(others, axis=1)], axis=1)
+    remaining = np.array([np.delete(np.arange(players), player) for player in range(players)]).reshape(players, -1)
+    return np.concatenate([first, rng.permuted(remaining, axis=1)], axis=1)
 
 
-def shuffled(players: int, rng: np.random.Generator) -> np.ndarray:
+def random_permutations(players: int, rng: np.random.Generator) -> np.ndarray:
     """M uniformly random permutations, `[M, M]`."""
     return rng.permuted(np.tile(np.arange(players), (players, 1)), axis=1)
 
 
-def antithetic(players: int, rng: np.random.Generator) -> np.ndarray:
+def antithetic_permutations(players: int, rng: np.random.Generator) -> np.ndarray:
     """Random permutations, each followed by its reverse, `[M, M]`, or `[M + 1, M]` where M is odd."""
     forward = rng.permuted(np.tile(np.arange(players), ((players + 1) // 2, 1)), axis=1)
     return np.stack([forward, forward[:, ::-1]], axis=1).reshape(-1, players)
 
 
-def stratified(players: int, rng: np.random.Generator) -> np.ndarray:
+def latin_square(players: int, rng: np.random.Generator) -> np.ndarray:
     """A random Latin square `[M, M]`: every player once at every position.
 
     The shifts come in the order of the golden ratio's multiples, so that the positions of a player are spread evenly
@@ -46,8 +46,8 @@ def stratified(players: int, rng: np.random.Generator) -> np.ndarray:
 
 def prefixes(permutations: np.ndarray) -> np.ndarray:
     """All prefixes of the permutations `[P, M]` as coalitions, bool `[P M, M]`: the first player, the first two, ..."""
-    place = np.argsort(permutations, axis=1)
-    return (place[:, None, :] <= np.arange(permutations.shape[1])[:, None]).reshape(-1, permutations.shape[1])
+    position = np.argsort(permutations, axis=1)
+    return (position[:, None, :] <= np.arange(permutations.shape[1])[:, None]).reshape(-1, permutations.shape[1])
 
 
 def walk(permutations: np.ndarray, utilities: Utilities, truncation: float) -> np.ndarray:
@@ -64,7 +64,7 @@ def counting_walk(permutations: np.ndarray, utilities: Utilities, truncation: fl
     count, players = permutations.shape
     empty, full = utilities(np.array([np.zeros(players), np.ones(players)], dtype=bool))
     if truncation == 0:  # all are needed, so they are evaluated in one batch
-        return _whole(permutations, empty, utilities(prefixes(permutations))), 0.0
+        return _full_marginals(permutations, empty, utilities(prefixes(permutations))), 0.0
     members = np.zeros((count, players), dtype=bool)
     rows, value = np.arange(count), np.full(count, empty)
     marginal, walked = np.empty((count, players)), 0
@@ -81,9 +81,9 @@ def counting_walk(permutations: np.ndarray, utilities: Utilities, truncation: fl
     return marginal, 1 - walked / max(count * players, 1)
 
 
-def _whole(permutations: np.ndarray, empty: float, passed: np.ndarray) -> np.ndarray:
+def _full_marginals(permutations: np.ndarray, empty: float, prefix_utilities: np.ndarray) -> np.ndarray:
     """Marginal contributions by player, from the utilities of all prefixes of the permutations."""
-    gains = np.diff(passed.reshape(permutations.shape), axis=1, prepend=empty)
+    gains = np.diff(prefix_utilities.reshape(permutations.shape), axis=1, prepend=empty)
     marginal = np.empty(permutations.shape)
     np.put_along_axis(marginal, permutations, gains, axis=1)
     return marginal

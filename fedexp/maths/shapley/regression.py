@@ -18,7 +18,7 @@ Legend: M players, n pairs of a stratum, N pairs that it stands for, W their ker
 import numpy as np
 
 from fedexp.maths.shapley.pairs import Stratum
-from fedexp.maths.shapley.standard_error import combined
+from fedexp.maths.shapley.standard_error import combine_errors
 from fedexp.maths.shapley.utilities import Utilities
 
 SINGULAR = 1e-9  # eigenvalues below this share of the largest count as 0: the constraint removes one direction
@@ -30,15 +30,15 @@ def fit(strata: list[Stratum], utilities: Utilities) -> tuple[np.ndarray, np.nda
     players = utilities.players
     members, weight, design, inverse = _least_squares(strata, players)
     ends = np.array([np.zeros(players), np.ones(players)], dtype=bool)
-    empty, full, *rest = utilities(np.concatenate([ends, members, ~members]))
-    inside, outside = np.array(rest).reshape(2, -1)
+    empty, full, *pair_utilities = utilities(np.concatenate([ends, members, ~members]))
+    inside, outside = np.array(pair_utilities).reshape(2, -1)
     share = members.mean(axis=1)
     difference = (inside - outside - (2 * share - 1) * (full - empty)) / 2
     slope = inverse @ (design.T @ (weight * difference))
     residual = difference - design @ slope
     leverage = weight * ((design @ inverse) * design).sum(axis=1)
-    moved = (design @ inverse) * (residual / np.maximum(1 - leverage, NEARLY))[:, None]
-    return (full - empty) / players + slope, _errors(strata, moved)
+    influence = (design @ inverse) * (residual / np.maximum(1 - leverage, NEARLY))[:, None]
+    return (full - empty) / players + slope, _errors(strata, influence)
 
 
 def pair_weights(strata: list[Stratum], players: int) -> tuple[np.ndarray, np.ndarray]:
@@ -53,27 +53,29 @@ def pair_weights(strata: list[Stratum], players: int) -> tuple[np.ndarray, np.nd
 
 def _least_squares(strata: list[Stratum], players: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The pairs, their weights `[n]`, their rows z' of the design, and G^+."""
-    members = np.concatenate([np.zeros((0, players), dtype=bool), *(one.members for one in strata)])
+    members = np.concatenate([np.zeros((0, players), dtype=bool), *(stratum.members for stratum in strata)])
     share = members.mean(axis=1)
     design = members - share[:, None]
-    weight = np.concatenate([np.full(len(one.members), one.weight / len(one.members)) for one in strata] or [share])
+    weight = np.concatenate(
+        [np.full(len(stratum.members), stratum.weight / len(stratum.members)) for stratum in strata] or [share]
+    )
     inverse = np.linalg.pinv((design * weight[:, None]).T @ design, rcond=SINGULAR, hermitian=True)
     return members, weight, design, inverse
 
 
-def _errors(strata: list[Stratum], moved: np.ndarray) -> np.ndarray | None:
+def _errors(strata: list[Stratum], influence: np.ndarray) -> np.ndarray | None:
     """Standard errors; `influence [n, M]` is how much each pair alone would move the values."""
-    players = moved.shape[1]
-    sampled = [one for one in strata if not one.complete]
+    players = influence.shape[1]
+    sampled = [stratum for stratum in strata if not stratum.complete]
     if not sampled:
         return np.zeros(players)
-    if len(moved) <= players or min(len(one.members) for one in sampled) < 2:
+    if len(influence) <= players or min(len(stratum.members) for stratum in sampled) < 2:
         return None
-    ends = np.cumsum([len(one.members) for one in strata])[:-1]
-    parts = [part for one, part in zip(strata, np.split(moved, ends), strict=True) if not one.complete]
+    ends = np.cumsum([len(stratum.members) for stratum in strata])[:-1]
+    parts = [part for stratum, part in zip(strata, np.split(influence, ends), strict=True) if not stratum.complete]
     variance = [
-        one.weight**2 * (1 - len(part) / one.population) * part.var(axis=0, ddof=1) / len(part)
-        for one, part in zip(sampled, parts, strict=True)
+        stratum.weight**2 * (1 - len(part) / stratum.population) * part.var(axis=0, ddof=1) / len(part)
+        for stratum, part in zip(sampled, parts, strict=True)
     ]
     freedom = np.array([[len(part) - 1.0] for part in parts])
-    return combined(np.array(variance), freedom)
+    return combine_errors(np.array(variance), freedom)

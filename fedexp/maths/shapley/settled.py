@@ -15,7 +15,7 @@ from scipy.special import ndtr
 THRESHOLDS = 65  # tried between the two scores at the border, both included
 
 
-def top_sure(scores: np.ndarray, errors: np.ndarray, count: int) -> float | None:
+def top_confidence(scores: np.ndarray, errors: np.ndarray, count: int) -> float | None:
     """Lower bound of the confidence that the `count` largest `scores [N]` truly are; None if an error is unknown.
 
     `errors [N]` are standard errors; 0 for what is certain, NaN for what is unknown.
@@ -24,8 +24,8 @@ def top_sure(scores: np.ndarray, errors: np.ndarray, count: int) -> float | None
         return None
     if count >= len(scores) or not errors.any():
         return 1.0
-    place = np.argpartition(-scores, count - 1)
-    inside, outside = place[:count], place[count:]
+    order = np.argpartition(-scores, count - 1)
+    inside, outside = order[:count], order[count:]
     lowest, highest = float(scores[inside].min()), float(scores[outside].max())
     if not np.isfinite([lowest, highest]).all():
         return 1.0 if lowest > highest else 0.0
@@ -39,9 +39,9 @@ def top_sure(scores: np.ndarray, errors: np.ndarray, count: int) -> float | None
     return max(0.0, 1.0 - least)
 
 
-def is_settled(sure: float | None, confidence: float, looks: int = 1) -> bool:
+def is_settled(reached: float | None, confidence: float, looks: int = 1) -> bool:
     """Whether the confidence `reached` is enough to stop, if the test is made up to `looks` times."""
-    return sure is not None and 1 - sure <= (1 - confidence) / looks
+    return reached is not None and 1 - reached <= (1 - confidence) / looks
 
 
 def mean_variance(variance: np.ndarray, count: np.ndarray, errors: np.ndarray) -> np.ndarray:

@@ -50,22 +50,22 @@ def mixture_weights(members: np.ndarray, share: np.ndarray) -> np.ndarray:
     return np.divide(weight, total, out=np.zeros_like(weight), where=total > 0)
 
 
-def kernel(one: np.ndarray, other: np.ndarray, length: float) -> np.ndarray:
+def kernel(first: np.ndarray, second: np.ndarray, length: float) -> np.ndarray:
     """exp(-|w - w'|^2 / (2 l^2)) of mixture weights `first [R, M]` and `second [n, M]`, `[R, n]`."""
-    squares = (one**2).sum(axis=1)[:, None] + (other**2).sum(axis=1) - 2 * one @ other.T
+    squares = (first**2).sum(axis=1)[:, None] + (second**2).sum(axis=1) - 2 * first @ second.T
     return np.exp(-np.maximum(squares, 0) / (2 * length**2))
 
 
 def unknown_weight(members: np.ndarray) -> np.ndarray:
     """How much the unevaluated coalitions of each size count in the values, `[n]`, for `members [n, M]`."""
     players, size = members.shape[1], members.sum(axis=1).astype(np.int64)
-    sizes, place, known = np.unique(size, return_inverse=True, return_counts=True)
-    each = [
-        one / math.comb(players - 1, one - 1) ** 2 + (players - one) / max(math.comb(players - 1, one), 1) ** 2
-        for one in sizes.tolist()
+    sizes, inverse, counts = np.unique(size, return_inverse=True, return_counts=True)
+    weights = [
+        s / math.comb(players - 1, s - 1) ** 2 + (players - s) / max(math.comb(players - 1, s), 1) ** 2
+        for s in sizes.tolist()
     ]
-    missing = [math.comb(players, one) / count - 1 for one, count in zip(sizes.tolist(), known.tolist(), strict=True)]
-    return (np.array(each) * np.array(missing, dtype=float))[place]
+    missing = [math.comb(players, s) / count - 1 for s, count in zip(sizes.tolist(), counts.tolist(), strict=True)]
+    return (np.array(weights) * np.array(missing, dtype=float))[inverse]
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ class Surface:
     def basis(self) -> np.ndarray:
         """The transformation to orthonormal columns of the mean, `[M, p]`; `[2 M, p]` if the mean is `additive`."""
         _, size, right = np.linalg.svd(_columns(self.weight, self.members, self.additive), full_matrices=False)
-        kept = size > DEPENDENT * size[0]
-        return right[kept].T / size[kept]
+        independent = size > DEPENDENT * size[0]
+        return right[independent].T / size[independent]
 
     @cached_property
     def design(self) -> np.ndarray:
@@ -94,8 +94,8 @@ class Surface:
     @cached_property
     def inverse(self) -> np.ndarray:
         """K^-1, `[n, n]`."""
-        whole = kernel(self.weight, self.weight, self.length) + self.nugget * np.eye(len(self.weight))
-        return cho_solve(cho_factor(whole, lower=True), np.eye(len(whole)))
+        covariance = kernel(self.weight, self.weight, self.length) + self.nugget * np.eye(len(self.weight))
+        return cho_solve(cho_factor(covariance, lower=True), np.eye(len(covariance)))
 
     @cached_property
     def gram(self) -> np.ndarray:
@@ -118,33 +118,33 @@ class Surface:
         return len(self.utility) - self.design.shape[1]
 
     @cached_property
-    def left_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def leave_one_out(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Leave-one-out residuals, their variances in units of the amplitude, and a mask `[n]` of the coalitions.
 
         Coalitions that the others do not determine are left out; the mask is False for them.
         """
         whitened = self.inverse @ self.design
         precision = np.diag(self.inverse) - ((whitened @ self.gram) * whitened).sum(axis=1)
-        told = precision > DEPENDENT * precision.max()
-        return self.pull[told] / precision[told], 1 / precision[told], told
+        determined = precision > DEPENDENT * precision.max()
+        return self.pull[determined] / precision[determined], 1 / precision[determined], determined
 
     @cached_property
     def amplitude(self) -> float:
         """The variance a: the largest of the three estimates."""
-        residual, variance, told = self.left_out
-        if not told.any():
+        residual, variance, determined = self.leave_one_out
+        if not determined.any():
             return 0.0
         likely = float(self.utility @ self.pull) / max(self.freedom, 1)
-        square, weight = residual**2 / variance, unknown_weight(self.members)[told]
+        square, weight = residual**2 / variance, unknown_weight(self.members)[determined]
         sized = weight @ square / weight.sum() if weight.any() else 0.0
         return max(likely, float(square.mean()), float(sized), 0.0)
 
     @property
     def score(self) -> float:
         """Mean leave-one-out log predictive density, without constants."""
-        residual, variance, _ = self.left_out
-        own = (residual**2 / variance).mean() + NOTHING * self.utility.var() + np.finfo(float).tiny
-        return float(-np.log(own * variance).mean())
+        residual, variance, _ = self.leave_one_out
+        scale = (residual**2 / variance).mean() + NOTHING * self.utility.var() + np.finfo(float).tiny
+        return float(-np.log(scale * variance).mean())
 
     def predict(self, weight: np.ndarray, members: np.ndarray) -> np.ndarray:
         """Mean of the utilities of other coalitions, `[R]`, with `weight [R, M]` and `members [R, M]`."""
@@ -161,37 +161,37 @@ class Surface:
         columns = (_columns(weight, members, self.additive) @ self.basis).T @ functional
         missed = columns - self.design.T @ (self.inverse @ near)
         smooth = (functional * (kernel(weight, weight, self.length) @ functional)).sum(axis=0)
-        known = (near * (self.inverse @ near)).sum(axis=0)
-        rest = self.nugget * (functional**2).sum(axis=0) + (missed * (self.gram @ missed)).sum(axis=0)
+        explained = (near * (self.inverse @ near)).sum(axis=0)
+        unexplained = self.nugget * (functional**2).sum(axis=0) + (missed * (self.gram @ missed)).sum(axis=0)
         wide = widening(np.array([float(self.freedom)]))
-        return self.amplitude * np.maximum(smooth - known + rest, 0) * wide**2
+        return self.amplitude * np.maximum(smooth - explained + unexplained, 0) * wide**2
 
 
-def fitted(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Surface:
+def fit_surface(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Surface:
     """Fits the process: length and nugget by likelihood, the mean by its leave-one-out score.
 
     `weight [n, M]` and `members [n, M]` are the coalitions, `utility [n]` their utilities.
     """
     most = max(CHOICE, 3 * weight.shape[1])
-    some = np.unique(np.linspace(0, len(utility) - 1, min(most, len(utility))).round().astype(np.int64))
-    tried = list(_likely(weight[some], members[some], utility[some]))
-    best = max(tried, key=lambda one: one.score)
+    subset = np.unique(np.linspace(0, len(utility) - 1, min(most, len(utility))).round().astype(np.int64))
+    candidates = list(_likeliest(weight[subset], members[subset], utility[subset]))
+    best = max(candidates, key=lambda surface: surface.score)
     return Surface(weight, members, utility, best.additive, best.length, best.nugget)
 
 
-def _likely(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Iterator[Surface]:
+def _likeliest(weight: np.ndarray, members: np.ndarray, utility: np.ndarray) -> Iterator[Surface]:
     """The most likely surface for each mean; for the larger mean only with clearly more coalitions than its columns."""
     spectra = {length: np.linalg.eigh(kernel(weight, weight, length)) for length in LENGTHS}
     for additive in (False, True):
         start = Surface(weight, members, utility, additive, 1.0, 1.0)
         if additive and 4 * start.freedom < len(utility):
             continue
-        found = {
+        likelihoods = {
             (length, nugget): _likelihood(*spectra[length], nugget, start.design, utility)
             for length in LENGTHS
             for nugget in NUGGETS
         }
-        length, nugget = max(found, key=lambda one: found[one])
+        length, nugget = max(likelihoods, key=lambda setting: likelihoods[setting])
         yield Surface(weight, members, utility, additive, length, nugget)
 
 
@@ -199,12 +199,12 @@ def _likelihood(value: np.ndarray, vector: np.ndarray, nugget: float, design: np
     """Twice the restricted log likelihood at the amplitude that suits it best, without constants."""
     scale = np.maximum(value, 0) + nugget
     white = (vector.T @ design) / np.sqrt(scale)[:, None]
-    seen = (vector.T @ utility) / np.sqrt(scale)
+    white_utility = (vector.T @ utility) / np.sqrt(scale)
     orthogonal, triangle = np.linalg.qr(white)
-    residual = seen - orthogonal @ (orthogonal.T @ seen)
+    residual = white_utility - orthogonal @ (orthogonal.T @ white_utility)
     freedom = max(len(utility) - design.shape[1], 1)
-    own = residual @ residual / freedom + NOTHING * utility.var() + np.finfo(float).tiny
-    return float(-freedom * np.log(own) - np.log(scale).sum() - 2 * np.log(np.abs(np.diag(triangle))).sum())
+    amplitude = residual @ residual / freedom + NOTHING * utility.var() + np.finfo(float).tiny
+    return float(-freedom * np.log(amplitude) - np.log(scale).sum() - 2 * np.log(np.abs(np.diag(triangle))).sum())
 
 
 def _columns(weight: np.ndarray, members: np.ndarray, additive: bool) -> np.ndarray:

@@ -28,15 +28,15 @@ def widening(freedom: np.ndarray) -> np.ndarray:
     return stdtrit(np.maximum(freedom, 1.0), 0.975) / NORMAL
 
 
-def combined(variance: np.ndarray, freedom: np.ndarray) -> np.ndarray:
+def combine_errors(variance: np.ndarray, freedom: np.ndarray) -> np.ndarray:
     """Standard error `[M]` of a sum of independent terms with variances `[S, M]`, each known to `freedom [S, 1]`."""
     total = variance.sum(axis=0)
     squares = (variance**2 / freedom).sum(axis=0)
-    known = np.divide(total**2, squares, out=np.full_like(total, np.inf), where=squares > 0)
-    return np.sqrt(total) * widening(np.minimum(known, 1e9))
+    total_freedom = np.divide(total**2, squares, out=np.full_like(total, np.inf), where=squares > 0)
+    return np.sqrt(total) * widening(np.minimum(total_freedom, 1e9))
 
 
-def moderated(variance: np.ndarray, freedom: int) -> np.ndarray:
+def moderate_variances(variance: np.ndarray, freedom: int) -> np.ndarray:
     """Variances `[S, M]`, moved towards the mean over players, which counts as `PRIOR` more observations."""
     mean = variance.mean(axis=1, keepdims=True)
     return (freedom * variance + PRIOR * mean) / (freedom + PRIOR)
@@ -47,6 +47,6 @@ def standard_errors(units: np.ndarray) -> np.ndarray | None:
     repeats, strata, players = units.shape
     if repeats < 2 or repeats * strata < FEWEST:
         return None
-    variance = moderated(units.var(axis=0, ddof=1), repeats - 1) / (repeats * strata**2)
+    variance = moderate_variances(units.var(axis=0, ddof=1), repeats - 1) / (repeats * strata**2)
     borrowed = min(PRIOR, (repeats - 1) * (players - 1))
-    return combined(variance, np.full((strata, 1), repeats - 1.0 + borrowed))
+    return combine_errors(variance, np.full((strata, 1), repeats - 1.0 + borrowed))

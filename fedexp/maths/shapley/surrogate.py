@@ -22,15 +22,15 @@ from functools import partial
 
 import numpy as np
 
-from fedexp.maths.shapley.affordable import least
+from fedexp.maths.shapley.affordable import min_coalitions
 from fedexp.maths.shapley.circles import circle_values
 from fedexp.maths.shapley.design import coalition_sequence
 from fedexp.maths.shapley.exact import exact, exact_weights
 from fedexp.maths.shapley.fidelities import Fidelities
-from fedexp.maths.shapley.fits import Fitted
+from fedexp.maths.shapley.fits import FitResult
 from fedexp.maths.shapley.kernel import kernel_pairs
 from fedexp.maths.shapley.regression import pair_weights
-from fedexp.maths.shapley.smooth import Surface, fitted, mixture_weights
+from fedexp.maths.shapley.smooth import Surface, fit_surface, mixture_weights
 from fedexp.maths.shapley.utilities import Utilities, all_coalitions
 
 ALL_AT_MOST = 12  # players: up to so many, all 2^M coalitions are predicted
@@ -43,46 +43,48 @@ BATCHES = {
 
 
 def surrogate_fits(
-    sight: Fidelities, share: np.ndarray, budget: int, stages: tuple[float, ...], rng: np.random.Generator
-) -> Iterator[Fitted]:
+    levels: Fidelities, share: np.ndarray, budget: int, stages: tuple[float, ...], rng: np.random.Generator
+) -> Iterator[FitResult]:
     """Yields fits after each batch of one sequence of at most `budget` coalitions; `share [M]` weighs the members."""
-    players = sight.whole.players
+    players = levels.full.players
     share = share if share.any() else np.ones(players)
-    asked = coalition_sequence(players, budget, rng)
-    fewest = min(least(players), len(asked))
+    coalitions = coalition_sequence(players, budget, rng)
+    fewest = min(min_coalitions(players), len(coalitions))
     for stage in stages:
-        games = sight.games(asked[: max(round(stage * len(asked)), fewest)])
-        found = [completed(game, members, share, rng) for game, members in games]
-        values, errors = zip(*found, strict=True)
-        yield Fitted(np.sum(values, axis=0), np.linalg.norm(errors, axis=0), stage)
+        games = levels.games(coalitions[: max(round(stage * len(coalitions)), fewest)])
+        results = [surrogate_values(game, members, share, rng) for game, members in games]
+        values, errors = zip(*results, strict=True)
+        yield FitResult(np.sum(values, axis=0), np.linalg.norm(errors, axis=0), stage)
 
 
-def completed(
-    utilities: Utilities, asked: np.ndarray, share: np.ndarray, rng: np.random.Generator
+def surrogate_values(
+    utilities: Utilities, coalitions: np.ndarray, share: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Values and standard errors `[M]` from the utilities of `coalitions [R, M]`; others are predicted."""
-    players, known = utilities.players, utilities(asked)
+    players, observed = utilities.players, utilities(coalitions)
     if utilities.complete:
         return exact(utilities(all_coalitions(players))), np.zeros(players)
-    weight = mixture_weights(asked, share)
+    weight = mixture_weights(coalitions, share)
     counts = weight.any(axis=1)
-    surface = fitted(weight[counts], asked[counts].astype(float), known[counts])
-    told = Utilities(players, partial(_predicted, surface, share, float(utilities(np.zeros((1, players), bool))[0])))
-    told.known |= utilities.known
+    surface = fit_surface(weight[counts], coalitions[counts].astype(float), observed[counts])
+    predictions = Utilities(
+        players, partial(_predict, surface, share, float(utilities(np.zeros((1, players), bool))[0]))
+    )
+    predictions.cache |= utilities.cache
     if players <= ALL_AT_MOST:
         members = all_coalitions(players)
-        values, errors = exact(told(members)), np.zeros(players)
+        values, errors = exact(predictions(members)), np.zeros(players)
         functional = exact_weights(players)
     else:
-        values, errors = circle_values(told, rng)
+        values, errors = circle_values(predictions, rng)
         members, functional = pair_weights(kernel_pairs(players, PREDICTED // 2, rng), players)
     unknown = ~utilities.knows(members) & (mixture_weights(members, share) > 0).any(axis=1)
-    rest = members[unknown]
-    variance = surface.variance(mixture_weights(rest, share), rest.astype(float), functional[unknown])
+    unevaluated = members[unknown]
+    variance = surface.variance(mixture_weights(unevaluated, share), unevaluated.astype(float), functional[unknown])
     return values, np.sqrt(variance + errors**2)
 
 
-def _predicted(surface: Surface, share: np.ndarray, nobody: float, members: np.ndarray) -> np.ndarray:
+def _predict(surface: Surface, share: np.ndarray, nobody: float, members: np.ndarray) -> np.ndarray:
     """Predicts utilities of other coalitions; one whose members have no weight has the empty coalition's."""
     weight = mixture_weights(members, share)
     return np.where(weight.any(axis=1), surface.predict(weight, members.astype(float)), nobody)

@@ -14,7 +14,14 @@ from functools import cached_property
 import numpy as np
 
 from fedexp.maths.shapley.convergence import TESTS
-from fedexp.maths.shapley.permutations import antithetic, counting_walk, guided, prefixes, shuffled, stratified
+from fedexp.maths.shapley.permutations import (
+    antithetic_permutations,
+    counting_walk,
+    guided_permutations,
+    latin_square,
+    prefixes,
+    random_permutations,
+)
 from fedexp.maths.shapley.standard_error import standard_errors
 from fedexp.maths.shapley.utilities import Utilities
 
@@ -23,7 +30,7 @@ SEVERAL = 8  # sweeps that should fit into the bound
 
 
 @dataclass(frozen=True)
-class Way:
+class SweepDesign:
     """How a sweep is drawn: rows of a unit (0: the whole sweep), and whether each row is a stratum of its own."""
 
     draw: Callable[[int, np.random.Generator], np.ndarray]
@@ -32,21 +39,21 @@ class Way:
     truncates: bool = False
 
 
-WAYS = {
-    "gtg": Way(guided, 1, strata=True, truncates=True),
-    "permutations": Way(shuffled, 1),
-    "antithetic": Way(antithetic, 2),
-    "stratified": Way(stratified, 0),
+SWEEP_DESIGNS = {
+    "gtg": SweepDesign(guided_permutations, 1, strata=True, truncates=True),
+    "permutations": SweepDesign(random_permutations, 1),
+    "antithetic": SweepDesign(antithetic_permutations, 2),
+    "stratified": SweepDesign(latin_square, 0),
 }
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledValues:
     """The marginal contributions `[P, M]` so far, in sweeps of `rows`, after a `share` of the budget."""
 
     marginal: np.ndarray
     rows: int
-    way: Way
+    design: SweepDesign
     share: float
 
     @cached_property
@@ -62,42 +69,47 @@ class Sampled:
     @property
     def errors(self) -> np.ndarray | None:
         """Their standard errors `[M]`; None if there are very few units."""
-        strata = self.rows if self.way.strata else 1
-        unit = self.way.unit or self.rows
+        strata = self.rows if self.design.strata else 1
+        unit = self.design.unit or self.rows
         return standard_errors(self.marginal.reshape(-1, strata, unit, self.marginal.shape[1]).mean(axis=2))
 
-    def converged(self, test: str) -> bool:
+    def has_converged(self, test: str) -> bool:
         """Whether the running means have converged by one of the published tests."""
         return TESTS[test](self.means)
 
 
-def sweeps(
-    utilities: Utilities, way: Way, permutations: int, at_most: int | None, truncation: float, rng: np.random.Generator
-) -> Iterator[Sampled]:
+def run_sweeps(
+    utilities: Utilities,
+    design: SweepDesign,
+    permutations: int,
+    at_most: int | None,
+    truncation: float,
+    rng: np.random.Generator,
+) -> Iterator[SampledValues]:
     """Yields better and better estimates until permutations or coalitions are spent; the first sweep is always made."""
     players = utilities.players
-    truncation, often = truncation if way.truncates else 0.0, True
-    rows = sweep_rows(way, players, at_most)
+    truncation, often = truncation if design.truncates else 0.0, True
+    rows = sweep_rows(design, players, at_most)
     marginal = np.zeros((0, players))
     while len(marginal) < permutations:
-        sweep = way.draw(players, rng)[:rows]
+        sweep = design.draw(players, rng)[:rows]
         steps = prefixes(sweep)
-        if at_most and len(marginal) and utilities.evaluated + utilities.missing(steps) > at_most:
+        if at_most and len(marginal) and utilities.evaluated_count + utilities.count_missing(steps) > at_most:
             return
         if truncation and not often:
-            utilities.ahead(steps)
-        found, truncated = counting_walk(sweep, utilities, truncation)
+            utilities.prefetch(steps)
+        new_marginals, truncated = counting_walk(sweep, utilities, truncation)
         often = truncated > RARELY
-        marginal = np.concatenate([marginal, found])
-        spent = utilities.evaluated / at_most if at_most else 0.0
-        yield Sampled(marginal, len(sweep), way, max(spent, len(marginal) / permutations))
+        marginal = np.concatenate([marginal, new_marginals])
+        spent = utilities.evaluated_count / at_most if at_most else 0.0
+        yield SampledValues(marginal, len(sweep), design, max(spent, len(marginal) / permutations))
 
 
-def sweep_rows(way: Way, players: int, at_most: int | None) -> int:
+def sweep_rows(design: SweepDesign, players: int, at_most: int | None) -> int:
     """Permutations of a sweep: all, or as many as let several sweeps fit into the bound."""
-    whole = players + (way.unit == 2 and players % 2)
-    if at_most is None or way.strata:
-        return whole
-    room = (at_most - 2) // max(players - 1, 1)
-    rows = max(room // SEVERAL, 1)
-    return min(whole, max(rows - rows % 2, 2) if way.unit == 2 else rows)
+    full = players + (design.unit == 2 and players % 2)
+    if at_most is None or design.strata:
+        return full
+    remaining = (at_most - 2) // max(players - 1, 1)
+    rows = max(remaining // SEVERAL, 1)
+    return min(full, max(rows - rows % 2, 2) if design.unit == 2 else rows)

@@ -15,44 +15,44 @@ class Utilities:
 
     def __init__(self, players: int, evaluate: Callable[[np.ndarray], np.ndarray]) -> None:
         self.players, self.evaluate = players, evaluate
-        self.known: dict[bytes, float] = {}
-        self.asked: set[bytes] = set()
+        self.cache: dict[bytes, float] = {}
+        self.requested: set[bytes] = set()
 
     def __call__(self, members: np.ndarray) -> np.ndarray:
         """Utilities `[R]` of the coalitions `[R, M]`."""
-        keys = self._learn(members)
-        self.asked.update(keys)
-        return np.array([self.known[key] for key in keys])
+        keys = self._evaluate_new(members)
+        self.requested.update(keys)
+        return np.array([self.cache[key] for key in keys])
 
-    def ahead(self, members: np.ndarray) -> None:
+    def prefetch(self, members: np.ndarray) -> None:
         """Evaluates coalitions `[R, M]` in advance in one batch; they count only once they are requested."""
-        self._learn(members)
+        self._evaluate_new(members)
 
-    def missing(self, members: np.ndarray) -> int:
+    def count_missing(self, members: np.ndarray) -> int:
         """How many different ones of these coalitions `[R, M]` have not been asked for."""
-        return len(set(_keys(members)) - self.asked)
+        return len(set(_keys(members)) - self.requested)
 
     def knows(self, members: np.ndarray) -> np.ndarray:
         """Which of these coalitions `[R, M]` need no evaluation, bool `[R]`."""
-        return np.array([key in self.known for key in _keys(members)], dtype=bool)
+        return np.array([key in self.cache for key in _keys(members)], dtype=bool)
 
     @property
-    def evaluated(self) -> int:
+    def evaluated_count(self) -> int:
         """How many coalitions were asked for."""
-        return len(self.asked)
+        return len(self.requested)
 
     @property
     def complete(self) -> bool:
         """Whether every coalition was asked for."""
-        return self.players < 63 and self.evaluated == 2**self.players
+        return self.players < 63 and self.evaluated_count == 2**self.players
 
-    def _learn(self, members: np.ndarray) -> list[bytes]:
+    def _evaluate_new(self, members: np.ndarray) -> list[bytes]:
         keys = _keys(members)
-        new = {key: position for position, key in enumerate(keys) if key not in self.known}
+        new = {key: position for position, key in enumerate(keys) if key not in self.cache}
         if new:
-            found = self.evaluate(members[list(new.values())])
-            worst = np.min(found, where=np.isfinite(found), initial=WORST)
-            self.known |= dict(zip(new, np.where(np.isfinite(found), found, worst).tolist(), strict=True))
+            values = self.evaluate(members[list(new.values())])
+            worst = np.min(values, where=np.isfinite(values), initial=WORST)
+            self.cache |= dict(zip(new, np.where(np.isfinite(values), values, worst).tolist(), strict=True))
         return keys
 
 

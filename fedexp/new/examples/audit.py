@@ -24,7 +24,7 @@ class OwnAudit(Audit):
         index, owner = len(train.y) + np.arange(self.count), np.sort(rng.choice(clients, self.count))
         return Canaries(index, train.x[source], wrong, owner, included=rng.permutation(self.count) % 2 == 0)
 
-    def blank(self) -> Columns:
+    def empty_columns(self) -> Columns:
         return {"gap": None}
 
     def report(self, memory: Memory, ctx: Context) -> Columns:

@@ -11,7 +11,7 @@ import torch
 from fedexp.parts import Augment, Fraction
 
 
-def lit(images: torch.Tensor, light: torch.Tensor) -> torch.Tensor:
+def brighten(images: torch.Tensor, light: torch.Tensor) -> torch.Tensor:
     """Images `[..., B, C, H, W]` with `light [..., B]` added to every pixel; other examples likewise."""
     return images + light.view(*light.shape, *[1] * (images.dim() - light.dim()))
 
@@ -25,4 +25,4 @@ class OwnAugment(Augment):
     strength: Annotated[float, Fraction] = 0.2
 
     def batch(self, images: torch.Tensor, uniform: torch.Tensor, mean: torch.Tensor, std: torch.Tensor) -> torch.Tensor:
-        return lit(images, (2 * uniform[..., 0] - 1) * self.strength)
+        return brighten(images, (2 * uniform[..., 0] - 1) * self.strength)

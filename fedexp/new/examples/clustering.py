@@ -17,7 +17,7 @@ from fedexp.parts import Clustering, Context, Memory, Plan, Range, Uploads, Weig
 class OwnClustering(Clustering):
     """Client k is in cluster `1 + k % count`, from the first round on."""
 
-    divides = True
+    has_clusters = True
 
     count: Annotated[int, Range(1)] = 2
 

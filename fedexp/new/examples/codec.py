@@ -10,7 +10,7 @@ import torch
 from fedexp.parts import Codec, Context, Memory, Uploads
 
 
-def eight_bits(rows: torch.Tensor) -> torch.Tensor:
+def quantize(rows: torch.Tensor) -> torch.Tensor:
     """The nearest of 255 evenly spaced numbers to each of `rows [C, D]`; the largest of a row is one of them."""
     step = rows.abs().amax(dim=1, keepdim=True).clamp(min=1e-30) / 127
     return (rows / step).round() * step
@@ -21,7 +21,7 @@ class OwnCodec(Codec):
     """Sends a byte for each number."""
 
     ratio = 0.25
-    rounds = True
+    is_lossy = True
 
     def encode(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        return uploads.with_delta(eight_bits(uploads.delta)), memory
+        return uploads.with_delta(quantize(uploads.delta)), memory

@@ -24,8 +24,12 @@ class OwnFleet(Fleet):
         bandwidth, speed = np.full(len(owner), self.bandwidth_mbit), np.full(len(owner), self.speed)
         examples = ctx.sizes[owner]
         work = ctx.fleet.epochs(examples, owner) * examples
-        return Resources(bandwidth, speed, work, ctx.traffic.bits_sent, upload_ratio=ctx.traffic.upload_ratio)
+        return Resources(bandwidth, speed, work, ctx.traffic.download_bits, upload_ratio=ctx.traffic.upload_ratio)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
-        asked = self.resources(uploads.owner[uploads.owner >= 0], ctx)  # less the server's own rows
-        return uploads, asked.distribution_s + float((asked.update_s + asked.upload_s).max(initial=0)), memory
+        resources = self.resources(uploads.owner[uploads.owner >= 0], ctx)  # less the server's own rows
+        return (
+            uploads,
+            resources.distribution_s + float((resources.update_s + resources.upload_s).max(initial=0)),
+            memory,
+        )

@@ -20,6 +20,6 @@ class OwnLoss(Loss):
 
     gamma: Annotated[float, Range(1)] = 2.0
 
-    def each(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        plain = F.cross_entropy(outputs, targets, reduction="none")
-        return (-torch.expm1(-plain)) ** self.gamma * plain
+    def per_example(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        cross_entropy = F.cross_entropy(outputs, targets, reduction="none")
+        return (-torch.expm1(-cross_entropy)) ** self.gamma * cross_entropy

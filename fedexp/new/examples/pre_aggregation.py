@@ -12,7 +12,7 @@ import torch
 from fedexp.parts import Context, Memory, PreAggregation, Range, Uploads
 
 
-def usual(delta: torch.Tensor, times: float) -> torch.Tensor:
+def has_usual_length(delta: torch.Tensor, times: float) -> torch.Tensor:
     """Which rows `[C, D]` are at most so many times as long as the median row, bool [C]."""
     norm = delta.norm(dim=1)
     return norm <= times * norm.median() if len(norm) else norm.bool()
@@ -25,4 +25,4 @@ class OwnPreAggregation(PreAggregation):
     times: Annotated[float, Range(1)] = 3.0
 
     def mix(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        return uploads.where(usual(uploads.delta, self.times).cpu().numpy()), memory
+        return uploads.where(has_usual_length(uploads.delta, self.times).cpu().numpy()), memory

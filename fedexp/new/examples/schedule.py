@@ -12,5 +12,5 @@ from fedexp.parts import Schedule
 class OwnSchedule(Schedule):
     """One over the square root of the round."""
 
-    def course(self, round: int) -> float:
+    def decay_factor(self, round: int) -> float:
         return round**-0.5

@@ -9,21 +9,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fedexp.parts import Line, Memo, Order, Receiver, Sending
+from fedexp.parts import Line, Order, Receiver, SendingTracker, SyncState
 
 
 class JsonLines(Receiver):
     """A file that grows by one line a round."""
 
-    def __init__(self, path: Path, known: Memo) -> None:
-        self.path, self.known = path, known
+    def __init__(self, path: Path, state: SyncState) -> None:
+        self.path, self.state = path, state
 
-    def begin(self) -> Memo:
+    def begin(self) -> SyncState:
         lines = self.path.read_text().splitlines(keepends=True) if self.path.exists() else []
         if lines and not lines[-1].endswith("\n"):  # its sender was killed in the middle of it
             self.path.write_text("".join(lines[:-1]))
         last = max((int(json.loads(line).get("round", 0)) for line in lines if line.endswith("\n")), default=0)
-        return replace(self.known, run=self.path.name, place=str(self.path.parent), round=last)
+        return replace(self.state, run=self.path.name, place=str(self.path.parent), round=last)
 
     def send(self, lines: Sequence[Line]) -> None:
         with self.path.open("a") as file:
@@ -34,12 +34,12 @@ class JsonLines(Receiver):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnTracker(Sending):
+class OwnTracker(SendingTracker):
     """The file `name` in the run folder."""
 
     package = "json"  # what must be installed, and what the log calls it
 
     name: str = "rounds.jsonl"
 
-    def open(self, order: Order, known: Memo) -> Receiver:
-        return JsonLines(order.folder / self.name, known)
+    def open(self, order: Order, state: SyncState) -> Receiver:
+        return JsonLines(order.folder / self.name, state)

@@ -16,21 +16,21 @@ from fedexp.maths.rows import blocks, sorted_columns, squared_distances
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 
-def chosen_by_krum(square: torch.Tensor, byzantine: int, count: int) -> torch.Tensor:
+def select_by_krum(square: torch.Tensor, byzantine: int, count: int) -> torch.Tensor:
     """The `count` rows that Krum selects one by one, ascending, given squared distances `square [C, C]`.
 
     Each row's neighbours are sorted once; rows chosen before are skipped.
     """
     square = square.cpu()
-    nearest, other = square.sort(dim=1)
-    left = torch.ones(len(square), dtype=torch.bool)
-    stranger = other != torch.arange(len(square))[:, None]
-    for rows in range(len(square), len(square) - count, -1):
-        eligible = left[other] & stranger
-        counted = eligible & (eligible.cumsum(dim=1) <= max(rows - byzantine - 2, 1))
+    nearest, neighbour = square.sort(dim=1)
+    remaining = torch.ones(len(square), dtype=torch.bool)
+    not_self = neighbour != torch.arange(len(square))[:, None]
+    for row_count in range(len(square), len(square) - count, -1):
+        eligible = remaining[neighbour] & not_self
+        counted = eligible & (eligible.cumsum(dim=1) <= max(row_count - byzantine - 2, 1))
         score = torch.where(counted, nearest, 0.0).sum(dim=1)
-        left[score.masked_fill(~left, torch.inf).argmin()] = False
-    return torch.nonzero(~left)[:, 0]
+        remaining[score.masked_fill(~remaining, torch.inf).argmin()] = False
+    return torch.nonzero(~remaining)[:, 0]
 
 
 def mean_around_median(values: torch.Tensor, count: int) -> torch.Tensor:
@@ -41,8 +41,8 @@ def mean_around_median(values: torch.Tensor, count: int) -> torch.Tensor:
     values, size = values.double(), values.shape[1]
     middle = values[:, (size - 1) // 2 : size // 2 + 1].mean(dim=1, keepdim=True)
     low = torch.zeros((len(values), 1), dtype=torch.int64, device=values.device)
-    for left in range(size, count, -1):
-        high = low + left - 1
+    for width in range(size, count, -1):
+        high = low + width - 1
         low = low + (middle - values.gather(1, low) > values.gather(1, high) - middle)
     position = torch.arange(size, device=values.device) - low
     return torch.where((position >= 0) & (position < count), values, 0.0).sum(dim=1) / count
@@ -57,10 +57,10 @@ def bulyan(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
     clients = len(delta)
     if 4 * byzantine + 3 > clients:
         raise ValueError(f"Bulyan needs 4f + 3 <= n, got f = {byzantine} and n = {clients}")
-    chosen = chosen_by_krum(squared_distances(delta), byzantine, clients - 2 * byzantine).to(delta.device)
+    chosen = select_by_krum(squared_distances(delta), byzantine, clients - 2 * byzantine).to(delta.device)
     result = delta.new_empty(delta.shape[1])
-    for place, block in blocks(delta):
-        result[place] = mean_around_median(sorted_columns(block[chosen]), clients - 4 * byzantine).to(delta.dtype)
+    for columns, block in blocks(delta):
+        result[columns] = mean_around_median(sorted_columns(block[chosen]), clients - 4 * byzantine).to(delta.dtype)
     return result
 
 
@@ -69,11 +69,13 @@ class Bulyan(BoundedRule):
     """Reports how many rows Krum chose."""
 
     bound = "4f + 3 <= n"
-    idle: ClassVar[Columns] = {"kept": 0}
+    idle_columns: ClassVar[Columns] = {"kept": 0}
     weighting: Literal["uniform"] = "uniform"
 
-    def most(self, rows: int) -> int:
+    def max_byzantine(self, rows: int) -> int:
         return (rows - 3) // 4
 
-    def centre(self, delta: torch.Tensor, share: torch.Tensor, byzantine: int) -> tuple[torch.Tensor, Columns]:
+    def reduce_and_report(
+        self, delta: torch.Tensor, share: torch.Tensor, byzantine: int
+    ) -> tuple[torch.Tensor, Columns]:
         return bulyan(delta, byzantine), {"kept": len(delta) - 2 * byzantine}

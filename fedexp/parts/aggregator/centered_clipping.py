@@ -15,18 +15,18 @@ from fedexp.core.values import Memory, Uploads, Weights
 from fedexp.maths.rows import distances_to
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.aggregator.fedavg import weighted_mean
-from fedexp.parts.aggregator.norm_clipping import clipping, radius_of
+from fedexp.parts.aggregator.norm_clipping import clip_factors, clip_radius
 from fedexp.parts.context import Context
 
 
-def towards(
+def move_centre(
     delta: torch.Tensor, share: torch.Tensor, centre: torch.Tensor, distance: torch.Tensor, radius: float
 ) -> torch.Tensor:
     """The `centre [D]` moved by the weighted mean of the clipped differences to the rows `delta [C, D]`, float64.
 
     The mean is weighted by `share [C]`; `distance [C]` is that of each row to the centre.
     """
-    weight = share * clipping(distance, radius)
+    weight = share * clip_factors(distance, radius)
     return (1 - weight.sum()) * centre + weighted_mean(delta, weight)
 
 
@@ -44,14 +44,17 @@ class CenteredClipping(Aggregator):
         share = self.shares(uploads)
         if not share.any():
             return weights, {**memory, "columns": {"radius": None, "clipped": 0}}
-        held = memory.get("centre") if self.start == "last" else None
-        centre = torch.zeros_like(weights.flat, dtype=torch.float64) if held is None else held.double()
+        last_centre = memory.get("centre") if self.start == "last" else None
+        centre = torch.zeros_like(weights.flat, dtype=torch.float64) if last_centre is None else last_centre.double()
         radius, clipped = 0.0, 0
         for _ in range(self.iterations):
             distance = distances_to(uploads.delta, centre)
-            radius = radius_of(distance, self.radius, self.quantile)
+            radius = clip_radius(distance, self.radius, self.quantile)
             clipped = int((distance > radius).sum())
-            centre = towards(uploads.delta, share, centre, distance, radius)
+            centre = move_centre(uploads.delta, share, centre, distance, radius)
         row = centre.to(weights.flat.dtype)
-        kept = {"centre": row} if self.start == "last" else {}
-        return Weights(weights.flat + row, weights.layout), {**kept, "columns": {"radius": radius, "clipped": clipped}}
+        new_memory = {"centre": row} if self.start == "last" else {}
+        return Weights(weights.flat + row, weights.layout), {
+            **new_memory,
+            "columns": {"radius": radius, "clipped": clipped},
+        }

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.fields import brief, resembles
-from fedexp.core.part import Part, named
+from fedexp.core.fields import resembles, type_and_shape
+from fedexp.core.part import Part, describe_choice
 from fedexp.core.values import Memory, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
@@ -34,13 +34,13 @@ class Aggregator(Part):
     weighting: Literal["num_samples", "uniform"] = "num_samples"
 
     @property
-    def averages_alike(self) -> bool:
+    def averages_uniformly(self) -> bool:
         """Whether its proposal is the mean of the rows with equal shares."""
         return self.averages and self.weighting == "uniform"
 
     @classmethod
-    def lacking(cls) -> list[str]:
-        return [] if cls.combine is not Aggregator.combine else super().lacking()  # which needs no reduce
+    def missing_methods(cls) -> list[str]:
+        return [] if cls.combine is not Aggregator.combine else super().missing_methods()  # which needs no reduce
 
     def refuse(self, model: Model, facts: Facts) -> None:
         """Raises ConfigError, with the reason, if it cannot combine networks of this kind."""
@@ -49,14 +49,14 @@ class Aggregator(Part):
         """What a client sends for a row of so many entries: each as a float32."""
         return 4 * entries
 
-    def counts(self, uploads: Uploads) -> np.ndarray:
+    def row_weights(self, uploads: Uploads) -> np.ndarray:
         """The weight of each row before normalisation, float64 [C]."""
         examples = uploads.examples if self.weighting == "num_samples" else uploads.examples > 0
         return examples * uploads.importance
 
     def shares(self, uploads: Uploads) -> torch.Tensor:
         """Weights of the rows, float64 [C], summing to one (all zero where there is nothing to weigh)."""
-        weight = self.counts(uploads)
+        weight = self.row_weights(uploads)
         total = weight.sum()
         return torch.from_numpy(weight / total if total > 0 else weight).to(uploads.delta.device)
 
@@ -77,7 +77,7 @@ class Aggregator(Part):
         row = self.reduce(uploads.delta, share)
         if not resembles(row, weights.flat, weights.flat.shape):
             raise ConfigError(
-                f"{named('aggregator', self)}: reduce must return a row {weights.flat.dtype} [{len(weights.flat)}] of "
-                f"the rows {list(uploads.delta.shape)}, got {brief(row)}"
+                f"{describe_choice('aggregator', self)}: reduce must return a row {weights.flat.dtype} [{len(weights.flat)}] of "
+                f"the rows {list(uploads.delta.shape)}, got {type_and_shape(row)}"
             )
         return Weights(weights.flat + row, weights.layout), memory

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import torch
 
-from fedexp.maths.rows import mixed
+from fedexp.maths.rows import mix_rows
 from fedexp.parts.aggregator.contract import Aggregator
 
 
 def weighted_mean(delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
     """sum_k share_k delta_k for `delta [C, D]`, accumulated in float64; `[D]`."""
-    return mixed(share[None], delta)[0]
+    return mix_rows(share[None], delta)[0]
 
 
 @dataclass(frozen=True, kw_only=True)

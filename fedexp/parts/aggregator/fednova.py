@@ -20,7 +20,7 @@ from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.context import Context
 
 
-def normalised(delta: torch.Tensor, share: torch.Tensor, length: torch.Tensor) -> torch.Tensor:
+def normalise_rows(delta: torch.Tensor, share: torch.Tensor, length: torch.Tensor) -> torch.Tensor:
     """The rows `delta [C, D]` times tau_eff / ||a||_1, given their shares `[C]` and norms `length [C]`; `[C, D]`."""
     factor = torch.where(length > 0, (share * length).sum() / length.clamp(min=1e-300), 0.0)
     return delta * factor[:, None].to(delta.dtype)
@@ -36,8 +36,8 @@ class FedNova(Aggregator):
         assert uploads.length is not None
         share, trainable = self.shares(uploads), weights.layout.parameters
         length = torch.from_numpy(uploads.length).to(share.device)
-        moved = normalised(uploads.delta[:, :trainable], share, length)
-        rows = torch.cat([moved, uploads.delta[:, trainable:]], dim=1)
+        normalised_delta = normalise_rows(uploads.delta[:, :trainable], share, length)
+        rows = torch.cat([normalised_delta, uploads.delta[:, trainable:]], dim=1)
         return super().combine(weights, uploads.with_delta(rows), memory, ctx)
 
     def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:

@@ -25,25 +25,25 @@ import torch
 from fedexp.core.client_rows import ClientRows
 from fedexp.core.part import Positive, Range
 from fedexp.core.values import SERVER, Memory, Uploads, Weights
-from fedexp.maths.proximal import Penalty, part
-from fedexp.maths.rows import blocks, distances_to, typical
+from fedexp.maths.proximal import Penalty, proximal_fraction
+from fedexp.maths.rows import blocks, distances_to, weighted_median
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.context import Context
 
-FLOOR = 1e-9
-LONG = 3.0
-LINES = {"cpu": 256}  # medians computed together: for a hundred models they fit into a core's cache
+MIN_RELATIVE_RHO = 1e-9
+OUTLIER_FACTOR = 3.0
+LINES_PER_CHUNK = {"cpu": 256}  # medians computed together: for a hundred models they fit into a core's cache
 
 
-def mean(rows: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+def mean_by_count(rows: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
     """The mean of `rows [n, P]`, each counted `count [n]` times, float64 [P]."""
     total = rows.new_empty(rows.shape[1], dtype=torch.float64)
-    for place, block in blocks(rows):
-        total[place] = count @ block.double()
+    for columns, block in blocks(rows):
+        total[columns] = count @ block.double()
     return total / count.sum()
 
 
-def geometric(
+def geometric_centre(
     rows: torch.Tensor, count: torch.Tensor, rho: float, limits: tuple[float, int]
 ) -> tuple[torch.Tensor, int]:
     """The centre `[P]` of `rows [n, P]`, each `count [n]` times, under the norm; and the iterations that it took.
@@ -53,30 +53,32 @@ def geometric(
     """
     tolerance, iterations = limits
     norm = distances_to(rows)
-    x = mean(rows, count * part(norm, LONG * typical(norm, count)))
-    for taken in range(iterations):
+    x = mean_by_count(rows, count * proximal_fraction(norm, OUTLIER_FACTOR * weighted_median(norm, count)))
+    for step in range(iterations):
         distance = distances_to(rows, x)
         if not distance.any():
-            return x, taken
-        apart = typical(distance, count)
-        following = mean(rows, count * part(distance, max(rho, FLOOR * apart)))
+            return x, step
+        typical_distance = weighted_median(distance, count)
+        following = mean_by_count(
+            rows, count * proximal_fraction(distance, max(rho, MIN_RELATIVE_RHO * typical_distance))
+        )
         gap, x = float(torch.linalg.vector_norm(following - x)), following
-        if gap <= tolerance * apart:
-            return x, taken + 1
+        if gap <= tolerance * typical_distance:
+            return x, step + 1
     return x, iterations
 
 
-def coordinate(rows: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Tensor:
+def coordinate_centre(rows: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Tensor:
     """The centre of `rows [n, P]`, each `count [n]` times, under the sum of absolute values, float64 [P]."""
     solve = smoothed_median if rho else median_by_count
     centre = rows.new_empty(rows.shape[1], dtype=torch.float64)
-    for place, block in blocks(rows):
-        lines = block.double().T.contiguous().split(LINES.get(rows.device.type, len(centre)))
-        centre[place] = torch.cat([solve(some, count, rho) for some in lines])
+    for columns, block in blocks(rows):
+        lines = block.double().T.contiguous().split(LINES_PER_CHUNK.get(rows.device.type, len(centre)))
+        centre[columns] = torch.cat([solve(chunk, count, rho) for chunk in lines])
     return centre
 
 
-def ascending(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def sort_lines(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Each line of `values [B, n]` in ascending order, and the order of its entries, both `[B, n]`.
 
     On a CPU NumPy finds the order six times faster than torch.
@@ -89,9 +91,11 @@ def ascending(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 def median_by_count(w: torch.Tensor, count: torch.Tensor, _rho: float) -> torch.Tensor:
     """The median `[B]` of each line of `w [B, n]`, entries counted `count [n]` times; the one nearest to the mean."""
-    ordered, order = ascending(w)
+    ordered, order = sort_lines(w)
     below, half = count[order].cumsum(dim=1), count.sum() / 2
-    low, high = (ordered.gather(1, where.int().argmax(dim=1, keepdim=True)) for where in (below >= half, below > half))
+    low, high = (
+        ordered.gather(1, reached.int().argmax(dim=1, keepdim=True)) for reached in (below >= half, below > half)
+    )
     return (w @ count / count.sum()).clamp(low[:, 0], high[:, 0])
 
 
@@ -104,26 +108,28 @@ def smoothed_median(w: torch.Tensor, count: torch.Tensor, rho: float) -> torch.T
     left as on the right. If all models are within rho of their mean, it is the mean.
     """
     mean = w @ count / count.sum()
-    far = ((w - mean[:, None]).abs() > rho).any(dim=1)
-    return mean if not far.any() else mean.masked_scatter(far, _zero_of_pull(w[far], count, rho))
+    has_outlier = ((w - mean[:, None]).abs() > rho).any(dim=1)
+    return (
+        mean if not has_outlier.any() else mean.masked_scatter(has_outlier, _root_of_pull(w[has_outlier], count, rho))
+    )
 
 
-def _zero_of_pull(w: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Tensor:
-    edges, order = ascending(torch.cat([w - rho, w + rho], dim=1))
+def _root_of_pull(w: torch.Tensor, count: torch.Tensor, rho: float) -> torch.Tensor:
+    edges, order = sort_lines(torch.cat([w - rho, w + rho], dim=1))
     change = torch.cat([count, -count])[order]
-    near, left = change.cumsum(dim=1), (-change).clamp(min=0).cumsum(dim=1)
-    beyond = count.sum() - near - 2 * left  # number on the right minus number on the left
+    near, passed_count = change.cumsum(dim=1), (-change).clamp(min=0).cumsum(dim=1)
+    beyond = count.sum() - near - 2 * passed_count  # number on the right minus number on the left
     total = (change * torch.cat([w, w], dim=1).gather(1, order)).cumsum(dim=1)
     pull = rho * beyond + torch.where(near > 0, total - near * edges, 0.0)
     last = (pull > 0).sum(dim=1, keepdim=True) - 1  # the zero is before the next edge
     last = last.clamp(0, pull.shape[1] - 2)  # rounding may lose a tiny rho, and with it every pull
     edge, following = edges.gather(1, last), edges.gather(1, last + 1)
-    zero = (edge + pull.gather(1, last) / near.gather(1, last)).clamp(edge, following)
+    root = (edge + pull.gather(1, last) / near.gather(1, last)).clamp(edge, following)
     flat = ((near == 0) & (beyond == 0)).int()  # exact, as these are counts of models
     first, end = flat.argmax(dim=1, keepdim=True), flat.sum(dim=1, keepdim=True)
     low, high = edges.gather(1, first), edges.gather(1, (first + end).clamp(max=edges.shape[1] - 1))
     nearest = (w @ count / count.sum()).clamp(low[:, 0], high[:, 0])
-    return torch.where(end[:, 0] > 0, nearest, zero[:, 0])
+    return torch.where(end[:, 0] > 0, nearest, root[:, 0])
 
 
 def robust_centre(
@@ -131,8 +137,8 @@ def robust_centre(
 ) -> tuple[torch.Tensor, int]:
     """The centre of `rows [n, P]`, each `count [n]` times, float64 [P], and the iterations that it took."""
     if penalty == "l2":
-        return geometric(rows, count, rho, limits)
-    return (mean(rows, count) if penalty == "l2_squared" else coordinate(rows, count, rho)), 0
+        return geometric_centre(rows, count, rho, limits)
+    return (mean_by_count(rows, count) if penalty == "l2_squared" else coordinate_centre(rows, count, rho)), 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,15 +155,17 @@ class FedPlusCentre(Aggregator):
     iterations: Annotated[int, Range(1)] = 100
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
-        came = uploads.where(uploads.owner != SERVER)
-        held = ClientRows.load(memory, weights.layout.size, came.delta).put(came.owner, weights.flat + came.delta)
-        columns = {"iterations": 0, "heard": len(held.owner)}
-        if len(came.owner) == 0:
-            return weights, held.save() | {"columns": columns}
-        rows, trainable = torch.cat([held.rows, ctx.first.flat[None]]), weights.layout.parameters
+        client_uploads = uploads.where(uploads.owner != SERVER)
+        client_rows = ClientRows.load(memory, weights.layout.size, client_uploads.delta).with_rows(
+            client_uploads.owner, weights.flat + client_uploads.delta
+        )
+        columns = {"iterations": 0, "heard": len(client_rows.owner)}
+        if len(client_uploads.owner) == 0:
+            return weights, client_rows.save() | {"columns": columns}
+        rows, trainable = torch.cat([client_rows.rows, ctx.first.flat[None]]), weights.layout.parameters
         count = torch.ones(len(rows), dtype=torch.float64, device=rows.device)
-        count[-1] = max(0, int(np.count_nonzero(ctx.sizes)) - len(held.owner))  # those never heard of
+        count[-1] = max(0, int(np.count_nonzero(ctx.sizes)) - len(client_rows.owner))  # those never heard of
         limits = (self.tolerance, self.iterations)
         x, columns["iterations"] = robust_centre(rows[:, :trainable], count, self.penalty, self.mu / self.alpha, limits)
-        flat = torch.cat([x, mean(rows[:, trainable:], count)]).to(weights.flat.dtype)
-        return Weights(flat, weights.layout), held.save() | {"columns": columns}
+        flat = torch.cat([x, mean_by_count(rows[:, trainable:], count)]).to(weights.flat.dtype)
+        return Weights(flat, weights.layout), client_rows.save() | {"columns": columns}

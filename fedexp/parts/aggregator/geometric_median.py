@@ -19,7 +19,7 @@ import torch
 
 from fedexp.core.part import Positive, Range
 from fedexp.core.values import Columns
-from fedexp.maths.rows import blocks, squared_distances, typical
+from fedexp.maths.rows import blocks, squared_distances, weighted_median
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import ReportingRule
 
@@ -27,7 +27,7 @@ ROUNDING = 1e-12  # share of a row's norm by which the rotation may move it
 MARGIN = 1e-9  # relative differences below this may come from rounding
 
 
-def rotated(rows: torch.Tensor) -> torch.Tensor:
+def rotate_to_span(rows: torch.Tensor) -> torch.Tensor:
     """The rows `[C, D]` in coordinates of their own span, float64 `[C, R]`.
 
     The triangular factor of a QR decomposition, computed by blocks of columns. Householder's method moves each row by a
@@ -44,14 +44,14 @@ def distances(rows: torch.Tensor, point: torch.Tensor) -> torch.Tensor:
     return torch.linalg.vector_norm(rows - point, dim=1)
 
 
-def decrease(rows: torch.Tensor, weight: torch.Tensor, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+def objective_decrease(rows: torch.Tensor, weight: torch.Tensor, old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
     """How much the objective falls from `old [R]` to `new [R]`, a scalar, for rows `[C, R]` with `weight [C]`.
 
     ||u - x|| - ||u - y|| = (y - x)(2u - x - y) / (||u - x|| + ||u - y||).
     """
-    both = distances(rows, old) + distances(rows, new)
-    fall = ((rows - old) + (rows - new)) @ (new - old)
-    return (weight * torch.where(both > 0, fall / both, 0.0)).sum()
+    distance_sum = distances(rows, old) + distances(rows, new)
+    difference = ((rows - old) + (rows - new)) @ (new - old)
+    return (weight * torch.where(distance_sum > 0, difference / distance_sum, 0.0)).sum()
 
 
 def most_central(rows: torch.Tensor, weight: torch.Tensor) -> int:
@@ -63,33 +63,33 @@ def most_central(rows: torch.Tensor, weight: torch.Tensor) -> int:
     distance, order = squared_distances(rows).sqrt().sort(dim=1, stable=True)
     within = weight[order].cumsum(dim=1) <= (0.5 + MARGIN) * weight.sum()
     radius = distance.gather(1, within.sum(dim=1, keepdim=True))[:, 0]
-    apart = (distance * weight[order]).sum(dim=1)
-    return int(apart.masked_fill(radius > radius.min() * (1 + MARGIN), torch.inf).argmin())
+    distance_sum = (distance * weight[order]).sum(dim=1)
+    return int(distance_sum.masked_fill(radius > radius.min() * (1 + MARGIN), torch.inf).argmin())
 
 
-def held_and_pulled(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, torch.Tensor]:
+def coincident_and_pulls(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Which rows of `[C, R]` coincide with this one, bool `[C]`; the others' pull, `weight [C]` over distance."""
     norm = torch.linalg.vector_norm(rows, dim=1)
     distance = distances(rows, rows[row])
-    here = distance <= ROUNDING * (norm + norm[row])
-    return here, torch.where(here, 0.0, weight / distance)
+    coincident = distance <= ROUNDING * (norm + norm[row])
+    return coincident, torch.where(coincident, 0.0, weight / distance)
 
 
-def out_of(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, bool]:
+def vardi_zhang_step(rows: torch.Tensor, weight: torch.Tensor, row: int) -> tuple[torch.Tensor, bool]:
     """Weights `[C]` after Vardi and Zhang's step away from a row, and whether that row is the only minimum (no step).
 
     `rows [C, R]` have `weight [C]`.
     """
-    here, force = held_and_pulled(rows, weight, row)
-    held, pulled = weight[here].sum(), torch.linalg.vector_norm(force @ (rows - rows[row]))
+    coincident, pulls = coincident_and_pulls(rows, weight, row)
+    anchor_weight, pull_norm = weight[coincident].sum(), torch.linalg.vector_norm(pulls @ (rows - rows[row]))
     stay = torch.zeros_like(weight)
     stay[row] = 1
-    if pulled <= held:
-        return stay, bool(pulled < held * (1 - MARGIN))
-    return (held * stay + (pulled - held) * force / force.sum()) / pulled, False
+    if pull_norm <= anchor_weight:
+        return stay, bool(pull_norm < anchor_weight * (1 - MARGIN))
+    return (anchor_weight * stay + (pull_norm - anchor_weight) * pulls / pulls.sum()) / pull_norm, False
 
 
-def attraction(rows: torch.Tensor, weight: torch.Tensor, point: torch.Tensor, eps: float) -> torch.Tensor:
+def weiszfeld_weights(rows: torch.Tensor, weight: torch.Tensor, point: torch.Tensor, eps: float) -> torch.Tensor:
     """The weights `[C]` of Weiszfeld's step from a `point [R]`, for rows `[C, R]` with `weight [C]`."""
     force = weight / distances(rows, point).clamp(min=eps)
     return force / force.sum()
@@ -102,13 +102,13 @@ def weiszfeld(
 
     `rows [C, R]` have `weight [C]`.
     """
-    for taken in range(1, iterations + 1):
+    for step in range(1, iterations + 1):
         point = mix @ rows
-        closer = attraction(rows, weight, point, eps)
-        fall = decrease(rows, weight, point, closer @ rows)
-        mix = closer if fall > 0 else mix
-        if fall <= ftol * typical(distances(rows, point), weight):
-            return mix, taken
+        closer = weiszfeld_weights(rows, weight, point, eps)
+        improvement = objective_decrease(rows, weight, point, closer @ rows)
+        mix = closer if improvement > 0 else mix
+        if improvement <= ftol * weighted_median(distances(rows, point), weight):
+            return mix, step
     return mix, iterations
 
 
@@ -116,24 +116,26 @@ def geometric_median(
     rows: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6, iterations: int = 100, ftol: float = 1e-20
 ) -> tuple[torch.Tensor, int]:
     """Weights `[C]` with which the mean of the rows `[C, R]` is their geometric median, and the steps that it took."""
-    mix, taken = weiszfeld(rows, weight, weight, eps, iterations, ftol)
-    start, _ = out_of(rows, weight, most_central(rows, weight))
-    other, more = weiszfeld(rows, weight, start, eps, iterations, ftol)
-    if decrease(rows, weight, mix @ rows, other @ rows) > MARGIN * typical(distances(rows, other @ rows), weight):
-        mix, taken = other, more
-    nearest, minimal = out_of(rows, weight, int(distances(rows, mix @ rows).argmin()))
-    return (nearest if minimal else mix), taken
+    mix, steps = weiszfeld(rows, weight, weight, eps, iterations, ftol)
+    start, _ = vardi_zhang_step(rows, weight, most_central(rows, weight))
+    restart_mix, restart_steps = weiszfeld(rows, weight, start, eps, iterations, ftol)
+    if objective_decrease(rows, weight, mix @ rows, restart_mix @ rows) > MARGIN * weighted_median(
+        distances(rows, restart_mix @ rows), weight
+    ):
+        mix, steps = restart_mix, restart_steps
+    nearest, minimal = vardi_zhang_step(rows, weight, int(distances(rows, mix @ rows).argmin()))
+    return (nearest if minimal else mix), steps
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeometricMedian(ReportingRule):
     """Tolerates any rows that have less than half of the weight."""
 
-    idle: ClassVar[Columns] = {"iterations": 0}
+    idle_columns: ClassVar[Columns] = {"iterations": 0}
     eps: Annotated[float, Positive] = 1e-6
     iterations: Annotated[int, Range(1)] = 100
     ftol: Annotated[float, Range(0)] = 1e-20
 
-    def centre(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
-        mix, taken = geometric_median(rotated(delta), share, self.eps, self.iterations, self.ftol)
-        return weighted_mean(delta, mix), {"iterations": taken}
+    def reduce_and_report(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
+        mix, steps = geometric_median(rotate_to_span(delta), share, self.eps, self.iterations, self.ftol)
+        return weighted_mean(delta, mix), {"iterations": steps}

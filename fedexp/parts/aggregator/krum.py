@@ -40,8 +40,10 @@ class Krum(BoundedRule):
     bound = "2f + 2 < n"
     weighting: Literal["uniform"] = "uniform"
 
-    def most(self, rows: int) -> int:
+    def max_byzantine(self, rows: int) -> int:
         return (rows - 3) // 2
 
-    def centre(self, delta: torch.Tensor, share: torch.Tensor, byzantine: int) -> tuple[torch.Tensor, Columns]:
+    def reduce_and_report(
+        self, delta: torch.Tensor, share: torch.Tensor, byzantine: int
+    ) -> tuple[torch.Tensor, Columns]:
         return krum(delta, byzantine), {}

@@ -21,10 +21,10 @@ from torch import nn
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range, option
 from fedexp.core.values import Memory, Uploads, Weights, finite
-from fedexp.maths.matching.chain import obstacle
+from fedexp.maths.matching.chain import find_obstacle
 from fedexp.maths.matching.layers import Layer
 from fedexp.maths.matching.networks import Network, as_weights, hidden_widths, networks, subnetworks
-from fedexp.maths.matching.seats import Seats
+from fedexp.maths.matching.seats import UnitAssignment
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
@@ -43,11 +43,11 @@ class Matching(Aggregator):
 
     def refuse(self, model: Model, facts: Facts) -> None:
         network = model.network(facts)
-        found = obstacle(network)
-        if found is not None:
+        fault = find_obstacle(network)
+        if fault is not None:
             raise ConfigError(
                 f"aggregator={option(self)} matches hidden units of plain multilayer perceptrons, but "
-                f"model={option(model)} {found}; use model=mlp with hidden layers, or another aggregator"
+                f"model={option(model)} {fault}; use model=mlp with hidden layers, or another aggregator"
             )
         self.refuse_depth(sum(isinstance(layer, nn.Linear) for layer in network.modules()) - 1)
 
@@ -59,35 +59,37 @@ class Matching(Aggregator):
         raise NotImplementedError
 
     def dispatch(self, weights: Weights, owner: np.ndarray, memory: Memory) -> torch.Tensor:
-        return subnetworks(weights, Seats.load(memory, hidden_widths(weights.layout)).units(owner))
+        return subnetworks(weights, UnitAssignment.load(memory, hidden_widths(weights.layout)).units(owner))
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
-        seats = Seats.load(memory, hidden_widths(weights.layout))
+        seats = UnitAssignment.load(memory, hidden_widths(weights.layout))
         rows = subnetworks(weights, seats.units(uploads.owner)) + uploads.delta
-        uploads, rows = without_infinite(uploads, rows)
+        uploads, rows = drop_non_finite(uploads, rows)
         if len(uploads.owner) == 0:
-            return weights, {**memory, "columns": widths(weights)}
-        given, nets = seats.units(uploads.owner), networks(ctx.layout, rows)
-        net, layers = self.match(nets, uploads, ctx) if len(nets) > 1 else unmatched(nets[0])
+            return weights, {**memory, "columns": width_columns(weights)}
+        dispatched_units, nets = seats.units(uploads.owner), networks(ctx.layout, rows)
+        net, layers = self.match(nets, uploads, ctx) if len(nets) > 1 else identity_matching(nets[0])
         units = tuple(np.stack(layer.assigned) for layer in layers)
-        following = seats.after(uploads.owner, given, units, tuple(layer.popularity for layer in layers))
+        next_seats = seats.after(uploads.owner, dispatched_units, units, tuple(layer.popularity for layer in layers))
         proposal = as_weights(net, weights)
-        return proposal, {**following.save(), "columns": widths(proposal)}
+        return proposal, {**next_seats.save(), "columns": width_columns(proposal)}
 
 
-def without_infinite(uploads: Uploads, rows: torch.Tensor) -> tuple[Uploads, torch.Tensor]:
+def drop_non_finite(uploads: Uploads, rows: torch.Tensor) -> tuple[Uploads, torch.Tensor]:
     """The uploads whose networks `rows [C, D]` are finite, and these; two finite numbers may add up to infinity."""
-    whole = finite(rows)
-    if not whole.all():
-        log.warning("%d of %d clients' networks are not finite and were left out", (~whole).sum(), len(whole))
-    return uploads.where(whole), rows[torch.from_numpy(whole).to(rows.device)]
+    finite_mask = finite(rows)
+    if not finite_mask.all():
+        log.warning(
+            "%d of %d clients' networks are not finite and were left out", (~finite_mask).sum(), len(finite_mask)
+        )
+    return uploads.where(finite_mask), rows[torch.from_numpy(finite_mask).to(rows.device)]
 
 
-def unmatched(net: Network) -> tuple[Network, list[Layer]]:
+def identity_matching(net: Network) -> tuple[Network, list[Layer]]:
     """The network of a single participant as the global one, its units in their own order."""
     return net, [Layer(np.zeros((width, 0)), np.ones(width, np.int64), (np.arange(width),)) for width in net.hidden]
 
 
-def widths(weights: Weights) -> dict[str, int]:
+def width_columns(weights: Weights) -> dict[str, int]:
     """Columns with the width of every hidden layer; the first is `width_1`."""
     return {f"width_{number}": width for number, width in enumerate(hidden_widths(weights.layout), start=1)}

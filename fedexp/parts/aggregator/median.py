@@ -16,9 +16,9 @@ def median(delta: torch.Tensor) -> torch.Tensor:
     """The median `[D]` of the columns of `delta [C, D]`."""
     low, high = (len(delta) - 1) // 2, len(delta) // 2
     result = delta.new_empty(delta.shape[1])
-    for place, block in blocks(delta):
+    for columns, block in blocks(delta):
         middle = sorted_columns(block)[:, low : high + 1]
-        result[place] = middle.double().mean(dim=1)
+        result[columns] = middle.double().mean(dim=1)
     return result
 
 

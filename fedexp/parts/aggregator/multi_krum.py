@@ -20,8 +20,8 @@ from fedexp.parts.aggregator.reporting import BoundedRule
 def multi_krum(delta: torch.Tensor, share: torch.Tensor, byzantine: int, m: int) -> torch.Tensor:
     """The mean `[D]`, weighted by `share [C]`, of the m rows of `delta [C, D]` with the smallest scores."""
     scores = krum_scores(squared_distances(delta), byzantine)
-    kept = torch.zeros_like(share).index_fill(0, scores.argsort(stable=True)[:m], 1.0) * share
-    return weighted_mean(delta, kept / kept.sum())
+    weight = torch.zeros_like(share).index_fill(0, scores.argsort(stable=True)[:m], 1.0) * share
+    return weighted_mean(delta, weight / weight.sum())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,14 +29,16 @@ class MultiKrum(BoundedRule):
     """Averages the rows with the smallest Krum scores."""
 
     bound = "2f + 2 < n"
-    idle: ClassVar[Columns] = {"kept": 0}
+    idle_columns: ClassVar[Columns] = {"kept": 0}
     weighting: Literal["num_samples", "uniform"] = "uniform"
     m: Annotated[int, Range(1)] | None = None
 
-    def most(self, rows: int) -> int:
+    def max_byzantine(self, rows: int) -> int:
         return (rows - 3) // 2
 
-    def centre(self, delta: torch.Tensor, share: torch.Tensor, byzantine: int) -> tuple[torch.Tensor, Columns]:
+    def reduce_and_report(
+        self, delta: torch.Tensor, share: torch.Tensor, byzantine: int
+    ) -> tuple[torch.Tensor, Columns]:
         trusted = len(delta) - byzantine
-        kept = min(self.m or trusted, trusted)
-        return multi_krum(delta, share, byzantine, kept), {"kept": kept}
+        count = min(self.m or trusted, trusted)
+        return multi_krum(delta, share, byzantine, count), {"kept": count}

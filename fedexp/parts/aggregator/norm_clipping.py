@@ -16,30 +16,30 @@ from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import ReportingRule
 
 
-def clipping(norm: torch.Tensor, radius: float) -> torch.Tensor:
+def clip_factors(norm: torch.Tensor, radius: float) -> torch.Tensor:
     """Factors `[C]`, at most 1, that clip rows with these norms `[C]` to the radius."""
     return torch.where(norm > radius, radius / norm, 1.0)
 
 
-def radius_of(norm: torch.Tensor, fixed: float | None, quantile: float) -> float:
+def clip_radius(norm: torch.Tensor, fixed: float | None, quantile: float) -> float:
     """The fixed radius, or the quantile of the norms `[C]`, linear between two of them."""
     return fixed if fixed is not None else float(torch.quantile(norm, quantile))
 
 
 def norm_clipping(delta: torch.Tensor, share: torch.Tensor, norm: torch.Tensor, radius: float) -> torch.Tensor:
     """The mean `[D]` by `share [C]` of the rows of `delta [C, D]`, their norms `[C]` clipped to the radius."""
-    return weighted_mean(delta, share * clipping(norm, radius))
+    return weighted_mean(delta, share * clip_factors(norm, radius))
 
 
 @dataclass(frozen=True, kw_only=True)
 class NormClipping(ReportingRule):
     """Reports the radius and how many rows were clipped."""
 
-    idle: ClassVar[Columns] = {"radius": None, "clipped": 0}
+    idle_columns: ClassVar[Columns] = {"radius": None, "clipped": 0}
     radius: Annotated[float, PositiveOrInfinite] | None = None
     quantile: Annotated[float, Fraction] = 0.5
 
-    def centre(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
+    def reduce_and_report(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
         norm = distances_to(delta)
-        radius = radius_of(norm, self.radius, self.quantile)
+        radius = clip_radius(norm, self.radius, self.quantile)
         return norm_clipping(delta, share, norm, radius), {"radius": radius, "clipped": int((norm > radius).sum())}

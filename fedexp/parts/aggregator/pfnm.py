@@ -56,8 +56,8 @@ class PFNM(Matching):
     def match(self, nets: Sequence[Network], uploads: Uploads, ctx: Context) -> tuple[Network, Sequence[Layer]]:
         layers = len(nets[0].hidden)
         variances = [
-            Variances(*each)
-            for each in zip(*(spread(value, layers) for value in (self.s, self.s0, self.gamma)), strict=True)
+            Variances(*layer_values)
+            for layer_values in zip(*(per_layer(value, layers) for value in (self.s, self.s0, self.gamma)), strict=True)
         ]
         share = self.class_shares(uploads, ctx)
         return match_networks(nets, share, variances, self.popularity_factor, self.sweeps, ctx.rng("aggregator"))
@@ -65,16 +65,16 @@ class PFNM(Matching):
     def class_shares(self, uploads: Uploads, ctx: Context) -> np.ndarray:
         """Each participant's weight for each class, `[C, K]`; 0 for a class that nobody has."""
         clients = uploads.owner >= 0
-        held = ctx.survey.class_counts(uploads.owner[clients])
+        client_counts = ctx.clients_data.class_counts(uploads.owner[clients])
         if self.weighting == "uniform":
-            return np.full((len(clients), held.shape[1]), 1 / len(clients))
-        counts = np.repeat(uploads.examples[:, None] / held.shape[1], held.shape[1], axis=1)
-        counts[clients] = held
+            return np.full((len(clients), client_counts.shape[1]), 1 / len(clients))
+        counts = np.repeat(uploads.examples[:, None] / client_counts.shape[1], client_counts.shape[1], axis=1)
+        counts[clients] = client_counts
         counts *= uploads.importance[:, None]
         total = counts.sum(axis=0)
         return np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
 
 
-def spread(value: float | tuple[float, ...], layers: int) -> tuple[float, ...]:
+def per_layer(value: float | tuple[float, ...], layers: int) -> tuple[float, ...]:
     """One number for each hidden layer."""
     return value if isinstance(value, tuple) else (value,) * layers

@@ -18,17 +18,17 @@ from fedexp.parts.context import Context
 class ReportingRule(Aggregator):
     """An aggregator that reports columns."""
 
-    idle: ClassVar[Columns] = {}  # its columns in a round without usable uploads
+    idle_columns: ClassVar[Columns] = {}  # its columns in a round without usable uploads
 
-    def centre(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
+    def reduce_and_report(self, delta: torch.Tensor, share: torch.Tensor) -> tuple[torch.Tensor, Columns]:
         """One row `[D]` from the rows `delta [C, D]` and their shares `[C]`, and the columns to report."""
         raise NotImplementedError
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         share = self.shares(uploads)
         if not share.any():
-            return weights, {"columns": self.idle}
-        row, columns = self.centre(uploads.delta, share)
+            return weights, {"columns": self.idle_columns}
+        row, columns = self.reduce_and_report(uploads.delta, share)
         return Weights(weights.flat + row, weights.layout), {"columns": columns}
 
 
@@ -36,15 +36,17 @@ class ReportingRule(Aggregator):
 class BoundedRule(Tolerant, Aggregator):
     """An aggregator that must be told how many rows may be Byzantine."""
 
-    idle: ClassVar[Columns] = {}  # its own columns in a round in which the model stays
+    idle_columns: ClassVar[Columns] = {}  # its own columns in a round in which the model stays
 
-    def centre(self, delta: torch.Tensor, share: torch.Tensor, byzantine: int) -> tuple[torch.Tensor, Columns]:
+    def reduce_and_report(
+        self, delta: torch.Tensor, share: torch.Tensor, byzantine: int
+    ) -> tuple[torch.Tensor, Columns]:
         """One row `[D]` from `delta [C, D]`, of which at most `byzantine` are wrong, by shares `[C]`; and columns."""
         raise NotImplementedError
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
-        byzantine, columns = self.tolerated(len(uploads.owner), ctx.round)
+        byzantine, columns = self.effective_byzantine(len(uploads.owner), ctx.round)
         if byzantine is None:
-            return weights, {"columns": columns | self.idle}
-        row, own = self.centre(uploads.delta, self.shares(uploads), byzantine)
-        return Weights(weights.flat + row, weights.layout), {"columns": columns | own}
+            return weights, {"columns": columns | self.idle_columns}
+        row, rule_columns = self.reduce_and_report(uploads.delta, self.shares(uploads), byzantine)
+        return Weights(weights.flat + row, weights.layout), {"columns": columns | rule_columns}

@@ -36,12 +36,12 @@ def decode(words: np.ndarray, fractional_bits: int) -> np.ndarray:
     return np.ldexp(words.view(np.int64).astype(np.float64), -fractional_bits)
 
 
-def largest(clients: int, fractional_bits: int) -> float:
+def max_summand(clients: int, fractional_bits: int) -> float:
     """The largest absolute value with which the sum over this many clients stays in the ring."""
     return 2.0 ** (HEADROOM - fractional_bits) / clients
 
 
-def share(secret: np.ndarray, partners: int) -> np.ndarray:
+def split_secret(secret: np.ndarray, partners: int) -> np.ndarray:
     """Each partner's shares of the words `secret [C, D]`, uint64 [P, C, D]; different at every call.
 
     OpenSSL's generator takes a quarter of the time of `os.urandom`, and like it reseeds in forked processes.
@@ -53,7 +53,7 @@ def share(secret: np.ndarray, partners: int) -> np.ndarray:
     return views
 
 
-def opened_sum(views: np.ndarray, complete: np.ndarray) -> np.ndarray:
+def reconstruct_sum(views: np.ndarray, complete: np.ndarray) -> np.ndarray:
     """The sum `[D]` of the secrets of the clients in the mask `complete [C]`, from the partners' `views [P, C, D]`.
 
     Each partner sums its own view first.
@@ -62,17 +62,17 @@ def opened_sum(views: np.ndarray, complete: np.ndarray) -> np.ndarray:
     return sums.sum(axis=0)
 
 
-def secure_mean(delta: torch.Tensor, weight: np.ndarray, heard: np.ndarray, fractional_bits: int) -> torch.Tensor:
+def secure_mean(delta: torch.Tensor, weight: np.ndarray, delivered: np.ndarray, fractional_bits: int) -> torch.Tensor:
     """The mean `[D]` of `delta [C, D]` by `weight [C]`, float64, of clients with all of `delivered [P, C]`.
 
     Their weights must not all be 0. Columns are processed in blocks, to bound the memory.
     """
-    partners, clients = heard.shape
-    complete = np.logical_and.reduce(heard)
+    partners, clients = delivered.shape
+    complete = np.logical_and.reduce(delivered)
 
     def total(values: np.ndarray) -> np.ndarray:
-        views = share(encode(values, fractional_bits), partners)
-        return decode(opened_sum(views, complete), fractional_bits)
+        views = split_secret(encode(values, fractional_bits), partners)
+        return decode(reconstruct_sum(views, complete), fractional_bits)
 
     divisor = total(weight[:, None])
     mean = np.empty(delta.shape[1])

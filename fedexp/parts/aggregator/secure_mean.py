@@ -23,7 +23,7 @@ from fedexp.core.part import Range
 from fedexp.core.values import SERVER, Memory, Uploads, Weights
 from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.aggregator.fedavg import weighted_mean
-from fedexp.parts.aggregator.secret_sharing import largest, secure_mean
+from fedexp.parts.aggregator.secret_sharing import max_summand, secure_mean
 from fedexp.parts.context import Context
 
 log = logging.getLogger(__name__)
@@ -49,48 +49,48 @@ class SecureMean(Aggregator):
         return BYTES * self.partners * (entries + 1)
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
-        weight = self.counts(uploads)
+        weight = self.row_weights(uploads)
         if not weight.any():
-            return weights, self.reported()
+            return weights, self.report_columns()
         if (weight > 0).sum() < self.least:
             row = weighted_mean(uploads.delta, self.shares(uploads))
-            return Weights(weights.flat + row, weights.layout), self.reported(plain=1)
+            return Weights(weights.flat + row, weights.layout), self.report_columns(plain_means=1)
         weight = weight / uploads.importance[weight > 0].min()  # the server knows it; all weights get >= 1
         self.refuse_overflow(uploads, weight, ctx.round)
-        heard = self.heard(uploads.owner, ctx)
-        complete = heard.all(axis=0)
-        lists = BYTES * int(heard.sum())
+        delivered = self.delivery_mask(uploads.owner, ctx)
+        complete = delivered.all(axis=0)
+        lists = BYTES * int(delivered.sum())
         if not weight[complete].any():
             log.warning("round %d: no client reached every partner; the model stays as it is", ctx.round)
-            return weights, self.reported(int((~complete).sum()), lists)
-        row = secure_mean(uploads.delta, weight, heard, self.fractional_bits).to(weights.flat.dtype)
-        sums = BYTES * self.partners * (len(row) - len(ctx.traffic.unsent) + 1)
-        return Weights(weights.flat + row, weights.layout), self.reported(int((~complete).sum()), lists + sums)
+            return weights, self.report_columns(int((~complete).sum()), lists)
+        row = secure_mean(uploads.delta, weight, delivered, self.fractional_bits).to(weights.flat.dtype)
+        sums = BYTES * self.partners * (len(row) - len(ctx.traffic.private_columns) + 1)
+        return Weights(weights.flat + row, weights.layout), self.report_columns(int((~complete).sum()), lists + sums)
 
-    def reported(self, vanished: int = 0, partner_bytes: int = 0, plain: int = 0) -> Memory:
-        """The columns of one model's mean; the column `plain` exists only if `least` is above 1."""
+    def report_columns(self, vanished: int = 0, partner_bytes: int = 0, plain_means: int = 0) -> Memory:
+        """The columns of one model's mean; the column `plain_means` exists only if `least` is above 1."""
         columns = {"vanished": vanished, "partner_bytes": partner_bytes}
-        return {"columns": columns | ({"plain": plain} if self.least > 1 else {})}
+        return {"columns": columns | ({"plain": plain_means} if self.least > 1 else {})}
 
-    def heard(self, owner: np.ndarray, ctx: Context) -> np.ndarray:
+    def delivery_mask(self, owner: np.ndarray, ctx: Context) -> np.ndarray:
         """Which partner gets a share from which client of `owner [C]`, bool [P, C]; dropouts reach only some."""
-        heard = np.ones((self.partners, len(owner)), dtype=bool)
+        delivered = np.ones((self.partners, len(owner)), dtype=bool)
         if self.dropout == 0:
-            return heard
-        for place in np.flatnonzero(owner != SERVER):
-            rng = ctx.rng("secure_mean", int(owner[place]))
+            return delivered
+        for position in np.flatnonzero(owner != SERVER):
+            rng = ctx.rng("secure_mean", int(owner[position]))
             if rng.random() < self.dropout:
-                heard[:, place] = rng.permutation(self.partners) < rng.integers(1, self.partners)
-        return heard
+                delivered[:, position] = rng.permutation(self.partners) < rng.integers(1, self.partners)
+        return delivered
 
     def refuse_overflow(self, uploads: Uploads, weight: np.ndarray, number: int) -> None:
         """Raises RunError if the sum of such uploads, with `weight [C]`, might leave the ring."""
         low, high = uploads.delta.aminmax(dim=1)
         size = weight * np.maximum(high.double().cpu().numpy(), -low.double().cpu().numpy()).clip(min=1)
-        bound, place = largest(len(size), self.fractional_bits), int(size.argmax())
-        if size[place] > bound:
+        bound, worst_row = max_summand(len(size), self.fractional_bits), int(size.argmax())
+        if size[worst_row] > bound:
             raise RunError(
                 f"round {number}: SecureMean needs weights and |weight * update| of at most {bound:.6g} (2^62 / "
-                f"2^fractional_bits / {len(size)} clients), but those of client {uploads.owner[place]} reach "
-                f"{size[place]:.6g}; lower aggregator.fractional_bits or clip the updates"
+                f"2^fractional_bits / {len(size)} clients), but those of client {uploads.owner[worst_row]} reach "
+                f"{size[worst_row]:.6g}; lower aggregator.fractional_bits or clip the updates"
             )

@@ -26,13 +26,13 @@ def trimmed_mean(delta: torch.Tensor, trim: int) -> torch.Tensor:
     if 2 * trim >= len(delta):
         raise ValueError(f"trimming {trim} at each end leaves nothing of {len(delta)} rows")
     result = delta.new_empty(delta.shape[1])
-    for place, block in blocks(delta):
-        kept = sorted_columns(block)[:, trim : len(delta) - trim]
-        result[place] = kept.mean(dim=1, dtype=torch.float64)
+    for columns, block in blocks(delta):
+        middle = sorted_columns(block)[:, trim : len(delta) - trim]
+        result[columns] = middle.mean(dim=1, dtype=torch.float64)
     return result
 
 
-def share_trimmed(beta: float, rows: int) -> int:
+def trim_count(beta: float, rows: int) -> int:
     """floor(beta n), robust to products that rounding puts on the wrong side of an integer."""
     return min(math.floor(beta * rows + 1e-9), (rows - 1) // 2)
 
@@ -45,14 +45,16 @@ class TrimmedMean(BoundedRule):
     weighting: Literal["uniform"] = "uniform"
     beta: Annotated[float, Range(0, 0.5, high_open=True)] | None = None
 
-    def most(self, rows: int) -> int:
+    def max_byzantine(self, rows: int) -> int:
         return (rows - 1) // 2
 
-    def tolerated(self, rows: int, number: int) -> tuple[int | None, Columns]:
+    def effective_byzantine(self, rows: int, number: int) -> tuple[int | None, Columns]:
         if self.beta is None or rows == 0:
-            return super().tolerated(rows, number)
-        trim = share_trimmed(self.beta, rows)
+            return super().effective_byzantine(rows, number)
+        trim = trim_count(self.beta, rows)
         return trim, {"byzantine": trim, "violated": 0}
 
-    def centre(self, delta: torch.Tensor, share: torch.Tensor, byzantine: int) -> tuple[torch.Tensor, Columns]:
+    def reduce_and_report(
+        self, delta: torch.Tensor, share: torch.Tensor, byzantine: int
+    ) -> tuple[torch.Tensor, Columns]:
         return trimmed_mean(delta, byzantine), {}

@@ -22,7 +22,7 @@ from fedexp.parts.byzantine import Tolerant
 from fedexp.parts.context import Context
 
 
-def highest_scores(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarray:
+def top_positions(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarray:
     """Positions `[keep]` of the highest -loss - penalty, ascending; `loss [C]`, `penalty [C]` may be infinite."""
     with np.errstate(invalid="ignore"):
         score = -loss - penalty
@@ -35,7 +35,7 @@ class Zeno(Tolerant, Aggregator):
     """Reports how many rows it kept."""
 
     needs_validation = True
-    idle: ClassVar[Columns] = {"kept": 0}
+    idle_columns: ClassVar[Columns] = {"kept": 0}
     weighting: Literal["uniform"] = "uniform"
     batch_size: Annotated[int, Range(1)] | Literal["full"] = 4
     rho: Annotated[float, Range(0)] = 5e-4
@@ -43,14 +43,16 @@ class Zeno(Tolerant, Aggregator):
 
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         rows = len(uploads.owner)
-        byzantine, columns = self.tolerated(rows, ctx.round)
+        byzantine, columns = self.effective_byzantine(rows, ctx.round)
         if byzantine is None:
-            return weights, {"columns": columns | self.idle}
+            return weights, {"columns": columns | self.idle_columns}
         loss = ctx.validation.losses(weights.flat + uploads.delta, self.examples(ctx))
-        kept = torch.from_numpy(highest_scores(loss, self.fines(uploads.delta), rows - byzantine))
-        share = torch.zeros(rows, dtype=torch.float64).index_fill(0, kept, 1 / len(kept)).to(uploads.delta.device)
+        selected = torch.from_numpy(top_positions(loss, self.penalties(uploads.delta), rows - byzantine))
+        share = (
+            torch.zeros(rows, dtype=torch.float64).index_fill(0, selected, 1 / len(selected)).to(uploads.delta.device)
+        )
         row = weighted_mean(uploads.delta, share)
-        return Weights(weights.flat + row, weights.layout), {"columns": columns | {"kept": len(kept)}}
+        return Weights(weights.flat + row, weights.layout), {"columns": columns | {"kept": len(selected)}}
 
     def examples(self, ctx: Context) -> np.ndarray | None:
         """Numbers `[B]` of this round's validation examples; None for all of them."""
@@ -59,7 +61,7 @@ class Zeno(Tolerant, Aggregator):
             return None
         return np.sort(ctx.rng("aggregator", "examples").choice(size, self.batch_size, replace=False))
 
-    def fines(self, delta: torch.Tensor) -> np.ndarray:
+    def penalties(self, delta: torch.Tensor) -> np.ndarray:
         """The penalty on each row's score for its norm, float64 [C], for `delta [C, D]`."""
         square = distances_to(delta).square().cpu().numpy()
         return self.rho * (square if self.penalty == "text" else square / delta.shape[1])

@@ -12,7 +12,7 @@ from typing import Literal
 import torch
 
 from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import Forging, Scene
+from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
 def largest_z(clients: int, malicious: int) -> float:
@@ -27,14 +27,14 @@ def largest_z(clients: int, malicious: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ALIE(Forging):
+class ALIE(ModelPoisoning):
     """Mean minus `z` standard deviations (null: by the paper's formula)."""
 
     z: float | None = None
     knows: Literal["honest", "own"] = "honest"
 
-    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        known = (scene.honest if self.knows == "honest" else scene.own).double()
-        z = largest_z(scene.clients, len(scene.own)) if self.z is None else self.z
-        forged = known.mean(dim=0) - z * known.std(dim=0, correction=0)
-        return forged.to(scene.own.dtype).expand_as(scene.own), scene.memory
+    def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
+        reference = (knowledge.honest_updates if self.knows == "honest" else knowledge.own_updates).double()
+        z = largest_z(knowledge.clients, len(knowledge.own_updates)) if self.z is None else self.z
+        forged = reference.mean(dim=0) - z * reference.std(dim=0, correction=0)
+        return forged.to(knowledge.own_updates.dtype).expand_as(knowledge.own_updates), knowledge.memory

@@ -14,11 +14,11 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Fraction, Range
 from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import Forging, Scene
+from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 from fedexp.parts.dataset.contract import Facts, Split
 
 
-def stamped(x: torch.Tensor, size: int) -> torch.Tensor:
+def add_trigger(x: torch.Tensor, size: int) -> torch.Tensor:
     """Copies of the images `[B, C, H, W]` with the trigger, in the largest value that such images can have."""
     bright = 255 if x.dtype == torch.uint8 else float(x.max()) if len(x) else 1.0
     marked = x.clone()
@@ -27,7 +27,7 @@ def stamped(x: torch.Tensor, size: int) -> torch.Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Backdoor(Forging):
+class Backdoor(ModelPoisoning):
     """Marks images with a bright square and labels them as class `target`."""
 
     needs_classes = True
@@ -48,16 +48,20 @@ class Backdoor(Forging):
         if self.target >= facts.classes:
             raise ConfigError(f"attack.target must be a class below {facts.classes}, got {self.target}")
 
-    def poison(self, train: Split, owned: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
-        marked = torch.from_numpy(owned[rng.random(len(owned)) < self.fraction])
+    def poison(self, train: Split, indices: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
+        marked = torch.from_numpy(indices[rng.random(len(indices)) < self.fraction])
         x, y = train.x.clone(), train.y.clone()
-        x[marked], y[marked] = stamped(x[marked], self.size), self.target
+        x[marked], y[marked] = add_trigger(x[marked], self.size), self.target
         return replace(train, x=x, y=y)
 
     def probes(self, test: Split) -> dict[str, Split]:
-        others = test.y != self.target
-        x = stamped(test.x[others], self.size)
-        return {"attack.success_rate": replace(test, x=x, y=torch.full_like(test.y[others], self.target), subject=None)}
+        other_classes = test.y != self.target
+        x = add_trigger(test.x[other_classes], self.size)
+        return {
+            "attack.success_rate": replace(
+                test, x=x, y=torch.full_like(test.y[other_classes], self.target), subject=None
+            )
+        }
 
-    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        return self.scale * scene.own, scene.memory
+    def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
+        return self.scale * knowledge.own_updates, knowledge.memory

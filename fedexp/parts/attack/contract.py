@@ -19,7 +19,7 @@ class Attack(Part):
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError, with the reason, if examples of this kind cannot be attacked in this way."""
 
-    def poison(self, train: Split, owned: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
+    def poison(self, train: Split, indices: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
         """The training data, once, with the malicious clients' examples (`indices [n]`) changed in a copy."""
         return train
 

@@ -15,26 +15,26 @@ from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True)
-class Scene:
+class AttackerKnowledge:
     """What attackers `owner [F]` know: their honest `own_updates [F, D]` and the others' `honest_updates [H, D]`.
 
     If no honest client takes part, the attackers' own rows stand for the honest ones.
     """
 
     owner: np.ndarray
-    own: torch.Tensor
-    honest: torch.Tensor
+    own_updates: torch.Tensor
+    honest_updates: torch.Tensor
     memory: Memory
     ctx: Context
 
     @property
     def clients(self) -> int:
         """Number of participants C."""
-        return len(self.own) + len(self.honest)
+        return len(self.own_updates) + len(self.honest_updates)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Forging(Attack):
+class ModelPoisoning(Attack):
     """An attack on the uploads: malicious clients replace their updates."""
 
     def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
@@ -44,12 +44,14 @@ class Forging(Attack):
         if not count:
             return uploads, memory
         rows = torch.from_numpy(np.flatnonzero(malicious)).to(uploads.delta.device)
-        sound = ~malicious & finite(uploads.delta)
-        honest = sound if sound.any() else malicious
-        scene = Scene(uploads.owner[malicious], uploads.delta[rows], uploads.where(honest).delta, memory, ctx)
-        forged, memory = self.forge(scene)
+        honest_finite = ~malicious & finite(uploads.delta)
+        honest = honest_finite if honest_finite.any() else malicious
+        knowledge = AttackerKnowledge(
+            uploads.owner[malicious], uploads.delta[rows], uploads.where(honest).delta, memory, ctx
+        )
+        forged, memory = self.forge(knowledge)
         return uploads.with_delta(uploads.delta.index_copy(0, rows, forged.to(uploads.delta.dtype))), memory
 
-    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
+    def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
         """The rows `[F, D]` that the malicious clients send, and their memory."""
         raise NotImplementedError

@@ -11,19 +11,19 @@ import torch
 
 from fedexp.core.part import Range
 from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import Forging, Scene
+from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(Forging):
+class Gaussian(ModelPoisoning):
     """Sends noise of standard deviation `std` instead of the update, or adds it to the update."""
 
     std: Annotated[float, Range(0)] = 1.0
     add: bool = False
 
-    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        noise = torch.empty_like(scene.own)
-        for row, client in zip(noise, scene.owner, strict=True):
-            draws = scene.ctx.rng("attack", int(client)).standard_normal(len(row), dtype=np.float32)
+    def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
+        noise = torch.empty_like(knowledge.own_updates)
+        for row, client in zip(noise, knowledge.owner, strict=True):
+            draws = knowledge.ctx.rng("attack", int(client)).standard_normal(len(row), dtype=np.float32)
             row.copy_(self.std * torch.from_numpy(draws))
-        return scene.own + noise if self.add else noise, scene.memory
+        return knowledge.own_updates + noise if self.add else noise, knowledge.memory

@@ -11,15 +11,15 @@ import torch
 
 from fedexp.core.part import Range
 from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import Forging, Scene
+from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
 @dataclass(frozen=True, kw_only=True)
-class IPM(Forging):
+class IPM(ModelPoisoning):
     """Sends the honest mean times -`epsilon`."""
 
     epsilon: Annotated[float, Range(0)] = 0.5
 
-    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        forged = -self.epsilon * scene.honest.double().mean(dim=0)
-        return forged.to(scene.own.dtype).expand_as(scene.own), scene.memory
+    def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
+        forged = -self.epsilon * knowledge.honest_updates.double().mean(dim=0)
+        return forged.to(knowledge.own_updates.dtype).expand_as(knowledge.own_updates), knowledge.memory

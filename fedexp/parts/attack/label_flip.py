@@ -11,12 +11,12 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
-from fedexp.parts.attack.poisoning import Poisoning
+from fedexp.parts.attack.poisoning import DataPoisoning
 from fedexp.parts.dataset.contract import Facts, Split
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelFlip(Poisoning):
+class LabelFlip(DataPoisoning):
     """All labels mirrored, or those of `source` turned into `target`."""
 
     needs_classes = True
@@ -37,11 +37,11 @@ class LabelFlip(Poisoning):
             if label is not None and label >= facts.classes:
                 raise ConfigError(f"attack.{name} must be a class below {facts.classes}, got {label}")
 
-    def poison(self, train: Split, owned: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
-        labels, mine = train.y.clone(), torch.from_numpy(owned)
-        held = labels[mine]
+    def poison(self, train: Split, indices: np.ndarray, classes: int, rng: np.random.Generator) -> Split:
+        labels, rows = train.y.clone(), torch.from_numpy(indices)
+        old_labels = labels[rows]
         if self.source is None or self.target is None:
-            labels[mine] = classes - 1 - held
+            labels[rows] = classes - 1 - old_labels
         else:
-            labels[mine[held == self.source]] = self.target
+            labels[rows[old_labels == self.source]] = self.target
         return replace(train, y=labels)

@@ -13,32 +13,37 @@ import numpy as np
 import torch
 
 from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import Forging, Scene
+from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
-def follow(direction: torch.Tensor, rows: torch.Tensor, seen: int) -> torch.Tensor:
+def oja_step(direction: torch.Tensor, rows: torch.Tensor, past_rounds: int) -> torch.Tensor:
     """The direction `[D]` after one more step of Oja's rule on the rows `[H, D]`, with `past_rounds` steps before."""
     centred = rows - rows.mean(dim=0)
-    fresh = (centred @ direction) @ centred
-    length = fresh.norm()
+    new_direction = (centred @ direction) @ centred
+    length = new_direction.norm()
     if length == 0:
         return direction
-    moved = seen / (1 + seen) * direction + fresh / length / (1 + seen)
-    return moved / moved.norm()
+    blended = past_rounds / (1 + past_rounds) * direction + new_direction / length / (1 + past_rounds)
+    return blended / blended.norm()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mimic(Forging):
+class Mimic(ModelPoisoning):
     """Copies the honest update with the largest projection; remembers the `direction [D]` and the rounds `seen`."""
 
-    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        rows, memory = scene.honest.double(), scene.memory  # the squares of large updates overflow in float32
-        direction = memory["direction"].double() if "direction" in memory else self._first(scene)
-        direction, seen = follow(direction, rows, memory.get("seen", 0)), memory.get("seen", 0) + 1
-        copied = scene.honest[int((rows @ direction).argmax())]
-        return copied.expand_as(scene.own), {**memory, "direction": direction, "seen": seen}
+    def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
+        rows, memory = (
+            knowledge.honest_updates.double(),
+            knowledge.memory,
+        )  # the squares of large updates overflow in float32
+        direction = memory["direction"].double() if "direction" in memory else self._random_direction(knowledge)
+        direction, past_rounds = oja_step(direction, rows, memory.get("seen", 0)), memory.get("seen", 0) + 1
+        copied = knowledge.honest_updates[int((rows @ direction).argmax())]
+        return copied.expand_as(knowledge.own_updates), {**memory, "direction": direction, "seen": past_rounds}
 
-    def _first(self, scene: Scene) -> torch.Tensor:
-        draws = scene.ctx.run_rng("attack", "direction").standard_normal(scene.own.shape[1], dtype=np.float32)
-        direction = torch.from_numpy(draws).double().to(scene.own.device)
+    def _random_direction(self, knowledge: AttackerKnowledge) -> torch.Tensor:
+        draws = knowledge.ctx.run_rng("attack", "direction").standard_normal(
+            knowledge.own_updates.shape[1], dtype=np.float32
+        )
+        direction = torch.from_numpy(draws).double().to(knowledge.own_updates.device)
         return direction / direction.norm()

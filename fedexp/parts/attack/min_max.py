@@ -14,7 +14,7 @@ import torch
 
 from fedexp.core.values import Memory
 from fedexp.maths.rows import squared_distances
-from fedexp.parts.attack.forging import Forging, Scene
+from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
 def largest_step(mean: torch.Tensor, direction: torch.Tensor, rows: torch.Tensor) -> float:
@@ -25,20 +25,20 @@ def largest_step(mean: torch.Tensor, direction: torch.Tensor, rows: torch.Tensor
     square = float(direction @ direction)
     if square == 0:
         return 0.0
-    apart = mean - rows
-    along, own = apart @ direction, (apart * apart).sum(dim=1)
-    slack = (squared_distances(rows).max() - own).clamp(min=0)
-    return float(((along * along + square * slack).sqrt() - along).min()) / square
+    offset = mean - rows
+    projection, squared_offset = offset @ direction, (offset * offset).sum(dim=1)
+    slack = (squared_distances(rows).max() - squared_offset).clamp(min=0)
+    return float(((projection * projection + square * slack).sqrt() - projection).min()) / square
 
 
 @dataclass(frozen=True, kw_only=True)
-class MinMax(Forging):
+class MinMax(ModelPoisoning):
     """The honest mean, moved along `direction` as far as the spread of the honest updates allows."""
 
     direction: Literal["std", "sign", "unit"] = "std"
 
-    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        rows = scene.honest.double()
+    def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
+        rows = knowledge.honest_updates.double()
         mean = rows.mean(dim=0)
         direction = {
             "std": lambda: -rows.std(dim=0, correction=0),
@@ -46,4 +46,4 @@ class MinMax(Forging):
             "unit": lambda: -mean / mean.norm().clamp(min=1e-300),
         }[self.direction]()
         forged = mean + largest_step(mean, direction, rows) * direction
-        return forged.to(scene.own.dtype).expand_as(scene.own), scene.memory
+        return forged.to(knowledge.own_updates.dtype).expand_as(knowledge.own_updates), knowledge.memory

@@ -8,7 +8,7 @@ from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True, kw_only=True)
-class Poisoning(Attack):
+class DataPoisoning(Attack):
     """An attack on the clients' own data; each round counts the malicious participants."""
 
     def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:

@@ -10,14 +10,14 @@ import torch
 
 from fedexp.core.part import Range
 from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import Forging, Scene
+from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
 @dataclass(frozen=True, kw_only=True)
-class SameValue(Forging):
+class SameValue(ModelPoisoning):
     """Sends a delta of `value` in every entry."""
 
     value: Annotated[float, Range()] = 1.0
 
-    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        return torch.full_like(scene.own, self.value), scene.memory
+    def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
+        return torch.full_like(knowledge.own_updates, self.value), knowledge.memory

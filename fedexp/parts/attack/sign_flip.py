@@ -7,14 +7,14 @@ import torch
 
 from fedexp.core.part import Range
 from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import Forging, Scene
+from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignFlip(Forging):
+class SignFlip(ModelPoisoning):
     """Each malicious client sends `-scale` times its update."""
 
     scale: Annotated[float, Range(0)] = 10.0
 
-    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        return -self.scale * scene.own, scene.memory
+    def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
+        return -self.scale * knowledge.own_updates, knowledge.memory

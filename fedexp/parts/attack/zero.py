@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import torch
 
 from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import Forging, Scene
+from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
 @dataclass(frozen=True, kw_only=True)
-class Zero(Forging):
+class Zero(ModelPoisoning):
     """Sends a delta of zeros."""
 
-    def forge(self, scene: Scene) -> tuple[torch.Tensor, Memory]:
-        return torch.zeros_like(scene.own), scene.memory
+    def forge(self, knowledge: AttackerKnowledge) -> tuple[torch.Tensor, Memory]:
+        return torch.zeros_like(knowledge.own_updates), knowledge.memory

@@ -37,21 +37,21 @@ def lower_bound(examples: int, guesses: int, right: int, delta: float, confidenc
         >>> round(lower_bound(5, 5, 5, 0.0), 3)  # q^5 = 0.05
         0.198
     """
-    rejected, kept = 0.0, 1.0
+    rejected, accepted = 0.0, 1.0
     if p_value(examples, guesses, right, rejected, delta) > 1 - confidence:
         return 0.0
-    while p_value(examples, guesses, right, kept, delta) <= 1 - confidence:
-        rejected, kept = kept, 2 * kept
-    while kept - rejected > 1e-6:
-        middle = (rejected + kept) / 2
+    while p_value(examples, guesses, right, accepted, delta) <= 1 - confidence:
+        rejected, accepted = accepted, 2 * accepted
+    while accepted - rejected > 1e-6:
+        middle = (rejected + accepted) / 2
         if p_value(examples, guesses, right, middle, delta) <= 1 - confidence:
             rejected = middle
         else:
-            kept = middle
+            accepted = middle
     return rejected
 
 
-def guessed(score: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
+def guess_inclusion(score: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Positions `[count]` of the highest of `score [m]`, guessed included, and of the lowest, guessed not included.
 
     Example:
@@ -59,4 +59,4 @@ def guessed(score: np.ndarray, each: int) -> tuple[np.ndarray, np.ndarray]:
         (array([1]), array([2]))
     """
     order = np.argsort(-score, kind="stable")
-    return order[:each], order[len(order) - each :]
+    return order[:count], order[len(order) - count :]

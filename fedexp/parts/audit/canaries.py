@@ -22,14 +22,14 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.values import Canaries, Columns, Memory, Uploads, finite
-from fedexp.parts.audit.bound import guessed, lower_bound
+from fedexp.parts.audit.bound import guess_inclusion, lower_bound
 from fedexp.parts.audit.contract import Audit
-from fedexp.parts.audit.traces import traces
+from fedexp.parts.audit.traces import gradient_coefficients
 from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts, Split
 
 COLUMNS = ("advantage", "epsilon_lower", "correct", "guesses")
-LEAST = 3  # guesses of each kind: nothing is refuted at 95 % with fewer than five guesses, all right
+MIN_GUESSES = 3  # guesses of each kind: nothing is refuted at 95 % with fewer than five guesses, all right
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,15 +48,15 @@ class CanaryAudit(Audit):
         return self.score == "uploads"
 
     @property
-    def each(self) -> int:
+    def guesses_per_side(self) -> int:
         """Number of canaries guessed to be included; as many are guessed not to be."""
         return int(self.guesses * self.count / 2 + 1e-9)
 
     def check(self) -> None:
-        if self.each < LEAST:
+        if self.guesses_per_side < MIN_GUESSES:
             raise ConfigError(
-                f"CanaryAudit.count must leave at least {LEAST} guesses of each kind, but guesses={self.guesses:g} of "
-                f"{self.count} canaries are {self.each}; raise it"
+                f"CanaryAudit.count must leave at least {MIN_GUESSES} guesses of each kind, but guesses={self.guesses:g} of "
+                f"{self.count} canaries are {self.guesses_per_side}; raise it"
             )
 
     def refuse(self, facts: Facts) -> None:
@@ -69,30 +69,37 @@ class CanaryAudit(Audit):
     def plant(self, train: Split, clients: np.ndarray, classes: int, rng: np.random.Generator) -> Canaries:
         if not len(clients):
             raise ConfigError("audit=canaries needs an honest client with examples; lower scenario.malicious")
-        make = noise if self.example == "noise" else mislabelled
+        make = noise_examples if self.example == "noise" else mislabel_examples
         x, y = make(train, self.count, classes, rng)
         owner = np.sort(clients[np.arange(self.count) % len(clients)])
         return Canaries(len(train.y) + np.arange(self.count), x, y, owner, rng.random(self.count) < 0.5)
 
-    def observe(self, sent: Uploads, memory: Memory, ctx: Context) -> Memory:
+    def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         if not self.needs_uploads:
             return memory
         planted, jobs = ctx.audit.canaries, []
-        seen = finite(sent.delta)
-        for row, owner in enumerate(sent.owner.tolist()):
-            mine = np.flatnonzero(planted.owner == owner)
-            if len(mine) and seen[row]:
-                jobs.append((mine, lambda mine=mine, row=row: self._traces(mine, sent, row, ctx)))
-        found = torch.zeros((self.count, 1), dtype=torch.float64, device=sent.delta.device)
-        ctx.audit.share_out(found, jobs)
-        return {"score": memory.get("score", torch.zeros_like(found)) + found}
+        finite_rows = finite(uploads.delta)
+        for row, owner in enumerate(uploads.owner.tolist()):
+            positions = np.flatnonzero(planted.owner == owner)
+            if len(positions) and finite_rows[row]:
+                jobs.append(
+                    (
+                        positions,
+                        lambda positions=positions, row=row: self._gradient_coefficients(positions, uploads, row, ctx),
+                    )
+                )
+        round_scores = torch.zeros((self.count, 1), dtype=torch.float64, device=uploads.delta.device)
+        ctx.audit.run_jobs(round_scores, jobs)
+        return {"score": memory.get("score", torch.zeros_like(round_scores)) + round_scores}
 
-    def _traces(self, mine: np.ndarray, sent: Uploads, row: int, ctx: Context) -> torch.Tensor:
-        index, shard = ctx.audit.canaries.index, ctx.plan(sent.owner[row : row + 1]).shards[0]
-        known = ctx.audit.gradient_sum(shard[shard < index[0]])
-        return traces(ctx.audit.gradients(index[mine]), known, -sent.delta[row, : ctx.layout.parameters])[:, None]
+    def _gradient_coefficients(self, positions: np.ndarray, uploads: Uploads, row: int, ctx: Context) -> torch.Tensor:
+        index, shard = ctx.audit.canaries.index, ctx.plan(uploads.owner[row : row + 1]).shards[0]
+        known_gradient = ctx.audit.gradient_sum(shard[shard < index[0]])
+        return gradient_coefficients(
+            ctx.audit.gradients(index[positions]), known_gradient, -uploads.delta[row, : ctx.layout.parameters]
+        )[:, None]
 
-    def blank(self) -> Columns:
+    def empty_columns(self) -> Columns:
         return dict.fromkeys(COLUMNS)
 
     def report(self, memory: Memory, ctx: Context) -> Columns:
@@ -103,13 +110,13 @@ class CanaryAudit(Audit):
             score = ctx.audit.example_losses(ctx.first, planted.index) - ctx.audit.example_losses(
                 ctx.models[0], planted.index
             )
-        inside, outside = (planted.included[place] for place in guessed(score, self.each))
-        hits, alarms = int(inside.sum()), int((~inside).sum())
-        right = hits + int((~outside).sum())
-        members, others = hits + int(outside.sum()), alarms + int((~outside).sum())
-        advantage = hits / members - alarms / others if members and others else None
-        lower = lower_bound(self.count, 2 * self.each, right, ctx.audit.delta)
-        return dict(zip(COLUMNS, (advantage, lower, right, 2 * self.each), strict=True))
+        inside, outside = (planted.included[positions] for positions in guess_inclusion(score, self.guesses_per_side))
+        hits, false_alarms = int(inside.sum()), int((~inside).sum())
+        correct = hits + int((~outside).sum())
+        members, non_members = hits + int(outside.sum()), false_alarms + int((~outside).sum())
+        advantage = hits / members - false_alarms / non_members if members and non_members else None
+        lower = lower_bound(self.count, 2 * self.guesses_per_side, correct, ctx.audit.delta)
+        return dict(zip(COLUMNS, (advantage, lower, correct, 2 * self.guesses_per_side), strict=True))
 
     def verdict(self, row: Columns) -> dict[str, Any]:
         lower, upper = row["audit.epsilon_lower"], row.get("privacy.epsilon_pld")
@@ -128,7 +135,9 @@ class CanaryAudit(Audit):
         }
 
 
-def noise(train: Split, count: int, classes: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+def noise_examples(
+    train: Split, count: int, classes: int, rng: np.random.Generator
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Random examples `[count, *shape]`, each entry drawn from all entries of all examples, and labels `[count]`.
 
     Their gradients have almost nothing in common with each other or with those of other examples.
@@ -138,7 +147,9 @@ def noise(train: Split, count: int, classes: int, rng: np.random.Generator) -> t
     return x, torch.from_numpy(rng.integers(classes, size=count))
 
 
-def mislabelled(train: Split, count: int, classes: int, rng: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+def mislabel_examples(
+    train: Split, count: int, classes: int, rng: np.random.Generator
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Copies of random examples, `[count, *shape]`, each with a wrong label `[count]`."""
     source = torch.from_numpy(rng.permutation(len(train.y))[:count])
     wrong = torch.from_numpy(rng.integers(1, classes, size=count))

@@ -33,11 +33,11 @@ class Audit(Part):
         nobody = np.zeros(0, np.int64)
         return Canaries(nobody, train.x[:0], train.y[:0], nobody, nobody.astype(bool))
 
-    def observe(self, sent: Uploads, memory: Memory, ctx: Context) -> Memory:
+    def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         """The memory after a look at the uploads of a round's participants."""
         return memory
 
-    def blank(self) -> Columns:
+    def empty_columns(self) -> Columns:
         """The audit's columns, empty, for a round that is not evaluated."""
         return {}
 

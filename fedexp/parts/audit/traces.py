@@ -11,7 +11,9 @@ import torch
 RIDGE = 0.01  # share of the projected gradients' mean squared norm: nearly equal ones get no huge coefficients
 
 
-def traces(gradients: torch.Tensor, known: torch.Tensor, movement: torch.Tensor) -> torch.Tensor:
+def gradient_coefficients(
+    gradients: torch.Tensor, known_gradient: torch.Tensor, movement: torch.Tensor
+) -> torch.Tensor:
     """Coefficients `[n]` of `gradients [n, P]`, float64, in a fit of `movement [P]` by them and `known_gradient [P]`.
 
     Example:
@@ -19,7 +21,7 @@ def traces(gradients: torch.Tensor, known: torch.Tensor, movement: torch.Tensor)
         >>> traces(torch.eye(3)[:2], known, movement).round(decimals=4)
         tensor([2., 0.], dtype=torch.float64)
     """
-    gradients, direction = gradients.double(), known.double() / known.double().norm().clamp(min=1e-30)
+    gradients, direction = gradients.double(), known_gradient.double() / known_gradient.double().norm().clamp(min=1e-30)
     rows = gradients - torch.outer(gradients @ direction, direction)
     gram = rows @ rows.T
     ridge = RIDGE * gram.diagonal().mean().clamp(min=1e-30)

@@ -19,7 +19,7 @@ class Augment(Part):
     """What is done to the images of a batch. The base leaves them as they are."""
 
     draws: ClassVar[int] = 0  # numbers drawn for each example; 0: images stay as they are
-    alone: ClassVar[bool] = False  # it takes one example after another, so clients cannot be stacked
+    one_by_one: ClassVar[bool] = False  # it takes one example after another, so clients cannot be stacked
 
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError, before examples are loaded, if this cannot be done to examples of this kind."""

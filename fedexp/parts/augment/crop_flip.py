@@ -19,7 +19,7 @@ from fedexp.parts.dataset.contract import Facts
 Padding = Literal["zeros", "reflect"]
 
 
-def cropped(
+def crop_and_flip(
     images: torch.Tensor, down: torch.Tensor, right: torch.Tensor, flip: torch.Tensor, black: torch.Tensor | None
 ) -> torch.Tensor:
     """Images `[N, H, W, C]`, each moved by `down` and `right [N]` pixels, then mirrored where `flip [N]`.
@@ -31,18 +31,18 @@ def cropped(
     columns = torch.where(flip[:, None], width - 1 - columns, columns) - right[:, None]
     rows = torch.arange(height, device=images.device) - down[:, None]
     first = torch.arange(count, device=images.device)[:, None, None] * (height * width)
-    place = first + _inside(rows, height)[:, :, None] * width + _inside(columns, width)[:, None, :]
-    found = images.reshape(-1, channels).index_select(0, place.view(-1)).view(images.shape)
+    source_index = first + _reflect(rows, height)[:, :, None] * width + _reflect(columns, width)[:, None, :]
+    crops = images.reshape(-1, channels).index_select(0, source_index.view(-1)).view(images.shape)
     if black is None:
-        return found
-    seen = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
-    return torch.where(seen[..., None], found, black.to(found.dtype))
+        return crops
+    inside = ((rows >= 0) & (rows < height))[:, :, None] & ((columns >= 0) & (columns < width))[:, None, :]
+    return torch.where(inside[..., None], crops, black.to(crops.dtype))
 
 
-def _inside(place: torch.Tensor, size: int) -> torch.Tensor:
+def _reflect(index: torch.Tensor, size: int) -> torch.Tensor:
     """Indices (any shape) beyond an edge reflected back inside; the edge itself is not repeated."""
-    place = place.abs()
-    return torch.where(place < size, place, 2 * (size - 1) - place)
+    index = index.abs()
+    return torch.where(index < size, index, 2 * (size - 1) - index)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +67,9 @@ class CropFlip(Augment):
             )
 
     def batch(self, images: torch.Tensor, uniform: torch.Tensor, mean: torch.Tensor, std: torch.Tensor) -> torch.Tensor:
-        last = images.movedim(-3, -1)
+        channels_last = images.movedim(-3, -1)
         drawn = uniform.flatten(0, -2)
         shift = (drawn[:, :2] * (2 * self.pad + 1)).long().clamp(max=2 * self.pad) - self.pad
         black = (-mean / std).reshape(-1) if self.padding == "zeros" else None
-        found = cropped(last.flatten(0, -4), shift[:, 0], shift[:, 1], drawn[:, 2] < self.flip, black)
-        return found.view(last.shape).movedim(-1, -3)
+        crops = crop_and_flip(channels_last.flatten(0, -4), shift[:, 0], shift[:, 1], drawn[:, 2] < self.flip, black)
+        return crops.view(channels_last.shape).movedim(-1, -3)

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 import torch
 
-from fedexp.core.errors import ConfigError, first_line, nearest
-from fedexp.core.torch_generator import begun_at
+from fedexp.core.errors import ConfigError, did_you_mean, first_line
+from fedexp.core.torch_generator import seed_torch
 from fedexp.parts.augment.contract import Augment
 from fedexp.parts.dataset.contract import Facts
 
-HALF = 2**24  # numbers that one draw tells apart
+SEED_BASE = 2**24  # numbers that one draw tells apart
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,20 +24,25 @@ class Transforms(Augment):
     """`steps` are names, or `{name: {argument: value}}`, in the order in which they are applied."""
 
     draws: ClassVar[int] = 2
-    alone: ClassVar[bool] = True
+    one_by_one: ClassVar[bool] = True
 
     steps: tuple[Any, ...]
 
     def check(self) -> None:
         for step in self.steps:
-            many = not isinstance(step, Mapping) or len(step) != 1 or not isinstance(next(iter(step.values())), Mapping)
-            if not isinstance(step, str) and many:
+            malformed = (
+                not isinstance(step, Mapping) or len(step) != 1 or not isinstance(next(iter(step.values())), Mapping)
+            )
+            if not isinstance(step, str) and malformed:
                 raise ConfigError(f"Transforms.steps must hold names or {{name: {{argument: value}}}}, got {step!r}")
 
     @cached_property
     def pipeline(self) -> list[torch.nn.Module]:
         """The transforms; ConfigError if there is none of a name, or it does not take its arguments."""
-        return [_made(*(next(iter(step.items())) if isinstance(step, Mapping) else (step, {}))) for step in self.steps]
+        return [
+            _build_transform(*(next(iter(step.items())) if isinstance(step, Mapping) else (step, {})))
+            for step in self.steps
+        ]
 
     def refuse(self, facts: Facts) -> None:
         if len(facts.shape) != 3 or facts.vocabulary:
@@ -48,34 +53,36 @@ class Transforms(Augment):
         for step, transform in zip(self.steps, self.pipeline, strict=True):
             name, blank = step if isinstance(step, str) else next(iter(step)), torch.zeros(facts.shape)
             try:
-                with begun_at(0):
-                    found = transform(blank)
+                with seed_torch(0):
+                    result = transform(blank)
             except Exception as error:
                 raise ConfigError(
                     f"augment.steps: {name} cannot be applied to images {facts.shape}: {first_line(error)}"
                 ) from error
-            if not isinstance(found, torch.Tensor) or found.shape != blank.shape or found.dtype != blank.dtype:
+            if not isinstance(result, torch.Tensor) or result.shape != blank.shape or result.dtype != blank.dtype:
                 raise ConfigError(f"augment.steps: {name} must give float images {facts.shape} for such ones")
 
     def batch(self, images: torch.Tensor, uniform: torch.Tensor, mean: torch.Tensor, std: torch.Tensor) -> torch.Tensor:
-        pixels, changed = images * std + mean, torch.empty_like(images)
-        seeds = (uniform.double() * HALF).long().tolist()
-        for place, (low, high) in enumerate(seeds):
-            with begun_at(low + HALF * high, images.device):
-                image = pixels[place]
+        pixels, augmented = images * std + mean, torch.empty_like(images)
+        seeds = (uniform.double() * SEED_BASE).long().tolist()
+        for position, (low, high) in enumerate(seeds):
+            with seed_torch(low + SEED_BASE * high, images.device):
+                image = pixels[position]
                 for transform in self.pipeline:
                     image = transform(image)
-            changed[place] = image
-        return (changed - mean) / std
+            augmented[position] = image
+        return (augmented - mean) / std
 
 
-def _made(name: str, arguments: Mapping[str, Any]) -> torch.nn.Module:
+def _build_transform(name: str, arguments: Mapping[str, Any]) -> torch.nn.Module:
     from torchvision.transforms import v2
 
-    known = {key for key, kind in vars(v2).items() if isinstance(kind, type) and issubclass(kind, v2.Transform)}
-    if name not in known:
+    transform_names = {
+        key for key, kind in vars(v2).items() if isinstance(kind, type) and issubclass(kind, v2.Transform)
+    }
+    if name not in transform_names:
         raise ConfigError(
-            f"augment.steps: torchvision.transforms.v2 has no transform {name}; {nearest(name, [*known])}"
+            f"augment.steps: torchvision.transforms.v2 has no transform {name}; {did_you_mean(name, [*transform_names])}"
         )
     try:
         return vars(v2)[name](**{str(key): value for key, value in arguments.items()})

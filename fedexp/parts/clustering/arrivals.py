@@ -7,7 +7,7 @@ import numpy as np
 from fedexp.core.errors import ConfigError
 
 
-def scheduled(arrivals: Sequence[str]) -> dict[int, int]:
+def parse_arrivals(arrivals: Sequence[str]) -> dict[int, int]:
     """How many clients arrive in each round, from words like `3:2` (in round 3, two).
 
     Raises:
@@ -25,13 +25,13 @@ def scheduled(arrivals: Sequence[str]) -> dict[int, int]:
     return counts
 
 
-def arrived_by(number: int, clients: int, counts: dict[int, int], rate: float, rng: np.random.Generator) -> int:
+def count_arrivals(number: int, clients: int, counts: dict[int, int], rate: float, rng: np.random.Generator) -> int:
     """How many of `clients` have arrived by the end of a round (0: before the first one).
 
     Clients in no schedule arrive before the first round. With a `rate` only one does, and others follow in numbers
     drawn from a Poisson distribution with that mean in each round.
     """
     first = max(0, clients - sum(counts.values())) if not rate else 1
-    late = sum(count for when, count in counts.items() if when <= number)
+    later = sum(count for scheduled_round, count in counts.items() if scheduled_round <= number)
     drawn = int(rng.poisson(rate, size=number).sum()) if rate else 0
-    return min(clients, first + late + drawn)
+    return min(clients, first + later + drawn)

@@ -12,7 +12,7 @@ import torch
 
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Plan, Uploads, Weights
-from fedexp.maths.rows import mixed
+from fedexp.maths.rows import mix_rows
 from fedexp.parts.context import Context
 
 Models = tuple[Weights, ...]
@@ -24,21 +24,21 @@ def mean_of_clusters(models: Models, examples: np.ndarray) -> Weights:
     if not examples.any():
         return models[0]
     share = torch.from_numpy(examples / examples.sum()).to(models[0].flat.device)
-    return replace(models[0], flat=mixed(share[None], torch.stack([weights.flat for weights in models[1:]]))[0])
+    return replace(models[0], flat=mix_rows(share[None], torch.stack([weights.flat for weights in models[1:]]))[0])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clustering(Part):
     """Who trains which model. `memory["events"]` holds what happened in the round, for clusters.csv."""
 
-    divides: ClassVar[bool] = False  # whether there are models beside the global one
+    has_clusters: ClassVar[bool] = False  # whether there are models beside the global one
     needs_public: ClassVar[bool] = False
     reveals: ClassVar[str] = ""  # what it learns of single clients beside what they upload, in words
 
     @property
     def needs_classes(self) -> bool:
         """Whether it can only work where targets are classes, as what is measured of several models does."""
-        return self.divides
+        return self.has_clusters
 
     def refuse(self, clients: int | None) -> None:
         """Raises ConfigError if it cannot work with so many clients (None: unknown before data is loaded)."""

@@ -22,7 +22,7 @@ from fedexp.parts.context import Context
 class IFCA(Clustering):
     """Keeps `count` clusters from the first round on."""
 
-    divides = True
+    has_clusters = True
     reveals = "which model fits each client best"
 
     count: Annotated[int, Range(1)]
@@ -32,23 +32,23 @@ class IFCA(Clustering):
         self, models: Models, plan: Plan, memory: Memory, ctx: Context
     ) -> tuple[Models, Plan, np.ndarray, Memory]:
         if len(models) == 1:
-            models = (*models, *self._around(models[0], ctx))
-        losses = np.stack([ctx.survey.losses_of(weights, plan) for weights in models[1:]])
+            models = (*models, *self._perturbed_models(models[0], ctx))
+        losses = np.stack([ctx.clients_data.losses_of(weights, plan) for weights in models[1:]])
         cluster = 1 + np.nan_to_num(losses, nan=np.inf, posinf=np.inf).argmin(axis=0)
         before = self.model_of(plan.owner, memory)
         events: list[Event] = []
-        for client, own, old in zip(plan.owner.tolist(), cluster.tolist(), before.tolist(), strict=True):
-            if own != old:
+        for client, choice, old in zip(plan.owner.tolist(), cluster.tolist(), before.tolist(), strict=True):
+            if choice != old:
                 events += [(ctx.round, "leave", client, old, None)] if old else []
-                events += [(ctx.round, "join", client, own, None)]
-            events.append((ctx.round, "model", client, own, None))
-        known = {int(client): int(own) for client, own in memory.get("members", {}).items()}
-        known |= dict(zip(plan.owner.tolist(), cluster.tolist(), strict=True))
+                events += [(ctx.round, "join", client, choice, None)]
+            events.append((ctx.round, "model", client, choice, None))
+        members = {int(client): int(choice) for client, choice in memory.get("members", {}).items()}
+        members |= dict(zip(plan.owner.tolist(), cluster.tolist(), strict=True))
         return (
             models,
             plan,
             cluster,
-            {"members": {str(client): known[client] for client in sorted(known)}, "events": tuple(events)},
+            {"members": {str(client): members[client] for client in sorted(members)}, "events": tuple(events)},
         )
 
     def regroup(self, models: Models, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Models, Memory]:
@@ -56,13 +56,13 @@ class IFCA(Clustering):
         cluster = np.array(list(memory["members"].values()), dtype=np.int64)
         sizes = np.bincount(cluster, minlength=self.count + 1)[1:]
         examples = np.bincount(cluster, weights=ctx.sizes[owner], minlength=self.count + 1)[1:]
-        asked = sum(what == "model" for _, what, *_ in memory["events"])
+        participants = sum(kind == "model" for _, kind, *_ in memory["events"])
         columns = {
             "clusters": int((sizes > 0).sum()),
             "largest": int(sizes.max(initial=0)),
-            "messages": (self.count + 1) * asked,
-            "mb": (self.count - 1) * asked * ctx.traffic.megabytes,
-            "agreement": adjusted_rand(ctx.survey.groups(owner), cluster),
+            "messages": (self.count + 1) * participants,
+            "mb": (self.count - 1) * participants * ctx.traffic.megabytes,
+            "agreement": adjusted_rand(ctx.clients_data.groups(owner), cluster),
         }
         return (mean_of_clusters(models, examples), *models[1:]), memory | {"columns": columns}
 
@@ -70,13 +70,13 @@ class IFCA(Clustering):
         members = memory.get("members", {})
         return np.array([members.get(str(client), 0) for client in owner.tolist()], dtype=np.int64)
 
-    def _around(self, first: Weights, ctx: Context) -> list[Weights]:
+    def _perturbed_models(self, first: Weights, ctx: Context) -> list[Weights]:
         scale = self.spread * float(first.flat[: ctx.layout.parameters].square().mean().sqrt())
-        begun = []
+        starts = []
         for number in range(self.count):
             draw = ctx.run_rng("ifca", number).standard_normal(ctx.layout.parameters, dtype=np.float32)
-            draw[ctx.traffic.unsent[ctx.traffic.unsent < ctx.layout.parameters]] = 0
+            draw[ctx.traffic.private_columns[ctx.traffic.private_columns < ctx.layout.parameters]] = 0
             row = first.flat.clone()
             row[: ctx.layout.parameters] += scale * torch.from_numpy(draw).to(row)
-            begun.append(Weights(row, first.layout))
-        return begun
+            starts.append(Weights(row, first.layout))
+        return starts

@@ -13,11 +13,11 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.maths.rows import distances_to
-from fedexp.parts.clustering.queued import Placed, Queued
+from fedexp.parts.clustering.queued import ClusterAssignment, QueuedClustering
 from fedexp.parts.context import Context
 
 
-def grouped(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torch.Tensor]:
+def group_by_kmeans(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torch.Tensor]:
     """Groups `[n]` of `rows [n, D]`, numbered from 0 by their first member, and their centres `[count, D]`.
 
     Equal rows are never divided, so there may be fewer groups.
@@ -25,15 +25,15 @@ def grouped(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torc
     from sklearn.cluster import KMeans  # here, because it takes a second to import
 
     count = min(count, len(torch.unique(rows, dim=0)))
-    found = KMeans(count, n_init=10, random_state=seed)  # pyright: ignore[reportArgumentType] - a number is fine
-    label = found.fit_predict(rows.double().cpu().numpy())
+    kmeans = KMeans(count, n_init=10, random_state=seed)  # pyright: ignore[reportArgumentType] - a number is fine
+    label = kmeans.fit_predict(rows.double().cpu().numpy())
     order = list(dict.fromkeys(label.tolist()))
-    centres = torch.from_numpy(found.cluster_centers_[order]).to(rows)
-    return np.array([order.index(one) for one in label.tolist()], dtype=np.int64), centres
+    centres = torch.from_numpy(kmeans.cluster_centers_[order]).to(rows)
+    return np.array([order.index(raw_label) for raw_label in label.tolist()], dtype=np.int64), centres
 
 
 @dataclass(frozen=True, kw_only=True)
-class KMeansUpdates(Queued):
+class KMeansUpdates(QueuedClustering):
     """Divides the first clients into `count` groups by k-means; later ones join the nearest."""
 
     reveals = "the first update of each client"
@@ -48,13 +48,13 @@ class KMeansUpdates(Queued):
                 f"{self.rate:g}; use clustering.arrivals"
             )
 
-    def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
+    def assign_newcomers(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> ClusterAssignment:
         if len(references) == 0:
             seed = int(ctx.run_rng("kmeans").integers(2**31))
-            group, references = grouped(rows, self.count, seed)
+            group, references = group_by_kmeans(rows, self.count, seed)
             distance = [
-                float(distances_to(row[None], references[own])[0]) for row, own in zip(rows, group, strict=True)
+                float(distances_to(row[None], references[label])[0]) for row, label in zip(rows, group, strict=True)
             ]
-            return Placed(group + 1, np.array(distance), references)
-        apart = np.stack([distances_to(references, row).cpu().numpy() for row in rows])
-        return Placed(apart.argmin(axis=1) + 1, apart.min(axis=1), references)
+            return ClusterAssignment(group + 1, np.array(distance), references)
+        distances = np.stack([distances_to(references, row).cpu().numpy() for row in rows])
+        return ClusterAssignment(distances.argmin(axis=1) + 1, distances.min(axis=1), references)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedexp.core.values import Memory, looked_up
+from fedexp.core.values import Memory, lookup_by_owner
 
 NAMES = ("owner", "cluster", "waiting", "waits_for", "since")
 
@@ -30,11 +30,11 @@ class Membership:
         """The membership as a part's memory."""
         return {name: torch.from_numpy(getattr(self, name)) for name in NAMES}
 
-    def of(self, owner: np.ndarray) -> np.ndarray:
+    def clusters_of(self, owner: np.ndarray) -> np.ndarray:
         """The clusters `[m]` of the clients `owner [m]`; 0 for those in none."""
-        return looked_up(owner, self.owner, self.cluster)
+        return lookup_by_owner(owner, self.owner, self.cluster)
 
-    def queued(self, client: int, cluster: int, number: int) -> "Membership":
+    def enqueue(self, client: int, cluster: int, number: int) -> "Membership":
         """A membership with one more client at the end of the queue."""
         return replace(
             self,
@@ -43,21 +43,30 @@ class Membership:
             since=np.append(self.since, number),
         )
 
-    def admitted(self, places: np.ndarray) -> "Membership":
+    def admit(self, positions: np.ndarray) -> "Membership":
         """A membership with the clients at `positions [p]` of the queue moved into their clusters."""
-        owner = np.concatenate([self.owner, self.waiting[places]])
-        cluster = np.concatenate([self.cluster, self.waits_for[places]])
-        order, stay = np.argsort(owner, kind="stable"), np.ones(len(self.waiting), dtype=bool)
-        stay[places] = False
-        return Membership(owner[order], cluster[order], self.waiting[stay], self.waits_for[stay], self.since[stay])
+        owner = np.concatenate([self.owner, self.waiting[positions]])
+        cluster = np.concatenate([self.cluster, self.waits_for[positions]])
+        order, stays_queued = np.argsort(owner, kind="stable"), np.ones(len(self.waiting), dtype=bool)
+        stays_queued[positions] = False
+        return Membership(
+            owner[order],
+            cluster[order],
+            self.waiting[stays_queued],
+            self.waits_for[stays_queued],
+            self.since[stays_queued],
+        )
 
     def sizes(self, clusters: int) -> np.ndarray:
         """Members of each cluster, int64 [clusters]."""
         return np.bincount(self.cluster, minlength=clusters + 1)[1:]
 
-    def ready(self, most: int | None) -> np.ndarray:
+    def next_in_queue(self, limit: int | None) -> np.ndarray:
         """Positions `[p]` of clients in the queue whose turn it is: the first `limit` of each cluster (None: all)."""
         turn = np.array(
-            [int((self.waits_for[:place] == self.waits_for[place]).sum()) for place in range(len(self.waiting))]
+            [
+                int((self.waits_for[:position] == self.waits_for[position]).sum())
+                for position in range(len(self.waiting))
+            ]
         )
-        return np.arange(len(self.waiting)) if most is None else np.flatnonzero(turn < most)
+        return np.arange(len(self.waiting)) if limit is None else np.flatnonzero(turn < limit)

@@ -15,17 +15,17 @@ import numpy as np
 import torch
 
 from fedexp.core.part import PositiveOrInfinite
-from fedexp.parts.clustering.queued import Placed, Queued
+from fedexp.parts.clustering.queued import ClusterAssignment, QueuedClustering
 from fedexp.parts.context import Context
 
 
 def output_distances(outputs: torch.Tensor, references: torch.Tensor) -> np.ndarray:
     """Mean over S examples of the L2 norms between `outputs [n, S, K]` and `references [M, S, K]`: float64 [n, M]."""
-    rows = [torch.linalg.vector_norm(references.double() - each.double(), dim=2).mean(dim=1) for each in outputs]
+    rows = [torch.linalg.vector_norm(references.double() - output.double(), dim=2).mean(dim=1) for output in outputs]
     return torch.stack(rows).cpu().numpy() if rows else np.zeros((0, len(references)))
 
 
-def chosen(distance: np.ndarray, threshold: float, first_match: bool) -> int | None:
+def choose_cluster(distance: np.ndarray, threshold: float, first_match: bool) -> int | None:
     """Position of the smallest, or first, of `distance [M]` below the threshold; None if none is."""
     near = np.flatnonzero(distance < threshold)
     if not len(near):
@@ -34,7 +34,7 @@ def chosen(distance: np.ndarray, threshold: float, first_match: bool) -> int | N
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputSimilarity(Queued):
+class OutputSimilarity(QueuedClustering):
     """Assigns a newcomer to the nearest cluster below `threshold`, else founds a new one."""
 
     needs_public = True
@@ -45,18 +45,21 @@ class OutputSimilarity(Queued):
     compared_with: Literal["founder", "model"] = "founder"
 
     @property
-    def follows(self) -> bool:
+    def updates_references(self) -> bool:
         return self.compared_with == "model"
 
-    def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
-        outputs, known = ctx.public.outputs(rows), ctx.public.outputs(references)
+    def assign_newcomers(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> ClusterAssignment:
+        outputs, reference_outputs = ctx.public.outputs(rows), ctx.public.outputs(references)
         cluster, distances = [], []
         for row, output in zip(rows, outputs, strict=True):
-            distance = output_distances(output[None], known)[0]
-            place = chosen(distance, self.threshold, self.rule == "first_match")
-            if place is None:
-                references, known = torch.cat([references, row[None]]), torch.cat([known, output[None]])
-                place, distance = len(references) - 1, np.append(distance, np.inf)
-            cluster.append(place + 1)
-            distances.append(float(distance[place]))
-        return Placed(np.array(cluster, dtype=np.int64), np.array(distances), references)
+            distance = output_distances(output[None], reference_outputs)[0]
+            position = choose_cluster(distance, self.threshold, self.rule == "first_match")
+            if position is None:
+                references, reference_outputs = (
+                    torch.cat([references, row[None]]),
+                    torch.cat([reference_outputs, output[None]]),
+                )
+                position, distance = len(references) - 1, np.append(distance, np.inf)
+            cluster.append(position + 1)
+            distances.append(float(distance[position]))
+        return ClusterAssignment(np.array(cluster, dtype=np.int64), np.array(distances), references)

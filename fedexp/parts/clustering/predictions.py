@@ -26,5 +26,5 @@ def mean(logp: torch.Tensor) -> torch.Tensor:
 
 def nearest(logp: torch.Tensor, server: torch.Tensor) -> torch.Tensor:
     """The class `[B]` of the model in `logp [M, B, K]` closest to the server's log-probabilities `server [B, K]`."""
-    own = torch.linalg.vector_norm(logp - server, dim=2).argmin(dim=0)
-    return logp.argmax(dim=2).gather(0, own[None])[0]
+    closest = torch.linalg.vector_norm(logp - server, dim=2).argmin(dim=0)
+    return logp.argmax(dim=2).gather(0, closest[None])[0]

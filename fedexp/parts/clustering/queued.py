@@ -23,17 +23,17 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.part import LARGEST, Range
+from fedexp.core.part import MAX_INTEGER, Range
 from fedexp.core.values import Memory, Plan, Uploads, Weights
 from fedexp.parts.clustering.agreement import adjusted_rand
-from fedexp.parts.clustering.arrivals import arrived_by, scheduled
+from fedexp.parts.clustering.arrivals import count_arrivals, parse_arrivals
 from fedexp.parts.clustering.contract import Clustering, Event, Models, mean_of_clusters
 from fedexp.parts.clustering.membership import Membership
 from fedexp.parts.context import Context
 
 
 @dataclass(frozen=True)
-class Placed:
+class ClusterAssignment:
     """Newcomers' clusters: `cluster [n]` from 1, `distance [n]`, and all clusters' new `references [M, D]`."""
 
     cluster: np.ndarray
@@ -42,13 +42,13 @@ class Placed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Queued(Clustering):
+class QueuedClustering(Clustering):
     """Arrivals, queue, joining, sampling within clusters, the global model; subclasses assign newcomers."""
 
-    divides = True
+    has_clusters = True
 
     arrivals: tuple[str, ...] = ()
-    rate: Annotated[float, Range(0, LARGEST)] = 0.0
+    rate: Annotated[float, Range(0, MAX_INTEGER)] = 0.0
     admitted: Annotated[int, Range(1)] | None = None
     fine_tune_epochs: Annotated[int, Range(1)] | None = None
     take: Annotated[float, Range(0, 1, low_open=True)] = 1.0
@@ -56,25 +56,25 @@ class Queued(Clustering):
     global_model: Literal["clusters", "server"] = "clusters"
 
     def check(self) -> None:
-        if scheduled(self.arrivals) and self.rate:
+        if parse_arrivals(self.arrivals) and self.rate:
             raise ConfigError(
                 f"{type(self).__name__}.arrivals must be [] where there is a rate of them, "
                 f"got {list(self.arrivals)}; leave one out"
             )
 
     def refuse(self, clients: int | None) -> None:
-        late = sum(scheduled(self.arrivals).values())
-        if clients is not None and late > clients:
+        later = sum(parse_arrivals(self.arrivals).values())
+        if clients is not None and later > clients:
             raise ConfigError(
-                f"clustering.arrivals must name at most the number of clients, {clients}, got {late}; name fewer"
+                f"clustering.arrivals must name at most the number of clients, {clients}, got {later}; name fewer"
             )
 
     @property
-    def follows(self) -> bool:
+    def updates_references(self) -> bool:
         """Whether newcomers are compared with a cluster's own model, once it has trained one."""
         return False
 
-    def place(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> Placed:
+    def assign_newcomers(self, rows: torch.Tensor, references: torch.Tensor, ctx: Context) -> ClusterAssignment:
         """The clusters of newcomers with models `rows [n, D]`, given the present clusters' `references [M, D]`."""
         raise NotImplementedError
 
@@ -83,89 +83,94 @@ class Queued(Clustering):
     ) -> tuple[Models, Plan, np.ndarray, Memory]:
         events: list[Event] = []
         if "references" not in memory:
-            models, memory = self._welcome(models, memory, events, ctx, ctx.round - 1)
-        there = Membership.load(memory)
-        joining = there.ready(self.admitted)
-        for place in joining.tolist():
-            events.append((ctx.round, "join", int(there.waiting[place]), int(there.waits_for[place]), None))
-        waited = ctx.round - there.since[joining]
-        there = there.admitted(joining)
-        cluster = there.of(plan.owner)
-        chosen = self._drawn(cluster, ctx)
+            models, memory = self._queue_newcomers(models, memory, events, ctx, ctx.round - 1)
+        membership = Membership.load(memory)
+        joining = membership.next_in_queue(self.admitted)
+        for position in joining.tolist():
+            events.append(
+                (ctx.round, "join", int(membership.waiting[position]), int(membership.waits_for[position]), None)
+            )
+        waited = ctx.round - membership.since[joining]
+        membership = membership.admit(joining)
+        cluster = membership.clusters_of(plan.owner)
+        chosen = self._draw_participants(cluster, ctx)
         plan, cluster = plan.where(chosen), cluster[chosen]
         events += [
-            (ctx.round, "model", int(client), int(own), None) for client, own in zip(plan.owner, cluster, strict=True)
+            (ctx.round, "model", int(client), int(model_number), None)
+            for client, model_number in zip(plan.owner, cluster, strict=True)
         ]
-        kept = {"references": memory["references"], "events": tuple(events), "waited": tuple(waited.tolist())}
-        return models, plan, cluster, there.save() | kept
+        new_memory = {"references": memory["references"], "events": tuple(events), "waited": tuple(waited.tolist())}
+        return models, plan, cluster, membership.save() | new_memory
 
     def regroup(self, models: Models, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Models, Memory]:
         references, events = memory["references"].clone(), list(memory["events"])
-        for cluster in np.unique(uploads.model).tolist() if self.follows else ():
+        for cluster in np.unique(uploads.model).tolist() if self.updates_references else ():
             references[cluster - 1] = models[cluster].flat
-        models, memory = self._welcome(models, memory | {"references": references}, events, ctx, ctx.round)
-        there = Membership.load(memory)
-        sizes = there.sizes(len(models) - 1)
-        waited, kinds = memory["waited"], Counter(what for _, what, *_ in events)
+        models, memory = self._queue_newcomers(models, memory | {"references": references}, events, ctx, ctx.round)
+        membership = Membership.load(memory)
+        sizes = membership.sizes(len(models) - 1)
+        waited, kinds = memory["waited"], Counter(kind for _, kind, *_ in events)
         columns = {
             "clusters": int((sizes > 0).sum()),
             "largest": int(sizes.max(initial=0)),
             "smallest": int(sizes[sizes > 0].min()) if sizes.any() else 0,
-            "waiting": len(there.waiting),
+            "waiting": len(membership.waiting),
             "queue_rounds": float(np.mean(waited)) if waited else None,
             "messages": 2 * (kinds["model"] + kinds["server_model"]),
             "mb": 2 * kinds["server_model"] * ctx.traffic.megabytes,
-            "agreement": adjusted_rand(ctx.survey.groups(there.owner), there.cluster),
+            "agreement": adjusted_rand(ctx.clients_data.groups(membership.owner), membership.cluster),
         }
         if self.global_model == "clusters":
-            examples = np.bincount(there.cluster, weights=ctx.sizes[there.owner], minlength=len(models))[1:]
+            examples = np.bincount(membership.cluster, weights=ctx.sizes[membership.owner], minlength=len(models))[1:]
             models = (mean_of_clusters(models, examples), *models[1:])
         return models, memory | {"events": tuple(events), "columns": columns}
 
     def model_of(self, owner: np.ndarray, memory: Memory) -> np.ndarray:
-        return Membership.load(memory).of(owner)
+        return Membership.load(memory).clusters_of(owner)
 
-    def _welcome(
+    def _queue_newcomers(
         self, models: Models, memory: Memory, events: list[Event], ctx: Context, number: int
     ) -> tuple[Models, Memory]:
         """Appends the clients that arrived in a round (0: before the first) to the queue, in the order of arrival."""
         first = ctx.first.flat
         references = memory.get("references", first.new_zeros((0, len(first))))
-        newcomers, there = self._newcomers(ctx, number), Membership.load(memory)
+        newcomers, membership = self._newcomers(ctx, number), Membership.load(memory)
         if len(newcomers) == 0:
             return models, memory | {"references": references}
-        rows = ctx.survey.fine_tuned(first, newcomers, number, self.fine_tune_epochs)
-        placed, known = self.place(rows, references, ctx), len(references)
+        rows = ctx.clients_data.fine_tune(first, newcomers, number, self.fine_tune_epochs)
+        assignment, cluster_count = self.assign_newcomers(rows, references, ctx), len(references)
         for client, cluster, distance in zip(
-            newcomers.tolist(), placed.cluster.tolist(), placed.distance.tolist(), strict=True
+            newcomers.tolist(), assignment.cluster.tolist(), assignment.distance.tolist(), strict=True
         ):
             events.append((number, "server_model", client, 0, None))
-            if cluster > known:
-                known = cluster
+            if cluster > cluster_count:
+                cluster_count = cluster
                 events.append((number, "birth", client, cluster, None))
-            there = there.queued(client, cluster, number)
+            membership = membership.enqueue(client, cluster, number)
             events.append((number, "queue", client, cluster, distance if math.isfinite(distance) else None))
-        born = placed.references[len(references) :]
-        starts = born if self.begins_with == "founder" else first.expand(len(born), -1)
+        new_references = assignment.references[len(references) :]
+        starts = new_references if self.begins_with == "founder" else first.expand(len(new_references), -1)
         models = (*models, *(Weights(row.clone(), ctx.layout) for row in starts))
-        return models, memory | there.save() | {"references": placed.references}
+        return models, memory | membership.save() | {"references": assignment.references}
 
     def _newcomers(self, ctx: Context, number: int) -> np.ndarray:
-        counts = scheduled(self.arrivals)
+        counts = parse_arrivals(self.arrivals)
         order = ctx.run_rng("arrivals").permutation(ctx.clients) if counts or self.rate else np.arange(ctx.clients)
-        upto = [
-            arrived_by(when, ctx.clients, counts, self.rate, ctx.run_rng("arrival_counts"))
-            for when in (number - 1, number)
-            if when >= 0
+        arrived = [
+            count_arrivals(round_number, ctx.clients, counts, self.rate, ctx.run_rng("arrival_counts"))
+            for round_number in (number - 1, number)
+            if round_number >= 0
         ]
-        return order[0 if number == 0 else upto[0] : upto[-1]]
+        return order[0 if number == 0 else arrived[0] : arrived[-1]]
 
-    def _drawn(self, cluster: np.ndarray, ctx: Context) -> np.ndarray:
+    def _draw_participants(self, cluster: np.ndarray, ctx: Context) -> np.ndarray:
         """Positions of the clients drawn to take part, ascending, given each candidate's cluster (0: none)."""
-        drawn = [np.zeros(0, dtype=np.int64)]
-        for one in np.unique(cluster[cluster > 0]).tolist():
-            members = np.flatnonzero(cluster == one)
+        positions = [np.zeros(0, dtype=np.int64)]
+        for label in np.unique(cluster[cluster > 0]).tolist():
+            members = np.flatnonzero(cluster == label)
             count = math.ceil(self.take * len(members) - 1e-9)
-            all_of_them = count == len(members)
-            drawn.append(members if all_of_them else ctx.rng("clustering", one).choice(members, count, replace=False))
-        return np.sort(np.concatenate(drawn))
+            takes_all = count == len(members)
+            positions.append(
+                members if takes_all else ctx.rng("clustering", label).choice(members, count, replace=False)
+            )
+        return np.sort(np.concatenate(positions))

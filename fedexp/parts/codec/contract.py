@@ -12,7 +12,7 @@ class Codec(Part):
     """What a client does to its row before it travels up. The base sends the row unchanged."""
 
     ratio = 1.0  # bytes that travel, for each byte of the row as float32
-    rounds = False  # whether the server gets other numbers than the client had
+    is_lossy = False  # whether the server gets other numbers than the client had
     keeps_rows = False  # whether clients keep rows between rounds, entry by entry those of the global model
 
     def encode(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:

@@ -22,7 +22,7 @@ from fedexp.parts.context import Context
 LARGEST = torch.finfo(torch.float16).max
 
 
-def rounded(rows: torch.Tensor) -> torch.Tensor:
+def round_to_float16(rows: torch.Tensor) -> torch.Tensor:
     """The nearest float16 numbers to `rows [C, D]`, in the type of the rows."""
     return rows.clamp(-LARGEST, LARGEST).half().to(rows.dtype)
 
@@ -32,18 +32,18 @@ class Float16(Codec):
     """Remembers `rows [n, D]`, what the clients `owner [n]` still owe; reports the share of it in what they wanted."""
 
     ratio = 0.5
-    rounds = True
+    is_lossy = True
     keeps_rows = True
 
     def encode(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         delta = uploads.delta
-        held = ClientRows.load(memory, delta.shape[1], delta)
-        own = np.flatnonzero((uploads.owner != SERVER) & finite(delta))
-        place, owner = torch.from_numpy(own).to(delta.device), uploads.owner[own]
-        update = delta[place]
-        wanted = update + held.restore(owner, torch.zeros_like(update), slice(None))
-        sent = rounded(wanted)
+        residuals = ClientRows.load(memory, delta.shape[1], delta)
+        positions = np.flatnonzero((uploads.owner != SERVER) & finite(delta))
+        index, owner = torch.from_numpy(positions).to(delta.device), uploads.owner[positions]
+        update = delta[index]
+        wanted = update + residuals.restore(owner, torch.zeros_like(update), slice(None))
+        sent = round_to_float16(wanted)
         lost = wanted - sent
         share = float(lost.norm() / wanted.norm()) if wanted.any() else None
-        after = held.put(owner, lost).save() | {"columns": {"lost": share}}
-        return uploads.with_delta(delta.index_copy(0, place, sent)), after
+        after = residuals.with_rows(owner, lost).save() | {"columns": {"lost": share}}
+        return uploads.with_delta(delta.index_copy(0, index, sent)), after

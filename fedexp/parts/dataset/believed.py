@@ -9,27 +9,27 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.fields import brief, misfit
-from fedexp.core.part import named
+from fedexp.core.fields import describe_misfit, type_and_shape
+from fedexp.core.part import describe_choice
 from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split
 
-LOOKED_AT = 2**20  # numbers at a time, since PyTorch copies what it looks at
+CHUNK_SIZE = 2**20  # numbers at a time, since PyTorch copies what it looks at
 
 
-def told(dataset: Dataset, directory: Path) -> Facts:
+def checked_facts(dataset: Dataset, directory: Path) -> Facts:
     """The facts of a dataset, checked. Raises ConfigError if they are not valid."""
     facts: object = dataset.facts(directory)
-    if fault := odd_facts(facts):
-        raise ConfigError(f"{named('dataset', dataset)}: facts must return {fault}")
+    if fault := fault_in_facts(facts):
+        raise ConfigError(f"{describe_choice('dataset', dataset)}: facts must return {fault}")
     assert isinstance(facts, Facts)
     return facts
 
 
-def odd_facts(facts: object) -> str | None:
+def fault_in_facts(facts: object) -> str | None:
     """What is wrong with the facts, in words; None if nothing is."""
     if not isinstance(facts, Facts):
-        return f"Facts, got {brief(facts)}"
-    if fault := misfit(facts):
+        return f"Facts, got {type_and_shape(facts)}"
+    if fault := describe_misfit(facts):
         return fault
     for name, number in (("classes", facts.classes), ("train_size", facts.train_size), ("subjects", facts.subjects)):
         if number is not None and number < 1:
@@ -43,44 +43,44 @@ def odd_facts(facts: object) -> str | None:
 
 def refuse(dataset: Dataset, facts: Facts, data: object) -> None:
     """Raises ConfigError if the loaded data is not what `facts` announced, or cannot be trained on."""
-    fault = contradiction(facts, data)
+    fault = fault_in_data(facts, data)
     if fault is not None:
-        raise ConfigError(f"{named('dataset', dataset)}: {fault}")
+        raise ConfigError(f"{describe_choice('dataset', dataset)}: {fault}")
 
 
-def contradiction(facts: Facts, data: object) -> str | None:
+def fault_in_data(facts: Facts, data: object) -> str | None:
     """What is wrong with the data, in words; None if nothing is."""
     if not isinstance(data, Data):
         return f"load must return Data, got {type(data).__name__}"
-    if fault := misfit(data):
+    if fault := describe_misfit(data):
         return f"load must return {fault}"
     if len(data.class_names) != facts.classes:
         return f"facts says {facts.classes} classes, but load names {len(data.class_names)}: {data.class_names[:12]}"
     if isinstance(data.train.x, torch.Tensor) and len(data.train.x) != facts.train_size:
         return f"facts says {facts.train_size} training examples, but load gives {len(data.train.x)}"
-    people = data.train.subject
-    if facts.subjects is not None and (people is None or int(people.unique().numel()) > facts.subjects):
-        got = "none" if people is None else int(people.unique().numel())
+    subjects = data.train.subject
+    if facts.subjects is not None and (subjects is None or int(subjects.unique().numel()) > facts.subjects):
+        got = "none" if subjects is None else int(subjects.unique().numel())
         return f"facts says {facts.subjects} subjects, but load gives {got}"
     for name, split in (("train", data.train), ("test", data.test)):
-        if fault := odd_examples(split, facts) or odd_targets(split, facts):
+        if fault := fault_in_examples(split, facts) or fault_in_targets(split, facts):
             return f"{name}.{fault}"
-    return odd_people(data) or odd_scales(data)
+    return fault_in_subjects(data) or fault_in_scales(data)
 
 
-def odd_people(data: Data) -> str | None:
+def fault_in_subjects(data: Data) -> str | None:
     """What is wrong with the subjects and groups of the examples."""
     for name, split in (("train", data.train), ("test", data.test)):
-        people = split.subject
-        if people is not None and (people.dtype != torch.int64 or people.shape != split.y.shape[:1]):
-            return f"{name}.subject must be a tensor of int64 [S], got {brief(people)}"
+        subjects = split.subject
+        if subjects is not None and (subjects.dtype != torch.int64 or subjects.shape != split.y.shape[:1]):
+            return f"{name}.subject must be a tensor of int64 [S], got {type_and_shape(subjects)}"
     groups = data.groups
     if groups is not None and (groups.dtype.kind not in "iu" or groups.shape != tuple(data.train.y.shape[:1])):
         return f"groups must be whole numbers, one a training example, got {groups.dtype} {list(groups.shape)}"
     return None
 
 
-def odd_scales(data: Data) -> str | None:
+def fault_in_scales(data: Data) -> str | None:
     """What is wrong with the numbers for normalisation: `(x / scale - mean) / std`."""
     channels = data.train.x.shape[1]
     for name, numbers in (("scale", [data.scale]), ("mean", data.mean), ("std", data.std)):
@@ -91,50 +91,50 @@ def odd_scales(data: Data) -> str | None:
     return None
 
 
-def odd_examples(split: Split, facts: Facts) -> str | None:
+def fault_in_examples(split: Split, facts: Facts) -> str | None:
     """What is wrong with `x`."""
     x, kinds = split.x, (torch.int64,) if facts.vocabulary else (torch.uint8, torch.float32)
     if not isinstance(x, torch.Tensor) or x.dtype not in kinds:
-        return f"x must be a tensor of {'int64' if facts.vocabulary else 'uint8 or float32'}, got {brief(x)}"
+        return f"x must be a tensor of {'int64' if facts.vocabulary else 'uint8 or float32'}, got {type_and_shape(x)}"
     if tuple(x.shape[1:]) != tuple(facts.shape):
         return f"x must hold examples of the shape {tuple(facts.shape)} that facts gives, got {tuple(x.shape[1:])}"
     if len(x) == 0:
         return "x must hold at least one example, got none"
     if facts.vocabulary and not 0 <= int(x.min()) <= int(x.max()) < facts.vocabulary:
         return f"x must hold tokens from 0 to {facts.vocabulary - 1}, got {int(x.min())} to {int(x.max())}"
-    if x.dtype == torch.float32 and not finite(x):
+    if x.dtype == torch.float32 and not all_finite(x):
         return "x must be finite, but holds NaN or infinite numbers"
     return None
 
 
-def finite(x: torch.Tensor) -> bool:
+def all_finite(x: torch.Tensor) -> bool:
     """Whether no number of `x [S, *shape]` is NaN or infinite."""
-    return all(bool(piece.isfinite().all()) for piece in x.split(max(1, LOOKED_AT // x[0].numel())))
+    return all(bool(piece.isfinite().all()) for piece in x.split(max(1, CHUNK_SIZE // x[0].numel())))
 
 
-def odd_targets(split: Split, facts: Facts) -> str | None:
+def fault_in_targets(split: Split, facts: Facts) -> str | None:
     """What is wrong with `y`."""
-    y, whole = split.y, facts.targets in ("class", "tokens")
+    y, is_integer = split.y, facts.targets in ("class", "tokens")
     shape = {"class": (), "tokens": facts.shape}.get(facts.targets, (facts.classes,))
-    kind = "int64" if whole else "float32"
+    kind = "int64" if is_integer else "float32"
     if not isinstance(y, torch.Tensor) or y.dtype != getattr(torch, kind) or tuple(y.shape[1:]) != tuple(shape):
-        named = "labels [S]" if facts.targets == "class" else f"{facts.targets} {['S', *shape]}".replace("'", "")
-        return f"y must be a tensor of {kind} {named}, got {brief(y)}"
+        wanted = "labels [S]" if facts.targets == "class" else f"{facts.targets} {['S', *shape]}".replace("'", "")
+        return f"y must be a tensor of {kind} {wanted}, got {type_and_shape(y)}"
     if len(y) != len(split.x):
-        what = "label" if facts.targets == "class" else "target"
-        return f"y must have a {what} an example, got {len(y)} for {len(split.x)}"
-    return (odd_classes if whole else odd_numbers)(y, facts)
+        noun = "label" if facts.targets == "class" else "target"
+        return f"y must have a {noun} an example, got {len(y)} for {len(split.x)}"
+    return (fault_in_classes if is_integer else fault_in_numbers)(y, facts)
 
 
-def odd_classes(y: torch.Tensor, facts: Facts) -> str | None:
+def fault_in_classes(y: torch.Tensor, facts: Facts) -> str | None:
     """What is wrong with targets that are classes or tokens, int64 (any shape)."""
-    known = y[y != IGNORED] if facts.targets == "tokens" else y
-    if known.numel() and not 0 <= int(known.min()) <= int(known.max()) < facts.classes:
-        return f"y must hold labels from 0 to {facts.classes - 1}, got {int(known.min())} to {int(known.max())}"
+    labels = y[y != IGNORED] if facts.targets == "tokens" else y
+    if labels.numel() and not 0 <= int(labels.min()) <= int(labels.max()) < facts.classes:
+        return f"y must hold labels from 0 to {facts.classes - 1}, got {int(labels.min())} to {int(labels.max())}"
     return None
 
 
-def odd_numbers(y: torch.Tensor, facts: Facts) -> str | None:
+def fault_in_numbers(y: torch.Tensor, facts: Facts) -> str | None:
     """What is wrong with targets that are labels or numbers, float32 `[S, K]`."""
     if not y.isfinite().all():
         return "y must be finite, but holds NaN or infinite numbers"

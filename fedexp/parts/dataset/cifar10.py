@@ -15,11 +15,11 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import making
-from fedexp.data.download import fetch, has_md5, install
-from fedexp.data.store import Known, content, cure, locate
+from fedexp.core.files import scratch_path
+from fedexp.data.download import fetch, install_file, md5_check
+from fedexp.data.store import PublishedFile, cure, locate, read_published
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
-from fedexp.parts.dataset.normalising import Normalise, Published, pixels
+from fedexp.parts.dataset.normalising import Normalise, Published, image_data
 
 FOLDER = "cifar-10-batches-py"
 ARCHIVE = "https://www.cs.toronto.edu/~kriz/cifar-10-python.tar.gz"
@@ -32,13 +32,13 @@ PUBLISHED: Published = {
 }
 
 TRAIN = (
-    Known(f"{FOLDER}/data_batch_1", 31_035_704, "c99cafc152244af753f735de768cd75f"),
-    Known(f"{FOLDER}/data_batch_2", 31_035_320, "d4bba439e000b95fd0a9bffe97cbabec"),
-    Known(f"{FOLDER}/data_batch_3", 31_035_999, "54ebc095f3ab1f0389bbae665268c751"),
-    Known(f"{FOLDER}/data_batch_4", 31_035_696, "634d18415352ddfa80567beed471001a"),
-    Known(f"{FOLDER}/data_batch_5", 31_035_623, "482c414d41f54cd18b22e5b47cb7c3cb"),
+    PublishedFile(f"{FOLDER}/data_batch_1", 31_035_704, "c99cafc152244af753f735de768cd75f"),
+    PublishedFile(f"{FOLDER}/data_batch_2", 31_035_320, "d4bba439e000b95fd0a9bffe97cbabec"),
+    PublishedFile(f"{FOLDER}/data_batch_3", 31_035_999, "54ebc095f3ab1f0389bbae665268c751"),
+    PublishedFile(f"{FOLDER}/data_batch_4", 31_035_696, "634d18415352ddfa80567beed471001a"),
+    PublishedFile(f"{FOLDER}/data_batch_5", 31_035_623, "482c414d41f54cd18b22e5b47cb7c3cb"),
 )
-TEST = (Known(f"{FOLDER}/test_batch", 31_035_526, "40351d587109b95175f43aff81a1287e"),)
+TEST = (PublishedFile(f"{FOLDER}/test_batch", 31_035_526, "40351d587109b95175f43aff81a1287e"),)
 CURE = cure("cifar10", FOLDER)
 
 
@@ -52,13 +52,13 @@ class Cifar10(Dataset):
         return Facts(shape=(3, 32, 32), classes=10, train_size=len(TRAIN) * BATCH)
 
     def require(self, directory: Path) -> None:
-        for known in TRAIN + TEST:
-            locate(directory, [known], CURE)
+        for spec in TRAIN + TEST:
+            locate(directory, [spec], CURE)
 
     def verify(self, directory: Path) -> list[str]:
-        for known in TRAIN + TEST:
-            content(directory, locate(directory, [known], CURE), CURE)
-        return [f"{known} is right" for known in TRAIN + TEST]
+        for spec in TRAIN + TEST:
+            read_published(directory, locate(directory, [spec], CURE), CURE)
+        return [f"{spec} is right" for spec in TRAIN + TEST]
 
     def download(self, directory: Path) -> None:
         try:
@@ -68,29 +68,29 @@ class Cifar10(Dataset):
 
     def load(self, directory: Path, seed: int) -> Data:
         self.require(directory)
-        return pixels(_split(directory, TRAIN), _split(directory, TEST), CLASSES, self.normalise, PUBLISHED)
+        return image_data(_split(directory, TRAIN), _split(directory, TEST), CLASSES, self.normalise, PUBLISHED)
 
 
-def _split(directory: Path, files: tuple[Known, ...]) -> Split:
+def _split(directory: Path, files: tuple[PublishedFile, ...]) -> Split:
     x = torch.empty(len(files) * BATCH, 3, 32, 32, dtype=torch.uint8)
     y = torch.empty(len(files) * BATCH, dtype=torch.int64)
-    for place, known in enumerate(files):
-        part = slice(place * BATCH, (place + 1) * BATCH)
-        images, labels = _read(directory, known)
+    for number, spec in enumerate(files):
+        part = slice(number * BATCH, (number + 1) * BATCH)
+        images, labels = _read(directory, spec)
         x[part], y[part] = torch.from_numpy(images).view(-1, 3, 32, 32), torch.from_numpy(labels)
     return Split(x, y)
 
 
-def _read(directory: Path, known: Known) -> tuple[np.ndarray, np.ndarray]:
+def _read(directory: Path, spec: PublishedFile) -> tuple[np.ndarray, np.ndarray]:
     """Images `[10000, 3072]` (red, green, blue planes) and labels `[10000]` of one file."""
-    raw = content(directory, known, CURE)
+    raw = read_published(directory, spec, CURE)
     try:
         batch = ArraysOnly(io.BytesIO(raw), encoding="bytes").load()
         images, labels = batch[b"data"], np.asarray(batch[b"labels"], np.int64)
         if images.shape != (BATCH, 3072) or images.dtype != np.uint8 or labels.shape != (BATCH,):
             raise ValueError(f"{images.dtype} images {images.shape} and labels {labels.shape}")
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ConfigError(f"{directory / known.path} is not a batch of CIFAR-10: {error}; {CURE}") from None
+        raise ConfigError(f"{directory / spec.path} is not a batch of CIFAR-10: {error}; {CURE}") from None
     return images, labels
 
 
@@ -115,7 +115,7 @@ def _dtype(text: Any, *_: Any) -> np.dtype:
 def _unpack(archive: Path, into: Path) -> None:
     """Unpacks the known files of the archive and no others; older versions of Python 3.11 cannot filter members."""
     (into / FOLDER).mkdir()
-    wanted = {known.path for known in TRAIN + TEST}
+    wanted = {spec.path for spec in TRAIN + TEST}
     with tarfile.open(archive) as source:
         for member in source:
             if member.name in wanted and (file := source.extractfile(member)) is not None:
@@ -124,10 +124,10 @@ def _unpack(archive: Path, into: Path) -> None:
 
 def _fetch_archive(directory: Path) -> None:
     """Unpacks the archive in a temporary folder, then moves the files with the right checksums; it is not kept."""
-    with making(directory / FOLDER) as workshop:
-        workshop.mkdir()
-        archive = workshop / "cifar-10-python.tar.gz"
-        fetch([ARCHIVE], archive, has_md5(ARCHIVE_MD5))
-        _unpack(archive, workshop)
-        for known in TRAIN + TEST:
-            install(workshop / known.path, known, directory)
+    with scratch_path(directory / FOLDER) as scratch:
+        scratch.mkdir()
+        archive = scratch / "cifar-10-python.tar.gz"
+        fetch([ARCHIVE], archive, md5_check(ARCHIVE_MD5))
+        _unpack(archive, scratch)
+        for spec in TRAIN + TEST:
+            install_file(scratch / spec.path, spec, directory)

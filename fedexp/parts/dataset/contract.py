@@ -15,7 +15,7 @@ import torch
 from fedexp.core.part import Part
 
 Targets = Literal["class", "labels", "numbers", "tokens"]
-IN_WORDS: dict[Targets, str] = {"class": "classes", "labels": "labels", "numbers": "numbers", "tokens": "tokens"}
+TARGET_NAMES: dict[Targets, str] = {"class": "classes", "labels": "labels", "numbers": "numbers", "tokens": "tokens"}
 
 IGNORED = -100  # in place of a token that is not to be predicted, such as padding; PyTorch's number for it
 _SAMPLED = 512  # examples of a split that its digest reads
@@ -62,12 +62,14 @@ class Split:
         return self.y.numpy() if self.y.dim() == 1 else np.zeros(len(self.y), dtype=np.int64)
 
 
-def parted(test: np.ndarray, x: np.ndarray, y: np.ndarray, subject: np.ndarray | None = None) -> tuple[Split, Split]:
+def split_by_mask(
+    test: np.ndarray, x: np.ndarray, y: np.ndarray, subject: np.ndarray | None = None
+) -> tuple[Split, Split]:
     """The training and the test examples of arrays `[S, ...]`; the mask `test [S]` marks those for testing."""
 
-    def part(chosen: np.ndarray) -> Split:
-        whose = None if subject is None else torch.from_numpy(subject[chosen])
-        return Split(torch.from_numpy(x[chosen]), torch.from_numpy(y[chosen]), whose)
+    def part(mask: np.ndarray) -> Split:
+        subjects = None if subject is None else torch.from_numpy(subject[mask])
+        return Split(torch.from_numpy(x[mask]), torch.from_numpy(y[mask]), subjects)
 
     return part(~test), part(test)
 
@@ -105,7 +107,7 @@ class Dataset(Part):
     """Where examples come from. `directory` is the data root (`data_dir`); files lie in a folder below it."""
 
     @property
-    def names_people(self) -> str:
+    def subject_option(self) -> str:
         """The option, as typed by the user, that says which subject each example is from; empty if not set."""
         return ""
 

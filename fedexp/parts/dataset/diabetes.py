@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from fedexp.data.encoding import standardised
-from fedexp.data.store import Arrays, cached
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, parted
+from fedexp.data.encoding import standardise
+from fedexp.data.store import Arrays, load_or_make
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
 from fedexp.parts.dataset.digits import held_out_images
 
 TRAIN_SIZE = 353
@@ -29,11 +29,11 @@ class Diabetes(Dataset):
         return Facts(shape=(10,), classes=1, train_size=TRAIN_SIZE, targets="numbers")
 
     def load(self, directory: Path, seed: int) -> Data:
-        arrays = cached("diabetes-1", _read)  # importing scikit-learn takes a second
+        arrays = load_or_make("diabetes-1", _read)  # importing scikit-learn takes a second
         test = held_out_images(np.zeros(len(arrays["y"]), np.int64))
-        x, y = standardised(arrays["x"], ~test), arrays["y"][:, None]
-        y = standardised(y, ~test) if self.target_scale == "standard" else y
-        train, held_out = parted(test, x.astype(np.float32), y.astype(np.float32))
+        x, y = standardise(arrays["x"], ~test), arrays["y"][:, None]
+        y = standardise(y, ~test) if self.target_scale == "standard" else y
+        train, held_out = split_by_mask(test, x.astype(np.float32), y.astype(np.float32))
         return Data(train, held_out, ("progression",))
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.store import Arrays, cached
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, parted
-from fedexp.parts.dataset.normalising import Normalise, Published, pixels
+from fedexp.data.store import Arrays, load_or_make
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
+from fedexp.parts.dataset.normalising import Normalise, Published, image_data
 
 SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
 SPLIT_KEY = 1797
@@ -33,16 +33,18 @@ class Digits(Dataset):
 
     def verify(self, directory: Path) -> list[str]:
         arrays = _read()
-        found = hashlib.sha256(arrays["x"].tobytes() + arrays["y"].astype(np.uint8).tobytes()).hexdigest()
-        if found != SHA256:
-            raise ConfigError(f"the digits of this scikit-learn have SHA-256 {found}, must have {SHA256}; reinstall it")
+        digest = hashlib.sha256(arrays["x"].tobytes() + arrays["y"].astype(np.uint8).tobytes()).hexdigest()
+        if digest != SHA256:
+            raise ConfigError(
+                f"the digits of this scikit-learn have SHA-256 {digest}, must have {SHA256}; reinstall it"
+            )
         return [f"the digits of scikit-learn ({len(arrays['y']):,} images, SHA-256 {SHA256}) are right"]
 
     def load(self, directory: Path, seed: int) -> Data:
-        arrays = cached("digits-1", _read)  # importing scikit-learn takes a second
+        arrays = load_or_make("digits-1", _read)  # importing scikit-learn takes a second
         images, labels = arrays["x"], arrays["y"]
-        train, test = parted(held_out_images(labels), images[:, None], labels)
-        return pixels(train, test, tuple("0123456789"), self.normalise, PUBLISHED, scale=16.0)
+        train, test = split_by_mask(held_out_images(labels), images[:, None], labels)
+        return image_data(train, test, tuple("0123456789"), self.normalise, PUBLISHED, scale=16.0)
 
 
 def held_out_images(labels: np.ndarray) -> np.ndarray:

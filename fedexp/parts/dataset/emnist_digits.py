@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import making, publish
+from fedexp.core.files import publish, scratch_path
 from fedexp.data import idx
-from fedexp.data.download import fetch, has_md5
+from fedexp.data.download import fetch, md5_check
 from fedexp.data.store import cure
 from fedexp.parts.dataset.contract import Data, Dataset, Facts
-from fedexp.parts.dataset.mnist import split_of
-from fedexp.parts.dataset.normalising import Normalise, pixels
+from fedexp.parts.dataset.mnist import image_split
+from fedexp.parts.dataset.normalising import Normalise, image_data
 
 RAW = "EMNIST/raw"
 ARCHIVE = "https://biometrics.nist.gov/cs_links/EMNIST/gzip.zip"
@@ -38,12 +38,12 @@ class EmnistDigits(Dataset):
 
     def require(self, directory: Path) -> None:
         for stem, shape in files().items():
-            idx.find(directory, RAW, stem, shape, CURE)
+            idx.find_file(directory, RAW, stem, shape, CURE)
 
     def verify(self, directory: Path) -> list[str]:
         lines = []
         for stem, shape in files().items():
-            path = idx.find(directory, RAW, stem, shape, CURE)
+            path = idx.find_file(directory, RAW, stem, shape, CURE)
             idx.read(path, shape, CURE)
             lines.append(f"{path.relative_to(directory)} is readable to its end and holds {shape[0]:,} entries")
         return lines
@@ -56,11 +56,11 @@ class EmnistDigits(Dataset):
 
     def load(self, directory: Path, seed: int) -> Data:
         images_train, labels_train, images_test, labels_test = (
-            idx.read(idx.find(directory, RAW, stem, shape, CURE), shape, CURE) for stem, shape in files().items()
+            idx.read(idx.find_file(directory, RAW, stem, shape, CURE), shape, CURE) for stem, shape in files().items()
         )
-        train = split_of(images_train.transpose(0, 2, 1), labels_train)
-        test = split_of(images_test.transpose(0, 2, 1), labels_test)
-        return pixels(train, test, tuple("0123456789"), self.normalise)
+        train = image_split(images_train.transpose(0, 2, 1), labels_train)
+        test = image_split(images_test.transpose(0, 2, 1), labels_test)
+        return image_data(train, test, tuple("0123456789"), self.normalise)
 
 
 def files() -> dict[str, tuple[int, ...]]:
@@ -74,14 +74,14 @@ def files() -> dict[str, tuple[int, ...]]:
 
 def _fetch_archive(directory: Path) -> None:
     """Extracts the four files from the archive of all of EMNIST (about 560 MB), which is not kept."""
-    with making(directory / RAW) as workshop:
-        workshop.mkdir()
-        archive = workshop / "gzip.zip"
-        fetch([ARCHIVE], archive, has_md5(ARCHIVE_MD5))
+    with scratch_path(directory / RAW) as scratch:
+        scratch.mkdir()
+        archive = scratch / "gzip.zip"
+        fetch([ARCHIVE], archive, md5_check(ARCHIVE_MD5))
         (directory / RAW).mkdir(parents=True, exist_ok=True)
         with zipfile.ZipFile(archive) as source:
             for stem in files():
-                part = workshop / f"{stem}.gz"
+                part = scratch / f"{stem}.gz"
                 with source.open(f"gzip/{part.name}") as packed, part.open("wb") as file:
                     shutil.copyfileobj(packed, file)
                 publish(part, directory / RAW / part.name)

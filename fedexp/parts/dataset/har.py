@@ -18,7 +18,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.data import hapt
 from fedexp.data.download import fetch
 from fedexp.data.windows import LENGTH
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, parted
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
 
 ARCHIVE = (
     "https://archive.ics.uci.edu/static/public/341/"
@@ -55,44 +55,44 @@ class Har(Dataset):
         return Facts(shape, len(CLASSES), SIZES["train"], TRAINING_PEOPLE)
 
     def require(self, directory: Path) -> None:
-        hapt.find(directory, self._files())
+        hapt.find_source(directory, self._files())
 
     def verify(self, directory: Path) -> list[str]:
-        source = hapt.find(directory, self._files())
+        source = hapt.find_source(directory, self._files())
         if self.representation == "features":
             self._check_sizes(hapt.tables(source, FEATURES)["subject"], source)
             return [f"{source.relative_to(directory)}: the tables have the right sizes (no checksum is published)"]
-        count = sum(1 for _ in hapt.recordings(source, hapt.published()))
+        count = sum(1 for _ in hapt.recordings(source, hapt.published_digests()))
         return [f"{source.relative_to(directory)}: {count} files, each with the right SHA-256"]
 
     def download(self, directory: Path) -> None:
         try:
             self.verify(directory)
         except ConfigError:
-            fetch([ARCHIVE], directory / hapt.FOLDERS[0] / hapt.ZIPS[0], _accept)
+            fetch([ARCHIVE], directory / hapt.FOLDERS[0] / hapt.ZIPS[0], _check_archive)
 
     def load(self, directory: Path, seed: int) -> Data:
-        source = hapt.find(directory, self._files())
+        source = hapt.find_source(directory, self._files())
         if self.representation == "features":
             arrays = hapt.tables(source, FEATURES)
         else:
-            arrays = hapt.windows(source, hapt.published())
+            arrays = hapt.windows(source, hapt.published_digests())
         self._check_sizes(arrays["subject"], source)
         held_out = np.isin(arrays["subject"], TEST_PEOPLE)
-        train, test = parted(held_out, arrays["x"], arrays["y"], arrays["subject"])
+        train, test = split_by_mask(held_out, arrays["x"], arrays["y"], arrays["subject"])
         if self.representation == "features":
             return Data(train, test, CLASSES)
         mean, std = _moments(train.x)
         return Data(train, test, CLASSES, mean=mean, std=std)
 
     def _files(self) -> list[str]:
-        return list(hapt.TABLES) if self.representation == "features" else list(hapt.published())
+        return list(hapt.TABLES) if self.representation == "features" else list(hapt.published_digests())
 
     def _check_sizes(self, subject: np.ndarray, source: Path) -> None:
         test = int(np.isin(subject, TEST_PEOPLE).sum())
-        found = {"train": len(subject) - test, "test": test}
-        if found != SIZES:
-            raise ConfigError(f"{source} gives {found} examples, must be {SIZES}; {hapt.CURE}")
+        sizes = {"train": len(subject) - test, "test": test}
+        if sizes != SIZES:
+            raise ConfigError(f"{source} gives {sizes} examples, must be {SIZES}; {hapt.CURE}")
 
 
 def _moments(x: torch.Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -101,7 +101,7 @@ def _moments(x: torch.Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     return tuple(wide.mean(dim=1).tolist()), tuple(wide.std(dim=1, correction=0).tolist())
 
 
-def _accept(path: Path) -> None:
+def _check_archive(path: Path) -> None:
     """Checks the recordings in a downloaded archive, as no checksum of the whole archive is published."""
-    for _ in hapt.recordings(path, hapt.published()):
+    for _ in hapt.recordings(path, hapt.published_digests()):
         pass

@@ -19,28 +19,28 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError, first_line, nearest
-from fedexp.core.fields import told
-from fedexp.core.files import making, publish
+from fedexp.core.errors import ConfigError, did_you_mean, first_line
+from fedexp.core.fields import describe_value
+from fedexp.core.files import publish, scratch_path
 from fedexp.core.part import Range
-from fedexp.data.store import own_path, stamp
-from fedexp.data.tokens import Unit, cut, numbered, vocabulary
+from fedexp.data.store import find_user_path, stamp
+from fedexp.data.tokens import Unit, encode_tokens, tokenize, vocabulary
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
-from fedexp.parts.dataset.normalising import Normalise, pixels
+from fedexp.parts.dataset.normalising import Normalise, image_data
 
 FOLDER = "huggingface"
-FILE = "dataset_dict.json"  # what save_to_disk writes beside the splits
-MOST = 10_000  # classes: with more, a label is hardly one
+DICT_FILE = "dataset_dict.json"  # what save_to_disk writes beside the splits
+MAX_CLASSES = 10_000  # classes: with more, a label is hardly one
 
 
 @dataclass(frozen=True)
-class Loaded:
+class ParsedDataset:
     """Training and test examples, the classes, and the size of the vocabulary (0 for images)."""
 
     train: Split
     test: Split
     classes: tuple[str, ...]
-    words: int
+    vocabulary_size: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,13 +61,19 @@ class HuggingFace(Dataset):
     vocabulary: Annotated[int, Range(1)] = 10_000
 
     @property
-    def names_people(self) -> str:
+    def subject_option(self) -> str:
         return "" if self.client is None else f"dataset.client={self.client}"
 
     def facts(self, directory: Path) -> Facts:
         read = self._read(directory)
-        people = None if read.train.subject is None else int(read.train.subject.unique().numel())
-        return Facts(tuple(read.train.x.shape[1:]), len(read.classes), len(read.train.y), people, vocabulary=read.words)
+        subjects = None if read.train.subject is None else int(read.train.subject.unique().numel())
+        return Facts(
+            tuple(read.train.x.shape[1:]),
+            len(read.classes),
+            len(read.train.y),
+            subjects,
+            vocabulary=read.vocabulary_size,
+        )
 
     def require(self, directory: Path) -> None:
         self._folder(directory)
@@ -75,14 +81,14 @@ class HuggingFace(Dataset):
 
     def verify(self, directory: Path) -> list[str]:
         facts = self.facts(directory)
-        told = f"{facts.train_size:,} training examples {list(facts.shape)}, {facts.classes} classes"
-        return [f"{self._folder(directory)} holds {told} (the hub publishes no checksum of them)"]
+        summary = f"{facts.train_size:,} training examples {list(facts.shape)}, {facts.classes} classes"
+        return [f"{self._folder(directory)} holds {summary} (the hub publishes no checksum of them)"]
 
     def download(self, directory: Path) -> None:
-        target = self._kept(directory)
+        target = self._download_folder(directory)
         if _is_saved(target):
             return
-        with making(target) as part:
+        with scratch_path(target) as part:
             try:
                 _library().load_dataset(self.path, self.configuration).save_to_disk(str(part))
             except ConfigError:
@@ -95,28 +101,31 @@ class HuggingFace(Dataset):
         read = self._read(directory)
         if self.holds == "texts":
             return Data(read.train, read.test, read.classes)
-        return pixels(read.train, read.test, read.classes, self.normalise)
+        return image_data(read.train, read.test, read.classes, self.normalise)
 
-    def _kept(self, directory: Path) -> Path:
+    def _download_folder(self, directory: Path) -> Path:
         return directory / FOLDER / "--".join([*self.path.split("/"), *([self.configuration or ""])]).rstrip("-")
 
     def _folder(self, directory: Path) -> Path:
-        own, kept = own_path(Path(self.path), directory, _is_saved), self._kept(directory)
-        if own is None and not _is_saved(kept):
+        user_folder, download_folder = (
+            find_user_path(Path(self.path), directory, _is_saved),
+            self._download_folder(directory),
+        )
+        if user_folder is None and not _is_saved(download_folder):
             words = [f"dataset.path={self.path}"]
             words += [f"dataset.configuration={self.configuration}"] if self.configuration else []
             raise ConfigError(
-                f"dataset.path must be a folder with {FILE} or a fetched name, but there is no {self.path} here or in "
+                f"dataset.path must be a folder with {DICT_FILE} or a fetched name, but there is no {self.path} here or in "
                 f'{directory}; run "fedexp data download huggingface {shlex.join(words)}"'
             )
-        return own or kept
+        return user_folder or download_folder
 
-    def _read(self, directory: Path) -> Loaded:
-        return _parse(self, stamp(self._folder(directory) / FILE))
+    def _read(self, directory: Path) -> ParsedDataset:
+        return _parse(self, stamp(self._folder(directory) / DICT_FILE))
 
 
 def _is_saved(folder: Path) -> bool:
-    return (folder / FILE).is_file()
+    return (folder / DICT_FILE).is_file()
 
 
 def _library() -> Any:
@@ -129,50 +138,55 @@ def _library() -> Any:
 
 
 @lru_cache(maxsize=1)
-def _parse(asked: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> Loaded:
+def _parse(settings: HuggingFace, source: tuple[tuple[str, int, int], ...]) -> ParsedDataset:
     """Reads the folder once for facts and examples, as long as what lists its splits stays."""
     folder = Path(source[0][0]).parent
     try:
-        found = _library().load_from_disk(str(folder))
+        dataset_dict = _library().load_from_disk(str(folder))
     except (OSError, ValueError) as error:
         raise ConfigError(f"{folder} cannot be read: {first_line(error)}") from None
-    parts = [_named(found, name, key, folder) for key, name in (("train", asked.train), ("test", asked.test))]
-    labels = [_labels(asked, part) for part in parts]
-    classes = _classes(parts[0], asked.target, labels[0])
-    inputs = [_column(part, asked.input, "input") for part in parts]
-    words = 0
-    if asked.holds == "texts":
-        examples, words = _tokens(asked, *inputs)
+    parts = [
+        _get_split(dataset_dict, name, key, folder)
+        for key, name in (("train", settings.train), ("test", settings.test))
+    ]
+    labels = [_labels(settings, part) for part in parts]
+    classes = _classes(parts[0], settings.target, labels[0])
+    inputs = [_column(part, settings.input, "input") for part in parts]
+    vocabulary_size = 0
+    if settings.holds == "texts":
+        examples, vocabulary_size = _tokens(settings, *inputs)
     else:
         examples = [_images(images, folder) for images in inputs]
-    owners = _owners(asked, parts)
+    owners = _owners(settings, parts)
     splits = [
         Split(torch.from_numpy(x), torch.from_numpy(y), None if owner is None else torch.from_numpy(owner))
         for x, y, owner in zip(examples, labels, owners, strict=True)
     ]
-    return Loaded(splits[0], splits[1], classes, words)
+    return ParsedDataset(splits[0], splits[1], classes, vocabulary_size)
 
 
-def _named(found: Mapping[str, Any], name: str, key: str, folder: Path) -> Any:
-    if name not in found:
-        raise ConfigError(f"dataset.{key} must name a split of {folder}, got {name}; {nearest(name, list(found))}")
-    return found[name]
+def _get_split(dataset_dict: Mapping[str, Any], name: str, key: str, folder: Path) -> Any:
+    if name not in dataset_dict:
+        raise ConfigError(
+            f"dataset.{key} must name a split of {folder}, got {name}; {did_you_mean(name, list(dataset_dict))}"
+        )
+    return dataset_dict[name]
 
 
 def _column(part: Any, name: str, key: str) -> Sequence[Any]:
     if name not in part.features:
-        raise ConfigError(f"dataset.{key} must name a column, got {name}; {nearest(name, list(part.features))}")
+        raise ConfigError(f"dataset.{key} must name a column, got {name}; {did_you_mean(name, list(part.features))}")
     return list(part[name])
 
 
-def _labels(asked: HuggingFace, part: Any) -> np.ndarray:
+def _labels(settings: HuggingFace, part: Any) -> np.ndarray:
     """The classes, int64 `[S]`."""
-    values = _column(part, asked.target, "target")
-    odd = [value for value in values if not (isinstance(value, int | np.integer) and 0 <= value < MOST)]
+    values = _column(part, settings.target, "target")
+    odd = [value for value in values if not (isinstance(value, int | np.integer) and 0 <= value < MAX_CLASSES)]
     if odd:
         raise ConfigError(
-            f"dataset.target={asked.target} must hold classes, whole numbers from 0 to {MOST - 1:,}, but "
-            f"{len(odd):,} of {len(values):,} are none, such as {told(odd[0])}; choose another column or split"
+            f"dataset.target={settings.target} must hold classes, whole numbers from 0 to {MAX_CLASSES - 1:,}, but "
+            f"{len(odd):,} of {len(values):,} are none, such as {describe_value(odd[0])}; choose another column or split"
         )
     return np.array(values, np.int64)
 
@@ -195,31 +209,33 @@ def _images(images: Sequence[Any], folder: Path) -> np.ndarray:
     return stacked[:, None] if stacked.ndim == 3 else np.ascontiguousarray(stacked.transpose(0, 3, 1, 2))
 
 
-def _tokens(asked: HuggingFace, train: Sequence[str], test: Sequence[str]) -> tuple[list[np.ndarray], int]:
+def _tokens(settings: HuggingFace, train: Sequence[str], test: Sequence[str]) -> tuple[list[np.ndarray], int]:
     """Training and test texts as int64 `[S, L]`, and the size of the vocabulary."""
     odd = [text for text in (*train, *test) if not isinstance(text, str)]
     if odd:
-        raise ConfigError(f"dataset.input={asked.input} must hold texts, got {told(odd[0])}; choose another column")
-    pieces = [[cut(text, asked.unit) for text in texts] for texts in (train, test)]
-    names = vocabulary(pieces[0], asked.vocabulary)
+        raise ConfigError(
+            f"dataset.input={settings.input} must hold texts, got {describe_value(odd[0])}; choose another column"
+        )
+    pieces = [[tokenize(text, settings.unit) for text in texts] for texts in (train, test)]
+    names = vocabulary(pieces[0], settings.vocabulary)
     table = {name: number for number, name in enumerate(names)}
-    made = [np.zeros((len(texts), asked.length), np.int64) for texts in pieces]
-    for array, texts in zip(made, pieces, strict=True):
+    arrays = [np.zeros((len(texts), settings.length), np.int64) for texts in pieces]
+    for array, texts in zip(arrays, pieces, strict=True):
         for row, text in zip(array, texts, strict=True):
-            row[: len(text)] = numbered(text, table)[: asked.length]
-    return made, len(names)
+            row[: len(text)] = encode_tokens(text, table)[: settings.length]
+    return arrays, len(names)
 
 
-def _owners(asked: HuggingFace, parts: list[Any]) -> list[np.ndarray | None]:
+def _owners(settings: HuggingFace, parts: list[Any]) -> list[np.ndarray | None]:
     """The owner of each example, numbered alike in both splits; None where no column of owners is named."""
-    if asked.client is None:
+    if settings.client is None:
         return [None, None]
-    names = [_column(part, asked.client, "client") for part in parts]
-    kinds = {type(name).__name__ for each in names for name in each}
+    names = [_column(part, settings.client, "client") for part in parts]
+    kinds = {type(name).__name__ for column in names for name in column}
     if kinds not in ({"str"}, {"int"}):
         raise ConfigError(
-            f"dataset.client={asked.client} must hold texts alone or whole numbers alone, got "
+            f"dataset.client={settings.client} must hold texts alone or whole numbers alone, got "
             f"{' and '.join(sorted(kinds))}; give every example one"
         )
-    people = {name: place for place, name in enumerate(sorted({*names[0], *names[1]}))}
-    return [np.array([people[name] for name in each], np.int64) for each in names]
+    numbers = {name: number for number, name in enumerate(sorted({*names[0], *names[1]}))}
+    return [np.array([numbers[name] for name in column], np.int64) for column in names]

@@ -19,7 +19,7 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import leaf
-from fedexp.data.store import Arrays, own_path
+from fedexp.data.store import Arrays, find_user_path
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 
 SIDE = 28
@@ -35,17 +35,17 @@ class Leaf(Dataset):
 
     def facts(self, directory: Path) -> Facts:
         arrays = self._arrays(directory)
-        people, texts = len(np.unique(arrays["user_train"])), self.name == "shakespeare"
+        subjects, texts = len(np.unique(arrays["user_train"])), self.name == "shakespeare"
         classes, shape = len(self._classes(arrays)), self._shape(arrays)
-        return Facts(shape, classes, len(arrays["y_train"]), people, vocabulary=len(leaf.LETTERS) if texts else 0)
+        return Facts(shape, classes, len(arrays["y_train"]), subjects, vocabulary=len(leaf.LETTERS) if texts else 0)
 
     def require(self, directory: Path) -> None:
         leaf.files(self._folder(directory))
 
     def verify(self, directory: Path) -> list[str]:
         facts, folder = self.facts(directory), self._folder(directory)
-        told = f"{facts.train_size:,} training examples of {facts.subjects:,} users, {facts.classes} classes"
-        return [f"{folder} holds {told} (LEAF publishes no checksums)"]
+        summary = f"{facts.train_size:,} training examples of {facts.subjects:,} users, {facts.classes} classes"
+        return [f"{folder} holds {summary} (LEAF publishes no checksums)"]
 
     def download(self, directory: Path) -> None:
         raise ConfigError(
@@ -77,10 +77,10 @@ class Leaf(Dataset):
         return tuple(map(str, range(max(2, int(arrays["y_train"].max()) + 1))))
 
     def _folder(self, directory: Path) -> Path:
-        found = own_path(self.path, directory, os.path.isdir)
-        if found is None:
+        folder = find_user_path(self.path, directory, os.path.isdir)
+        if folder is None:
             raise ConfigError(f"dataset.path must be a folder, but there is no {self.path} here or in {directory}")
-        return found
+        return folder
 
     def _arrays(self, directory: Path) -> Arrays:
         """The examples, checked: of the shape and the classes that the name promises."""

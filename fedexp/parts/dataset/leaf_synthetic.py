@@ -21,25 +21,25 @@ import numpy as np
 
 from fedexp.core.part import Range
 from fedexp.core.random_streams import stream
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, parted
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
 
 FEATURES, CLASSES = 60, 10
-LEAST, MOST = 50, 100_000  # examples of a device; one in ten thousand would have more
+MIN_EXAMPLES, MAX_EXTRA = 50, 100_000  # examples of a device; one in ten thousand would have more
 HELD_OUT = 0.1
 
 
 def sizes(devices: int, draw: int) -> np.ndarray:
     """How many examples each device has, int64 `[devices]`."""
-    more = stream(draw, "leaf_synthetic", "sizes").lognormal(4, 2, devices)
-    return np.minimum(more, MOST).astype(np.int64) + LEAST
+    extra = stream(draw, "leaf_synthetic", "sizes").lognormal(4, 2, devices)
+    return np.minimum(extra, MAX_EXTRA).astype(np.int64) + MIN_EXAMPLES
 
 
-def labelled(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+def linear_labels(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """The classes `[S]` that a linear model `weights [d, K]`, `bias [K]` gives to examples `x [S, d]`."""
     return (x @ weights + bias).argmax(axis=1)
 
 
-def examples(size: int, centre: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_examples(size: int, centre: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Examples `[S, d]` around `centre [d]`, feature j with variance j^-1.2, counted from 1."""
     return centre + rng.standard_normal((size, len(centre))) * np.arange(1, len(centre) + 1) ** -0.6
 
@@ -56,37 +56,37 @@ class LeafSynthetic(Dataset):
 
     def facts(self, directory: Path) -> Facts:
         count = sizes(self.devices, self.draw)
-        return Facts((FEATURES,), CLASSES, int((count - _held_out(count)).sum()), self.devices)
+        return Facts((FEATURES,), CLASSES, int((count - _test_counts(count)).sum()), self.devices)
 
     def load(self, directory: Path, seed: int) -> Data:
         count = sizes(self.devices, self.draw)
-        made = [_device(self, device, int(size)) for device, size in enumerate(count)]
-        x, y = (np.concatenate(part) for part in zip(*made, strict=True))
+        device_data = [_device_data(self, device, int(size)) for device, size in enumerate(count)]
+        x, y = (np.concatenate(part) for part in zip(*device_data, strict=True))
         device = np.repeat(np.arange(self.devices), count)
-        place = np.arange(len(y)) - np.repeat(np.cumsum(count) - count, count)
-        test = place >= np.repeat(count - _held_out(count), count)
-        return Data(*parted(test, x, y, device), tuple(map(str, range(CLASSES))))
+        position = np.arange(len(y)) - np.repeat(np.cumsum(count) - count, count)
+        test = position >= np.repeat(count - _test_counts(count), count)
+        return Data(*split_by_mask(test, x, y, device), tuple(map(str, range(CLASSES))))
 
 
-def _held_out(count: np.ndarray) -> np.ndarray:
+def _test_counts(count: np.ndarray) -> np.ndarray:
     return count - ((1 - HELD_OUT) * count).astype(np.int64)
 
 
 @lru_cache(maxsize=1)
-def _shared(draw: int) -> tuple[np.ndarray, np.ndarray]:
+def _shared_model(draw: int) -> tuple[np.ndarray, np.ndarray]:
     """The linear model that all devices share: weights and bias."""
     rng = stream(draw, "leaf_synthetic", "model")
     return rng.standard_normal((FEATURES, CLASSES)), rng.standard_normal(CLASSES)
 
 
-def _device(asked: LeafSynthetic, device: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+def _device_data(settings: LeafSynthetic, device: int, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Examples float32 `[S, d]` and labels int64 `[S]` of one device."""
-    rng = stream(asked.draw, "leaf_synthetic", "device", device)
-    u, b = asked.alpha * rng.standard_normal(), asked.beta * rng.standard_normal()
+    rng = stream(settings.draw, "leaf_synthetic", "device", device)
+    u, b = settings.alpha * rng.standard_normal(), settings.beta * rng.standard_normal()
     centre = b + rng.standard_normal(FEATURES)
     weights, bias = u + rng.standard_normal((FEATURES, CLASSES)), u + rng.standard_normal(CLASSES)
-    if asked.iid:
+    if settings.iid:
         centre = np.zeros(FEATURES)
-        weights, bias = _shared(asked.draw)
-    x = examples(size, centre, rng)
-    return x.astype(np.float32), labelled(x, weights, bias)
+        weights, bias = _shared_model(settings.draw)
+    x = draw_examples(size, centre, rng)
+    return x.astype(np.float32), linear_labels(x, weights, bias)

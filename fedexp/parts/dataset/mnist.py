@@ -12,10 +12,10 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import idx
-from fedexp.data.download import fetch, has_md5
-from fedexp.data.store import Known, content, cure, locate
+from fedexp.data.download import fetch, md5_check
+from fedexp.data.store import PublishedFile, cure, locate, read_published
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
-from fedexp.parts.dataset.normalising import Normalise, Published, pixels
+from fedexp.parts.dataset.normalising import Normalise, Published, image_data
 
 RAW = "MNIST/raw"
 MIRRORS = ("https://ossci-datasets.s3.amazonaws.com/mnist/",)
@@ -24,20 +24,20 @@ TRAIN_SIZE = 60_000
 # Each row: the file as published, and decompressed. The first that exists is read, so a download replaces a bad one.
 FILES = {
     "train_x": (
-        Known(f"{RAW}/train-images-idx3-ubyte.gz", 9_912_422, "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-        Known(f"{RAW}/train-images-idx3-ubyte", 47_040_016, "6bbc9ace898e44ae57da46a324031adb"),
+        PublishedFile(f"{RAW}/train-images-idx3-ubyte.gz", 9_912_422, "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        PublishedFile(f"{RAW}/train-images-idx3-ubyte", 47_040_016, "6bbc9ace898e44ae57da46a324031adb"),
     ),
     "train_y": (
-        Known(f"{RAW}/train-labels-idx1-ubyte.gz", 28_881, "d53e105ee54ea40749a09fcbcd1e9432"),
-        Known(f"{RAW}/train-labels-idx1-ubyte", 60_008, "a25bea736e30d166cdddb491f175f624"),
+        PublishedFile(f"{RAW}/train-labels-idx1-ubyte.gz", 28_881, "d53e105ee54ea40749a09fcbcd1e9432"),
+        PublishedFile(f"{RAW}/train-labels-idx1-ubyte", 60_008, "a25bea736e30d166cdddb491f175f624"),
     ),
     "test_x": (
-        Known(f"{RAW}/t10k-images-idx3-ubyte.gz", 1_648_877, "9fb629c4189551a2d022fa330f9573f3"),
-        Known(f"{RAW}/t10k-images-idx3-ubyte", 7_840_016, "2646ac647ad5339dbf082846283269ad"),
+        PublishedFile(f"{RAW}/t10k-images-idx3-ubyte.gz", 1_648_877, "9fb629c4189551a2d022fa330f9573f3"),
+        PublishedFile(f"{RAW}/t10k-images-idx3-ubyte", 7_840_016, "2646ac647ad5339dbf082846283269ad"),
     ),
     "test_y": (
-        Known(f"{RAW}/t10k-labels-idx1-ubyte.gz", 4_542, "ec29112dd5afa0611ce80d1b7f02629c"),
-        Known(f"{RAW}/t10k-labels-idx1-ubyte", 10_008, "27ae3e4e09519cfbb04c329615203637"),
+        PublishedFile(f"{RAW}/t10k-labels-idx1-ubyte.gz", 4_542, "ec29112dd5afa0611ce80d1b7f02629c"),
+        PublishedFile(f"{RAW}/t10k-labels-idx1-ubyte", 10_008, "27ae3e4e09519cfbb04c329615203637"),
     ),
 }
 CURE = cure("mnist", "MNIST")
@@ -59,30 +59,30 @@ class Mnist(Dataset):
 
     def verify(self, directory: Path) -> list[str]:
         files = [locate(directory, alternatives, CURE) for alternatives in FILES.values()]
-        for known in files:
-            content(directory, known, CURE)
-        return [f"{known} is right" for known in files]
+        for spec in files:
+            read_published(directory, spec, CURE)
+        return [f"{spec} is right" for spec in files]
 
     def download(self, directory: Path) -> None:
         for alternatives in FILES.values():
             try:
-                content(directory, locate(directory, alternatives, CURE), CURE)
+                read_published(directory, locate(directory, alternatives, CURE), CURE)
             except ConfigError:
                 archive = alternatives[0]
                 urls = [mirror + Path(archive.path).name for mirror in MIRRORS]
-                fetch(urls, directory / archive.path, has_md5(archive.md5))
+                fetch(urls, directory / archive.path, md5_check(archive.md5))
 
     def load(self, directory: Path, seed: int) -> Data:
         array = {role: _read(directory, alternatives) for role, alternatives in FILES.items()}
-        train, test = (split_of(array[f"{part}_x"], array[f"{part}_y"]) for part in ("train", "test"))
-        return pixels(train, test, tuple("0123456789"), self.normalise, PUBLISHED)
+        train, test = (image_split(array[f"{part}_x"], array[f"{part}_y"]) for part in ("train", "test"))
+        return image_data(train, test, tuple("0123456789"), self.normalise, PUBLISHED)
 
 
-def _read(directory: Path, alternatives: tuple[Known, ...]) -> np.ndarray:
-    known = locate(directory, alternatives, CURE)
-    return idx.parse(content(directory, known, CURE), directory / known.path, CURE)
+def _read(directory: Path, alternatives: tuple[PublishedFile, ...]) -> np.ndarray:
+    spec = locate(directory, alternatives, CURE)
+    return idx.parse(read_published(directory, spec, CURE), directory / spec.path, CURE)
 
 
-def split_of(images: np.ndarray, labels: np.ndarray) -> Split:
+def image_split(images: np.ndarray, labels: np.ndarray) -> Split:
     """Images `[S, 28, 28]` and labels `[S]` as one split with a channel."""
     return Split(torch.from_numpy(images[:, None].copy()), torch.from_numpy(labels.astype(np.int64)))

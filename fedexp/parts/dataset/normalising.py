@@ -18,26 +18,26 @@ LEVELS, CHUNK = 256, 4096
 FIXED: Published = {"half": ((0.5,), (0.5,)), "unit": ((0.0,), (1.0,))}
 
 
-def pixels(
-    train: Split, test: Split, names: tuple[str, ...], how: Normalise, published: Published | None = None, *,
+def image_data(
+    train: Split, test: Split, class_names: tuple[str, ...], normalise: Normalise, published: Published | None = None, *,
     scale: float = 255.0,
 ) -> Data:  # fmt: skip
     """The dataset of images `x [S, C, H, W]` with values from 0 to `scale`, normalised as asked."""
-    known = {**FIXED, **(published or {})}
-    if how in known:
-        return Data(train, test, names, scale, *known[how])
-    x = train.x if how == "per_channel" else train.x.flatten(1)[:, None]
-    return Data(train, test, names, scale, *moments(x, scale))
+    fixed_moments = {**FIXED, **(published or {})}
+    if normalise in fixed_moments:
+        return Data(train, test, class_names, scale, *fixed_moments[normalise])
+    x = train.x if normalise == "per_channel" else train.x.flatten(1)[:, None]
+    return Data(train, test, class_names, scale, *moments(x, scale))
 
 
 def moments(x: torch.Tensor, scale: float) -> Moments:
     """Mean and deviation of each channel of `x / scale`, `x [S, C, ...]`; a constant channel has deviation 1."""
-    mean, square = _counted(x, scale) if x.dtype == torch.uint8 else _summed(x, scale)
+    mean, square = _byte_moments(x, scale) if x.dtype == torch.uint8 else _float_moments(x, scale)
     std = square.sqrt()
     return tuple(mean.tolist()), tuple(torch.where(std > 0, std, 1.0).tolist())
 
 
-def _counted(x: torch.Tensor, scale: float) -> tuple[torch.Tensor, torch.Tensor]:
+def _byte_moments(x: torch.Tensor, scale: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean and variance `[C]` of bytes, from how often each level occurs: much faster than adding up all pixels."""
     rows = [torch.zeros(LEVELS, dtype=torch.int64) for _ in range(x.shape[1])]
     for piece in x.split(CHUNK):
@@ -49,18 +49,18 @@ def _counted(x: torch.Tensor, scale: float) -> tuple[torch.Tensor, torch.Tensor]
     return mean, (share * (level - mean[:, None]).square()).sum(dim=1)
 
 
-def _summed(x: torch.Tensor, scale: float) -> tuple[torch.Tensor, torch.Tensor]:
+def _float_moments(x: torch.Tensor, scale: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean and variance `[C]` of floats, in two passes."""
     channels = x.shape[1]
     total, square = torch.zeros(channels, dtype=torch.float64), torch.zeros(channels, dtype=torch.float64)
     for piece in x.split(CHUNK):
-        total += _wide(piece, scale).sum(dim=1)
+        total += _scaled_channels(piece, scale).sum(dim=1)
     mean = total / (x.numel() / channels)
     for piece in x.split(CHUNK):
-        square += (_wide(piece, scale) - mean[:, None]).square().sum(dim=1)
+        square += (_scaled_channels(piece, scale) - mean[:, None]).square().sum(dim=1)
     return mean, square / (x.numel() / channels)
 
 
-def _wide(piece: torch.Tensor, scale: float) -> torch.Tensor:
+def _scaled_channels(piece: torch.Tensor, scale: float) -> torch.Tensor:
     """`[S, C, ...]` as `[C, everything else]`, divided by the scale."""
     return piece.transpose(0, 1).flatten(1).double() / scale

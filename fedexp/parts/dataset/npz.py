@@ -15,14 +15,14 @@ from typing import Literal
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError, nearest
-from fedexp.data.npy_header import Header, compare, headers, read
-from fedexp.data.store import own_file
-from fedexp.parts.dataset.believed import finite
+from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.data.npy_header import Header, headers, read, verify_checksums
+from fedexp.data.store import find_user_file
+from fedexp.parts.dataset.believed import all_finite
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import moments
 
-NEEDED = ("x_train", "y_train", "x_test", "y_test")
+REQUIRED = ("x_train", "y_train", "x_test", "y_test")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Npz(Dataset):
     normalise: Literal["none", "train"] = "none"
 
     @property
-    def names_people(self) -> str:
+    def subject_option(self) -> str:
         return "the array subject"
 
     def facts(self, directory: Path) -> Facts:
@@ -51,7 +51,7 @@ class Npz(Dataset):
 
     def verify(self, directory: Path) -> list[str]:
         self.load(directory, 0)
-        compare(self._file(directory))  # what is mapped was not compared with its checksum
+        verify_checksums(self._file(directory))  # what is mapped was not compared with its checksum
         return [f"{self._file(directory)} holds usable arrays (your own file: there is no checksum)"]
 
     def download(self, directory: Path) -> None:
@@ -72,15 +72,17 @@ class Npz(Dataset):
         return Data(train, test, names, scale, mean, std)
 
     def _file(self, directory: Path) -> Path:
-        return own_file(self.path, directory, "dataset.path", ".npz")
+        return find_user_file(self.path, directory, "dataset.path", ".npz")
 
     def _headers(self, directory: Path) -> dict[str, Header]:
         file = self._file(directory)
         heads = headers(file)
-        for name in NEEDED:
+        for name in REQUIRED:
             if name not in heads:
-                raise ConfigError(f"{file} lacks the array {name} (it needs {', '.join(NEEDED)}); {_has(heads, name)}")
-        for name in (*NEEDED, *({"subject"} & set(heads))):
+                raise ConfigError(
+                    f"{file} lacks the array {name} (it needs {', '.join(REQUIRED)}); {_describe_arrays(heads, name)}"
+                )
+        for name in (*REQUIRED, *({"subject"} & set(heads))):
             _check_kind(file, name, heads[name])
         _check_shapes(file, heads)
         self._channels_first(heads["x_train"].shape)
@@ -88,16 +90,16 @@ class Npz(Dataset):
 
     def _channels_first(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """The shape of one example with its channel in front."""
-        _, *one = shape
-        if len(one) == 1:
-            return tuple(one)
-        if len(one) == 2 and self.layout is None:
-            return (1, *one)
-        if len(one) == 3 and self.layout is None:
+        _, *example_shape = shape
+        if len(example_shape) == 1:
+            return tuple(example_shape)
+        if len(example_shape) == 2 and self.layout is None:
+            return (1, *example_shape)
+        if len(example_shape) == 3 and self.layout is None:
             raise ConfigError(
-                f"dataset.layout must be channels_first or channels_last for examples of shape {tuple(one)}, got None"
+                f"dataset.layout must be channels_first or channels_last for examples of shape {tuple(example_shape)}, got None"
             )
-        return (one[-1], *one[:-1]) if self.layout == "channels_last" else tuple(one)
+        return (example_shape[-1], *example_shape[:-1]) if self.layout == "channels_last" else tuple(example_shape)
 
     def _read(self, directory: Path, name: str) -> np.ndarray:
         return read(self._file(directory), name)
@@ -108,23 +110,25 @@ class Npz(Dataset):
         labels = {name: self._read(directory, name).astype(np.int64) for name in ("y_train", "y_test")}
         present = np.unique(labels["y_train"])
         if len(present) < 2 or not np.array_equal(present, np.arange(len(present))):
-            raise ConfigError(f"y_train in {file} must hold the labels 0..K-1 (all of them, K > 1), {_some(present)}")
-        strange = np.setdiff1d(labels["y_test"], present)
-        if len(strange):
-            raise ConfigError(f"y_test in {file} must hold labels of y_train (0..{present[-1]}), {_some(strange)}")
+            raise ConfigError(
+                f"y_train in {file} must hold the labels 0..K-1 (all of them, K > 1), {_preview(present)}"
+            )
+        unknown = np.setdiff1d(labels["y_test"], present)
+        if len(unknown):
+            raise ConfigError(f"y_test in {file} must hold labels of y_train (0..{present[-1]}), {_preview(unknown)}")
         return labels
 
     def _examples(self, directory: Path, name: str) -> torch.Tensor:
         array = self._read(directory, name)
-        one = self._channels_first(array.shape)
+        example_shape = self._channels_first(array.shape)
         if array.ndim > 2 and self.layout == "channels_last":
             array = np.moveaxis(array, -1, 1)
-        array = array.reshape(len(array), *one)
+        array = array.reshape(len(array), *example_shape)
         if array.dtype == np.uint8:
             return torch.from_numpy(array)
         with np.errstate(over="ignore"):
             x = torch.from_numpy(np.asarray(array, np.float32))
-        if not finite(x):
+        if not all_finite(x):
             raise ConfigError(f"{name} in {self._file(directory)} must be finite, got NaN or infinite numbers")
         return x
 
@@ -151,10 +155,10 @@ def _check_shapes(file: Path, heads: dict[str, Header]) -> None:
         raise ConfigError(f"x_train and x_test in {file} must both be uint8 or both not, got {kinds[0]} and {kinds[1]}")
 
 
-def _has(heads: dict[str, Header], name: str) -> str:
-    return nearest(name, list(heads)) if heads else "it holds no arrays"
+def _describe_arrays(heads: dict[str, Header], name: str) -> str:
+    return did_you_mean(name, list(heads)) if heads else "it holds no arrays"
 
 
-def _some(values: np.ndarray) -> str:
+def _preview(values: np.ndarray) -> str:
     text = ", ".join(map(str, values[:10].tolist()))
     return f"got {text}{', ...' if len(values) > 10 else ''}"

@@ -53,7 +53,7 @@ class Synthetic(Dataset):
             raise ConfigError(f"Synthetic.subjects must be <= train_size ({self.train_size}), got {self.subjects}")
 
     @property
-    def names_people(self) -> str:
+    def subject_option(self) -> str:
         return "" if self.subjects is None else f"dataset.subjects={self.subjects}"
 
     def facts(self, directory: Path) -> Facts:
@@ -63,25 +63,25 @@ class Synthetic(Dataset):
         centres = stream(seed, "synthetic", "centres").standard_normal((self.classes, math.prod(self.shape)))
         train = self._split(centres, self.train_size, seed, "train")
         if self.subjects is not None:
-            owner = balanced(self.train_size, self.subjects, stream(seed, "synthetic", "subjects"))
+            owner = balanced_numbers(self.train_size, self.subjects, stream(seed, "synthetic", "subjects"))
             train = Split(train.x, train.y, torch.from_numpy(owner))
         test, groups = self._split(centres, self.test_size, seed, "test"), None
         if self.groups > 1:
             assert train.subject is not None
             groups = train.subject.numpy() % self.groups
-            other = balanced(self.test_size, self.groups, stream(seed, "synthetic", "test", "groups"))
-            train, test = self._relabelled(train, groups, seed), self._relabelled(test, other, seed)
+            test_groups = balanced_numbers(self.test_size, self.groups, stream(seed, "synthetic", "test", "groups"))
+            train, test = self._permute_labels(train, groups, seed), self._permute_labels(test, test_groups, seed)
         return Data(train, test, tuple(map(str, range(self.classes))), groups=groups)
 
-    def _relabelled(self, split: Split, group: np.ndarray, seed: int) -> Split:
+    def _permute_labels(self, split: Split, group: np.ndarray, seed: int) -> Split:
         rng = stream(seed, "synthetic", "permutations")
         labels = [np.arange(self.classes), *(derangement(self.classes, rng) for _ in range(self.groups - 1))]
         return replace(split, y=torch.from_numpy(np.stack(labels)[group, split.y.numpy()]))
 
     def _split(self, centres: np.ndarray, size: int, seed: int, part: str) -> Split:
-        y = balanced(size, self.classes, stream(seed, "synthetic", part, "labels"))
+        y = balanced_numbers(size, self.classes, stream(seed, "synthetic", part, "labels"))
         noise = self.difficulty * math.sqrt(2 * centres.shape[1]) / 4
-        x = clouds(centres, y, noise, stream(seed, "synthetic", part, "noise"))
+        x = gaussian_clouds(centres, y, noise, stream(seed, "synthetic", part, "noise"))
         return Split(torch.from_numpy(x).view(size, *self.shape), torch.from_numpy(y))
 
 
@@ -93,12 +93,12 @@ def derangement(size: int, rng: np.random.Generator) -> np.ndarray:
     return result
 
 
-def balanced(size: int, kinds: int, rng: np.random.Generator) -> np.ndarray:
+def balanced_numbers(size: int, kinds: int, rng: np.random.Generator) -> np.ndarray:
     """`[S]` numbers below `kinds` in random order, each equally often (or once more)."""
     return rng.permutation(np.arange(size, dtype=np.int64) % kinds)
 
 
-def clouds(centres: np.ndarray, y: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
+def gaussian_clouds(centres: np.ndarray, y: np.ndarray, noise: float, rng: np.random.Generator) -> np.ndarray:
     """Examples `[S, d]`, float32, around their classes' `centres [K, d]`, with labels `y [S]`; about unit variance."""
     scale = 1 / math.sqrt(1 + noise**2)
     scaled = (scale * centres).astype(np.float32)

@@ -21,18 +21,18 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.random_streams import stream
 from fedexp.data import table as columns
-from fedexp.data.encoding import categories, held_out, one_hot, standardised
-from fedexp.data.store import own_file, stamp
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split, parted
+from fedexp.data.encoding import categories, held_out_mask, one_hot, standardise
+from fedexp.data.store import find_user_file, stamp
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split, split_by_mask
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST = 1000  # categories of a column, or classes: with more it is hardly one
+MAX_CATEGORIES = 1000  # categories of a column, or classes: with more it is hardly one
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedTable:
     """All rows as numbers, and the names of the classes or of the other targets."""
 
     train: Split
@@ -71,28 +71,28 @@ class OwnTable(Dataset):
         return (self.target,) if isinstance(self.target, str) else self.target
 
     @property
-    def names_people(self) -> str:
+    def subject_option(self) -> str:
         return "" if self.client is None else f"dataset.client={self.client}"
 
     def facts(self, directory: Path) -> Facts:
-        parsed = self._parsed(directory)
+        parsed = self._parse_file(directory)
         train = parsed.train
-        people = None if train.subject is None else len(train.subject.unique())
-        return Facts((train.x.shape[1],), len(parsed.names), len(train.x), people, self.predicts)
+        subjects = None if train.subject is None else len(train.subject.unique())
+        return Facts((train.x.shape[1],), len(parsed.names), len(train.x), subjects, self.predicts)
 
     def require(self, directory: Path) -> None:
-        self._parsed(directory)
+        self._parse_file(directory)
 
     def verify(self, directory: Path) -> list[str]:
         facts, file = self.facts(directory), self._file(directory)
-        told = f"{facts.train_size:,} training rows of {facts.shape[0]} numbers, {facts.classes} {self._kind}"
-        return [f"{file} holds {told} (your own file: there is no checksum)"]
+        summary = f"{facts.train_size:,} training rows of {facts.shape[0]} numbers, {facts.classes} {self._kind}"
+        return [f"{file} holds {summary} (your own file: there is no checksum)"]
 
     def download(self, directory: Path) -> None:
         raise ConfigError("dataset=table has no source to download from: it reads your own file; set dataset.file=...")
 
     def load(self, directory: Path, seed: int) -> Data:
-        parsed = self._parsed(directory)
+        parsed = self._parse_file(directory)
         return Data(parsed.train, parsed.test, parsed.names)
 
     @property
@@ -100,142 +100,150 @@ class OwnTable(Dataset):
         return {"class": "classes", "numbers": "numbers to predict", "labels": "labels"}[self.predicts]
 
     def _file(self, directory: Path) -> Path:
-        return own_file(self.file, directory, "dataset.file", ".csv or .parquet")
+        return find_user_file(self.file, directory, "dataset.file", ".csv or .parquet")
 
-    def _parsed(self, directory: Path) -> Parsed:
+    def _parse_file(self, directory: Path) -> ParsedTable:
         file = self._file(directory)
         return _parse(self, stamp(file))
 
 
 @lru_cache(maxsize=1)
-def _parse(asked: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Parsed:
+def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> ParsedTable:
     """Reads the file once for facts and examples, as long as its size and time stay."""
     frame = columns.read(Path(source[0][0]))
-    y, names = _targets(frame, asked)
-    groups = y if asked.predicts == "class" else np.zeros(len(frame), np.int64)
-    test = _test_rows(frame, asked, groups)
-    if asked.predicts == "class" and (unseen := sorted(set(range(len(names))) - set(y[~test].tolist()))):
-        cure = _or_numbers(frame, asked, "call some of them train, or leave them out")
+    y, names = _targets(frame, settings)
+    groups = y if settings.predicts == "class" else np.zeros(len(frame), np.int64)
+    test = _test_rows(frame, settings, groups)
+    if settings.predicts == "class" and (unseen := sorted(set(range(len(names))) - set(y[~test].tolist()))):
+        cure = _suggest_numbers(frame, settings, "call some of them train, or leave them out")
         raise ConfigError(
-            f"column {asked.targets[0]} must hold every class in the training rows, but {names[unseen[0]]} "
+            f"column {settings.targets[0]} must hold every class in the training rows, but {names[unseen[0]]} "
             f"is in test rows alone; {cure}"
         )
-    if asked.predicts == "numbers" and asked.target_scale == "standard":
-        y = standardised(y, ~test)
-    if asked.predicts != "class":
-        y = columns.narrow(y, " or ".join(asked.targets), "correct them")
+    if settings.predicts == "numbers" and settings.target_scale == "standard":
+        y = standardise(y, ~test)
+    if settings.predicts != "class":
+        y = columns.to_float32(y, " or ".join(settings.targets), "correct them")
     client = None
-    if asked.client is not None:
-        _, client = columns.distinct(_whole(frame, asked.client, "dataset.client"))
-    return Parsed(*parted(test, _examples(frame, asked, ~test), y, client), names)
+    if settings.client is not None:
+        _, client = columns.encode_distinct(_complete_column(frame, settings.client, "dataset.client"))
+    return ParsedTable(*split_by_mask(test, _examples(frame, settings, ~test), y, client), names)
 
 
-def _examples(frame: "pd.DataFrame", asked: OwnTable, train: np.ndarray) -> np.ndarray:
+def _examples(frame: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> np.ndarray:
     """The columns that are neither targets nor named otherwise, as float32 `[S, F]`."""
-    taken = {*asked.targets, asked.client, asked.split, *asked.ignore}
-    for name in asked.ignore:
+    excluded = {*settings.targets, settings.client, settings.split, *settings.ignore}
+    for name in settings.ignore:
         columns.column(frame, name, "dataset.ignore")
-    features = [name for name in frame.columns if name not in taken]
+    features = [name for name in frame.columns if name not in excluded]
     encoded: dict[str, np.ndarray] = {}
     for block in columns.blocks_of_numbers(frame, features):
-        encoded |= _encoded_numbers(block, asked, train)
+        encoded |= _encode_numbers(block, settings, train)
     pieces = [
-        encoded[name] if name in encoded else _encoded(columns.column(frame, name, ""), asked, train)
+        encoded[name] if name in encoded else _encode_column(columns.column(frame, name, ""), settings, train)
         for name in features
     ]
     if not sum(piece.shape[1] for piece in pieces):
-        raise ConfigError(f"the table must have a column to predict {', '.join(asked.targets)} from, but has no other")
+        raise ConfigError(
+            f"the table must have a column to predict {', '.join(settings.targets)} from, but has no other"
+        )
     return np.concatenate(pieces, axis=1)
 
 
-def _encoded_numbers(block: "pd.DataFrame", asked: OwnTable, train: np.ndarray) -> dict[str, np.ndarray]:
+def _encode_numbers(block: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> dict[str, np.ndarray]:
     """Columns of numbers as float32 `[S, 1]` each, all at once; none where one of them will not do."""
     values = block.to_numpy(np.float64, na_value=np.nan)
-    if np.isinf(values).any() or (asked.missing == "refuse" and np.isnan(values).any()):
+    if np.isinf(values).any() or (settings.missing == "refuse" and np.isnan(values).any()):
         return {}
     with np.errstate(over="ignore"):
-        found = standardised(np.asfortranarray(values), train).astype(np.float32)
-    return dict(zip(block.columns, found.T[..., None], strict=True)) if np.isfinite(found).all() else {}
+        encoded = standardise(np.asfortranarray(values), train).astype(np.float32)
+    return dict(zip(block.columns, encoded.T[..., None], strict=True)) if np.isfinite(encoded).all() else {}
 
 
-def _encoded(values: "pd.Series", asked: OwnTable, train: np.ndarray) -> np.ndarray:
+def _encode_column(values: "pd.Series", settings: OwnTable, train: np.ndarray) -> np.ndarray:
     """One column as float32 `[S, ...]`."""
-    if asked.missing == "refuse":
-        columns.without_gaps(values, f"set dataset.missing=fill or dataset.ignore=[{values.name}]")
+    if settings.missing == "refuse":
+        columns.demand_no_missing(values, f"set dataset.missing=fill or dataset.ignore=[{values.name}]")
     if columns.is_number(values):
-        found = standardised(columns.numbers(values)[:, None], train)
-        said = f"{values.name}, in deviations from the training mean,"
-        return columns.narrow(found, said, f"correct them or set dataset.ignore=[{values.name}]")
+        entries = standardise(columns.numbers(values)[:, None], train)
+        description = f"{values.name}, in deviations from the training mean,"
+        return columns.to_float32(entries, description, f"correct them or set dataset.ignore=[{values.name}]")
     if values.dtype.kind not in "OUTS" and str(values.dtype) != "category":
         raise ConfigError(
             f"column {values.name} must hold numbers or text, got {values.dtype}; set dataset.ignore=[{values.name}]"
         )
-    found = columns.texts(values)
-    names = categories(found, train)
-    if len(names) > MOST:
+    entries = columns.texts(values)
+    names = categories(entries, train)
+    if len(names) > MAX_CATEGORIES:
         raise ConfigError(
-            f"column {values.name} must hold at most {MOST:,} categories, got {len(names):,}; set "
+            f"column {values.name} must hold at most {MAX_CATEGORIES:,} categories, got {len(names):,}; set "
             f"dataset.ignore=[{values.name}]"
         )
-    return one_hot(found, names)
+    return one_hot(entries, names)
 
 
-def _targets(frame: "pd.DataFrame", asked: OwnTable) -> tuple[np.ndarray, tuple[str, ...]]:
+def _targets(frame: "pd.DataFrame", settings: OwnTable) -> tuple[np.ndarray, tuple[str, ...]]:
     """Classes int64 `[S]` and their names, or numbers float64 `[S, K]` and the names of their columns."""
-    found = [_whole(frame, name, "dataset.target") for name in asked.targets]
-    if asked.predicts == "class":
-        names, y = columns.distinct(found[0])
-        alone = int((np.bincount(y) == 1).sum())
-        if columns.is_number(found[0]) and 2 * alone > len(names):
-            cure = _or_numbers(frame, asked, "choose another dataset.target")
-            raise ConfigError(f"column {asked.targets[0]} makes {alone:,} classes of one row each; {cure}")
-        if not 2 <= len(names) <= MOST:
-            cure = _or_numbers(frame, asked, "choose another dataset.target")
-            raise ConfigError(f"column {asked.targets[0]} must hold 2 to {MOST:,} classes, got {len(names):,}; {cure}")
+    target_columns = [_complete_column(frame, name, "dataset.target") for name in settings.targets]
+    if settings.predicts == "class":
+        names, y = columns.encode_distinct(target_columns[0])
+        singletons = int((np.bincount(y) == 1).sum())
+        if columns.is_number(target_columns[0]) and 2 * singletons > len(names):
+            cure = _suggest_numbers(frame, settings, "choose another dataset.target")
+            raise ConfigError(f"column {settings.targets[0]} makes {singletons:,} classes of one row each; {cure}")
+        if not 2 <= len(names) <= MAX_CATEGORIES:
+            cure = _suggest_numbers(frame, settings, "choose another dataset.target")
+            raise ConfigError(
+                f"column {settings.targets[0]} must hold 2 to {MAX_CATEGORIES:,} classes, got {len(names):,}; {cure}"
+            )
         return y, tuple(names)
-    for values in found:
+    for values in target_columns:
         if not columns.is_number(values):
             raise ConfigError(
-                f"column {values.name} must hold numbers, since dataset.predicts={asked.predicts}, got "
+                f"column {values.name} must hold numbers, since dataset.predicts={settings.predicts}, got "
                 f"{'dates' if values.dtype.kind == 'M' else 'text'}; "
                 "set dataset.predicts=class"
             )
-    y = np.stack([columns.numbers(values) for values in found], axis=1)
-    if asked.predicts == "labels" and not np.isin(y, (0, 1)).all():
-        odd = asked.targets[int((~np.isin(y, (0, 1))).any(axis=0).argmax())]
+    y = np.stack([columns.numbers(values) for values in target_columns], axis=1)
+    if settings.predicts == "labels" and not np.isin(y, (0, 1)).all():
+        odd = settings.targets[int((~np.isin(y, (0, 1))).any(axis=0).argmax())]
         raise ConfigError(
             f"column {odd} must hold nothing but 0 and 1, since dataset.predicts=labels, but holds other numbers; set "
             "dataset.predicts=numbers loss=mse, or dataset.predicts=class for one column of classes"
         )
-    return y, asked.targets
+    return y, settings.targets
 
 
-def _test_rows(frame: "pd.DataFrame", asked: OwnTable, groups: np.ndarray) -> np.ndarray:
+def _test_rows(frame: "pd.DataFrame", settings: OwnTable, groups: np.ndarray) -> np.ndarray:
     """Which rows are for testing, a mask `[S]`: as a column says, else drawn of each of the `groups [S]`."""
-    if asked.split is None:
-        test = held_out(groups, asked.test_fraction, stream(0, "table", "test"))
+    if settings.split is None:
+        test = held_out_mask(groups, settings.test_fraction, stream(0, "table", "test"))
     else:
-        found = columns.texts(_whole(frame, asked.split, "dataset.split"))
-        odd = sorted(set(found.tolist()) - {"train", "test"})
+        marks = columns.texts(_complete_column(frame, settings.split, "dataset.split"))
+        odd = sorted(set(marks.tolist()) - {"train", "test"})
         if odd:
-            raise ConfigError(f"column {asked.split} must hold train or test in every row, got {odd[0]!r}")
-        test = found == "test"
+            raise ConfigError(f"column {settings.split} must hold train or test in every row, got {odd[0]!r}")
+        test = marks == "test"
     if (~test).sum() < 2 or not test.any():
         change = "lower" if test.any() else "raise"
-        cure = "name another dataset.split" if asked.split else f"{change} dataset.test_fraction, a share of each class"
+        cure = (
+            "name another dataset.split" if settings.split else f"{change} dataset.test_fraction, a share of each class"
+        )
         raise ConfigError(
             f"the table must give two training rows and a test row, got {int(test.sum())} of {len(test)} for testing; "
-            f"{_or_numbers(frame, asked, cure)}"
+            f"{_suggest_numbers(frame, settings, cure)}"
         )
     return test
 
 
-def _or_numbers(frame: "pd.DataFrame", asked: OwnTable, cure: str) -> str:
+def _suggest_numbers(frame: "pd.DataFrame", settings: OwnTable, cure: str) -> str:
     """The advice for unusable classes; where the target holds numbers, it is to predict these instead."""
-    if asked.predicts != "class" or not columns.is_number(columns.column(frame, asked.targets[0], "dataset.target")):
+    if settings.predicts != "class" or not columns.is_number(
+        columns.column(frame, settings.targets[0], "dataset.target")
+    ):
         return cure
     return f"to predict its numbers set dataset.predicts=numbers loss=mse, else {cure}"
 
 
-def _whole(frame: "pd.DataFrame", name: str, key: str) -> "pd.Series":
-    return columns.without_gaps(columns.column(frame, name, key), "give every row one, or leave such rows out")
+def _complete_column(frame: "pd.DataFrame", name: str, key: str) -> "pd.Series":
+    return columns.demand_no_missing(columns.column(frame, name, key), "give every row one, or leave such rows out")

@@ -19,10 +19,10 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.random_streams import stream
-from fedexp.data.encoding import held_out
-from fedexp.data.pile import Pile
-from fedexp.data.store import own_file, stamp
-from fedexp.data.tokens import Unit, cut, numbered, vocabulary
+from fedexp.data.encoding import held_out_mask
+from fedexp.data.pile import SpillBuffer
+from fedexp.data.store import find_user_file, stamp
+from fedexp.data.tokens import Unit, encode_tokens, tokenize, vocabulary
 from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split
 
 END = "<line>"
@@ -38,7 +38,7 @@ def windows(tokens: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Read:
+class ParsedText:
     """The examples of a text, and its vocabulary."""
 
     train: Split
@@ -69,8 +69,8 @@ class Text(Dataset):
     def verify(self, directory: Path) -> list[str]:
         read = self._read(directory)
         count = len(read.train.y) + len(read.test.y)
-        told = f"{count:,} examples of {self.length} {self.unit}, {len(read.names):,} different ones"
-        return [f"{self._file(directory)} holds {told} (any text will do: there is no checksum)"]
+        summary = f"{count:,} examples of {self.length} {self.unit}, {len(read.names):,} different ones"
+        return [f"{self._file(directory)} holds {summary} (any text will do: there is no checksum)"]
 
     def download(self, directory: Path) -> None:
         raise ConfigError("dataset=text has no source to download from: it reads your own file; set dataset.file=...")
@@ -81,39 +81,39 @@ class Text(Dataset):
 
     def _file(self, directory: Path) -> Path:
         if self.file is not None:
-            return own_file(self.file, directory, "dataset.file", "text")
-        places = [Path(place) / LICENCE for place in (sysconfig.get_path("stdlib"), sys.base_prefix)]
-        found = next((place for place in places if place.is_file()), None)
-        if found is None:
+            return find_user_file(self.file, directory, "dataset.file", "text")
+        candidates = [Path(candidate) / LICENCE for candidate in (sysconfig.get_path("stdlib"), sys.base_prefix)]
+        licence = next((candidate for candidate in candidates if candidate.is_file()), None)
+        if licence is None:
             raise ConfigError(f"dataset.file must be given where Python has no {LICENCE}; set dataset.file=...")
-        return found
+        return licence
 
-    def _read(self, directory: Path) -> Read:
+    def _read(self, directory: Path) -> ParsedText:
         return _parse(self, stamp(self._file(directory)))
 
 
 @lru_cache(maxsize=1)
-def _parse(asked: Text, source: tuple[tuple[str, int, int], ...]) -> Read:
+def _parse(settings: Text, source: tuple[tuple[str, int, int], ...]) -> ParsedText:
     """Reads the file once for facts and examples, as long as its size and time stay."""
-    lines = _lines(Path(source[0][0]), asked)
-    test = held_out(np.zeros(len(lines), np.int64), asked.test_fraction, stream(0, "text", "test"))
+    lines = _lines(Path(source[0][0]), settings)
+    test = held_out_mask(np.zeros(len(lines), np.int64), settings.test_fraction, stream(0, "text", "test"))
     if not test.any():
         raise ConfigError(
-            f"dataset.test_fraction must give a line for testing, got {asked.test_fraction:g} of "
+            f"dataset.test_fraction must give a line for testing, got {settings.test_fraction:g} of "
             f"{len(lines)} lines; raise it"
         )
-    if (left := int((~test).sum())) < asked.subjects:
+    if (remaining := int((~test).sum())) < settings.subjects:
         raise ConfigError(
-            f"dataset.test_fraction must leave a training line for each of {asked.subjects} subjects, got "
-            f"{asked.test_fraction:g} of {len(lines)} lines, which leaves {left}; lower it or dataset.subjects"
+            f"dataset.test_fraction must leave a training line for each of {settings.subjects} subjects, got "
+            f"{settings.test_fraction:g} of {len(lines)} lines, which leaves {remaining}; lower it or dataset.subjects"
         )
-    names = vocabulary((_tokens(lines[line], asked) for line in np.flatnonzero(~test)), asked.vocabulary)
+    names = vocabulary((_tokens(lines[line], settings) for line in np.flatnonzero(~test)), settings.vocabulary)
     table = {name: number for number, name in enumerate(names)}
-    train, held = (_examples(lines, np.flatnonzero(chosen), table, asked) for chosen in (~test, test))
-    return Read(train, held, names)
+    train, test_examples = (_examples(lines, np.flatnonzero(chosen), table, settings) for chosen in (~test, test))
+    return ParsedText(train, test_examples, names)
 
 
-def _lines(path: Path, asked: Text) -> list[str]:
+def _lines(path: Path, settings: Text) -> list[str]:
     """The non-empty lines of a text file. Raises ConfigError if it cannot be read or has too few of them."""
     try:
         lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
@@ -121,26 +121,26 @@ def _lines(path: Path, asked: Text) -> list[str]:
         raise ConfigError(f"{path} must be a text in UTF-8, but is not: {error.reason} at byte {error.start}") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
-    if len(lines) < 2 * asked.subjects:
+    if len(lines) < 2 * settings.subjects:
         raise ConfigError(
-            f"{path} must have two lines for each of {asked.subjects} subjects, got {len(lines)} that are "
+            f"{path} must have two lines for each of {settings.subjects} subjects, got {len(lines)} that are "
             "not empty; lower dataset.subjects"
         )
     return lines
 
 
-def _tokens(line: str, asked: Text) -> list[str]:
-    return [END, *cut(line, asked.unit), END]
+def _tokens(line: str, settings: Text) -> list[str]:
+    return [END, *tokenize(line, settings.unit), END]
 
 
-def _examples(lines: list[str], chosen: np.ndarray, table: dict[str, int], asked: Text) -> Split:
+def _examples(lines: list[str], chosen: np.ndarray, table: dict[str, int], settings: Text) -> Split:
     """The examples of the lines with numbers `chosen [n]`, and the author of each."""
     counts = np.zeros(len(chosen), np.int64)
-    with Pile() as x, Pile() as y:
-        for place, line in enumerate(chosen.tolist()):
-            given, wanted = windows(numbered(_tokens(lines[line], asked), table), asked.length)
-            x.add(given)
-            y.add(wanted)
-            counts[place] = len(given)
-        author = chosen * asked.subjects // len(lines)
-        return Split(*(torch.from_numpy(array) for array in (x.whole(), y.whole(), np.repeat(author, counts))))
+    with SpillBuffer() as x, SpillBuffer() as y:
+        for number, line in enumerate(chosen.tolist()):
+            inputs, targets = windows(encode_tokens(_tokens(lines[line], settings), table), settings.length)
+            x.add(inputs)
+            y.add(targets)
+            counts[number] = len(inputs)
+        author = chosen * settings.subjects // len(lines)
+        return Split(*(torch.from_numpy(array) for array in (x.to_array(), y.to_array(), np.repeat(author, counts))))

@@ -13,7 +13,7 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.data import vision
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
-from fedexp.parts.dataset.normalising import Normalise, pixels
+from fedexp.parts.dataset.normalising import Normalise, image_data
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Torchvision(Dataset):
         return Facts(self.collection.shape, self.collection.classes, self.collection.sizes[0])
 
     def require(self, directory: Path) -> None:
-        vision.places(self.collection, directory)
+        vision.find_files(self.collection, directory)
 
     def verify(self, directory: Path) -> list[str]:
         return list(vision.verify(self.collection, directory))
@@ -52,4 +52,4 @@ class Torchvision(Dataset):
     def load(self, directory: Path, seed: int) -> Data:
         arrays, names = vision.read(self.collection, directory)
         train_x, train_y, test_x, test_y = (torch.from_numpy(array) for array in arrays)
-        return pixels(Split(train_x, train_y), Split(test_x, test_y), names, self.normalise)
+        return image_data(Split(train_x, train_y), Split(test_x, test_y), names, self.normalise)

@@ -56,15 +56,15 @@ class Scaling:
         return 2 * scaled - 1 if self.symmetric else scaled
 
 
-def coder(widths: list[int], last: nn.Module | None = None) -> nn.Sequential:
+def linear_stack(widths: list[int], activation: nn.Module | None = None) -> nn.Sequential:
     """Linear layers of these widths with ReLU between them, followed by `activation`."""
     layers: list[nn.Module] = []
     for inputs, outputs in pairwise(widths):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-    return nn.Sequential(*layers[:-1], *([] if last is None else [last]))
+    return nn.Sequential(*layers[:-1], *([] if activation is None else [activation]))
 
 
-def as_one_row(network: nn.Module) -> torch.Tensor:
+def flatten_parameters(network: nn.Module) -> torch.Tensor:
     """All parameters of a network as one row `[P]`; writing to it changes the network."""
     layout = Layout.of(network)
     row = layout.flatten(network)
@@ -73,14 +73,14 @@ def as_one_row(network: nn.Module) -> torch.Tensor:
     return row
 
 
-def noised(x: torch.Tensor, noise: float, rng: np.random.Generator) -> torch.Tensor:
+def add_noise(x: torch.Tensor, noise: float, rng: np.random.Generator) -> torch.Tensor:
     """Adds Gaussian noise of standard deviation `noise` to the examples `[n, d]`."""
     draw = rng.standard_normal(tuple(x.shape), dtype=np.float32)
     return x + noise * torch.from_numpy(draw).to(x.device)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Code(Encoding):
+class AutoencoderEncoding(Encoding):
     """Scales examples, adds noise to them and encodes them."""
 
     scaling: Scaling
@@ -89,7 +89,7 @@ class Code(Encoding):
 
     def split(self, split: Split, rng: np.random.Generator) -> Split:
         with torch.no_grad():
-            codes = [self.encoder(noised(self.scaling(x), self.noise, rng)) for x in split.x.split(CHUNK)]
+            codes = [self.encoder(add_noise(self.scaling(x), self.noise, rng)) for x in split.x.split(CHUNK)]
         return replace(split, x=torch.cat(codes))
 
     def data(self, data: Data, rng: Streams) -> Data:
@@ -122,46 +122,46 @@ class Autoencoder(Features):
         return replace(facts, shape=(self.code,), vocabulary=0)
 
     def learn(self, public: torch.Tensor, rng: Streams, device: torch.device) -> Encoding:
-        begin, least = time.perf_counter(), 2
-        if len(public) < least:
+        begin, min_examples = time.perf_counter(), 2
+        if len(public) < min_examples:
             raise ConfigError(
-                f"features=autoencoder needs {least} public examples, to learn and to measure, got {len(public)}; "
+                f"features=autoencoder needs {min_examples} public examples, to learn and to measure, got {len(public)}; "
                 "raise scenario.public_fraction or federation.server_persons"
             )
         scaling = Scaling.of(public, self.output == "tanh")
         order = torch.from_numpy(rng("held_out").permutation(len(public)))
         scaled = torch.cat([scaling(x) for x in public.split(CHUNK)])[order].to(device)
         count = int(np.clip(self.held_out * len(public), 1, len(public) - 1))
-        held, seen = scaled[:count], scaled[count:]
-        both = self.trained(seen, rng)
+        held_out, training = scaled[:count], scaled[count:]
+        network = self.train(training, rng)
         with torch.no_grad():
-            error = float(F.mse_loss(both(noised(held, self.noise, rng("measured"))), held))
+            error = float(F.mse_loss(network(add_noise(held_out, self.noise, rng("measured"))), held_out))
         if not np.isfinite(error):
             raise RunError("features=autoencoder is not finite after its training; lower features.lr")
-        mean_error = float((held - seen.mean(dim=0)).square().mean())
+        mean_error = float((held_out - training.mean(dim=0)).square().mean())
         figures = {"reconstruction_error": error, "error_of_the_mean": mean_error}
         figures["seconds"] = time.perf_counter() - begin
-        return Code(figures=figures, scaling=scaling, encoder=both[0].cpu(), noise=self.noise)
+        return AutoencoderEncoding(figures=figures, scaling=scaling, encoder=network[0].cpu(), noise=self.noise)
 
-    def network(self, numbers: int) -> nn.Sequential:
+    def network(self, inputs: int) -> nn.Sequential:
         """Encoder and decoder for examples of this many input values, not yet initialised."""
-        widths = [numbers, *self.hidden, self.code]
+        widths = [inputs, *self.hidden, self.code]
         last = nn.Sigmoid() if self.output == "sigmoid" else nn.Tanh()
-        return nn.Sequential(coder(widths), coder(widths[::-1], last))
+        return nn.Sequential(linear_stack(widths), linear_stack(widths[::-1], last))
 
-    def trained(self, x: torch.Tensor, rng: Streams) -> nn.Sequential:
+    def train(self, x: torch.Tensor, rng: Streams) -> nn.Sequential:
         """Trains an encoder and a decoder on scaled examples `[n, d]`."""
-        both = self.network(x.shape[1])
-        initialise(both, rng("model"))
-        w = as_one_row(both.to(x.device))
+        network = self.network(x.shape[1])
+        initialise(network, rng("model"))
+        w = flatten_parameters(network.to(x.device))
         slots, step = w.new_zeros((2, len(w))), w.new_zeros(())
         draws, noise, adam = rng("batches"), rng("noise"), (self.lr, 0.9, 0.999, 1e-8)
         for _ in range(self.epochs):
             order = torch.from_numpy(draws.permutation(len(x))).to(x.device)
-            for part in order.split(self.batch_size):
-                clean = x[part]
-                loss = F.mse_loss(both(noised(clean, self.noise, noise)), clean)
-                grads = torch.autograd.grad(loss, list(both.parameters()))
+            for batch in order.split(self.batch_size):
+                clean = x[batch]
+                loss = F.mse_loss(network(add_noise(clean, self.noise, noise)), clean)
+                grads = torch.autograd.grad(loss, list(network.parameters()))
                 step += 1
                 adam_step(w, torch.cat([grad.flatten() for grad in grads]), slots, step, adam, None)
-        return both
+        return network

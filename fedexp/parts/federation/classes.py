@@ -23,14 +23,14 @@ from fedexp.parts.federation.partition import Partition
 from fedexp.parts.federation.shamsian import refuse_uncovered, shamsian_counts
 
 
-def random_classes(clients: int, held: int, classes: int, rng: np.random.Generator) -> np.ndarray:
+def random_classes(clients: int, classes_per_client: int, classes: int, rng: np.random.Generator) -> np.ndarray:
     """The classes of each client, `[N, k]`: i modulo K, then those that still lack a holder, then random ones."""
     keys = rng.random((clients, classes))  # a client holds the classes with the lowest
     keys[np.arange(clients), np.arange(clients) % classes] = -2
     lacking = rng.permutation(np.arange(clients, classes))
-    holder = np.arange(len(lacking)) // max(1, held - 1)
+    holder = np.arange(len(lacking)) // max(1, classes_per_client - 1)
     keys[holder, lacking] = -1
-    return keys.argsort(axis=1)[:, :held]
+    return keys.argsort(axis=1)[:, :classes_per_client]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +49,9 @@ class Classes(Federation):
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
         self._refuse(classes)
-        held = random_classes(self.clients, self.classes_per_client, classes, rng)
+        client_classes = random_classes(self.clients, self.classes_per_client, classes, rng)
         totals = np.bincount(labels, minlength=classes)
-        return deal(labels, shamsian_counts(totals, held, np.ones(held.shape)), rng)
+        return deal(labels, shamsian_counts(totals, client_classes, np.ones(client_classes.shape)), rng)
 
     def _refuse(self, classes: int) -> None:
         refuse_uncovered(self.clients, self.classes_per_client, classes, f"classes_per_client={classes}")

@@ -17,7 +17,7 @@ class Federation(Part):
     """Which client holds which training example. Pure: the same labels and stream give the same partition."""
 
     needs_classes = False  # whether it divides by class, so that targets must be classes
-    shifts_features = False  # whether clients see their examples changed, see `seen`
+    shifts_features = False  # whether clients see their examples changed, see `shift_features`
     by_subject = False  # whether `split` looks at `subjects`; where not, a run warns that naming them has no effect
 
     @property
@@ -41,7 +41,7 @@ class Federation(Part):
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError when this federation cannot be made from such a dataset (before it is loaded)."""
 
-    def whose(self, subjects: np.ndarray | None) -> np.ndarray | None:
+    def resolve_subjects(self, subjects: np.ndarray | None) -> np.ndarray | None:
         """The `subjects [S]` that `split` gets: those of the dataset, unless the federation has its own list."""
         return subjects
 
@@ -52,7 +52,9 @@ class Federation(Part):
         """Divides the S training examples; `labels` int64 [S], `subjects` int64 [S] or None."""
         raise NotImplementedError
 
-    def seen(self, x: torch.Tensor, client: int, clients: int, scale: float, rng: np.random.Generator) -> torch.Tensor:
+    def shift_features(
+        self, x: torch.Tensor, client: int, clients: int, scale: float, rng: np.random.Generator
+    ) -> torch.Tensor:
         """The examples `x [n, *shape]` of client number `client` of `clients` after its feature shift, in their shape.
 
         `scale` is that of the dataset: a value is a stored number divided by it.

@@ -22,7 +22,7 @@ import numpy as np
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.minimum import drawn_until, require
+from fedexp.parts.federation.minimum import draw_until_filled, require
 from fedexp.parts.federation.owners import deal
 from fedexp.parts.federation.partition import Partition
 
@@ -76,8 +76,11 @@ class Dirichlet(Federation):
     ) -> Partition:
         require(self.min_size, self.clients, len(labels))
         totals = np.bincount(labels, minlength=classes)
-        made = f"alpha={self.alpha:g}, {self.clients} clients"
-        counts = drawn_until(
-            lambda: dirichlet_counts(totals, self.clients, self.alpha, rng), self.min_size, 1 + self.retries, made
+        description = f"alpha={self.alpha:g}, {self.clients} clients"
+        counts = draw_until_filled(
+            lambda: dirichlet_counts(totals, self.clients, self.alpha, rng),
+            self.min_size,
+            1 + self.retries,
+            description,
         )
         return deal(labels, counts, rng)

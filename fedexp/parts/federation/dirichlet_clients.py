@@ -23,25 +23,25 @@ from fedexp.parts.federation.owners import deal
 from fedexp.parts.federation.partition import Partition
 
 
-def taken(size: int, mixture: np.ndarray, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_class_counts(size: int, mixture: np.ndarray, available: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draws `size` examples for a client by its mixture `[K]`; returns the number of each class, `[K]`.
 
-    `left [K]` is what there is, at least `size` in all. Draws of a class that has run out are made again.
+    `available [K]` is what there is, at least `size` in all. Draws of a class that has run out are made again.
     """
-    counts = np.zeros_like(left)
+    counts = np.zeros_like(available)
     while (missing := size - int(counts.sum())) > 0:
-        wanted = np.where(counts < left, mixture, 0.0)
-        if not wanted.sum() > 0:
-            return counts + rng.multivariate_hypergeometric(left - counts, missing)
-        drawn = rng.multinomial(missing, wanted / wanted.sum())
-        counts = np.minimum(counts + drawn, left)
+        weights = np.where(counts < available, mixture, 0.0)
+        if not weights.sum() > 0:
+            return counts + rng.multivariate_hypergeometric(available - counts, missing)
+        drawn = rng.multinomial(missing, weights / weights.sum())
+        counts = np.minimum(counts + drawn, available)
     return counts
 
 
 def mixture_counts(totals: np.ndarray, clients: int, alpha: float, rng: np.random.Generator) -> np.ndarray:
     """How many examples of each class each client gets, int32 [K, N], of `totals [K]`; clients get equally many."""
     counts = np.zeros((len(totals), clients), dtype=np.int32)
-    present, left, examples = np.flatnonzero(totals), totals.copy(), int(totals.sum())
+    present, available, examples = np.flatnonzero(totals), totals.copy(), int(totals.sum())
     if not examples:
         return counts
     concentration = np.maximum(alpha * totals[present] / examples, np.finfo(float).tiny)
@@ -49,8 +49,8 @@ def mixture_counts(totals: np.ndarray, clients: int, alpha: float, rng: np.rando
     for client in range(clients):
         mixture[present] = dirichlet_draw(concentration, rng)
         size = examples // clients + (client < examples % clients)
-        counts[:, client] = taken(size, mixture, left, rng)
-        left -= counts[:, client]
+        counts[:, client] = draw_class_counts(size, mixture, available, rng)
+        available -= counts[:, client]
     return counts
 
 

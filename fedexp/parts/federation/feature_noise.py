@@ -28,7 +28,7 @@ from fedexp.parts.federation.iid import split_evenly
 from fedexp.parts.federation.partition import Partition
 
 
-def deviation_of(client: int, clients: int, sigma: float, noise: str) -> float:
+def noise_deviation(client: int, clients: int, sigma: float, noise: str) -> float:
     """The standard deviation of the noise of a client, numbered from 0."""
     if noise == "deviation":
         return sigma * client / max(1, clients - 1)
@@ -56,6 +56,8 @@ class FeatureNoise(Federation):
     ) -> Partition:
         return split_evenly(len(labels), self.clients, rng)
 
-    def seen(self, x: torch.Tensor, client: int, clients: int, scale: float, rng: np.random.Generator) -> torch.Tensor:
-        drawn = torch.from_numpy(rng.standard_normal(x.shape, dtype=np.float32))
-        return x.float() + drawn * (scale * deviation_of(client, clients, self.sigma, self.noise))
+    def shift_features(
+        self, x: torch.Tensor, client: int, clients: int, scale: float, rng: np.random.Generator
+    ) -> torch.Tensor:
+        noise = torch.from_numpy(rng.standard_normal(x.shape, dtype=np.float32))
+        return x.float() + noise * (scale * noise_deviation(client, clients, self.sigma, self.noise))

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.core.csv_lines import rows_with_lines, separated_by
-from fedexp.core.errors import ConfigError, first_line, nearest
-from fedexp.data.store import own_file, stamp
+from fedexp.core.csv_lines import rows_with_lines, separator_name
+from fedexp.core.errors import ConfigError, did_you_mean, first_line
+from fedexp.data.store import find_user_file, stamp
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.contract import Federation
 from fedexp.parts.federation.owners import gather
@@ -27,7 +27,7 @@ EXACT = 2**53  # from here on floats skip whole numbers
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?")
 
 
-def numbered(owner: np.ndarray) -> tuple[np.ndarray, int]:
+def number_owners(owner: np.ndarray) -> tuple[np.ndarray, int]:
     """Numbers the clients: the client of each example of `owner [S]`, int64 [S], -1 for nobody; and their count."""
     missing = owner == (NOBODY if owner.dtype.kind in "iu" else "")
     names, client = np.unique(owner[~missing], return_inverse=True)
@@ -54,7 +54,7 @@ class File(Federation):
                 f"order, but it has {lines}; give one with {facts.train_size}"
             )
 
-    def whose(self, subjects: np.ndarray | None) -> np.ndarray:
+    def resolve_subjects(self, subjects: np.ndarray | None) -> np.ndarray:
         return self._owners()[0]
 
     def split(
@@ -65,7 +65,7 @@ class File(Federation):
         return gather(np.where(subjects < 0, clients, subjects), clients)
 
     def _file(self) -> Path:
-        return own_file(self.path, self.directory, "federation.path", ".csv or .npy")
+        return find_user_file(self.path, self.directory, "federation.path", ".csv or .npy")
 
     def _owners(self) -> tuple[np.ndarray, int]:
         file = self._file()
@@ -76,24 +76,24 @@ class File(Federation):
 def _read(column: str | None, suffix: str, source: tuple[tuple[str, int, int], ...]) -> tuple[np.ndarray, int]:
     """Reads the file, cached while its size and time stay the same. A link's own name has the `suffix`."""
     file = Path(source[0][0])
-    owner = _vector(file) if suffix == ".npy" else _column(file, column)
+    owner = _read_vector(file) if suffix == ".npy" else _read_column(file, column)
     if owner.dtype.kind == "i" and owner.min(initial=0) < -1:
         raise ConfigError(f"{file} must hold owners from 0, or -1 for nobody, got {owner.min()}")
-    client, clients = numbered(owner)
+    client, clients = number_owners(owner)
     if not clients:
         raise ConfigError(f"{file} must name an owner for some example, but names none")
     return client, clients
 
 
-def _vector(file: Path) -> np.ndarray:
+def _read_vector(file: Path) -> np.ndarray:
     try:
         array = np.array(np.load(file, mmap_mode="r"))  # a file that is shorter than its header says cannot be mapped
     except Exception as error:  # of many kinds, where the header is damaged
         raise ConfigError(f"{file} cannot be read as a .npy file: {first_line(error)}") from None
     if array.dtype.kind == "f":  # as programs hold whole numbers with gaps
-        whole = np.where(np.isnan(array), NOBODY, array)
-        if (np.floor(whole) == whole).all() and (np.abs(whole) < EXACT).all():
-            array = whole.astype(np.int64)
+        filled = np.where(np.isnan(array), NOBODY, array)
+        if (np.floor(filled) == filled).all() and (np.abs(filled) < EXACT).all():
+            array = filled.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ConfigError(
             f"{file} must hold a vector of whole numbers, the owner of each training example, got {array.dtype} "
@@ -102,7 +102,7 @@ def _vector(file: Path) -> np.ndarray:
     return array
 
 
-def _column(file: Path, column: str | None) -> np.ndarray:
+def _read_column(file: Path, column: str | None) -> np.ndarray:
     try:
         with file.open(encoding="utf-8-sig", newline="") as stream:
             rows = list(rows_with_lines(stream))
@@ -111,41 +111,41 @@ def _column(file: Path, column: str | None) -> np.ndarray:
     if not rows:
         raise ConfigError(f"{file} must have a header and a line for each training example, but is empty")
     (_, header), *rows = rows
-    place, cells = _place(file, header, column), []
+    position, cells = _column_position(file, header, column), []
     for line, row in rows:
         row = row or [""]  # the reader gives nothing for a line that is one empty cell
         if len(row) != len(header):
             raise ConfigError(f"line {line} of {file} must have {len(header)} cells like its header, got {row}")
-        if "\0" in row[place]:
+        if "\0" in row[position]:
             raise ConfigError(f"line {line} of {file} holds a NUL character, which no name has; save the file as UTF-8")
-        cells.append(row[place].strip())
-    return _typed(cells)
+        cells.append(row[position].strip())
+    return _parse_owners(cells)
 
 
-def _place(file: Path, header: list[str], column: str | None) -> int:
+def _column_position(file: Path, header: list[str], column: str | None) -> int:
     if column is None and len(header) > 1:
         raise ConfigError(
             f"federation.column must name one of the columns {', '.join(header)} of {file}, got null; e.g. "
             f"federation.column={header[0]}"
         )
-    if len(header) == 1 and column != header[0] and (between := separated_by(header[0])):
+    if len(header) == 1 and column != header[0] and (between := separator_name(header[0])):
         raise ConfigError(f"{file} must have commas between its cells, got {between}; save it with commas")
     if column is not None and column not in header:
-        raise ConfigError(f"federation.column={column} is not in {file}; {nearest(column, header)}")
+        raise ConfigError(f"federation.column={column} is not in {file}; {did_you_mean(column, header)}")
     if column is not None and [name.strip() for name in header].count(column.strip()) > 1:
         raise ConfigError(f"{file} has several columns named {column}; give each a name of its own")
     return 0 if column is None else header.index(column)
 
 
-def _typed(cells: list[str]) -> np.ndarray:
+def _parse_owners(cells: list[str]) -> np.ndarray:
     """The cells as whole numbers if all are numbers or empty; else as texts, empty where a cell says nobody."""
-    numbers = [_whole(cell) for cell in cells]
+    numbers = [_parse_whole_number(cell) for cell in cells]
     if all(number is not None for number in numbers):
         return np.array(numbers, dtype=np.int64)
     return np.array(["" if number == NOBODY else cell for cell, number in zip(cells, numbers, strict=True)])
 
 
-def _whole(cell: str) -> int | None:
+def _parse_whole_number(cell: str) -> int | None:
     """Parses a cell as a whole number, also in the forms of programs that know only fractions (2.0, 2e+00).
 
     None for every other text, for 007, which is not 7, and for what floats cannot hold exactly.

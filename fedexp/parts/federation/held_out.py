@@ -18,8 +18,8 @@ def hold_out(partition: Partition, fraction: float, rng: np.random.Generator) ->
     count = np.minimum(count, np.maximum(sizes - 1, 0))
     rank = np.empty(len(client), np.int64)
     rank[np.lexsort((draws, client))] = np.arange(len(client)) - np.repeat(partition.offsets[:-1], sizes)
-    held = rank < count[client]
-    return part_of(partition, ~held, sizes - count), part_of(partition, held, count)
+    mask = rank < count[client]
+    return part_of(partition, ~mask, sizes - count), part_of(partition, mask, count)
 
 
 def part_of(partition: Partition, mask: np.ndarray, sizes: np.ndarray) -> Partition:

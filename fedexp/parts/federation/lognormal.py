@@ -26,17 +26,17 @@ from fedexp.parts.federation.partition import Partition
 from fedexp.parts.federation.shamsian import refuse_uncovered
 
 
-def neighbouring_classes(clients: int, held: int, classes: int) -> np.ndarray:
+def neighbouring_classes(clients: int, classes_per_client: int, classes: int) -> np.ndarray:
     """The classes of each client, `[N, k]`: from k on, modulo K; with fewer clients than classes, evenly apart."""
     first = np.arange(clients) * max(1, classes / clients)
-    return (first.astype(np.int64)[:, None] + np.arange(held)) % classes
+    return (first.astype(np.int64)[:, None] + np.arange(classes_per_client)) % classes
 
 
-def lognormal_counts(totals: np.ndarray, held: np.ndarray, base: int, weights: np.ndarray) -> np.ndarray:
+def lognormal_counts(totals: np.ndarray, client_classes: np.ndarray, base: int, weights: np.ndarray) -> np.ndarray:
     """Examples of each class for each client, int32 [K, N]; `totals [K]`, `client_classes [N, h]`, `weights [N, h]`."""
-    counts = np.zeros((len(totals), len(held)), dtype=np.int32)
+    counts = np.zeros((len(totals), len(client_classes)), dtype=np.int32)
     for label, total in enumerate(totals.tolist()):
-        holder, slot = np.nonzero(held == label)
+        holder, slot = np.nonzero(client_classes == label)
         first = min(base, total // len(holder))
         counts[label, holder] = first + apportion(total - first * len(holder), weights[holder, slot])
     return counts
@@ -60,9 +60,11 @@ class LogNormal(Federation):
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
         self._refuse(classes)
-        held = neighbouring_classes(self.clients, self.classes_per_client, classes)
-        weights = rng.lognormal(0.0, self.sigma, held.shape)
-        return deal(labels, lognormal_counts(np.bincount(labels, minlength=classes), held, self.base, weights), rng)
+        client_classes = neighbouring_classes(self.clients, self.classes_per_client, classes)
+        weights = rng.lognormal(0.0, self.sigma, client_classes.shape)
+        return deal(
+            labels, lognormal_counts(np.bincount(labels, minlength=classes), client_classes, self.base, weights), rng
+        )
 
     def _refuse(self, classes: int) -> None:
         refuse_uncovered(self.clients, self.classes_per_client, classes, f"classes_per_client={classes}")

@@ -7,22 +7,22 @@ import numpy as np
 from fedexp.core.errors import ConfigError
 
 
-def drawn_until(draw: Callable[[], np.ndarray], min_size: int, tries: int, made: str) -> np.ndarray:
+def draw_until_filled(draw: Callable[[], np.ndarray], min_size: int, tries: int, description: str) -> np.ndarray:
     """The first draw `[..., N]` that gives each of N clients at least `min_size` examples, summed over all other axes.
 
     Raises:
-        ConfigError: none of the `tries` does; `made` says in words what was drawn.
+        ConfigError: none of the `tries` does; `description` says in words what was drawn.
     """
-    reached = 0
+    best = 0
     for _ in range(tries):
         counts = draw()
         smallest = int(counts.reshape(-1, counts.shape[-1]).sum(axis=0).min())
         if smallest >= min_size:
             return counts
-        reached = max(reached, smallest)
+        best = max(best, smallest)
     raise ConfigError(
-        f"federation.min_size={min_size} was not reached with {made}: the best of {tries} draws left its smallest "
-        f"client with {reached}; raise {made.partition('=')[0]} or retries, or lower min_size or scenario.clients"
+        f"federation.min_size={min_size} was not reached with {description}: the best of {tries} draws left its smallest "
+        f"client with {best}; raise {description.partition('=')[0]} or retries, or lower min_size or scenario.clients"
     )
 
 

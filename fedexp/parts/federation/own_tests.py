@@ -6,7 +6,7 @@ from fedexp.parts.federation.owners import gather
 from fedexp.parts.federation.partition import Partition
 
 
-def own_tests(partition: Partition, train: np.ndarray, test: np.ndarray) -> Partition:
+def assign_test_examples(partition: Partition, train: np.ndarray, test: np.ndarray) -> Partition:
     """The test examples of each client: those of subjects whose training examples only this client holds.
 
     `train [S]` and `test [T]` are the subjects of the training and of the test examples. Test examples of other
@@ -19,6 +19,6 @@ def own_tests(partition: Partition, train: np.ndarray, test: np.ndarray) -> Part
     first, last = np.full(len(subjects), partition.clients), np.full(len(subjects), -1)
     np.minimum.at(first, number, owner)
     np.maximum.at(last, number, owner)
-    place = np.searchsorted(subjects, test).clip(max=len(subjects) - 1)
-    alone = (subjects[place] == test) & (first == last)[place]
-    return gather(np.where(alone, first[place], partition.clients), partition.clients)
+    position = np.searchsorted(subjects, test).clip(max=len(subjects) - 1)
+    has_one_owner = (subjects[position] == test) & (first == last)[position]
+    return gather(np.where(has_one_owner, first[position], partition.clients), partition.clients)

@@ -32,7 +32,7 @@ def deal(labels: np.ndarray, counts: np.ndarray, rng: np.random.Generator) -> Pa
     return gather(owner, clients)
 
 
-def shuffled(sizes: np.ndarray, rng: np.random.Generator) -> Partition:
+def split_by_sizes(sizes: np.ndarray, rng: np.random.Generator) -> Partition:
     """Splits shuffled examples by `sizes [N]`: client k gets `sizes[k]` of them."""
     owner = np.empty(sizes.sum(), dtype=np.int32)
     owner[rng.permutation(len(owner))] = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
@@ -43,6 +43,6 @@ def apportion(total: int, weights: np.ndarray, leftovers: str = "dealt") -> np.n
     """Divides `total` in proportion to `weights` [N], rounded down; the rest by largest remainder or to none."""
     exact = weights * (total / weights.sum())
     counts = np.floor(exact).astype(np.int64)
-    left = total - int(counts.sum()) if leftovers == "dealt" else 0
-    counts[np.argsort(counts - exact, kind="stable")[:left]] += 1
+    remaining = total - int(counts.sum()) if leftovers == "dealt" else 0
+    counts[np.argsort(counts - exact, kind="stable")[:remaining]] += 1
     return counts

@@ -36,9 +36,9 @@ class Partition:
         """The partition of the `clients [n]` alone, ascending, which get the numbers from 0."""
         if len(clients) == self.clients:
             return self
-        kept = np.isin(np.arange(self.clients), clients)
-        offsets = np.concatenate([[0], np.cumsum(self.sizes[kept])]).astype(np.int64)
-        return Partition(offsets, self.indices[np.repeat(kept, self.sizes)], self.server)
+        mask = np.isin(np.arange(self.clients), clients)
+        offsets = np.concatenate([[0], np.cumsum(self.sizes[mask])]).astype(np.int64)
+        return Partition(offsets, self.indices[np.repeat(mask, self.sizes)], self.server)
 
     def among(self, clients: int, numbers: np.ndarray) -> "Partition":
         """The same clients with new `numbers [N]`, ascending, in a partition of `clients`; the others hold nothing."""

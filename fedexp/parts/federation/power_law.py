@@ -15,7 +15,7 @@ import numpy as np
 
 from fedexp.core.part import Range
 from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.owners import apportion, shuffled
+from fedexp.parts.federation.owners import apportion, split_by_sizes
 from fedexp.parts.federation.partition import Partition
 
 
@@ -34,4 +34,4 @@ class PowerLaw(Federation):
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
-        return shuffled(power_law_sizes(len(labels), self.clients, self.exponent), rng)
+        return split_by_sizes(power_law_sizes(len(labels), self.clients, self.exponent), rng)

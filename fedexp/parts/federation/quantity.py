@@ -16,8 +16,8 @@ from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.contract import Federation
 from fedexp.parts.federation.dirichlet import dirichlet_counts
-from fedexp.parts.federation.minimum import drawn_until, require
-from fedexp.parts.federation.owners import shuffled
+from fedexp.parts.federation.minimum import draw_until_filled, require
+from fedexp.parts.federation.owners import split_by_sizes
 from fedexp.parts.federation.partition import Partition
 
 
@@ -37,8 +37,8 @@ class QuantitySkew(Federation):
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
         require(self.min_size, self.clients, len(labels))
-        everything, made = np.array([len(labels)]), f"beta={self.beta:g}, {self.clients} clients"
-        (sizes,) = drawn_until(
-            lambda: dirichlet_counts(everything, self.clients, self.beta, rng), self.min_size, 1 + self.retries, made
+        totals, description = np.array([len(labels)]), f"beta={self.beta:g}, {self.clients} clients"
+        (sizes,) = draw_until_filled(
+            lambda: dirichlet_counts(totals, self.clients, self.beta, rng), self.min_size, 1 + self.retries, description
         )
-        return shuffled(sizes, rng)
+        return split_by_sizes(sizes, rng)

@@ -25,10 +25,10 @@ from fedexp.parts.federation.iid import split_evenly
 from fedexp.parts.federation.partition import Partition
 
 
-def rotated(x: torch.Tensor, angle: float) -> torch.Tensor:
+def rotate_images(x: torch.Tensor, angle: float) -> torch.Tensor:
     """Rotates the images `[n, C, H, W]` counterclockwise by `angle` degrees; their shape stays."""
-    quarters, rest = divmod(angle, 90)
-    if not rest:
+    quarters, remainder = divmod(angle, 90)
+    if not remainder:
         return torch.rot90(x, int(quarters), (2, 3))
     from torchvision.transforms.functional import rotate
 
@@ -65,8 +65,10 @@ class Rotation(Federation):
     ) -> Partition:
         return split_evenly(len(labels), self.clients, rng)
 
-    def seen(self, x: torch.Tensor, client: int, clients: int, scale: float, rng: np.random.Generator) -> torch.Tensor:
-        return rotated(x, self.angles[client % len(self.angles)])
+    def shift_features(
+        self, x: torch.Tensor, client: int, clients: int, scale: float, rng: np.random.Generator
+    ) -> torch.Tensor:
+        return rotate_images(x, self.angles[client % len(self.angles)])
 
     def groups(self, clients: int) -> np.ndarray:
         return np.arange(clients) % len(self.angles)

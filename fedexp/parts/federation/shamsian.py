@@ -28,7 +28,7 @@ from fedexp.parts.federation.owners import apportion, deal
 from fedexp.parts.federation.partition import Partition
 
 
-def draw_classes(clients: int, held: int, classes: int, rng: np.random.Generator) -> np.ndarray:
+def draw_classes(clients: int, classes_per_client: int, classes: int, rng: np.random.Generator) -> np.ndarray:
     """The classes of each client, `[N, k]`: one after another, at random among those with the most free slots.
 
     K successive picks use each class once, so the picks are a chain of random permutations of the classes. Only a
@@ -36,47 +36,51 @@ def draw_classes(clients: int, held: int, classes: int, rng: np.random.Generator
     After K / gcd(K, held) clients a client and a permutation end together, so such blocks are independent and drawn in
     parallel.
     """
-    common = gcd(held, classes)
+    common = gcd(classes_per_client, classes)
     blocks = -(-clients * common // classes)
-    picks = np.empty((blocks, held // common, classes), dtype=np.int64)
-    for turn in range(held // common):
-        begun = turn * classes % held
-        seam = picks[:, turn - 1, classes - begun :]
-        picks[:, turn] = _permutations(seam, held - begun, classes, rng)
-    return picks.reshape(-1, held)[:clients]
+    picks = np.empty((blocks, classes_per_client // common, classes), dtype=np.int64)
+    for turn in range(classes_per_client // common):
+        used = turn * classes % classes_per_client
+        seam = picks[:, turn - 1, classes - used :]
+        picks[:, turn] = _permutations(seam, classes_per_client - used, classes, rng)
+    return picks.reshape(-1, classes_per_client)[:clients]
 
 
-def _permutations(seam: np.ndarray, opening: int, classes: int, rng: np.random.Generator) -> np.ndarray:
-    """For each row of `seam` a permutation of the classes, whose first `opening` entries are not in that row."""
+def _permutations(seam: np.ndarray, first_count: int, classes: int, rng: np.random.Generator) -> np.ndarray:
+    """For each row of `seam` a permutation of the classes, whose first `first_count` entries are not in that row."""
     keys = rng.random((len(seam), classes))
     if not seam.shape[1]:
         return keys.argsort(axis=1)
     np.put_along_axis(keys, seam, 2.0, axis=1)
-    first = keys.argsort(axis=1)[:, :opening]
+    first = keys.argsort(axis=1)[:, :first_count]
     keys = rng.random((len(seam), classes))
-    np.put_along_axis(keys, first, np.arange(-opening, 0.0)[None], axis=1)
+    np.put_along_axis(keys, first, np.arange(-first_count, 0.0)[None], axis=1)
     return keys.argsort(axis=1)
 
 
-def shamsian_counts(totals: np.ndarray, held: np.ndarray, alpha: np.ndarray, leftovers: str = "dealt") -> np.ndarray:
+def shamsian_counts(
+    totals: np.ndarray, client_classes: np.ndarray, alpha: np.ndarray, leftovers: str = "dealt"
+) -> np.ndarray:
     """Examples of each class for each client, int32 [K, N]; `totals [K]`, `client_classes [N, h]`, `alpha [N, h]`."""
-    counts = np.zeros((len(totals), len(held)), dtype=np.int32)
+    counts = np.zeros((len(totals), len(client_classes)), dtype=np.int32)
     for label, total in enumerate(totals):
-        holder, slot = np.nonzero(held == label)
+        holder, slot = np.nonzero(client_classes == label)
         counts[label, holder] = apportion(int(total), alpha[holder, slot], leftovers)
     return counts
 
 
-def refuse_uncovered(clients: int, held: int, classes: int, every: str = "classes_per_client=all") -> None:
+def refuse_uncovered(
+    clients: int, classes_per_client: int, classes: int, remedy: str = "classes_per_client=all"
+) -> None:
     """Raises ConfigError where clients with this many classes each cannot cover all; `remedy` names a cure."""
-    if held > classes:
+    if classes_per_client > classes:
         raise ConfigError(
-            f"federation.classes_per_client must be at most the {classes} classes of the dataset, got {held}; "
-            f"federation.{every} gives every client every class"
+            f"federation.classes_per_client must be at most the {classes} classes of the dataset, got {classes_per_client}; "
+            f"federation.{remedy} gives every client every class"
         )
-    if clients * held < classes:
+    if clients * classes_per_client < classes:
         raise ConfigError(
-            f"{clients} clients with federation.classes_per_client={held} hold at most {clients * held} "
+            f"{clients} clients with federation.classes_per_client={classes_per_client} hold at most {clients * classes_per_client} "
             f"of {classes} classes and nobody would hold the rest; raise classes_per_client or scenario.clients"
         )
 
@@ -98,16 +102,16 @@ class Shamsian(Federation):
             raise ConfigError(f"Shamsian.low must be at most high={self.high:g}, got {self.low:g}")
 
     def refuse(self, facts: Facts) -> None:
-        self._held(facts.classes)
+        self._classes_of_each_client(facts.classes)
 
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
-        held = draw_classes(self.clients, self._held(classes), classes, rng)
-        totals, alpha = np.bincount(labels, minlength=classes), rng.uniform(self.low, self.high, held.shape)
-        return deal(labels, shamsian_counts(totals, held, alpha, self.leftovers), rng)
+        client_classes = draw_classes(self.clients, self._classes_of_each_client(classes), classes, rng)
+        totals, alpha = np.bincount(labels, minlength=classes), rng.uniform(self.low, self.high, client_classes.shape)
+        return deal(labels, shamsian_counts(totals, client_classes, alpha, self.leftovers), rng)
 
-    def _held(self, classes: int) -> int:
+    def _classes_of_each_client(self, classes: int) -> int:
         if self.classes_per_client == "all":
             return classes
         refuse_uncovered(self.clients, self.classes_per_client, classes)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedexp.core.part import Range
 from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.owners import apportion, shuffled
+from fedexp.parts.federation.owners import apportion, split_by_sizes
 from fedexp.parts.federation.partition import Partition
 
 
@@ -35,4 +35,4 @@ class Sizes(Federation):
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
-        return shuffled(growing_sizes(len(labels), self.clients, self.growth), rng)
+        return split_by_sizes(growing_sizes(len(labels), self.clients, self.growth), rng)

@@ -14,8 +14,8 @@ def class_counts(partition: Partition, labels: np.ndarray, classes: int) -> np.n
         offsets = partition.offsets[start : start + _BLOCK + 1]
         block = counts[start : start + _BLOCK]
         row = np.repeat(np.arange(len(block)), np.diff(offsets))
-        held = labels[partition.indices[offsets[0] : offsets[-1]]]
-        block[:] = np.bincount(row * classes + held, minlength=block.size).reshape(block.shape)
+        block_labels = labels[partition.indices[offsets[0] : offsets[-1]]]
+        block[:] = np.bincount(row * classes + block_labels, minlength=block.size).reshape(block.shape)
     return counts
 
 
@@ -34,37 +34,37 @@ def label_distances(counts: np.ndarray) -> dict[str, dict[str, float]]:
     Three distances from 0 (alike) to 1 (no label in common): total variation, the square root of the Jensen-Shannon
     divergence to base 2, and Hellinger's. Of each the mean over clients, and the mean weighted by their sizes.
     """
-    everyone = counts.sum(axis=0) / counts.sum()
-    held = counts[counts.sum(axis=1) > 0]
-    sizes = held.sum(axis=1)
+    overall = counts.sum(axis=0) / counts.sum()
+    nonempty = counts[counts.sum(axis=1) > 0]
+    sizes = nonempty.sum(axis=1)
     blocks = [
-        _distances(held[start : start + _BLOCK] / sizes[start : start + _BLOCK, None], everyone)
-        for start in range(0, len(held), _BLOCK)
+        _distances(nonempty[start : start + _BLOCK] / sizes[start : start + _BLOCK, None], overall)
+        for start in range(0, len(nonempty), _BLOCK)
     ]
-    apart, weights = np.concatenate(blocks, axis=1), sizes / sizes.sum()
+    distances, weights = np.concatenate(blocks, axis=1), sizes / sizes.sum()
     names = ("total_variation", "jensen_shannon", "hellinger")
     return {
-        name: {"mean": float(each.mean()), "by_size": float(weights @ each)}
-        for name, each in zip(names, apart, strict=True)
+        name: {"mean": float(distance.mean()), "by_size": float(weights @ distance)}
+        for name, distance in zip(names, distances, strict=True)
     }
 
 
-def _distances(shares: np.ndarray, everyone: np.ndarray) -> np.ndarray:
+def _distances(shares: np.ndarray, overall: np.ndarray) -> np.ndarray:
     """The three distances `[3, n]` of each row of `shares [n, K]` to `overall [K]`."""
-    middle = (shares + everyone) / 2
-    divergence = (_bits(shares, middle) + _bits(everyone, middle)) / 2
+    mixture = (shares + overall) / 2
+    divergence = (_kl_divergence(shares, mixture) + _kl_divergence(overall, mixture)) / 2
     return np.stack(
         [
-            np.abs(shares - everyone).sum(axis=1) / 2,
+            np.abs(shares - overall).sum(axis=1) / 2,
             np.sqrt(np.maximum(0, divergence)),
-            np.sqrt(np.square(np.sqrt(shares) - np.sqrt(everyone)).sum(axis=1) / 2),
+            np.sqrt(np.square(np.sqrt(shares) - np.sqrt(overall)).sum(axis=1) / 2),
         ]
     )
 
 
-def _bits(shares: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _kl_divergence(shares: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """The Kullback-Leibler divergence of each row from that of `reference [N, K]`, in bits; 0 log 0 is 0."""
-    ratio = np.divide(shares, other, out=np.ones_like(other), where=(shares > 0) & (other > 0))
+    ratio = np.divide(shares, reference, out=np.ones_like(reference), where=(shares > 0) & (reference > 0))
     return (shares * np.log2(ratio)).sum(axis=1)
 
 

@@ -34,15 +34,17 @@ def split_by_subject(subjects: np.ndarray) -> Partition:
     return gather(owner, len(people))
 
 
-def deal_people(subjects: np.ndarray, clients: int, each: int, server: int, rng: np.random.Generator) -> Partition:
+def deal_people(
+    subjects: np.ndarray, clients: int, persons_per_client: int, server: int, rng: np.random.Generator
+) -> Partition:
     """Shuffles the people of `subjects [S]`; each client gets `persons_per_client`, then the server gets `server`."""
     people, person = np.unique(subjects, return_inverse=True)
     owner = np.full(len(people), clients, dtype=np.int64)  # at first without an owner
     order = rng.permutation(len(people))
-    owner[order[: clients * each]] = np.repeat(np.arange(clients), each)
-    kept = np.isin(person, order[clients * each :][:server])
+    owner[order[: clients * persons_per_client]] = np.repeat(np.arange(clients), persons_per_client)
+    is_public = np.isin(person, order[clients * persons_per_client :][:server])
     dealt = gather(owner[person], clients)
-    return Partition(dealt.offsets, dealt.indices, np.flatnonzero(kept))
+    return Partition(dealt.offsets, dealt.indices, np.flatnonzero(is_public))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +71,7 @@ class Subject(Federation):
     def refuse(self, facts: Facts) -> None:
         if facts.subjects is None:
             raise ConfigError(_NO_SUBJECTS)
-        self._numbers(facts.subjects)
+        self._client_and_server_counts(facts.subjects)
 
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
@@ -78,18 +80,18 @@ class Subject(Federation):
             raise ConfigError(_NO_SUBJECTS)
         if (self.persons_per_client, self.clients, self.server_persons) == (1, None, 0):
             return split_by_subject(subjects)
-        clients, server = self._numbers(len(np.unique(subjects)))
+        clients, server = self._client_and_server_counts(len(np.unique(subjects)))
         return deal_people(subjects, clients, self.persons_per_client, server, rng)
 
-    def _numbers(self, people: int) -> tuple[int, int]:
+    def _client_and_server_counts(self, people: int) -> tuple[int, int]:
         """Number of clients and of the server's people among this many people; ConfigError if there are too few."""
-        least = 1 if self.server_persons == "rest" else self.server_persons
-        clients = self.clients or max(1, (people - least) // self.persons_per_client)
-        taken = clients * self.persons_per_client
-        if taken + least > people:
+        min_server = 1 if self.server_persons == "rest" else self.server_persons
+        clients = self.clients or max(1, (people - min_server) // self.persons_per_client)
+        client_people = clients * self.persons_per_client
+        if client_people + min_server > people:
             raise ConfigError(
-                f"federation=subject needs {taken + least} people for {clients} client(s) with persons_per_client="
+                f"federation=subject needs {client_people + min_server} people for {clients} client(s) with persons_per_client="
                 f"{self.persons_per_client} and server_persons={self.server_persons}, but the training data has "
                 f"{people}; lower federation.clients, persons_per_client or server_persons"
             )
-        return clients, people - taken if self.server_persons == "rest" else least
+        return clients, people - client_people if self.server_persons == "rest" else min_server

@@ -54,18 +54,18 @@ class RoundEnd:
     seconds: float
 
 
-def play(
+def simulate_round(
     resources: Resources,
     present: np.ndarray,
     deadline_s: float | None,
     idle_s: float,
-    lacking: np.ndarray | float = 1.0,
+    unreceived: np.ndarray | float = 1.0,
 ) -> RoundEnd:
     """Simulates one round of clients in the order of their uploads; `present [n]` are those that do not drop out.
 
-    `lacking [n]` is the share of what the server sends that a client has not received yet.
+    `unreceived [n]` is the share of what the server sends that a client has not received yet.
     """
-    start = resources.overhead_s + float((resources.download_s * lacking).max(initial=0.0))
+    start = resources.overhead_s + float((resources.download_s * unreceived).max(initial=0.0))
     limit = np.inf if deadline_s is None else deadline_s
     times = np.full(len(present), np.inf)
     times[present] = start + arrivals(resources.update_s[present], resources.upload_s[present])
@@ -76,16 +76,16 @@ def play(
     return RoundEnd(arrived, late, float(times[arrived].max()))
 
 
-def judging_s(resources: Resources, models: np.ndarray, examples: np.ndarray, model_bits: float) -> float:
+def evaluation_seconds(resources: Resources, models: np.ndarray, examples: np.ndarray, model_bits: float) -> float:
     """Seconds in which clients receive `models [n]` models of `model_bits` each, evaluate them and report losses.
 
     `resources` and `examples [n]` are those of the clients.
     """
     bits_s = resources.bandwidth * 1e6
-    judged = models * examples * FORWARD / resources.speed
-    order = np.argsort(judged, kind="stable")
-    answered = arrivals(judged[order], (ANSWER_BITS * models / bits_s)[order])
-    return float((models * model_bits / bits_s).max(initial=0.0) + answered.max(initial=0.0))
+    evaluation_s = models * examples * FORWARD / resources.speed
+    order = np.argsort(evaluation_s, kind="stable")
+    reply_s = arrivals(evaluation_s[order], (ANSWER_BITS * models / bits_s)[order])
+    return float((models * model_bits / bits_s).max(initial=0.0) + reply_s.max(initial=0.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +119,7 @@ class Simulated(Fleet):
         sizes = ctx.sizes[owner]
         bandwidth, speed = self._rates(owner, ctx) if self.trace is None else self._trace.at(owner, ctx.round)
         work = ctx.fleet.epochs(sizes, owner) * sizes
-        return Resources(bandwidth, speed, work, ctx.traffic.bits_sent, self.overhead_s, ctx.traffic.upload_ratio)
+        return Resources(bandwidth, speed, work, ctx.traffic.download_bits, self.overhead_s, ctx.traffic.upload_ratio)
 
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         """The uploads that arrive in time; the server's own row always does."""
@@ -127,16 +127,22 @@ class Simulated(Fleet):
         deadlines = [limit for limit in (plan.deadline_s, self.deadline_s) if limit is not None]
         owner = uploads.owner[clients]
         present = ctx.fleet.draws("fleet", owner=owner)[:, 2] >= self.dropout
-        judges, models = np.unique(np.concatenate([*ctx.fleet.judges, owner[:0]]), return_counts=True)
-        model_bits = 32.0 * ctx.traffic.sent
-        lacking = np.where(np.isin(owner, judges), 1 - model_bits / ctx.traffic.bits_sent, 1.0)
-        outcome = play(self.resources(owner, ctx), present, min(deadlines, default=None), self.idle_s, lacking)
-        judging = judging_s(self.resources(judges, ctx), models, ctx.sizes[judges], model_bits) if len(judges) else 0.0
+        evaluators, models = np.unique(np.concatenate([*ctx.fleet.evaluators, owner[:0]]), return_counts=True)
+        model_bits = 32.0 * ctx.traffic.sent_entries
+        unreceived = np.where(np.isin(owner, evaluators), 1 - model_bits / ctx.traffic.download_bits, 1.0)
+        outcome = simulate_round(
+            self.resources(owner, ctx), present, min(deadlines, default=None), self.idle_s, unreceived
+        )
+        evaluation_s = (
+            evaluation_seconds(self.resources(evaluators, ctx), models, ctx.sizes[evaluators], model_bits)
+            if len(evaluators)
+            else 0.0
+        )
         keep = np.ones(len(uploads.owner), dtype=bool)
         keep[clients] = outcome.arrived
         late, lost = int(outcome.late.sum()), int((~outcome.arrived).sum())
-        columns = {"seconds": judging + outcome.seconds, "late": late, "dropped_out": lost - late}
-        return uploads.where(keep), judging + outcome.seconds, {**memory, "columns": columns}
+        columns = {"seconds": evaluation_s + outcome.seconds, "late": late, "dropped_out": lost - late}
+        return uploads.where(keep), evaluation_s + outcome.seconds, {**memory, "columns": columns}
 
     def _rates(self, owner: np.ndarray, ctx: Context) -> tuple[np.ndarray, np.ndarray]:
         mean = self.speed_low + (self.speed_high - self.speed_low) * ctx.fleet.run_draws("fleet", owner=owner)[:, 0]

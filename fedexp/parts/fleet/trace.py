@@ -35,16 +35,16 @@ class Trace:
         line = np.maximum(first, last)
         unknown = owner[self.client[np.minimum(line, len(self.client) - 1)] != owner]
         if len(unknown):
-            self._complain(unknown)
+            self._refuse_unknown(unknown)
         return self.bandwidth[line], self.speed[line]
 
     def require(self, clients: int) -> None:
         """Raises ConfigError unless every client has a line."""
         unknown = np.setdiff1d(np.arange(clients), self.client)
         if len(unknown):
-            self._complain(unknown)
+            self._refuse_unknown(unknown)
 
-    def _complain(self, unknown: np.ndarray) -> None:
+    def _refuse_unknown(self, unknown: np.ndarray) -> None:
         raise ConfigError(
             f"fleet.trace={self.path} must have a line for every client, but {len(unknown)} have none, the first is "
             f"client {unknown[0]}; add lines or lower scenario.clients"
@@ -74,9 +74,9 @@ def read_trace(path: Path) -> Trace:
             f"fleet.trace={path} must have the columns {','.join(COLUMNS)}, got {','.join(table.columns)}"
         )
     table = table.loc[:, list(COLUMNS)].apply(pd.to_numeric, errors="coerce").astype(float)
-    whole = (table["client"] >= 0) & (table["round"] >= 1) & (table[["client", "round"]] % 1 == 0).all(axis=1)
+    valid_keys = (table["client"] >= 0) & (table["round"] >= 1) & (table[["client", "round"]] % 1 == 0).all(axis=1)
     rates = table[["bandwidth_mbit", "compute_samples_per_s"]]
-    bad = table.index[~(whole & (rates > 0).all(axis=1) & np.isfinite(rates).all(axis=1))]
+    bad = table.index[~(valid_keys & (rates > 0).all(axis=1) & np.isfinite(rates).all(axis=1))]
     if len(bad) or not len(table):
         line = int(bad[0]) + 2 if len(bad) else 2
         raise ConfigError(

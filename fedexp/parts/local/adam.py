@@ -19,7 +19,7 @@ Beta = Annotated[float, Range(0, 1, high_open=True)]
 class Adam(LocalRule):
     """Adam (Kingma & Ba 2015)."""
 
-    adds_up = False
+    is_gradient_sum = False
 
     lr: Annotated[float, Positive] = 0.001
     beta1: Beta = 0.9

@@ -20,12 +20,14 @@ STEPS = {"sgd": HeavyBall, "adam": Adam, "adamw": AdamW}
 class AnyOptimizer(HeavyBall, AdamW):
     """`momentum` and `nesterov` are SGD's, `beta1`, `beta2` and `eps` Adam's."""
 
-    no_sum = "with local.optimizer=adam or adamw makes updates that are no sums of gradients with known weights"
+    no_gradient_sum = (
+        "with local.optimizer=adam or adamw makes updates that are no sums of gradients with known weights"
+    )
 
     optimizer: Literal["sgd", "adam", "adamw"] = "sgd"
 
     @property
-    def adds_up(self) -> bool:
+    def is_gradient_sum(self) -> bool:
         return self.optimizer == "sgd"
 
     def check(self) -> None:

@@ -12,7 +12,7 @@ import torch
 
 from fedexp.core.part import Positive
 from fedexp.core.values import Layout, Memory, Trained
-from fedexp.maths.optimizer_steps import shortened
+from fedexp.maths.optimizer_steps import clip_to_norm
 from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.loss.contract import Loss
@@ -21,7 +21,7 @@ from fedexp.parts.schedule.contract import with_rate
 from fedexp.parts.workload import Workload
 
 
-class Seen(NamedTuple):
+class ModelOutputs(NamedTuple):
     """What a model gives for a batch: `outputs [B, *facts.outputs]`, and the features that these are made of.
 
     `features [B, ...]` is what its last linear layer is given; a network without one has its outputs there.
@@ -46,20 +46,22 @@ class LocalRule(Workload):
     compares: ClassVar[tuple[str, ...]] = ()  # the models besides the one in training that `cost` asks, in words
     counts_classes: ClassVar[bool] = False  # whether `cost` asks how many examples of each class the client holds
 
-    adds_up = True  # whether an update is a sum of gradients, whose weights `amounts_to` knows
-    no_sum = "makes updates that are no sums of gradients with known weights"  # the message where `adds_up` is False
+    is_gradient_sum = True  # whether an update is a sum of gradients, whose weights `effective_steps` knows
+    no_gradient_sum = (
+        "makes updates that are no sums of gradients with known weights"  # the message where `is_gradient_sum` is False
+    )
 
     lr: Annotated[float, Positive] = 0.1
 
     clip_norm: Annotated[float, Positive] | None = None
 
     @property
-    def sends_more(self) -> bool:
+    def sends_extra_rows(self) -> bool:
         """Whether more than one row travels each way."""
         return self.rows_sent > 1
 
     @property
-    def looks_around(self) -> bool:
+    def cost_needs_client_state(self) -> bool:
         """Whether an example's cost depends on other models, or on the client's class counts."""
         return bool(self.compares) or self.counts_classes
 
@@ -82,7 +84,7 @@ class LocalRule(Workload):
         return with_rate(self, lr)
 
     @property
-    def tells_slot(self) -> bool:
+    def finish_needs_slot(self) -> bool:
         """Whether `finish` gets the last optimizer slot as it is after the training."""
         return False
 
@@ -93,7 +95,7 @@ class LocalRule(Workload):
     def refuse(self, model: Model, facts: Facts) -> None:
         """Raises ConfigError where it cannot train such networks, and says why."""
 
-    def keeps(self, layout: Layout) -> np.ndarray:
+    def private_columns(self, layout: Layout) -> np.ndarray:
         """The columns `[m]` of a row, ascending, that each client keeps and never sends: none."""
         return np.zeros(0, dtype=np.int64)
 
@@ -103,24 +105,29 @@ class LocalRule(Workload):
         """What each participant trains from, `[C, D]`, and its anchor, `[C, P]`: both the received model."""
         return received, received[:, : ctx.layout.parameters]
 
-    def compared(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> torch.Tensor:
+    def reference_models(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> torch.Tensor:
         """The models that `cost` compares with the participant's, `[M, C, D]`, one for each name in `compares`."""
         return received.new_zeros((0, *received.shape))
 
     def cost(
-        self, loss: Loss, mine: Seen, others: tuple[Seen, ...], targets: torch.Tensor, counts: torch.Tensor | None
+        self,
+        loss: Loss,
+        own_outputs: ModelOutputs,
+        reference_outputs: tuple[ModelOutputs, ...],
+        targets: torch.Tensor,
+        counts: torch.Tensor | None,
     ) -> torch.Tensor:
         """The cost of every example to its client, `[B]`: the loss, and what the rule adds to it.
 
-        `mine` is what the model in training says of the batch, `others [M]` what the compared ones say. `counts [K]`
+        `own_outputs` is what the model in training says of the batch, `reference_outputs [M]` what the compared ones say. `counts [K]`
         are numbers of examples, if the rule counts them. Clients descend the mean over a batch; an example's cost
         depends on no other example. What is measured is the loss alone.
         """
-        return loss.each(mine.outputs, targets)
+        return loss.per_example(own_outputs.outputs, targets)
 
-    def clipped(self, grad: torch.Tensor) -> torch.Tensor:
+    def clip_gradient(self, grad: torch.Tensor) -> torch.Tensor:
         """Clips the gradient of a mini-batch's mean loss, `[..., P]`, to `clip_norm`, before the rule gets it."""
-        return grad if self.clip_norm is None else shortened(grad, self.clip_norm)
+        return grad if self.clip_norm is None else clip_to_norm(grad, self.clip_norm)
 
     def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
         """The direction of descent at `w [..., P]`: the gradient `[..., P]`, and whatever the rule adds to it."""
@@ -133,24 +140,24 @@ class LocalRule(Workload):
         """Moves `w` in place. `slots [slots, ..., P]`, `step` counts from 1, `active [C, 1]` freezes rows by 0."""
         raise NotImplementedError
 
-    def pulls(self, steps: int, epoch: int) -> np.ndarray:
+    def pulled_steps(self, steps: int, epoch: int) -> np.ndarray:
         """After which of a client's steps `pull` is called, bool [steps]; an epoch has `epoch` steps."""
         return np.zeros(steps, dtype=bool)
 
-    def pull(self, w: torch.Tensor, anchor: torch.Tensor, due: torch.Tensor | None) -> None:
+    def pull(self, w: torch.Tensor, anchor: torch.Tensor, pull_mask: torch.Tensor | None) -> None:
         """Moves `w` in place after a step; rows where `pull_mask [C, 1]` is 0 stay (None: all rows move)."""
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         """The deltas `[C, D]` that are sent, against the received model, and the clients' memory."""
         return trained.delta(), memory
 
-    def amounts_to(self, steps: np.ndarray) -> np.ndarray:
+    def effective_steps(self, steps: np.ndarray) -> np.ndarray:
         """The effective number of plain steps of updates after `steps [C]` steps, float64 [C]: here the same number.
 
         That is the 1-norm of the weights that an update gives to the gradients along its steps.
         """
         return steps.astype(float)
 
-    def serve(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
+    def client_models(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
         """The models that these clients use, `[n, D]`, given the global models `rows`: here the global ones."""
         return rows

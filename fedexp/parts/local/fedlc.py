@@ -13,14 +13,14 @@ from typing import Annotated
 import torch
 
 from fedexp.core.part import Range
-from fedexp.parts.local.contract import Seen
+from fedexp.parts.local.contract import ModelOutputs
 from fedexp.parts.local.heavy_ball import HeavyBall
 from fedexp.parts.loss.contract import Loss
 
 FEW = 1e-8  # examples of a class that a client does not have: a margin of 100 tau
 
 
-def calibrated(logits: torch.Tensor, counts: torch.Tensor, tau: float) -> torch.Tensor:
+def calibrate_logits(logits: torch.Tensor, counts: torch.Tensor, tau: float) -> torch.Tensor:
     """`logits [B, K]` less tau n**(-1/4), given how many examples of each class there are, `counts [K]`."""
     return logits - tau * counts.clamp(min=FEW) ** -0.25
 
@@ -34,7 +34,12 @@ class FedLC(HeavyBall):
     tau: Annotated[float, Range(0)] = 1.0
 
     def cost(
-        self, loss: Loss, mine: Seen, others: tuple[Seen, ...], targets: torch.Tensor, counts: torch.Tensor | None
+        self,
+        loss: Loss,
+        own_outputs: ModelOutputs,
+        reference_outputs: tuple[ModelOutputs, ...],
+        targets: torch.Tensor,
+        counts: torch.Tensor | None,
     ) -> torch.Tensor:
         assert counts is not None
-        return loss.each(calibrated(mine.outputs, counts, self.tau), targets)
+        return loss.per_example(calibrate_logits(own_outputs.outputs, counts, self.tau), targets)

@@ -16,11 +16,11 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows, remembered
+from fedexp.core.client_rows import ClientRows, store_rows
 from fedexp.core.part import Fraction, Positive, Range
 from fedexp.core.values import SERVER, Memory, Trained
 from fedexp.maths.optimizer_steps import select_rows
-from fedexp.maths.proximal import Penalty, clipped
+from fedexp.maths.proximal import Penalty, proximal_residual
 from fedexp.parts.context import Context
 from fedexp.parts.local.heavy_ball import HeavyBall
 
@@ -30,7 +30,7 @@ class FedPlus(HeavyBall):
     """SGD on a client's own model, mixed with a point between it and the received centre."""
 
     keeps_rows = True
-    adds_up = False
+    is_gradient_sum = False
 
     penalty: Penalty = "l2"
     mu: Annotated[float, Range(0)] = 0.3
@@ -40,7 +40,7 @@ class FedPlus(HeavyBall):
     mix: Literal["step", "epoch"] = "step"
 
     @property
-    def stay(self) -> float:
+    def step_weight(self) -> float:
         """Theta: the weight of the local step; 1 - theta is the weight of z."""
         return 1 / (1 + self.alpha * self.lr) if self.theta is None else self.theta
 
@@ -48,23 +48,25 @@ class FedPlus(HeavyBall):
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
     ) -> tuple[torch.Tensor, torch.Tensor]:
         client = torch.from_numpy(owner != SERVER).to(received.device)
-        own = self.serve(owner, torch.where(client[:, None], ctx.first.flat, received), memory)
-        w, centre = own[:, : ctx.layout.parameters], received[:, : ctx.layout.parameters]
-        return torch.lerp(own, received, self.mixing), w - clipped(w - centre, self.penalty, self.mu / self.alpha)
+        start = self.client_models(owner, torch.where(client[:, None], ctx.first.flat, received), memory)
+        w, centre = start[:, : ctx.layout.parameters], received[:, : ctx.layout.parameters]
+        return torch.lerp(start, received, self.mixing), w - proximal_residual(
+            w - centre, self.penalty, self.mu / self.alpha
+        )
 
-    def pulls(self, steps: int, epoch: int) -> np.ndarray:
-        every = 1 if self.mix == "step" else max(1, epoch)
-        return np.arange(1, steps + 1) % every == 0
+    def pulled_steps(self, steps: int, epoch: int) -> np.ndarray:
+        interval = 1 if self.mix == "step" else max(1, epoch)
+        return np.arange(1, steps + 1) % interval == 0
 
-    def pull(self, w: torch.Tensor, anchor: torch.Tensor, due: torch.Tensor | None) -> None:
-        if due is None:
-            w.lerp_(anchor, 1 - self.stay)
+    def pull(self, w: torch.Tensor, anchor: torch.Tensor, pull_mask: torch.Tensor | None) -> None:
+        if pull_mask is None:
+            w.lerp_(anchor, 1 - self.step_weight)
         else:
-            w.copy_(select_rows(due, w.lerp(anchor, due * (1 - self.stay)), w))
+            w.copy_(select_rows(pull_mask, w.lerp(anchor, pull_mask * (1 - self.step_weight)), w))
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
-        after = remembered(memory, trained, trained.rows)  # before delta(), which overwrites the rows
-        return trained.delta(), after
+        new_memory = store_rows(memory, trained, trained.rows)  # before delta(), which overwrites the rows
+        return trained.delta(), new_memory
 
-    def serve(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
+    def client_models(self, owner: np.ndarray, rows: torch.Tensor, memory: Memory) -> torch.Tensor:
         return ClientRows.load(memory, rows.shape[1], rows).restore(owner, rows, slice(0, rows.shape[1]))

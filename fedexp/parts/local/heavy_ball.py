@@ -44,5 +44,5 @@ class HeavyBall(LocalRule):
             grad = heavy_ball(grad, slots[0], self.momentum, self.nesterov)
         descend(w, grad, self.lr, active)
 
-    def amounts_to(self, steps: np.ndarray) -> np.ndarray:
+    def effective_steps(self, steps: np.ndarray) -> np.ndarray:
         return path_lengths(steps, self.momentum, self.nesterov, 0.0)

@@ -19,23 +19,25 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedexp.core.client_rows import ClientRows, remembered
+from fedexp.core.client_rows import ClientRows, store_rows
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Positive, Range, option
 from fedexp.core.values import Memory, Trained
 from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.local.contract import Seen
+from fedexp.parts.local.contract import ModelOutputs
 from fedexp.parts.local.heavy_ball import HeavyBall
 from fedexp.parts.loss.contract import Loss
 from fedexp.parts.model.contract import Model
 
 
-def contrast(mine: torch.Tensor, near: torch.Tensor, far: torch.Tensor, temperature: float) -> torch.Tensor:
+def contrastive_loss(
+    query: torch.Tensor, positive: torch.Tensor, negative: torch.Tensor, temperature: float
+) -> torch.Tensor:
     """The contrastive loss `[B]` of features `[B, ...]`: small if `query` is like `positive`, unlike `negative`."""
-    mine, near, far = (features.flatten(1) for features in (mine, near, far))
-    apart = F.cosine_similarity(mine, far, dim=1) - F.cosine_similarity(mine, near, dim=1)
-    return F.softplus(apart / temperature)
+    query, positive, negative = (features.flatten(1) for features in (query, positive, negative))
+    difference = F.cosine_similarity(query, negative, dim=1) - F.cosine_similarity(query, positive, dim=1)
+    return F.softplus(difference / temperature)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,18 +57,23 @@ class Moon(HeavyBall):
                 "local=sgd"
             )
 
-    def compared(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> torch.Tensor:
+    def reference_models(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> torch.Tensor:
         first = ctx.first.flat.expand(len(owner), -1)
-        held = ClientRows.load(memory, received.shape[1], received)
-        return torch.stack([received, held.restore(owner, first, slice(None))])
+        last_models = ClientRows.load(memory, received.shape[1], received)
+        return torch.stack([received, last_models.restore(owner, first, slice(None))])
 
     def cost(
-        self, loss: Loss, mine: Seen, others: tuple[Seen, ...], targets: torch.Tensor, counts: torch.Tensor | None
+        self,
+        loss: Loss,
+        own_outputs: ModelOutputs,
+        reference_outputs: tuple[ModelOutputs, ...],
+        targets: torch.Tensor,
+        counts: torch.Tensor | None,
     ) -> torch.Tensor:
-        received, last = others
-        term = contrast(mine.features, received.features, last.features, self.temperature)
-        return loss.each(mine.outputs, targets) + self.mu * term
+        received, last = reference_outputs
+        term = contrastive_loss(own_outputs.features, received.features, last.features, self.temperature)
+        return loss.per_example(own_outputs.outputs, targets) + self.mu * term
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
-        after = remembered(memory, trained, trained.rows)  # before delta(), which overwrites the rows
-        return trained.delta(), after
+        new_memory = store_rows(memory, trained, trained.rows)  # before delta(), which overwrites the rows
+        return trained.delta(), new_memory

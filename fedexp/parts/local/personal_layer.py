@@ -6,7 +6,7 @@ model's entries, which follow from the seed; later with those that it trained la
 that the server sends. A training that is not finite leaves them unchanged. The simulation keeps these entries for every
 client that was ever selected; the server's own row (`selector=hybridfl`) has its own, too.
 
-With `layers=norms` the layers of batch normalisation stay, trainable entries and statistics alike: FedBN (arXiv
+With `layers=batch_norm_names` the layers of batch normalisation stay, trainable entries and statistics alike: FedBN (arXiv
 2102.07623, algorithm 1).
 
 In the paper clients hold their layers from the start and all take part in every round.
@@ -31,7 +31,7 @@ from fedexp.parts.local.heavy_ball import HeavyBall
 from fedexp.parts.model.contract import Model
 
 
-def last_linear(layout: Layout) -> tuple[str, ...]:
+def last_linear_names(layout: Layout) -> tuple[str, ...]:
     """The names of the last weight matrix and its bias; none if there is no matrix."""
     trainable = layout.names[: layout.trainable]
     matrices = [name for name, shape in zip(trainable, layout.shapes, strict=False) if len(shape) == 2]
@@ -39,12 +39,12 @@ def last_linear(layout: Layout) -> tuple[str, ...]:
     return tuple(name for name in trainable if layer is not None and name in (layer + "weight", layer + "bias"))
 
 
-def matched(names: Collection[str], patterns: Collection[str]) -> tuple[str, ...]:
+def matching_names(names: Collection[str], patterns: Collection[str]) -> tuple[str, ...]:
     """The names that match one of the shell patterns."""
     return tuple(name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns))
 
 
-def norms(layout: Layout) -> tuple[str, ...]:
+def batch_norm_names(layout: Layout) -> tuple[str, ...]:
     """The names of all entries of layers that keep a running mean: those of batch normalisation."""
     layers = {name.rpartition(".")[0] for name in layout.names if name.rpartition(".")[2] == "running_mean"}
     return tuple(name for name in layout.names if name.rpartition(".")[0] in layers)
@@ -54,7 +54,7 @@ def norms(layout: Layout) -> tuple[str, ...]:
 class PersonalLayer(HeavyBall):
     """SGD on the whole network. `layers` are shell patterns of names of entries, such as `3.*` or `3.weight`.
 
-    Or `norms`: the layers of batch normalisation.
+    Or `batch_norm_names`: the layers of batch normalisation.
     """
 
     keeps_rows = True
@@ -69,33 +69,35 @@ class PersonalLayer(HeavyBall):
                 "layer, or local=sgd"
             )
 
-    def keeps(self, layout: Layout) -> np.ndarray:
+    def private_columns(self, layout: Layout) -> np.ndarray:
         if self.layers is None:
-            return layout.columns(last_linear(layout))
-        return layout.columns(norms(layout) if self.layers == "norms" else matched(layout.names, self.layers))
+            return layout.columns(last_linear_names(layout))
+        return layout.columns(
+            batch_norm_names(layout) if self.layers == "norms" else matching_names(layout.names, self.layers)
+        )
 
     def refuse(self, model: Model, facts: Facts) -> None:
         layout = Layout.of(model.network(facts))
-        there = ", ".join(dict.fromkeys(name.rpartition(".")[0] + ".*" for name in layout.names))
-        if self.layers == "norms" and not norms(layout):
+        layer_patterns = ", ".join(dict.fromkeys(name.rpartition(".")[0] + ".*" for name in layout.names))
+        if self.layers == "norms" and not batch_norm_names(layout):
             raise ConfigError(
                 f"local.layers=norms needs batch normalisation, which model={option(model)} does not have; use "
                 "model=complex_cnn or name the layers"
             )
         for pattern in self.layers if isinstance(self.layers, tuple) else ():
-            if not matched(layout.names, [pattern]):
+            if not matching_names(layout.names, [pattern]):
                 raise ConfigError(
                     f"local.layers must match entries of model={option(model)}, but {pattern} matches none; the "
-                    f"layers are {there}"
+                    f"layers are {layer_patterns}"
                 )
-        columns = self.keeps(layout)
+        columns = self.private_columns(layout)
         if len(columns) == 0:
             raise ConfigError(
                 f"local.layers must be given for model={option(model)}, which has no linear layer; its layers are "
-                f"{there}"
+                f"{layer_patterns}"
             )
         if (columns < layout.parameters).sum() == layout.parameters:
             raise ConfigError(
                 f"local={option(self)} must leave something to share, but all layers of model={option(model)} would "
-                f"stay with the clients: {there}; set local.layers to some of them or give the model more"
+                f"stay with the clients: {layer_patterns}; set local.layers to some of them or give the model more"
             )

@@ -24,5 +24,5 @@ class Prox(AnyOptimizer):
     def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
         return super().direction(grad, w, anchor) + self.mu * (w - anchor)
 
-    def amounts_to(self, steps: np.ndarray) -> np.ndarray:
+    def effective_steps(self, steps: np.ndarray) -> np.ndarray:
         return path_lengths(steps, self.momentum, self.nesterov, self.lr * self.mu)

@@ -34,19 +34,19 @@ class Scaffold(AnyOptimizer):
     keeps_rows = True
 
     @property
-    def tells_slot(self) -> bool:
+    def finish_needs_slot(self) -> bool:
         """Whether the gradients are summed in the last slot; for plain SGD the sum follows from the final model."""
         return self.optimizer != "sgd" or self.momentum > 0
 
     @property
     def slots(self) -> int:
-        return super().slots + self.tells_slot
+        return super().slots + self.finish_needs_slot
 
     def begin(
         self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context
     ) -> tuple[torch.Tensor, torch.Tensor]:
         like = received[:, : ctx.layout.parameters]
-        return received, server_variate(memory, like) - variates(owner, memory, like)
+        return received, server_variate(memory, like) - client_variates(owner, memory, like)
 
     def direction(self, grad: torch.Tensor, w: torch.Tensor, anchor: torch.Tensor) -> torch.Tensor:
         return super().direction(grad, w, anchor) + anchor
@@ -54,7 +54,7 @@ class Scaffold(AnyOptimizer):
     def update(
         self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
     ) -> None:
-        if self.tells_slot:
+        if self.finish_needs_slot:
             slots[-1].add_(grad if active is None else mask_rows(grad, active))
             slots = slots[:-1]
         super().update(w, grad, slots, step, active)
@@ -62,21 +62,23 @@ class Scaffold(AnyOptimizer):
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         if self.lr == 0 and trained.slot is None:  # nobody moved, so nothing is known of the gradients
             return trained.delta(), memory
-        kept = np.flatnonzero(trained.kept())
-        kept = kept[np.argsort(trained.owner[kept], kind="stable")]  # the sum must not depend on the order
-        owner, place = trained.owner[kept], torch.from_numpy(kept).to(trained.rows.device)
-        steps = trained.steps[kept, None]
+        usable = np.flatnonzero(trained.valid_rows())
+        usable = usable[np.argsort(trained.owner[usable], kind="stable")]  # the sum must not depend on the order
+        owner, positions = trained.owner[usable], torch.from_numpy(usable).to(trained.rows.device)
+        steps = trained.steps[usable, None]
         sent = trained.delta()
-        gone = sent[place, : ctx.layout.parameters]
-        old, server = variates(owner, memory, gone), server_variate(memory, gone)
-        along, length = (gone, steps * -self.lr) if trained.slot is None else (trained.slot[place], steps)
-        new = old - server + along / torch.from_numpy(length).to(along)
-        held = ClientRows.load(memory, gone.shape[1], gone).put(owner, new).save()
-        moved = server + ((new - old).double().sum(dim=0) / int(np.count_nonzero(ctx.sizes))).to(server.dtype)
-        return sent, held | {"server": moved}
+        trainable_delta = sent[positions, : ctx.layout.parameters]
+        old, server = client_variates(owner, memory, trainable_delta), server_variate(memory, trainable_delta)
+        gradient_sum, length = (
+            (trainable_delta, steps * -self.lr) if trained.slot is None else (trained.slot[positions], steps)
+        )
+        new = old - server + gradient_sum / torch.from_numpy(length).to(gradient_sum)
+        new_memory = ClientRows.load(memory, trainable_delta.shape[1], trainable_delta).with_rows(owner, new).save()
+        new_server = server + ((new - old).double().sum(dim=0) / int(np.count_nonzero(ctx.sizes))).to(server.dtype)
+        return sent, new_memory | {"server": new_server}
 
 
-def variates(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
+def client_variates(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:
     """The variates c_i, `[n, P]`, of the clients `owner [n]`; 0 for those that have none yet. `like` is `[n, P]`."""
     zeros = torch.zeros(like.shape, dtype=like.dtype, device=like.device)
     return ClientRows.load(memory, like.shape[1], like).restore(owner, zeros, slice(0, like.shape[1]))

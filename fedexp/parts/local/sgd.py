@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows, remembered
+from fedexp.core.client_rows import ClientRows, store_rows
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Memory, Trained
 from fedexp.maths.optimizer_steps import select_rows
@@ -25,7 +25,9 @@ from fedexp.parts.local.heavy_ball import HeavyBall
 class SGD(HeavyBall):
     """Stochastic gradient descent, with momentum that may last."""
 
-    no_sum = "with local.worker_momentum=true goes on with the momentum of other rounds, which weighs other gradients"
+    no_gradient_sum = (
+        "with local.worker_momentum=true goes on with the momentum of other rounds, which weighs other gradients"
+    )
 
     worker_momentum: bool = False
 
@@ -39,11 +41,11 @@ class SGD(HeavyBall):
         return self.worker_momentum
 
     @property
-    def adds_up(self) -> bool:
+    def is_gradient_sum(self) -> bool:
         return not self.worker_momentum
 
     @property
-    def tells_slot(self) -> bool:
+    def finish_needs_slot(self) -> bool:
         return self.worker_momentum
 
     def begin(
@@ -52,8 +54,8 @@ class SGD(HeavyBall):
         start, anchor = super().begin(received, owner, memory, ctx)
         if not self.worker_momentum:
             return start, anchor
-        kept = ClientRows.load(memory, anchor.shape[1], anchor)
-        return start, kept.restore(owner, torch.zeros(anchor.shape).to(anchor), slice(None))
+        velocities = ClientRows.load(memory, anchor.shape[1], anchor)
+        return start, velocities.restore(owner, torch.zeros(anchor.shape).to(anchor), slice(None))
 
     def fill(self, slots: torch.Tensor, anchor: torch.Tensor) -> None:
         if self.worker_momentum:
@@ -72,5 +74,5 @@ class SGD(HeavyBall):
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
         if trained.slot is None:
             return super().finish(trained, memory, ctx)
-        after = remembered(memory, trained, trained.slot)  # before delta(), which overwrites the rows
-        return trained.delta(), after
+        new_memory = store_rows(memory, trained, trained.slot)  # before delta(), which overwrites the rows
+        return trained.delta(), new_memory

@@ -18,5 +18,5 @@ class BCE(Loss):
     takes = ("labels",)
     metrics = ("macro_f1", "accuracy")
 
-    def each(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def per_example(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return F.binary_cross_entropy_with_logits(outputs, targets.to(outputs.dtype), reduction="none").mean(dim=-1)

@@ -10,8 +10,8 @@ from typing import ClassVar
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.part import Part, named
-from fedexp.parts.dataset.contract import IN_WORDS, Facts, Targets
+from fedexp.core.part import Part, describe_choice
+from fedexp.parts.dataset.contract import TARGET_NAMES, Facts, Targets
 
 SUITS: dict[Targets, str] = {"class": "cross_entropy", "labels": "bce", "numbers": "mse", "tokens": "next_token"}
 
@@ -30,29 +30,29 @@ class Loss(Part):
     def refuse(self, facts: Facts) -> None:
         """Raises ConfigError where the loss does not support the targets of the dataset."""
         if facts.targets not in self.takes:
-            wanted = " or ".join(IN_WORDS[one] for one in self.takes)
+            wanted = " or ".join(TARGET_NAMES[kind] for kind in self.takes)
             raise ConfigError(
-                f"{named('loss', self)} needs a dataset whose targets are {wanted}, "
-                f"but those of this one are {IN_WORDS[facts.targets]}; use loss={SUITS[facts.targets]}"
+                f"{describe_choice('loss', self)} needs a dataset whose targets are {wanted}, "
+                f"but those of this one are {TARGET_NAMES[facts.targets]}; use loss={SUITS[facts.targets]}"
             )
 
     @abstractmethod
-    def each(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def per_example(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """The training loss of every example, `[B]`, given `outputs [B, *facts.outputs]` and `targets [B, ...]`."""
         raise NotImplementedError
 
     def mean(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """The mean over a batch, a scalar; an option may know a faster way."""
-        return self.each(outputs, targets).mean()
+        return self.per_example(outputs, targets).mean()
 
-    def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+    def grad(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
         """The mean and its gradient `[B, *facts.outputs]`; None, as here, where autograd computes them.
 
         Asked only of the class that defines it: a subclass may cost something else.
         """
         return None
 
-    def slopes(
+    def grads(
         self, outputs: torch.Tensor, targets: torch.Tensor, share: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
         """As `grad` for R batches at once: costs `[R]`, gradients `[R, B, *facts.outputs]`; None: autograd finds them.
@@ -62,10 +62,10 @@ class Loss(Part):
         """
         return None
 
-    def measured(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def evaluation_losses(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """The loss of every example in evaluation, `[B]`: as in training, without terms such as smoothing."""
-        return self.each(outputs, targets)
+        return self.per_example(outputs, targets)
 
     def total(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """The sum of `evaluation_losses`, a scalar in float64; an option may know a faster way."""
-        return self.measured(outputs, targets).double().sum()
+        return self.evaluation_losses(outputs, targets).double().sum()

@@ -36,40 +36,44 @@ class CrossEntropy(Loss):
                 f"{len(self.class_weights)}"
             )
 
-    def each(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        each = F.cross_entropy(outputs, targets, reduction="none", label_smoothing=self.label_smoothing)
-        return each if self.class_weights is None else each * self._weights(targets).to(each.dtype)
+    def per_example(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        losses = F.cross_entropy(outputs, targets, reduction="none", label_smoothing=self.label_smoothing)
+        return losses if self.class_weights is None else losses * self._weights(targets).to(losses.dtype)
 
     def mean(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         if self.class_weights is not None:
             return super().mean(outputs, targets)
         return F.cross_entropy(outputs, targets, label_smoothing=self.label_smoothing)
 
-    def slope(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
+    def grad(self, outputs: torch.Tensor, targets: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Calls the same kernels as autograd would."""
         if self.label_smoothing or self.class_weights is not None:
             return None
         aten, mean, ignored = torch.ops.aten, 1, -100
-        logs = aten._log_softmax.default(outputs, 1, False)
-        loss, weight = aten.nll_loss_forward.default(logs, targets, None, mean, ignored)
-        slope = aten.nll_loss_backward.default(torch.ones_like(loss), logs, targets, None, mean, ignored, weight)
-        return loss, aten._log_softmax_backward_data.default(slope, logs, 1, outputs.dtype)
+        log_probs = aten._log_softmax.default(outputs, 1, False)
+        loss, weight = aten.nll_loss_forward.default(log_probs, targets, None, mean, ignored)
+        grad_log_probs = aten.nll_loss_backward.default(
+            torch.ones_like(loss), log_probs, targets, None, mean, ignored, weight
+        )
+        return loss, aten._log_softmax_backward_data.default(grad_log_probs, log_probs, 1, outputs.dtype)
 
-    def slopes(
+    def grads(
         self, outputs: torch.Tensor, targets: torch.Tensor, share: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor] | None:
         """Uses four kernels: the cost is the product of the log-probabilities and of the gradient at them."""
         if self.label_smoothing or self.class_weights is not None:
             return None
         aten, none, ignored = torch.ops.aten, 0, -100
-        logs = aten._log_softmax.default(outputs, 2, False)
-        flat, whole = logs.flatten(0, 1), share.new_empty(())  # which is not read without a mean
-        at_logs = aten.nll_loss_backward.default(share.flatten(), flat, targets.flatten(), None, none, ignored, whole)
-        at_logs = at_logs.view_as(logs)
-        loss = torch.bmm(logs.flatten(1)[:, None], at_logs.flatten(1)[:, :, None]).flatten()
-        return loss, aten._log_softmax_backward_data.default(at_logs, logs, 2, outputs.dtype)
+        log_probs = aten._log_softmax.default(outputs, 2, False)
+        flat, total_weight = log_probs.flatten(0, 1), share.new_empty(())  # which is not read without a mean
+        grad_log_probs = aten.nll_loss_backward.default(
+            share.flatten(), flat, targets.flatten(), None, none, ignored, total_weight
+        )
+        grad_log_probs = grad_log_probs.view_as(log_probs)
+        loss = torch.bmm(log_probs.flatten(1)[:, None], grad_log_probs.flatten(1)[:, :, None]).flatten()
+        return loss, aten._log_softmax_backward_data.default(grad_log_probs, log_probs, 2, outputs.dtype)
 
-    def measured(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def evaluation_losses(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return F.cross_entropy(outputs, targets, reduction="none")
 
     def total(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -23,5 +23,5 @@ class Huber(Loss):
 
     delta: Annotated[float, Positive] = 1.0
 
-    def each(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def per_example(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return F.huber_loss(outputs, targets.to(outputs.dtype), reduction="none", delta=self.delta).mean(dim=-1)

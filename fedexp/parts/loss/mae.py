@@ -14,5 +14,5 @@ class MAE(Loss):
     takes = ("numbers",)
     metrics = ("mae", "r2")
 
-    def each(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def per_example(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return (outputs - targets).abs().mean(dim=-1)

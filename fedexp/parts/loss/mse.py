@@ -14,5 +14,5 @@ class MSE(Loss):
     takes = ("numbers",)
     metrics = ("rmse", "r2")
 
-    def each(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def per_example(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return (outputs - targets).square().mean(dim=-1)

@@ -20,7 +20,7 @@ class NextToken(Loss):
     takes = ("tokens",)
     metrics = ("accuracy", "perplexity")
 
-    def each(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        tokens = F.cross_entropy(outputs.movedim(-1, 1), targets, ignore_index=IGNORED, reduction="none")
-        counted = (targets != IGNORED).flatten(1).sum(dim=1)
-        return tokens.flatten(1).sum(dim=1) / counted.clamp(min=1)
+    def per_example(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        token_losses = F.cross_entropy(outputs.movedim(-1, 1), targets, ignore_index=IGNORED, reduction="none")
+        token_counts = (targets != IGNORED).flatten(1).sum(dim=1)
+        return token_losses.flatten(1).sum(dim=1) / token_counts.clamp(min=1)

@@ -20,10 +20,10 @@ from torch import nn
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.core.errors import ConfigError, first_line, nearest
+from fedexp.core.errors import ConfigError, did_you_mean, first_line
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.layers import BatchNorm
-from fedexp.parts.model.drawn import Drawn, images, refuse_text
+from fedexp.parts.model.drawn import InitialisedModel, image_shape, refuse_text
 
 LARGEST_SIDE = 256  # pixels, up to which the smallest images of a chain are looked for
 
@@ -63,14 +63,21 @@ def dropout(_: int, p: float) -> nn.Module:
     return nn.Dropout(p)
 
 
-PLAIN = {"relu": nn.ReLU, "tanh": nn.Tanh, "gelu": nn.GELU, "flatten": nn.Flatten}  # without numbers, for any shape
-OF_IMAGES = (conv, pool, batch_norm, group_norm, channel_dropout)
-MAKERS: dict[str, Callable[..., nn.Module]] = {maker.__name__: maker for maker in (*OF_IMAGES, linear, dropout)}
-WORDS = [*MAKERS, *PLAIN]
+WITHOUT_ARGUMENTS = {
+    "relu": nn.ReLU,
+    "tanh": nn.Tanh,
+    "gelu": nn.GELU,
+    "flatten": nn.Flatten,
+}  # without numbers, for any shape
+IMAGE_LAYERS = (conv, pool, batch_norm, group_norm, channel_dropout)
+LAYER_FACTORIES: dict[str, Callable[..., nn.Module]] = {
+    maker.__name__: maker for maker in (*IMAGE_LAYERS, linear, dropout)
+}
+LAYER_NAMES = [*LAYER_FACTORIES, *WITHOUT_ARGUMENTS]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chain(Drawn):
+class Chain(InitialisedModel):
     """Layers in sequence, each a name with its arguments."""
 
     layers: tuple[str, ...]
@@ -93,11 +100,16 @@ class Chain(Drawn):
         except ConfigError:
             for side in range(1, LARGEST_SIDE + 1):
                 if self._takes(facts.shape[0], side):
-                    images(facts, self.option, side)
+                    image_shape(facts, self.option, side)
             raise
 
     def network(self, facts: Facts) -> nn.Sequential:
-        return nn.Sequential(*(self._layer(*each, facts) for each in zip(self.layers, self.shapes(facts), strict=True)))
+        return nn.Sequential(
+            *(
+                self._layer(*text_and_shape, facts)
+                for text_and_shape in zip(self.layers, self.shapes(facts), strict=True)
+            )
+        )
 
     def shapes(self, facts: Facts) -> list[tuple[int, ...]]:
         """The input shape of every layer for one example, found on the meta device without computing anything.
@@ -119,17 +131,17 @@ class Chain(Drawn):
         return shapes
 
     def _layer(self, text: str, shape: tuple[int, ...], facts: Facts) -> nn.Module:
-        word, sizes = parse_layer(text)
-        if word in PLAIN:
-            return PLAIN[word]()
-        maker = MAKERS[word]
-        if maker in OF_IMAGES and len(shape) != 3:
+        name, arguments = parse_layer(text)
+        if name in WITHOUT_ARGUMENTS:
+            return WITHOUT_ARGUMENTS[name]()
+        factory = LAYER_FACTORIES[name]
+        if factory in IMAGE_LAYERS and len(shape) != 3:
             raise ValueError("they are no images (channels, height, width)")
-        if maker is linear:
+        if factory is linear:
             if len(shape) != 1:
                 raise ValueError("they are not in one line; put flatten before it")
-            sizes = {"outputs": facts.classes, **sizes}
-        return maker(shape[0], **sizes)
+            arguments = {"outputs": facts.classes, **arguments}
+        return factory(shape[0], **arguments)
 
     def _takes(self, channels: int, side: int) -> bool:
         try:
@@ -145,18 +157,28 @@ def parse_layer(text: str) -> tuple[str, dict[str, Any]]:
     Raises:
         ConfigError: there is no such word, or other numbers belong to it.
     """
-    word, *rest = text.split() or [""]
-    if word not in WORDS:
-        raise ConfigError(f"Chain.layers must be made of {', '.join(WORDS)}, got {text!r}; {nearest(word, WORDS)}")
-    parameters = [*inspect.signature(MAKERS[word]).parameters.values()][1:] if word in MAKERS else []
+    word, *arguments = text.split() or [""]
+    if word not in LAYER_NAMES:
+        raise ConfigError(
+            f"Chain.layers must be made of {', '.join(LAYER_NAMES)}, got {text!r}; {did_you_mean(word, LAYER_NAMES)}"
+        )
+    parameters = [*inspect.signature(LAYER_FACTORIES[word]).parameters.values()][1:] if word in LAYER_FACTORIES else []
     names = [parameter.name for parameter in parameters]
-    count = next((position for position, token in enumerate(rest) if token in names), len(rest))
-    pairs = [*zip(names, rest[:count], strict=False), *zip(rest[count::2], rest[count + 1 :: 2], strict=False)]
+    count = next((position for position, token in enumerate(arguments) if token in names), len(arguments))
+    pairs = [
+        *zip(names, arguments[:count], strict=False),
+        *zip(arguments[count::2], arguments[count + 1 :: 2], strict=False),
+    ]
     sizes = {name: _number(name, value) for name, value in pairs}
-    lacking = [each.name for each in parameters if each.default is each.empty and each.name not in sizes]
-    tokens = min(count, len(names)) + 2 * (len(pairs) - min(count, len(names)))
-    if tokens != len(rest) or len(sizes) < len(pairs) or None in sizes.values() or (lacking and text != "linear"):
-        usage = [each.name.upper() if each.default is each.empty else f"[{each.name} N]" for each in parameters]
+    missing = [entry.name for entry in parameters if entry.default is entry.empty and entry.name not in sizes]
+    token_count = min(count, len(names)) + 2 * (len(pairs) - min(count, len(names)))
+    if (
+        token_count != len(arguments)
+        or len(sizes) < len(pairs)
+        or None in sizes.values()
+        or (missing and text != "linear")
+    ):
+        usage = [entry.name.upper() if entry.default is entry.empty else f"[{entry.name} N]" for entry in parameters]
         raise ConfigError(f"Chain.layers: {word} must be written as {' '.join([word, *usage])}, got {text!r}")
     return word, sizes
 

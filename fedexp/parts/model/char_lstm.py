@@ -20,12 +20,12 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.layers import LSTM
-from fedexp.parts.model.drawn import Drawn
+from fedexp.parts.model.drawn import InitialisedModel
 
 Width = Annotated[int, Range(1)]
 
 
-class Reader(nn.Module):
+class LSTMNetwork(nn.Module):
     """Maps tokens `[B, L]` to one answer an example, `[B, K]`, or one a token, `[B, L, K]`."""
 
     def __init__(self, vocabulary: int, widths: tuple[int, int, int], classes: int, *, every: bool) -> None:
@@ -38,12 +38,12 @@ class Reader(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Logits `[B, K]` or `[B, L, K]` of tokens `[B, L]`."""
-        read = self.lstm(self.embedding(x))
-        return self.last(read if self.every else read[:, -1])
+        hidden_states = self.lstm(self.embedding(x))
+        return self.last(hidden_states if self.every else hidden_states[:, -1])
 
 
 @dataclass(frozen=True, kw_only=True)
-class CharLSTM(Drawn):
+class CharLSTM(InitialisedModel):
     """`layers` of `hidden` units above an embedding of `embedding` numbers."""
 
     embedding: Width = 8
@@ -57,6 +57,6 @@ class CharLSTM(Drawn):
                 "use model=mlp, which takes any shape"
             )
 
-    def network(self, facts: Facts) -> Reader:
+    def network(self, facts: Facts) -> LSTMNetwork:
         widths = (self.embedding, self.hidden, self.layers)
-        return Reader(facts.vocabulary, widths, facts.classes, every=facts.targets == "tokens")
+        return LSTMNetwork(facts.vocabulary, widths, facts.classes, every=facts.targets == "tokens")

@@ -16,14 +16,14 @@ from torch import nn
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.layers import BatchNorm
-from fedexp.parts.model.drawn import Drawn, images
+from fedexp.parts.model.drawn import InitialisedModel, image_shape
 
 WIDTHS = (32, 32, 64, 64, 128, 128)
 GROUPS = 8  # of 4, 8 and 16 channels; with the paper's 32, groups of the first two layers would have one channel
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComplexCNN(Drawn):
+class ComplexCNN(InitialisedModel):
     """Six times (convolution, norm, ReLU), 2x2 max pooling after every second, then 512 units and the classes."""
 
     norm: Literal["batch", "group"] = "batch"
@@ -36,10 +36,10 @@ class ComplexCNN(Drawn):
             )
 
     def refuse(self, facts: Facts) -> None:
-        images(facts, "complex_cnn", 8)
+        image_shape(facts, "complex_cnn", 8)
 
     def network(self, facts: Facts) -> nn.Module:
-        channels, height, width = images(facts, "complex_cnn", 8)
+        channels, height, width = image_shape(facts, "complex_cnn", 8)
         layers: list[nn.Module] = []
         for position, outputs in enumerate(WIDTHS):
             norm = BatchNorm(outputs) if self.norm == "batch" else nn.GroupNorm(GROUPS, outputs)

@@ -13,7 +13,7 @@ from fedexp.parts.model.contract import Model
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drawn(Model):
+class InitialisedModel(Model):
     """A network whose initial values are drawn by the law `init`; its last layer begins at zero if asked."""
 
     init: Law = "default"
@@ -23,23 +23,23 @@ class Drawn(Model):
         initialise(network, rng, self.init, zero_last=self.last_layer == "zeros")
 
 
-def images(facts: Facts, who: str, least: int) -> tuple[int, int, int]:
+def image_shape(facts: Facts, model: str, min_side: int) -> tuple[int, int, int]:
     """Checks and returns (channels, height, width) of images with at least `min_side` pixels a side."""
-    if len(facts.shape) != 3 or min(facts.shape[1:]) < least:
-        cure = (
+    if len(facts.shape) != 3 or min(facts.shape[1:]) < min_side:
+        hint = (
             "use model=mlp, which takes any shape" if not facts.vocabulary else "use model=char_lstm, which reads text"
         )
         raise ConfigError(
-            f"model={who} needs images (channels, height, width) of at least {least} x {least} pixels, but the "
-            f"dataset's examples have shape {facts.shape}; {cure}"
+            f"model={model} needs images (channels, height, width) of at least {min_side} x {min_side} pixels, but the "
+            f"dataset's examples have shape {facts.shape}; {hint}"
         )
     return facts.shape[0], facts.shape[1], facts.shape[2]
 
 
-def refuse_text(facts: Facts, who: str) -> None:
+def refuse_text(facts: Facts, model: str) -> None:
     """Raises ConfigError for examples that are token numbers, which mean nothing as values."""
     if facts.vocabulary:
         raise ConfigError(
-            f"model={who} needs images, signals or tables, but the dataset's examples are text; use model=char_lstm, "
+            f"model={model} needs images, signals or tables, but the dataset's examples are text; use model=char_lstm, "
             "which reads text"
         )

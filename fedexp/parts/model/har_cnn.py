@@ -11,14 +11,14 @@ from torch import nn
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import OneChannel
-from fedexp.parts.model.drawn import Drawn, refuse_text
+from fedexp.parts.layers import AddChannel
+from fedexp.parts.model.drawn import InitialisedModel, refuse_text
 
 Width = Annotated[int, Range(1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class HARCNN(Drawn):
+class HARCNN(InitialisedModel):
     """Twice (convolution, ReLU, pooling by 2) along time or features, then three linear layers."""
 
     channels: tuple[Width, ...] = (32, 64)
@@ -35,7 +35,7 @@ class HARCNN(Drawn):
 
     def network(self, facts: Facts) -> nn.Module:
         inputs, length = facts.shape if len(facts.shape) == 2 else (1, facts.shape[0])
-        layers: list[nn.Module] = [] if len(facts.shape) == 2 else [OneChannel()]
+        layers: list[nn.Module] = [] if len(facts.shape) == 2 else [AddChannel()]
         for outputs in self.channels:
             layers += [nn.Conv1d(inputs, outputs, 3, padding=1), nn.MaxPool1d(2), nn.ReLU()]
             inputs, length = outputs, length // 2

@@ -11,21 +11,21 @@ from torch import nn
 
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.drawn import Drawn, images
+from fedexp.parts.model.drawn import InitialisedModel, image_shape
 
 
 @dataclass(frozen=True, kw_only=True)
-class KerasCNN(Drawn):
+class KerasCNN(InitialisedModel):
     """Convolution 32, ReLU, pooling, convolution 64, ReLU, dropout, pooling, linear."""
 
     dropout: Annotated[float, Range(0, 1, high_open=True)] = 0.4
     outputs: Literal["logits", "probabilities"] = "logits"
 
     def refuse(self, facts: Facts) -> None:
-        images(facts, "keras_cnn", 4)
+        image_shape(facts, "keras_cnn", 4)
 
     def network(self, facts: Facts) -> nn.Module:
-        channels, height, width = images(facts, "keras_cnn", 4)
+        channels, height, width = image_shape(facts, "keras_cnn", 4)
         return nn.Sequential(
             nn.Conv2d(channels, 32, 3, padding=1),
             nn.MaxPool2d(2),

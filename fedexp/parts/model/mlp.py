@@ -12,11 +12,11 @@ from torch import nn
 
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.drawn import Drawn, refuse_text
+from fedexp.parts.model.drawn import InitialisedModel, refuse_text
 
 
 @dataclass(frozen=True, kw_only=True)
-class MLP(Drawn):
+class MLP(InitialisedModel):
     """Linear layers with ReLU between them, and dropout after each; `hidden` gives the widths between the ends."""
 
     hidden: tuple[Annotated[int, Range(1)], ...] = (128,)

@@ -16,20 +16,20 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from fedexp.core.errors import ConfigError, first_line, nearest
+from fedexp.core.errors import ConfigError, did_you_mean, first_line
 from fedexp.core.stored_zip import is_stored
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.layers import BatchNorm
 
 STEMS = (("conv1", "maxpool"), ("features.conv0", "features.pool0"))  # of ResNets and DenseNets: convolution and pool
-BESIDE: dict[str, dict[str, Any]] = {  # networks with other answers in training unless told otherwise
+EXTRA_ARGUMENTS: dict[str, dict[str, Any]] = {  # networks with other answers in training unless told otherwise
     "googlenet": {"aux_logits": False, "init_weights": True},
     "inception_v3": {"aux_logits": False, "init_weights": True},
 }
 
 
 @dataclass(frozen=True)
-class Fitting:
+class AdaptedClassifier:
     """A classifier of torchvision with another normalisation or stem."""
 
     name: str
@@ -45,16 +45,16 @@ class Fitting:
         """
         from torchvision import models
 
-        known = models.list_models(module=models)
-        if self.name not in known:
+        classifiers = models.list_models(module=models)
+        if self.name not in classifiers:
             raise ConfigError(
-                f"model.name must be a classifier of torchvision, got {self.name}; {nearest(self.name, known)}"
+                f"model.name must be a classifier of torchvision, got {self.name}; {did_you_mean(self.name, classifiers)}"
             )
-        network = models.get_model(self.name, num_classes=facts.classes, **BESIDE.get(self.name, {}))
+        network = models.get_model(self.name, num_classes=facts.classes, **EXTRA_ARGUMENTS.get(self.name, {}))
         if self.stem == "small":
             make_stem_small(network, self.name)
         fit_channels(network, facts.shape[0])
-        replace(network, nn.BatchNorm2d, self._norm)
+        replace_layers(network, nn.BatchNorm2d, self._norm)
         return network
 
     def _norm(self, layer: nn.BatchNorm2d) -> nn.Module:
@@ -63,7 +63,7 @@ class Fitting:
         return BatchNorm(layer.num_features, layer.eps, 0.1 if layer.momentum is None else layer.momentum)
 
 
-def replace(network: nn.Module, kind: type[nn.Module], make: Callable[[Any], nn.Module]) -> None:
+def replace_layers(network: nn.Module, kind: type[nn.Module], make: Callable[[Any], nn.Module]) -> None:
     """Replaces every layer of exactly the type `kind` by what `make` returns for it."""
     for parent in list(network.modules()):
         for name, layer in list(parent.named_children()):
@@ -71,18 +71,18 @@ def replace(network: nn.Module, kind: type[nn.Module], make: Callable[[Any], nn.
                 setattr(parent, name, make(layer))
 
 
-def put(network: nn.Module, name: str, layer: nn.Module) -> None:
+def set_layer(network: nn.Module, name: str, layer: nn.Module) -> None:
     """Replaces the layer of this dotted name."""
-    parent, _, own = name.rpartition(".")
-    setattr(network.get_submodule(parent), own, layer)
+    parent, _, attribute = name.rpartition(".")
+    setattr(network.get_submodule(parent), attribute, layer)
 
 
-def convolution(inputs: int, like: nn.Conv2d, **changes: Any) -> nn.Conv2d:
+def convolution_like(inputs: int, like: nn.Conv2d, **changes: Any) -> nn.Conv2d:
     """A convolution as `like` with other inputs and these changes, in He's initialisation as in ResNets."""
-    kept = {key: getattr(like, key) for key in ("kernel_size", "stride", "padding", "dilation", "groups")}
-    made = nn.Conv2d(inputs, like.out_channels, bias=like.bias is not None, **{**kept, **changes})
-    nn.init.kaiming_normal_(made.weight, mode="fan_out", nonlinearity="relu")
-    return made
+    settings = {key: getattr(like, key) for key in ("kernel_size", "stride", "padding", "dilation", "groups")}
+    layer = nn.Conv2d(inputs, like.out_channels, bias=like.bias is not None, **{**settings, **changes})
+    nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+    return layer
 
 
 def make_stem_small(network: nn.Module, name: str) -> None:
@@ -91,8 +91,8 @@ def make_stem_small(network: nn.Module, name: str) -> None:
     for first, pool in STEMS:
         large = layers.get(first)
         if isinstance(large, nn.Conv2d) and large.stride == (2, 2) and isinstance(layers.get(pool), nn.MaxPool2d):
-            put(network, first, convolution(large.in_channels, large, kernel_size=3, stride=1, padding=1))
-            put(network, pool, nn.Identity())
+            set_layer(network, first, convolution_like(large.in_channels, large, kernel_size=3, stride=1, padding=1))
+            set_layer(network, pool, nn.Identity())
             return
     raise ConfigError(
         f"model.stem must be image for model.name={name}, got small: only ResNets, ResNeXts and DenseNets begin with a "
@@ -104,7 +104,7 @@ def fit_channels(network: nn.Module, channels: int) -> None:
     """Gives the first convolution as many input channels as the images have."""
     name, first = next((name, layer) for name, layer in network.named_modules() if isinstance(layer, nn.Conv2d))
     if first.in_channels != channels:
-        put(network, name, convolution(channels, first))
+        set_layer(network, name, convolution_like(channels, first))
 
 
 def read_weights(path: Path) -> dict[str, torch.Tensor]:
@@ -120,52 +120,54 @@ def read_weights(path: Path) -> dict[str, torch.Tensor]:
             raise ValueError("it holds more than it has bytes")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of sparse tensors and old formats, which are refused or as good
-            found = torch.load(path.expanduser(), map_location="cpu", weights_only=True)
+            weights = torch.load(path.expanduser(), map_location="cpu", weights_only=True)
     except Exception as error:  # whatever reading and unpickling raise
         raise ConfigError(
             f"model.weights={path} cannot be read: {type(error).__name__}: {first_line(error)}; give a file that "
             "torch.save(network.state_dict(), path) wrote"
         ) from error
-    if not isinstance(found, dict) or not all(isinstance(entry, torch.Tensor) for entry in found.values()):
+    if not isinstance(weights, dict) or not all(isinstance(entry, torch.Tensor) for entry in weights.values()):
         raise ConfigError(f"model.weights={path} must hold a dict of tensors by name; save network.state_dict()")
-    for name, entry in found.items():
+    for name, entry in weights.items():
         if entry.is_meta or entry.is_quantized or entry.is_nested or entry.layout != torch.strided:
             raise ConfigError(
                 f"model.weights={path} must hold dense tensors with their values, but {str(name)[:80]} is a sparse, "
                 "quantized or nested one, or one on meta; save the state_dict of a plain network"
             )
-    return {str(name): entry for name, entry in found.items() if not str(name).endswith("num_batches_tracked")}
+    return {str(name): entry for name, entry in weights.items() if not str(name).endswith("num_batches_tracked")}
 
 
-def fitting(network: nn.Module, weights: dict[str, torch.Tensor], path: Path) -> dict[str, torch.Tensor]:
+def matching_weights(network: nn.Module, weights: dict[str, torch.Tensor], path: Path) -> dict[str, torch.Tensor]:
     """The weights (any shape) that fit the network; those of its last layer only if they have as many outputs.
 
     Raises:
         ConfigError: names or shapes differ elsewhere, or an entry holds numbers of another kind or no finite ones.
     """
     entries = network.state_dict()
-    own = {name: tuple(entry.shape) for name, entry in entries.items()}
+    expected = {name: tuple(entry.shape) for name, entry in entries.items()}
     last = [name for name, layer in network.named_modules() if isinstance(layer, nn.Linear | nn.Conv2d)][-1]
-    told = {name: tuple(entry.shape) for name, entry in weights.items()}
-    if told.get(f"{last}.weight", ())[1:] == own[f"{last}.weight"][1:] and told != own:
-        told |= {name: own[name] for name in (f"{last}.weight", f"{last}.bias") if name in told and name in own}
-    for name in (*own, *told):
-        if told.get(name) != own.get(name):
-            here, there = (list(shapes[name]) if name in shapes else "nothing" for shapes in (own, told))
+    stored = {name: tuple(entry.shape) for name, entry in weights.items()}
+    if stored.get(f"{last}.weight", ())[1:] == expected[f"{last}.weight"][1:] and stored != expected:
+        stored |= {
+            name: expected[name] for name in (f"{last}.weight", f"{last}.bias") if name in stored and name in expected
+        }
+    for name in (*expected, *stored):
+        if stored.get(name) != expected.get(name):
+            in_network, in_file = (list(shapes[name]) if name in shapes else "nothing" for shapes in (expected, stored))
             raise ConfigError(
-                f"model.weights={path} must fit the network: it has {there} for {name}, which has {here} in the "
+                f"model.weights={path} must fit the network: it has {in_file} for {name}, which has {in_network} in the "
                 "network; give the weights of the same model.name, model.norm and model.stem"
             )
-    fits = {name: entry for name, entry in weights.items() if tuple(entry.shape) == own[name]}
+    fits = {name: entry for name, entry in weights.items() if tuple(entry.shape) == expected[name]}
     for name, entry in fits.items():
         if entry.is_floating_point() != entries[name].is_floating_point():
             raise ConfigError(
                 f"model.weights={path} must hold {entries[name].dtype} for {name}, got {entry.dtype}; save the "
                 "state_dict of network.float()"
             )
-        if odd := int((~entry.to(entries[name].dtype).isfinite()).sum()):
+        if nonfinite := int((~entry.to(entries[name].dtype).isfinite()).sum()):
             raise ConfigError(
-                f"model.weights={path} must hold finite numbers, but {odd:,} of {entry.numel():,} of {name} are not; "
+                f"model.weights={path} must hold finite numbers, but {nonfinite:,} of {entry.numel():,} of {name} are not; "
                 "give weights of a network that was trained well"
             )
     return fits

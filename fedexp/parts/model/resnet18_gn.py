@@ -15,19 +15,19 @@ from torch import nn
 from fedexp.core.initialise import Law
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.drawn import Drawn, images
-from fedexp.parts.model.refit import Fitting
+from fedexp.parts.model.drawn import InitialisedModel, image_shape
+from fedexp.parts.model.refit import AdaptedClassifier
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResNet18GN(Drawn):
+class ResNet18GN(InitialisedModel):
     """`groups` of channels in each normalisation."""
 
     init: Law = "he_normal"
     groups: Annotated[int, Range(1)] = 2
 
     def refuse(self, facts: Facts) -> None:
-        images(facts, "resnet18_gn", 8)
+        image_shape(facts, "resnet18_gn", 8)
 
     def network(self, facts: Facts) -> nn.Module:
-        return Fitting("resnet18", "group", self.groups, "small").network(facts)
+        return AdaptedClassifier("resnet18", "group", self.groups, "small").network(facts)

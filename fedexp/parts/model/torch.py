@@ -11,16 +11,16 @@ from typing import Any
 
 from torch import nn
 
-from fedexp.core.errors import ConfigError, nearest
-from fedexp.core.importing import FACTORY, imported
-from fedexp.core.user_code import errors_refused
+from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.importing import FACTORY, import_object
+from fedexp.core.user_code import refuse_errors
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.contract import Model
 
 KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
-def given(factory: Callable[..., Any], facts: Facts, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def factory_arguments(factory: Callable[..., Any], facts: Facts, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The keyword arguments that the factory is called with.
 
     Raises:
@@ -30,21 +30,25 @@ def given(factory: Callable[..., Any], facts: Facts, arguments: Mapping[str, Any
         parameters = inspect.signature(factory).parameters.values()
     except ValueError:  # of a class or function that C code defines
         return dict(arguments)
-    known = {"shape": facts.shape, "classes": facts.classes, "vocabulary": facts.vocabulary, "facts": facts}
-    named = [one.name for one in parameters if one.kind in KINDS]
+    available = {"shape": facts.shape, "classes": facts.classes, "vocabulary": facts.vocabulary, "facts": facts}
+    names = [parameter.name for parameter in parameters if parameter.kind in KINDS]
     for name in arguments:
-        if name not in named and all(one.kind is not one.VAR_KEYWORD for one in parameters):
+        if name not in names and all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters):
             raise ConfigError(
-                f"model.arguments must be parameters of model.factory, got {name}; {nearest(name, named)}"
+                f"model.arguments must be parameters of model.factory, got {name}; {did_you_mean(name, names)}"
             )
-    asked = {name: value for name, value in known.items() if name in named} | dict(arguments)
-    for one in parameters:
-        if one.default is one.empty and one.name not in asked and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+    call_arguments = {name: value for name, value in available.items() if name in names} | dict(arguments)
+    for parameter in parameters:
+        if (
+            parameter.default is parameter.empty
+            and parameter.name not in call_arguments
+            and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        ):
             raise ConfigError(
-                f"model.arguments must hold {one.name}, which model.factory asks for; beside the arguments it is given "
-                f"{', '.join(known)}"
+                f"model.arguments must hold {parameter.name}, which model.factory asks for; beside the arguments it is given "
+                f"{', '.join(available)}"
             )
-    return asked
+    return call_arguments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,20 +61,20 @@ class Torch(Model):
     def check(self) -> None:
         if not FACTORY.fullmatch(self.factory):
             file, _, name = self.factory.partition(".py:")
-            cure = f"; write {file.strip('./').replace('/', '.')}:{name}" if name else ""
-            raise ConfigError(f"Torch.factory must be a function or class as module:name, got {self.factory!r}{cure}")
+            hint = f"; write {file.strip('./').replace('/', '.')}:{name}" if name else ""
+            raise ConfigError(f"Torch.factory must be a function or class as module:name, got {self.factory!r}{hint}")
 
     def refuse(self, facts: Facts) -> None:
-        given(self._factory(), facts, self.arguments or {})
+        factory_arguments(self._factory(), facts, self.arguments or {})
 
     def network(self, facts: Facts) -> nn.Module:
         factory = self._factory()
-        asked = given(factory, facts, self.arguments or {})
-        with errors_refused(f"model.factory={self.factory} raised", with_line=True):
-            return factory(**asked)
+        call_arguments = factory_arguments(factory, facts, self.arguments or {})
+        with refuse_errors(f"model.factory={self.factory} raised", with_line=True):
+            return factory(**call_arguments)
 
     def _factory(self) -> Callable[..., Any]:
-        found = imported(self.factory, "model.factory", "a function or class")
-        if not callable(found):
+        factory = import_object(self.factory, "model.factory", "a function or class")
+        if not callable(factory):
             raise ConfigError(f"model.factory must name a function or class, but {self.factory} is none")
-        return found
+        return factory

@@ -15,8 +15,8 @@ from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.contract import Model
-from fedexp.parts.model.drawn import images
-from fedexp.parts.model.refit import Fitting, fitting, read_weights
+from fedexp.parts.model.drawn import image_shape
+from fedexp.parts.model.refit import AdaptedClassifier, matching_weights, read_weights
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +37,9 @@ class TorchvisionNet(Model):
             )
 
     def refuse(self, facts: Facts) -> None:
-        images(facts, "torchvision", 1)
+        image_shape(facts, "torchvision", 1)
         with torch.device("meta"):  # shapes alone: nothing is drawn or computed
-            network = self._fitted(facts)
+            network = self._adapted_network(facts)
             try:
                 network.eval()(torch.empty(2, *facts.shape))
             except Exception as error:  # whatever a layer says of images that it cannot take
@@ -48,13 +48,13 @@ class TorchvisionNet(Model):
                     f"{type(error).__name__}: {first_line(error)}; use another model.name or model.stem=small"
                 ) from error
         if self.weights is not None:
-            fitting(network, read_weights(self.weights), self.weights)
+            matching_weights(network, read_weights(self.weights), self.weights)
 
     def network(self, facts: Facts) -> nn.Module:
-        network = self._fitted(facts)
+        network = self._adapted_network(facts)
         if self.weights is not None:
-            network.load_state_dict(fitting(network, read_weights(self.weights), self.weights), strict=False)
+            network.load_state_dict(matching_weights(network, read_weights(self.weights), self.weights), strict=False)
         return network
 
-    def _fitted(self, facts: Facts) -> nn.Module:
-        return Fitting(self.name, self.norm, self.groups, self.stem).network(facts)
+    def _adapted_network(self, facts: Facts) -> nn.Module:
+        return AdaptedClassifier(self.name, self.norm, self.groups, self.stem).network(facts)

@@ -17,14 +17,14 @@ import torch
 
 from fedexp.core.part import Range
 from fedexp.core.values import Memory, Uploads
-from fedexp.maths.rows import mixed
+from fedexp.maths.rows import mix_rows
 from fedexp.parts.context import Context
 from fedexp.parts.pre_aggregation.contract import PreAggregation
 
-TOGETHER = 1024  # rows, or one bucket
+MAX_ROWS = 1024  # rows, or one bucket
 
 
-def buckets(rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
+def assign_buckets(rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
     """The bucket of each row, `[C]`; buckets are numbered by the first row that each of them holds."""
     bucket = np.empty(rows, dtype=np.int64)
     bucket[rng.permutation(rows)] = np.arange(rows) // size
@@ -32,7 +32,7 @@ def buckets(rows: int, size: int, rng: np.random.Generator) -> np.ndarray:
     return np.argsort(np.argsort(first))[bucket]
 
 
-def bucket_means(delta: torch.Tensor, bucket: np.ndarray, part: np.ndarray) -> torch.Tensor:
+def bucket_means(delta: torch.Tensor, bucket: np.ndarray, share: np.ndarray) -> torch.Tensor:
     """The sums by `share [C]` of the rows of `delta [C, D]` with the same `bucket [C]`, one for each bucket.
 
     Some buckets at a time: the product with all rows would grow with their square.
@@ -41,28 +41,28 @@ def bucket_means(delta: torch.Tensor, bucket: np.ndarray, part: np.ndarray) -> t
     means = delta.new_empty((len(ends), delta.shape[1]))
     first = begin = 0
     while first < len(ends):
-        last = max(first + 1, int(np.searchsorted(ends, begin + TOGETHER, side="right")))
+        last = max(first + 1, int(np.searchsorted(ends, begin + MAX_ROWS, side="right")))
         rows = np.sort(order[begin : ends[last - 1]])
-        mix = np.where(bucket[rows] == np.arange(first, last)[:, None], part[rows], 0.0)
-        place = torch.from_numpy(rows).to(delta.device)
-        means[first:last] = mixed(torch.from_numpy(mix).to(delta.device), delta[place])
+        mix = np.where(bucket[rows] == np.arange(first, last)[:, None], share[rows], 0.0)
+        index = torch.from_numpy(rows).to(delta.device)
+        means[first:last] = mix_rows(torch.from_numpy(mix).to(delta.device), delta[index])
         first, begin = last, int(ends[last - 1])
     return means
 
 
-def merged(uploads: Uploads, bucket: np.ndarray, weight: np.ndarray) -> Uploads:
+def average_buckets(uploads: Uploads, bucket: np.ndarray, weight: np.ndarray) -> Uploads:
     """One row for each bucket: the mean by `weight [C]` of the rows with the same `bucket [C]`, and of their losses."""
     _, first = np.unique(bucket, return_index=True)
-    part = weight / np.bincount(bucket, weight)[bucket]
+    share = weight / np.bincount(bucket, weight)[bucket]
     examples = np.bincount(bucket, uploads.examples)
     return Uploads(
         uploads.owner[first],
         uploads.model[first],
         examples.astype(np.int64),
         np.bincount(bucket, uploads.examples * uploads.importance) / examples,
-        bucket_means(uploads.delta, bucket, part),
-        np.bincount(bucket, part * uploads.loss_before),
-        np.bincount(bucket, part * uploads.loss_after),
+        bucket_means(uploads.delta, bucket, share),
+        np.bincount(bucket, share * uploads.loss_before),
+        np.bincount(bucket, share * uploads.loss_after),
     )
 
 
@@ -79,7 +79,7 @@ class Bucketing(PreAggregation):
         rows = len(uploads.owner)
         if rows == 0:
             return uploads, {"columns": {"buckets": 0}}
-        bucket = buckets(rows, self.size, ctx.rng("pre_aggregation"))
-        counted = uploads.examples * uploads.importance
-        weight = counted if self.weighting == "num_samples" else np.ones(rows)
-        return merged(uploads, bucket, weight), {"columns": {"buckets": int(bucket.max()) + 1}}
+        bucket = assign_buckets(rows, self.size, ctx.rng("pre_aggregation"))
+        examples = uploads.examples * uploads.importance
+        weight = examples if self.weighting == "num_samples" else np.ones(rows)
+        return average_buckets(uploads, bucket, weight), {"columns": {"buckets": int(bucket.max()) + 1}}

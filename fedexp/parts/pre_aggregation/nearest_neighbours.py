@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from fedexp.core.values import Memory, Uploads
-from fedexp.maths.rows import mixed, squared_distances
+from fedexp.maths.rows import mix_rows, squared_distances
 from fedexp.parts.byzantine import Tolerant
 from fedexp.parts.context import Context
 from fedexp.parts.pre_aggregation.contract import PreAggregation
@@ -24,10 +24,10 @@ def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
     """
     if 2 * byzantine >= len(delta):
         raise ValueError(f"nearest-neighbour mixing needs 2f < n, got f = {byzantine} and n = {len(delta)}")
-    kept = len(delta) - byzantine
-    nearest = squared_distances(delta).sort(dim=1, stable=True).indices[:, :kept]
+    neighbours = len(delta) - byzantine
+    nearest = squared_distances(delta).sort(dim=1, stable=True).indices[:, :neighbours]
     mix = torch.zeros((len(delta), len(delta)), dtype=torch.float64, device=delta.device)
-    return mixed(mix.scatter(1, nearest, 1 / kept), delta)
+    return mix_rows(mix.scatter(1, nearest, 1 / neighbours), delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +37,12 @@ class NearestNeighbours(Tolerant, PreAggregation):
     averages_rows = True
     bound = "2f < n"
 
-    def most(self, rows: int) -> int:
+    def max_byzantine(self, rows: int) -> int:
         return (rows - 1) // 2
 
     def mix(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         rows = len(uploads.owner)
-        byzantine, columns = self.tolerated(rows, ctx.round)
+        byzantine, columns = self.effective_byzantine(rows, ctx.round)
         if byzantine is None:
             return uploads.where(np.zeros(rows, dtype=bool)), {"columns": columns}
         return replace(uploads, delta=neighbour_means(uploads.delta, byzantine)), {"columns": columns}

@@ -68,17 +68,19 @@ def largest_epsilon(
     rate, steps = frontier(rate, steps)
     if not len(rate):
         return 0.0
-    return _worst(rate, steps, partial(ACCOUNTANTS[accountant], noise_multiplier=noise_multiplier, delta=delta))[0]
+    return _worst_epsilon(
+        rate, steps, partial(ACCOUNTANTS[accountant], noise_multiplier=noise_multiplier, delta=delta)
+    )[0]
 
 
-def _worst(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[..., float]) -> tuple[float, int]:
+def _worst_epsilon(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[..., float]) -> tuple[float, int]:
     """The largest epsilon on a frontier and its position, by bisection of stretches, the highest bound first."""
     stretches: list[tuple[float, int, int]] = []
 
-    def consider(first: int, last: int) -> None:
+    def push(first: int, last: int) -> None:
         heappush(stretches, (-epsilon(float(rate[first]), steps=int(steps[last])), first, last))
 
-    consider(0, len(rate) - 1)
+    push(0, len(rate) - 1)
     best = (-1.0, 0)
     while stretches and -stretches[0][0] * (1 + SLACK) > best[0]:
         negative, first, last = heappop(stretches)
@@ -86,8 +88,8 @@ def _worst(rate: np.ndarray, steps: np.ndarray, epsilon: Callable[..., float]) -
             best = max(best, (-negative, first))
         else:
             middle = (first + last) // 2
-            consider(first, middle)
-            consider(middle + 1, last)
+            push(first, middle)
+            push(middle + 1, last)
     return best
 
 
@@ -106,14 +108,14 @@ def noise_multiplier_for(
     if not len(rate):
         return 0.0
     account = ACCOUNTANTS[accountant]
-    place, sigma = int(np.argmax(rate * np.sqrt(steps))), LEAST_NOISE  # a guess, right for small rates
+    position, sigma = int(np.argmax(rate * np.sqrt(steps))), LEAST_NOISE  # a guess, right for small rates
     while True:
-        case = partial(account, float(rate[place]), steps=int(steps[place]), delta=delta)
-        found = _least_noise(case, epsilon, sigma)
-        if found is None:
-            raise ConfigError(_out_of_reach(epsilon, delta, accountant))
-        sigma = found
-        worst, place = _worst(rate, steps, partial(account, noise_multiplier=sigma, delta=delta))
+        case = partial(account, float(rate[position]), steps=int(steps[position]), delta=delta)
+        multiplier = _least_noise(case, epsilon, sigma)
+        if multiplier is None:
+            raise ConfigError(_unreachable_message(epsilon, delta, accountant))
+        sigma = multiplier
+        worst, position = _worst_epsilon(rate, steps, partial(account, noise_multiplier=sigma, delta=delta))
         if worst <= epsilon:
             return sigma
 
@@ -134,7 +136,7 @@ def _least_noise(epsilon_of: Callable[[float], float], target: float, low: float
     return rounded if epsilon_of(rounded) <= target else high
 
 
-def _out_of_reach(epsilon: float, delta: float, accountant: Accountant) -> str:
+def _unreachable_message(epsilon: float, delta: float, accountant: Accountant) -> str:
     advice = "raise it, or use privacy.accountant=pld" if accountant == "rdp" else "raise it"
     return (
         f"privacy.epsilon must be within reach of a noise multiplier of at most {MOST_NOISE:g}, but at "

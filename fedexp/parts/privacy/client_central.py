@@ -24,7 +24,7 @@ from fedexp.maths.rows import distances_to
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import noise_multiplier_for
-from fedexp.parts.privacy.clipping import clipped, noise_std, noised
+from fedexp.parts.privacy.clipping import add_noise, clip_rows, noise_std
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 
@@ -40,7 +40,7 @@ class ClientCentral(PromisedPrivacy):
     count_noise: Annotated[float, Positive] | None = None
     rate: Annotated[float, Range(0, 1, low_open=True)] = 1.0  # of the draw of clients; taken from the selector
 
-    def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "ClientCentral":
+    def calibrate_noise(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "ClientCentral":
         part = replace(self, rate=rate)
         if self.epsilon is not None:
             rounds = np.array([self.rounds])
@@ -70,7 +70,7 @@ class ClientCentral(PromisedPrivacy):
         return self.noise if self.count_noise is None else self.count_noise
 
     def promise(self) -> str:
-        amplified = (
+        amplification = (
             f"Poisson sampling with q = {self.rate:.4g} is assumed where so many are drawn: customary, and no proof"
             if self.rate < 1
             else "every round is charged to every client"
@@ -78,28 +78,32 @@ class ClientCentral(PromisedPrivacy):
         clip = f"clip {self.norm:g}" if self.quantile is None else f"clip from {self.norm:g} on"
         return (
             f"{clip}, noise multiplier {self.noise:.4g}; epsilon at delta {self.bound:g} for one client more or less, "
-            f"against all who see the global models, the server being trusted; {amplified}. {NOT_COVERED}"
+            f"against all who see the global models, the server being trusted; {amplification}. {NOT_COVERED}"
         )
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         uploads = uploads.where(finite(uploads.delta) & (uploads.examples > 0))
         clip, present, rounds = memory.get("clip", self.norm), len(uploads.owner), memory.get("rounds", 0) + 1
         std = noise_std(self.row_noise, clip) / max(1, present) ** 0.5
-        delta = noised(clipped(uploads.delta, clip), uploads.owner, std, ctx)
-        columns = self.charges(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
-        kept = {"rounds": rounds, "clip": self._next_clip(clip, uploads, ctx), "columns": columns | {"clip": clip}}
-        return uploads.with_delta(delta), kept
+        delta = add_noise(clip_rows(uploads.delta, clip), uploads.owner, std, ctx)
+        columns = self.ledger_columns(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
+        new_memory = {
+            "rounds": rounds,
+            "clip": self._next_clip(clip, uploads, ctx),
+            "columns": columns | {"clip": clip},
+        }
+        return uploads.with_delta(delta), new_memory
 
-    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
-        return self.charges(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
+    def forecast(self, selected: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+        return self.ledger_columns(np.array([self.rate]), self.noise, np.array([rounds]), np.array([rounds + 1]))
 
-    def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
+    def client_columns(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
         everyone = np.ones(len(owner), dtype=np.int64)
-        return self.spent(self.rate * everyone, self.noise, memory.get("rounds", 0) * everyone)
+        return self.epsilon_columns(self.rate * everyone, self.noise, memory.get("rounds", 0) * everyone)
 
     def _next_clip(self, clip: float, uploads: Uploads, ctx: Context) -> float:
         if self.quantile is None or not len(uploads.owner):
             return clip
-        short = int((distances_to(uploads.delta) <= clip).sum())
+        unclipped = int((distances_to(uploads.delta) <= clip).sum())
         noise = self.count_std * float(ctx.rng("privacy", "count").standard_normal())
-        return clip * float(np.exp(-self.clip_lr * ((short + noise) / len(uploads.owner) - self.quantile)))
+        return clip * float(np.exp(-self.clip_lr * ((unclipped + noise) / len(uploads.owner) - self.quantile)))

@@ -16,7 +16,7 @@ from fedexp.core.values import Columns, Memory, Uploads
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.accounting import noise_multiplier_for
-from fedexp.parts.privacy.clipping import clipped, noise_std, noised
+from fedexp.parts.privacy.clipping import add_noise, clip_rows, noise_std
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 
@@ -27,7 +27,7 @@ ONE = np.ones(1)
 class ClientLocal(PromisedPrivacy):
     """Clipping at `clip` and noise of `noise_multiplier * clip`, or as much as `epsilon` over `rounds` rounds needs."""
 
-    def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "ClientLocal":
+    def calibrate_noise(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "ClientLocal":
         if self.epsilon is None:
             return self
         rounds = np.array([self.rounds])
@@ -42,18 +42,18 @@ class ClientLocal(PromisedPrivacy):
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         honest = np.flatnonzero(~ctx.malicious(uploads.owner))
-        place = torch.from_numpy(honest).to(uploads.delta.device)
-        own = noised(
-            clipped(uploads.delta[place], self.norm), uploads.owner[honest], noise_std(self.noise, self.norm), ctx
+        positions = torch.from_numpy(honest).to(uploads.delta.device)
+        protected = add_noise(
+            clip_rows(uploads.delta[positions], self.norm), uploads.owner[honest], noise_std(self.noise, self.norm), ctx
         )
         ledger = Ledger.load(memory).add(uploads.owner[honest], np.ones(len(honest), dtype=np.int64))
-        most = np.array([ledger.count.max(initial=0)])
-        memory = ledger.save() | {"columns": self.charges(ONE, self.noise / 2, most, most + 1)}
-        return uploads.with_delta(uploads.delta.index_copy(0, place, own)), memory
+        largest = np.array([ledger.count.max(initial=0)])
+        memory = ledger.save() | {"columns": self.ledger_columns(ONE, self.noise / 2, largest, largest + 1)}
+        return uploads.with_delta(uploads.delta.index_copy(0, positions, protected)), memory
 
-    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
-        most = delivered.count[~ctx.malicious(delivered.owner)].max(initial=0, keepdims=True)
-        return self.charges(ONE, self.noise / 2, most, most + 1)
+    def forecast(self, selected: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+        largest = delivered.count[~ctx.malicious(delivered.owner)].max(initial=0, keepdims=True)
+        return self.ledger_columns(ONE, self.noise / 2, largest, largest + 1)
 
-    def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
-        return self.spent(np.ones(len(owner)), self.noise / 2, Ledger.load(memory).of(owner))
+    def client_columns(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
+        return self.epsilon_columns(np.ones(len(owner)), self.noise / 2, Ledger.load(memory).of(owner))

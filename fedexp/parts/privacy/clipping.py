@@ -7,7 +7,7 @@ from fedexp.maths.rows import distances_to
 from fedexp.parts.context import Context
 
 
-def clipped(rows: torch.Tensor, clip: float) -> torch.Tensor:
+def clip_rows(rows: torch.Tensor, clip: float) -> torch.Tensor:
     """Every row `[C, D]` divided by max(1, norm / clip); the norm is that of all its entries, buffers included."""
     factor = 1 / (distances_to(rows) / clip).clamp(min=1)
     return rows * factor.to(rows.dtype)[:, None]
@@ -18,10 +18,10 @@ def noise_std(multiplier: float, clip: float) -> float:
     return multiplier * clip if multiplier else 0.0
 
 
-def noised(rows: torch.Tensor, owner: np.ndarray, std: float, ctx: Context) -> torch.Tensor:
+def add_noise(rows: torch.Tensor, owner: np.ndarray, std: float, ctx: Context) -> torch.Tensor:
     """The rows `[C, D]` of `owner [C]` with Gaussian noise, each client's from a stream of its own."""
-    out = rows.clone()
+    noisy = rows.clone()
     for position, client in enumerate(owner.tolist()):
         noise = ctx.rng("privacy", client).standard_normal(rows.shape[1], dtype=np.float32)
-        out[position] += std * torch.from_numpy(noise).to(out)
-    return out
+        noisy[position] += std * torch.from_numpy(noise).to(noisy)
+    return noisy

@@ -58,7 +58,7 @@ class Privacy(Part):
     def refuse(self, model: Model, facts: Facts) -> None:
         """Raises ConfigError where it cannot protect the training of such networks, and says why."""
 
-    def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "Privacy":
+    def calibrate_noise(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "Privacy":
         """A copy with its noise computed from the numbers of examples of the clients, `sizes [N]`.
 
         `rate` is the chance of a client to be asked in a round: 1 where the selector does not draw uniformly.
@@ -80,7 +80,7 @@ class Privacy(Part):
         """Enters the `steps [C]` of the participants `owner [C]` into the ledger."""
         return memory
 
-    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+    def forecast(self, selected: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
         """Its columns after `rounds` rounds, given how often each client was selected and delivered by then."""
         return {}
 
@@ -88,6 +88,6 @@ class Privacy(Part):
         """The uploads as the aggregator may see them."""
         return uploads, memory
 
-    def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
+    def client_columns(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
         """The epsilon of each of these clients so far, `[n]` by the name of a column of clients.csv."""
         return {}

@@ -35,7 +35,7 @@ class DPSGD(PromisedPrivacy):
     Instead of the noise multiplier one may give `epsilon`, a bound for clients that take part in `rounds` rounds.
     """
 
-    hides = "each example's gradient"
+    clipped_unit = "each example's gradient"
 
     batches: Literal["poisson", "shuffled"] = "poisson"
 
@@ -59,8 +59,8 @@ class DPSGD(PromisedPrivacy):
                     "normalisation, which mixes the examples of a batch; use model.norm=group"
                 )
 
-    def settle(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "DPSGD":
-        steps = rule.whole_steps(sizes)
+    def calibrate_noise(self, sizes: np.ndarray, rule: LocalRule, rate: float) -> "DPSGD":
+        steps = rule.full_batch_steps(sizes)
         if not steps.any():
             raise ConfigError(
                 f"privacy=dp_sgd drops partial batches, but no client has local.batch_size={rule.batch_size} examples "
@@ -68,7 +68,9 @@ class DPSGD(PromisedPrivacy):
             )
         if self.epsilon is None:
             return self
-        sigma = noise_multiplier_for(self.epsilon, self.bound, rates(rule, sizes), steps * self.rounds, self.accountant)
+        sigma = noise_multiplier_for(
+            self.epsilon, self.bound, sampling_rates(rule, sizes), steps * self.rounds, self.accountant
+        )
         return replace(self, noise_multiplier=sigma, epsilon=None)
 
     def promise(self) -> str:
@@ -84,19 +86,21 @@ class DPSGD(PromisedPrivacy):
 
     def spend(self, owner: np.ndarray, steps: np.ndarray, memory: Memory, ctx: Context) -> Memory:
         ledger = Ledger.load(memory).add(owner, steps)
-        rate, now = rates(ctx.fleet.rule, ctx.sizes), ledger.of(np.arange(ctx.clients))
-        coming = now + ctx.fleet.rule.whole_steps(ctx.sizes)
-        return ledger.save() | {"columns": self.charges(rate, self.noise, now, coming)}
+        rate, now = sampling_rates(ctx.fleet.workload, ctx.sizes), ledger.of(np.arange(ctx.clients))
+        after_next = now + ctx.fleet.workload.full_batch_steps(ctx.sizes)
+        return ledger.save() | {"columns": self.ledger_columns(rate, self.noise, now, after_next)}
 
-    def foresee(self, asked: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
-        steps = asked.count * ctx.fleet.rule.whole_steps(ctx.sizes[asked.owner])
-        return self.spend(asked.owner, steps, {}, ctx)["columns"]
+    def forecast(self, selected: Ledger, delivered: Ledger, rounds: int, ctx: Context) -> Columns:
+        steps = selected.count * ctx.fleet.workload.full_batch_steps(ctx.sizes[selected.owner])
+        return self.spend(selected.owner, steps, {}, ctx)["columns"]
 
-    def statement(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
-        return self.spent(rates(ctx.fleet.rule, ctx.sizes[owner]), self.noise, Ledger.load(memory).of(owner))
+    def client_columns(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:
+        return self.epsilon_columns(
+            sampling_rates(ctx.fleet.workload, ctx.sizes[owner]), self.noise, Ledger.load(memory).of(owner)
+        )
 
 
-def rates(rule: Workload, sizes: np.ndarray) -> np.ndarray:
+def sampling_rates(rule: Workload, sizes: np.ndarray) -> np.ndarray:
     """The sampling rates q = B / n, `[n]`, of clients with `sizes [n]`: 1 for full batches, 0 without a whole batch."""
     size = sizes if rule.batch_size == "full" else np.full(len(sizes), rule.batch_size)
     return np.divide(size, sizes, out=np.zeros(len(sizes)), where=(sizes >= size) & (sizes > 0))

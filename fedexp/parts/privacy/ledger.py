@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.values import SERVER, Memory, looked_up
+from fedexp.core.values import SERVER, Memory, lookup_by_owner
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class Ledger:
     @staticmethod
     def load(memory: Memory) -> "Ledger":
         """The ledger of a memory; empty at first."""
-        nothing = torch.zeros(0, dtype=torch.int64)
-        return Ledger(memory.get("owner", nothing).numpy(), memory.get("count", nothing).numpy())
+        empty = torch.zeros(0, dtype=torch.int64)
+        return Ledger(memory.get("owner", empty).numpy(), memory.get("count", empty).numpy())
 
     def save(self) -> Memory:
         """The ledger as a memory."""
@@ -31,10 +31,10 @@ class Ledger:
     def add(self, owner: np.ndarray, count: np.ndarray) -> "Ledger":
         """A ledger with `count [m]` added for clients `owner [m]`, which may repeat; the server has no entry."""
         clients = owner != SERVER
-        known, place = np.unique(np.concatenate([self.owner, owner[clients]]), return_inverse=True)
-        total = np.bincount(place, weights=np.concatenate([self.count, count[clients]]), minlength=len(known))
-        return Ledger(known, total.astype(np.int64))
+        owners, position = np.unique(np.concatenate([self.owner, owner[clients]]), return_inverse=True)
+        total = np.bincount(position, weights=np.concatenate([self.count, count[clients]]), minlength=len(owners))
+        return Ledger(owners, total.astype(np.int64))
 
     def of(self, owner: np.ndarray) -> np.ndarray:
         """The counts of the clients `owner [m]`, int64 [m]; 0 for those without an entry."""
-        return looked_up(owner, self.owner, self.count)
+        return lookup_by_owner(owner, self.owner, self.count)

@@ -13,7 +13,7 @@ bounds, computed by dp-accounting:
   hundreds.
 * PLD: the distribution of one step's privacy loss (Meiser, Mohammadi 2018; Koskela, Jalko, Honkela 2020,
   arXiv:1906.03049), discretised pessimistically by connecting the dots (Doroshenko et al. 2022, arXiv:2207.04380) and
-  convolved. The grid follows the loss (`interval`). Below delta = 1e-11 the Fourier transform's rounding shows.
+  convolved. The grid follows the loss (`cell_width`). Below delta = 1e-11 the Fourier transform's rounding shows.
 * rate = 1 is the plain Gaussian mechanism; its composition is one with sigma / sqrt(steps). The second figure is then
   exact (Balle, Wang 2018, arXiv:1805.06530) and needs no grid.
 """
@@ -42,53 +42,55 @@ def rdp_epsilon(rate: float, noise_multiplier: float, steps: int, delta: float) 
     """Epsilon at `delta` by Renyi divergences: 0 without steps or sampling, infinite without noise."""
     if not (rate and steps):
         return 0.0
-    return math.inf if noise_multiplier < LEAST_NOISE else _by_divergences(rate, noise_multiplier, steps, delta)
+    return math.inf if noise_multiplier < LEAST_NOISE else _epsilon_by_divergences(rate, noise_multiplier, steps, delta)
 
 
 def pld_epsilon(rate: float, noise_multiplier: float, steps: int, delta: float) -> float:
     """Epsilon at `delta` by the privacy loss distribution: 0 without steps or sampling, infinite without noise."""
     if not (rate and steps):
         return 0.0
-    return math.inf if noise_multiplier < LEAST_NOISE else _by_losses(rate, noise_multiplier, steps, delta)
+    return math.inf if noise_multiplier < LEAST_NOISE else _epsilon_by_losses(rate, noise_multiplier, steps, delta)
 
 
 @lru_cache(maxsize=2**16)
-def _by_divergences(rate: float, noise_multiplier: float, steps: int, delta: float) -> float:
+def _epsilon_by_divergences(rate: float, noise_multiplier: float, steps: int, delta: float) -> float:
     """The least epsilon over all ORDERS, of which only a few are computed.
 
     Epsilon is a convex function of the order minus one, divided by that: it falls and then rises. So the best order
     lies between the neighbours of the best coarse one, and the fractional orders near 1, which take long, are seldom
     computed. (If delta is so large that epsilon is 0 at order 1.1 alone, as with delta > rate, this bound is above 0.)
     """
-    _, place = _least(COARSE, rate, noise_multiplier, steps, delta)
-    best = COARSE.index(place)
+    _, index = _lowest_epsilon(COARSE, rate, noise_multiplier, steps, delta)
+    best = COARSE.index(index)
     between = range(COARSE[best - 1] if best else 0, COARSE[min(best + 1, len(COARSE) - 1)] + 1)
-    return _least(between, rate, noise_multiplier, steps, delta)[0]
+    return _lowest_epsilon(between, rate, noise_multiplier, steps, delta)[0]
 
 
-def _least(places: Sequence[int], rate: float, noise_multiplier: float, steps: int, delta: float) -> tuple[float, int]:
+def _lowest_epsilon(
+    indices: Sequence[int], rate: float, noise_multiplier: float, steps: int, delta: float
+) -> tuple[float, int]:
     """The least epsilon over the orders at these indices of ORDERS, and the index of its order."""
     from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 
-    divergence = steps * _divergence(places, rate, noise_multiplier)
-    epsilon, order = compute_epsilon([ORDERS[place] for place in places], divergence.tolist(), delta)
+    divergence = steps * _divergence(indices, rate, noise_multiplier)
+    epsilon, order = compute_epsilon([ORDERS[position] for position in indices], divergence.tolist(), delta)
     return float(epsilon), ORDERS.index(order)
 
 
 @lru_cache(maxsize=2**14)
-def _divergence(places: Sequence[int], rate: float, noise_multiplier: float) -> np.ndarray:
+def _divergence(indices: Sequence[int], rate: float, noise_multiplier: float) -> np.ndarray:
     """Renyi divergence of one step at the orders of these indices; infinite where the series does not converge."""
     from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
     from dp_accounting.rdp import RdpAccountant
 
-    accountant = RdpAccountant([ORDERS[place] for place in places])
-    with _excluded_orders_unsaid():
+    accountant = RdpAccountant([ORDERS[position] for position in indices])
+    with _silence_excluded_orders():
         accountant.compose(PoissonSampledDpEvent(rate, GaussianDpEvent(noise_multiplier)))
     return np.maximum(accountant.rdp, LEAST_DIVERGENCE)
 
 
 @contextmanager
-def _excluded_orders_unsaid() -> Iterator[None]:
+def _silence_excluded_orders() -> Iterator[None]:
     """Hides the warning that dp-accounting logs for every order it leaves out, which is common and harmless."""
     logger = logging.getLogger("absl")
 
@@ -103,29 +105,29 @@ def _excluded_orders_unsaid() -> Iterator[None]:
 
 
 @lru_cache(maxsize=2**16)
-def _by_losses(rate: float, noise_multiplier: float, steps: int, delta: float) -> float:
+def _epsilon_by_losses(rate: float, noise_multiplier: float, steps: int, delta: float) -> float:
     from dp_accounting import get_epsilon_gaussian
 
     if rate == 1:
         with np.errstate(divide="ignore"):  # a logarithm of 0 where the noise is extremely large
             return float(get_epsilon_gaussian(noise_multiplier / math.sqrt(steps), delta))
-    return float(_loss(rate, noise_multiplier).self_compose(steps).get_epsilon_for_delta(delta))
+    return float(_loss_distribution(rate, noise_multiplier).self_compose(steps).get_epsilon_for_delta(delta))
 
 
 @lru_cache(maxsize=1024)
-def _loss(rate: float, noise_multiplier: float) -> "PrivacyLossDistribution":
+def _loss_distribution(rate: float, noise_multiplier: float) -> "PrivacyLossDistribution":
     """The loss of one step: up to half a megabyte, and most of the time of the first epsilon at a rate."""
     from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 
     return from_gaussian_mechanism(
         noise_multiplier,
         sampling_prob=rate,
-        value_discretization_interval=interval(rate, noise_multiplier),
+        value_discretization_interval=cell_width(rate, noise_multiplier),
         use_connect_dots=True,
     )
 
 
-def interval(rate: float, noise_multiplier: float) -> float:
+def cell_width(rate: float, noise_multiplier: float) -> float:
     """The width of the cells that discretise the privacy loss: wide, unless its spread is small against its range.
 
     Connecting the dots of cells h wide adds at most h^2 / 4 to the variance v of a step's loss, on average h^2 / 6.

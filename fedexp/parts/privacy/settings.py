@@ -19,7 +19,7 @@ class PromisedPrivacy(Privacy):
     """A clip, a delta, and a noise multiplier, or the epsilon for `rounds` rounds from which it is computed."""
 
     guarantees = True
-    hides: ClassVar[str] = "each update"  # what the clip bounds
+    clipped_unit: ClassVar[str] = "each update"  # what the clip bounds
 
     clip: Annotated[float, PositiveOrInfinite] | None = None
     noise_multiplier: Annotated[float, Range(0)] | None = None
@@ -30,17 +30,17 @@ class PromisedPrivacy(Privacy):
 
     def check(self) -> None:
         needed = {
-            "privacy.clip=1": (self.clip is None, f"the norm at which {self.hides} is clipped"),
+            "privacy.clip=1": (self.clip is None, f"the norm at which {self.clipped_unit} is clipped"),
             "privacy.delta=1e-5": (self.delta is None, "well below 1 / number of those protected"),
             "privacy.epsilon=8": (
                 self.noise_multiplier is None and self.epsilon is None,
                 "or privacy.noise_multiplier, which is computed from it",
             ),
         }
-        absent = {example: told for example, (lacks, told) in needed.items() if lacks}
-        if absent:
-            names = " and ".join(f"{example.partition('=')[0]} ({told})" for example, told in absent.items())
-            raise ConfigError(f"{names} must be given, such as {' '.join(absent)}")
+        missing = {example: meaning for example, (is_missing, meaning) in needed.items() if is_missing}
+        if missing:
+            names = " and ".join(f"{example.partition('=')[0]} ({meaning})" for example, meaning in missing.items())
+            raise ConfigError(f"{names} must be given, such as {' '.join(missing)}")
         if self.noise_multiplier is not None and self.epsilon is not None:
             raise ConfigError(
                 f"privacy.noise_multiplier (noise / clip) is computed from privacy.epsilon, got both, "
@@ -50,14 +50,14 @@ class PromisedPrivacy(Privacy):
     def terms(self) -> dict[str, float]:
         return {"delta": self.bound, "noise_multiplier": self.noise}
 
-    def charges(self, rate: np.ndarray, noise: float, now: np.ndarray, coming: np.ndarray) -> Columns:
+    def ledger_columns(self, rate: np.ndarray, noise: float, now: np.ndarray, after_next: np.ndarray) -> Columns:
         """A round's ledger columns: the largest epsilon after `now [n]` and `after_next [n]` releases at `rate [n]`."""
         rdp, pld = (largest_epsilon(rate, noise, now, self.bound, accountant) for accountant in ("rdp", "pld"))
-        following = largest_epsilon(rate, noise, coming, self.bound, self.accountant)
-        epsilon: Columns = {"epsilon_rdp": rdp, "epsilon_pld": pld, "epsilon_next": following}
+        epsilon_next = largest_epsilon(rate, noise, after_next, self.bound, self.accountant)
+        epsilon: Columns = {"epsilon_rdp": rdp, "epsilon_pld": pld, "epsilon_next": epsilon_next}
         return epsilon | {"noise_multiplier": self.noise}
 
-    def spent(self, rate: np.ndarray, noise: float, count: np.ndarray) -> dict[str, np.ndarray]:
+    def epsilon_columns(self, rate: np.ndarray, noise: float, count: np.ndarray) -> dict[str, np.ndarray]:
         """The epsilons `[n]` after `count [n]` releases at `rate [n]`, by column of clients.csv."""
         rdp, pld = epsilons(rate, noise, count, self.bound)
         return {"epsilon_rdp": rdp, "epsilon_pld": pld}

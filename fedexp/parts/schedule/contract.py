@@ -8,13 +8,13 @@ Two groups have these options: `schedule` moves `local.lr`, the clients' rate, a
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fedexp.core.changed import P, changed
+from fedexp.core.changed import P, replace_unchecked
 from fedexp.core.part import Part, Range
 
 
 def with_rate(part: P, lr: Any) -> P:
     """A copy of a part whose `lr` is this number or 0-dim tensor; the part itself if it is None."""
-    return part if lr is None else changed(part, lr=lr)
+    return part if lr is None else replace_unchecked(part, lr=lr)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,16 +26,16 @@ class Schedule(Part):
     @property
     def moves(self) -> bool:
         """Whether the rate differs between rounds."""
-        return self.warmup > 0 or type(self).course is not Schedule.course
+        return self.warmup > 0 or type(self).decay_factor is not Schedule.decay_factor
 
     def factor(self, round: int) -> float:
         """The factor of the rate in a round; training before the first round has the first round's rate."""
         round = max(1, round)
         if round <= self.warmup:
             return round / (self.warmup + 1)
-        return self.course(round - self.warmup)
+        return self.decay_factor(round - self.warmup)
 
-    def course(self, round: int) -> float:
+    def decay_factor(self, round: int) -> float:
         """The factor of the round with this number, from 1, after the warm-up."""
         return 1.0
 

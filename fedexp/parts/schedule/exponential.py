@@ -21,5 +21,5 @@ class Exponential(Schedule):
 
     gamma: Annotated[float, Range(0, 1, low_open=True)] = 0.99
 
-    def course(self, round: int) -> float:
+    def decay_factor(self, round: int) -> float:
         return exponential(round, self.gamma)

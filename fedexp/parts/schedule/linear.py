@@ -23,5 +23,5 @@ class Linear(Schedule):
     rounds: Annotated[int, Range(1)]
     end: Annotated[float, Fraction] = 0.0
 
-    def course(self, round: int) -> float:
+    def decay_factor(self, round: int) -> float:
         return linear(round, max(1, self.rounds - self.warmup), self.end)

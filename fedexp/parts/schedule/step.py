@@ -31,5 +31,5 @@ class Step(Schedule):
         if self.every == ():
             raise ConfigError("Step.every must name a round, got []; use schedule=constant for a rate that never drops")
 
-    def course(self, round: int) -> float:
+    def decay_factor(self, round: int) -> float:
         return step(round, self.every, self.gamma)

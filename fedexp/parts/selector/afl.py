@@ -25,22 +25,22 @@ from fedexp.parts.selector.contract import Selector
 from fedexp.parts.selector.ranking import highest, lowest, weighted_draw
 
 
-def draw(
+def draw_clients(
     valuation: np.ndarray, count: int, alphas: tuple[float, float, float], rng: np.random.Generator, pick: str = "drawn"
 ) -> np.ndarray:
     """Draws up to `count` clients, ascending; `valuation` is [N], NaN or -inf where it is unknown."""
     clients, (alpha1, alpha2, alpha3) = len(valuation), alphas
     count = min(count, clients)
-    known = np.where(np.isnan(valuation), -np.inf, valuation)
-    log_weight = alpha2 * np.where(np.isinf(known), 0.0, known) + np.where(np.isinf(known), -np.inf, 0.0)
-    log_weight[lowest(known, int(alpha1 * clients + 1e-9))] = -np.inf
-    wanted = int((1 - alpha3) * count + 1e-9)
+    filled = np.where(np.isnan(valuation), -np.inf, valuation)
+    log_weight = alpha2 * np.where(np.isinf(filled), 0.0, filled) + np.where(np.isinf(filled), -np.inf, 0.0)
+    log_weight[lowest(filled, int(alpha1 * clients + 1e-9))] = -np.inf
+    greedy_count = int((1 - alpha3) * count + 1e-9)
     if pick == "highest":
-        by_valuation = highest(log_weight, min(wanted, int((log_weight > -np.inf).sum())))
+        by_valuation = highest(log_weight, min(greedy_count, int((log_weight > -np.inf).sum())))
     else:
-        by_valuation = weighted_draw(log_weight, wanted, rng)
-    rest = np.setdiff1d(np.arange(clients), by_valuation, assume_unique=True)
-    uniformly = rng.choice(rest, count - len(by_valuation), replace=False)
+        by_valuation = weighted_draw(log_weight, greedy_count, rng)
+    remaining = np.setdiff1d(np.arange(clients), by_valuation, assume_unique=True)
+    uniformly = rng.choice(remaining, count - len(by_valuation), replace=False)
     return np.sort(np.concatenate([by_valuation, uniformly]))
 
 
@@ -62,20 +62,22 @@ class AFL(Selector):
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         if "valuation" not in memory:
             everyone = np.arange(ctx.clients)
-            memory = {**memory, "valuation": torch.from_numpy(self._valued(ctx.losses(everyone), ctx.sizes))}
+            memory = {**memory, "valuation": torch.from_numpy(self._valuation(ctx.losses(everyone), ctx.sizes))}
         alphas = (self.alpha1, self.alpha2, self.alpha3)
-        return ctx.plan(draw(memory["valuation"].numpy(), self.count, alphas, ctx.rng("selector"), self.pick)), memory
+        return ctx.plan(
+            draw_clients(memory["valuation"].numpy(), self.count, alphas, ctx.rng("selector"), self.pick)
+        ), memory
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         clients = uploads.where(uploads.owner >= 0)
         losses = ctx.losses(clients.owner) if self.valuation_at == "received_model" else clients.loss_after
-        fresh = self._valued(losses, clients.examples)
-        known = np.isfinite(fresh)
+        new_valuation = self._valuation(losses, clients.examples)
+        finite = np.isfinite(new_valuation)
         valuation = memory["valuation"].clone()
-        valuation[clients.owner[known]] = torch.from_numpy(fresh[known])
+        valuation[clients.owner[finite]] = torch.from_numpy(new_valuation[finite])
         return {**memory, "valuation": valuation}
 
-    def _valued(self, losses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    def _valuation(self, losses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         root = np.sqrt(np.maximum(sizes, 1))
-        valued = losses / root if self.loss == "mean" else losses * root
-        return np.where(np.isfinite(valued), valued, np.nan)
+        valuation = losses / root if self.loss == "mean" else losses * root
+        return np.where(np.isfinite(valuation), valuation, np.nan)

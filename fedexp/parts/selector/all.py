@@ -19,5 +19,5 @@ class All(Selector):
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         return ctx.plan(np.arange(ctx.clients)), memory
 
-    def asked(self, clients: int) -> int:
+    def clients_per_round(self, clients: int) -> int:
         return clients

@@ -25,7 +25,7 @@ class Selector(Part):
         """The probability of a client to be selected in a round, if it is the same for all; else 1."""
         return 1.0
 
-    def asked(self, clients: int) -> int | None:
+    def clients_per_round(self, clients: int) -> int | None:
         """How many of this many clients are selected in a round; None where that differs from round to round."""
         count: int | None = getattr(self, "count", None)
         return None if count is None else min(count, clients)

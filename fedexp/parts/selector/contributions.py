@@ -20,9 +20,9 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.values import Memory, Uploads, finite
-from fedexp.maths.shapley.affordable import EXACT_AT_MOST, SURROGATE_AT_MOST, least
-from fedexp.maths.shapley.estimate import Estimate, Shapley, Sure
-from fedexp.maths.shapley.settled import mean_variance, top_sure
+from fedexp.maths.shapley.affordable import EXACT_AT_MOST, SURROGATE_AT_MOST, min_coalitions
+from fedexp.maths.shapley.estimate import Estimate, RankingConfidence, Shapley
+from fedexp.maths.shapley.settled import mean_variance, top_confidence
 from fedexp.maths.shapley.smooth import mixture_weights
 from fedexp.parts.context import Context
 from fedexp.parts.selector.contract import Selector
@@ -38,49 +38,49 @@ def coalition_mix(members: np.ndarray, share: np.ndarray) -> np.ndarray:
 
 
 def round_values(
-    shapley: Shapley, uploads: Uploads, ctx: Context, sure: Sure | None = None
+    shapley: Shapley, uploads: Uploads, ctx: Context, confidence: RankingConfidence | None = None
 ) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Shapley values of the uploads and their standard errors (NaN if unknown), float64 [C]; and columns to record.
 
-    `sure` maps values and errors `[C]` to the confidence in the ranking that they lead to.
+    `confidence` maps values and errors `[C]` to the confidence in the ranking that they lead to.
     """
-    begun = time.perf_counter()
+    start = time.perf_counter()
     usable = (uploads.owner >= 0) & finite(uploads.delta)
     players = uploads.where(usable)
     before = ctx.models[0].flat
     rows, share = torch.cat([before[None], before + players.delta]), ctx.validation.shares(players)
 
-    def of_all(own: np.ndarray | None) -> np.ndarray:
-        whole = np.zeros(len(uploads.owner))
-        whole[usable] = np.nan if own is None else own
-        return whole
+    def scatter_to_uploads(player_values: np.ndarray | None) -> np.ndarray:
+        upload_values = np.zeros(len(uploads.owner))
+        upload_values[usable] = np.nan if player_values is None else player_values
+        return upload_values
 
     size = min(shapley.examples or ctx.validation.size, ctx.validation.size)
 
-    def utilities(members: np.ndarray, places: range) -> np.ndarray:
-        return -ctx.validation.mixture_losses(coalition_mix(members, share), rows, places)
+    def utilities(members: np.ndarray, positions: range) -> np.ndarray:
+        return -ctx.validation.mixture_losses(coalition_mix(members, share), rows, positions)
 
-    found = shapley.estimate(
+    estimate = shapley.estimate(
         len(players.owner),
         utilities,
         ctx.rng("shapley"),
-        sure and (lambda values, errors: sure(of_all(values), of_all(errors))),
+        confidence and (lambda values, errors: confidence(scatter_to_uploads(values), scatter_to_uploads(errors))),
         share=share,
         examples=size,
     )
-    values, errors = of_all(found.values), of_all(found.errors)
-    how_sure = {"sure": sure and sure(values, errors), "shapley_s": time.perf_counter() - begun}
-    return values, errors, recorded(found) | how_sure
+    values, errors = scatter_to_uploads(estimate.values), scatter_to_uploads(estimate.errors)
+    extra_columns = {"sure": confidence and confidence(values, errors), "shapley_s": time.perf_counter() - start}
+    return values, errors, estimate_columns(estimate) | extra_columns
 
 
-def recorded(found: Estimate) -> dict[str, Any]:
+def estimate_columns(estimate: Estimate) -> dict[str, Any]:
     """The columns of metrics.csv that describe an estimate."""
     return {
-        "method": found.method,
-        "coalitions": found.coalitions,
-        "converged": int(found.converged),
-        "error": found.error,
-        "standard_error": found.relative_error,
+        "method": estimate.method,
+        "coalitions": estimate.coalitions,
+        "converged": int(estimate.converged),
+        "error": estimate.error,
+        "standard_error": estimate.relative_error,
     }
 
 
@@ -129,7 +129,7 @@ class ShapleySelector(Selector):
                 f"{type(self).__name__}.count must be at most {SURROGATE_AT_MOST} with shapley.method=surrogate, whose "
                 f"linear algebra grows with the cube of the participants, got {self.count}; use shapley.method=auto"
             )
-        bound, needed = self.shapley.coalitions, least(self.count)
+        bound, needed = self.shapley.coalitions, min_coalitions(self.count)
         if bound is not None and bound < needed:
             raise ConfigError(
                 f"{type(self).__name__}.shapley.coalitions must be at least {needed} for {self.count} participants, "
@@ -144,15 +144,15 @@ class ShapleySelector(Selector):
         clients = uploads.owner >= 0
         owner = uploads.owner[clients]
 
-        def sure(values: np.ndarray, errors: np.ndarray) -> float | None:
+        def confidence(values: np.ndarray, errors: np.ndarray) -> float | None:
             mean, count = running_mean(memory, ctx.clients, owner, values[clients])
             scores = self.scores(mean, count, ctx)
             if scores is None:
                 return None
-            return top_sure(scores, np.sqrt(variances(memory, count, owner, errors[clients])), self.count)
+            return top_confidence(scores, np.sqrt(variances(memory, count, owner, errors[clients])), self.count)
 
-        values, errors, columns = round_values(self.shapley, uploads, ctx, sure)
+        values, errors, columns = round_values(self.shapley, uploads, ctx, confidence)
         mean, count = running_mean(memory, ctx.clients, owner, values[clients])
         variance = variances(memory, count, owner, errors[clients])
         learnt = {"mean": mean, "count": count, "variance": variance}
-        return {**memory, **{name: torch.from_numpy(one) for name, one in learnt.items()}, "columns": columns}
+        return {**memory, **{name: torch.from_numpy(array) for name, array in learnt.items()}, "columns": columns}

@@ -16,22 +16,22 @@ def upload_order(shards: list[np.ndarray], labels: list[np.ndarray], throughput:
     first.
     """
     ranked = np.argsort(-throughput, kind="stable")
-    uploader = np.concatenate([np.full(len(shards[who]), who) for who in ranked] or [np.zeros(0, np.int64)])
-    place = np.concatenate([np.arange(len(shards[who])) for who in ranked] or [np.zeros(0, np.int64)])
-    label = np.concatenate([labels[who] for who in ranked] or [np.zeros(0, np.int64)])
+    uploader = np.concatenate([np.full(len(shards[number]), number) for number in ranked] or [np.zeros(0, np.int64)])
+    position = np.concatenate([np.arange(len(shards[number])) for number in ranked] or [np.zeros(0, np.int64)])
+    label = np.concatenate([labels[number] for number in ranked] or [np.zeros(0, np.int64)])
     by_class = np.argsort(label, kind="stable")
     counts = np.unique(label, return_counts=True)[1]
     turn = np.empty(len(label), dtype=np.int64)
     turn[by_class] = np.concatenate([np.arange(count) for count in counts] or [np.zeros(0, np.int64)])
     order = np.lexsort((label, turn))
-    return np.stack([uploader[order], place[order]], axis=1)
+    return np.stack([uploader[order], position[order]], axis=1)
 
 
-def uploaded(
+def examples_before_deadline(
     shards: list[np.ndarray], labels: list[np.ndarray], throughput: np.ndarray, bits: float, deadline_s: float
 ) -> np.ndarray:
     """The examples that reach the server before the deadline, in order of arrival; `throughput [n]` is in Mbit/s."""
     order = upload_order(shards, labels, throughput)
     arrival = np.cumsum(bits / (throughput[order[:, 0]] * 1e6))
     in_time = order[: np.searchsorted(arrival, deadline_s, side="right")]
-    return np.array([shards[who][place] for who, place in in_time.tolist()], dtype=np.int64)
+    return np.array([shards[uploader][position] for uploader, position in in_time.tolist()], dtype=np.int64)

@@ -37,28 +37,28 @@ def fill_round(
     the smaller position. It is accepted if the round then still ends before `round_s`. A candidate that does not fit
     once never fits again, because both times only grow.
     """
-    left, chosen = np.arange(len(resources.bandwidth)), []
+    candidates, chosen = np.arange(len(resources.bandwidth)), []
     distribution_s, elapsed_s = 0.0, 0.0
-    held = 0 if counts is None else np.zeros(counts.shape[1], dtype=np.int64)
+    chosen_counts = 0 if counts is None else np.zeros(counts.shape[1], dtype=np.int64)
     while True:
-        now = resources.where(left)
+        now = resources.where(candidates)
         arrival = np.maximum(elapsed_s, now.update_s) + now.upload_s
         fits = resources.overhead_s + np.maximum(distribution_s, now.download_s) + arrival < round_s
-        left, now, arrival = left[fits], now.where(fits), arrival[fits]
-        if not len(left):
+        candidates, now, arrival = candidates[fits], now.where(fits), arrival[fits]
+        if not len(candidates):
             return np.array(chosen, dtype=np.int64)
-        begun = elapsed_s + distribution_s if counting_distribution else elapsed_s
-        cost = increment = increments(now, distribution_s, begun)
+        busy_s = elapsed_s + distribution_s if counting_distribution else elapsed_s
+        cost = increment = increments(now, distribution_s, busy_s)
         if counts is not None and dispersion is not None:
-            cost = increment * dispersion(held + counts[left])
-        best = _smallest(cost, increment)
-        chosen.append(int(left[best]))
-        held = held if counts is None else held + counts[left[best]]
+            cost = increment * dispersion(chosen_counts + counts[candidates])
+        best = _cheapest(cost, increment)
+        chosen.append(int(candidates[best]))
+        chosen_counts = chosen_counts if counts is None else chosen_counts + counts[candidates[best]]
         distribution_s, elapsed_s = max(distribution_s, float(now.download_s[best])), float(arrival[best])
-        left = np.delete(left, best)
+        candidates = np.delete(candidates, best)
 
 
-def _smallest(cost: np.ndarray, increment: np.ndarray) -> int:
+def _cheapest(cost: np.ndarray, increment: np.ndarray) -> int:
     ties = np.flatnonzero(cost == cost.min())
     return int(ties[np.argmin(increment[ties])])
 

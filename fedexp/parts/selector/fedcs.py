@@ -33,8 +33,8 @@ class FedCS(Selector):
         candidates = sample_clients(ctx.clients, self.candidates, ctx.rng("selector"))
         resources = ctx.fleet.resources(candidates)
         round_s, memory = self.deadline(resources, memory)
-        chosen = self.fill(candidates, resources, round_s, ctx)
-        plan, columns = self.complete(candidates, resources, chosen, ctx)
+        chosen = self.select_candidates(candidates, resources, round_s, ctx)
+        plan, columns = self.make_plan(candidates, resources, chosen, ctx)
         columns = {"deadline_s": round_s, "candidates": len(candidates), **columns}
         return Plan(plan.owner, plan.shards, None, round_s), {**memory, "columns": columns}
 
@@ -42,11 +42,13 @@ class FedCS(Selector):
         """The simulated seconds that this round may take."""
         return self.round_s, memory
 
-    def fill(self, candidates: np.ndarray, resources: Resources, round_s: float, ctx: Context) -> np.ndarray:
+    def select_candidates(
+        self, candidates: np.ndarray, resources: Resources, round_s: float, ctx: Context
+    ) -> np.ndarray:
         """Positions `[C]` among `candidates [n]` of those that take part, in the order of their uploads."""
         return fill_round(resources, round_s)
 
-    def complete(
+    def make_plan(
         self, candidates: np.ndarray, resources: Resources, chosen: np.ndarray, ctx: Context
     ) -> tuple[Plan, dict[str, float]]:
         """The plan of the participants at the positions `chosen [C]` of `candidates [n]`, and columns to record."""

@@ -30,7 +30,7 @@ def opening_order(ctx: Context) -> np.ndarray:
     return ctx.run_rng("selector", "order").permutation(ctx.clients)
 
 
-def complete(turn: np.ndarray, earlier: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+def complete_turn(turn: np.ndarray, earlier: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Completes the clients of a `turn [m]` to `count` with random ones of `earlier [n]`; ascending."""
     missing = min(count - len(turn), len(earlier))
     return np.sort(np.concatenate([turn, rng.choice(earlier, missing, replace=False)]))
@@ -46,12 +46,12 @@ class GreedyFed(ShapleySelector):
         return mean if count.all() else None
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        clients, begun = ctx.clients, (ctx.round - 1) * self.count
+        clients, start = ctx.clients, (ctx.round - 1) * self.count
         shuffled = self.opening == "shuffled"
         last = opening_rounds(clients, self.count) if shuffled else clients // self.count + 1
         if ctx.round > last:
             mean, count = means_and_counts(memory, clients)
             return ctx.plan(highest(np.where(count > 0, mean, np.inf), self.count)), memory
         order = opening_order(ctx) if shuffled else np.arange(clients)
-        turn, rng = order[begun : begun + self.count], ctx.rng("selector", "completion")
-        return ctx.plan(complete(turn, order[:begun], self.count, rng)), memory
+        turn, rng = order[start : start + self.count], ctx.rng("selector", "completion")
+        return ctx.plan(complete_turn(turn, order[:start], self.count, rng)), memory

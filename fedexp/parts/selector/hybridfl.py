@@ -21,7 +21,7 @@ from fedexp.core.client_resources import Resources
 from fedexp.core.part import Fraction
 from fedexp.core.values import LABEL_BYTES, SERVER, Plan
 from fedexp.parts.context import Context
-from fedexp.parts.selector.data_upload import uploaded
+from fedexp.parts.selector.data_upload import examples_before_deadline
 from fedexp.parts.selector.deadline import fill_round, std_over_mean, variance_over_mean
 from fedexp.parts.selector.fedcs import FedCS
 
@@ -42,31 +42,35 @@ class HybridFL(FedCS):
     upload_until: Literal["first_chosen", "first_candidate"] = "first_chosen"
     waiting: Literal["uploads", "after_distribution"] = "uploads"
 
-    def fill(self, candidates: np.ndarray, resources: Resources, round_s: float, ctx: Context) -> np.ndarray:
+    def select_candidates(
+        self, candidates: np.ndarray, resources: Resources, round_s: float, ctx: Context
+    ) -> np.ndarray:
         counting = self.waiting == "after_distribution"
-        counts = ctx.survey.class_counts(candidates)
+        counts = ctx.clients_data.class_counts(candidates)
         return fill_round(resources, round_s, counts, DISPERSIONS[self.cv], counting_distribution=counting)
 
-    def complete(
+    def make_plan(
         self, candidates: np.ndarray, resources: Resources, chosen: np.ndarray, ctx: Context
     ) -> tuple[Plan, dict[str, float]]:
         plan = ctx.plan(candidates[chosen])
-        sent = self._sent(candidates, resources, chosen, ctx)
+        sent = self._uploaded_examples(candidates, resources, chosen, ctx)
         if len(sent):
             plan = Plan(np.append(plan.owner, SERVER), (*plan.shards, sent))
         megabytes = len(sent) * (ctx.traffic.example_bytes + LABEL_BYTES) / 1e6
         return plan, {"uploaded_examples": len(sent), "uploaded_mb": megabytes}
 
-    def _sent(self, candidates: np.ndarray, resources: Resources, chosen: np.ndarray, ctx: Context) -> np.ndarray:
+    def _uploaded_examples(
+        self, candidates: np.ndarray, resources: Resources, chosen: np.ndarray, ctx: Context
+    ) -> np.ndarray:
         draws = ctx.fleet.run_draws if self.permission == "once" else ctx.fleet.draws
-        permits = draws("upload_permission", owner=candidates)[:, 0] < self.upload_permission
-        permits[chosen] = False
-        if not len(chosen) or not permits.any():
+        permitted = draws("upload_permission", owner=candidates)[:, 0] < self.upload_permission
+        permitted[chosen] = False
+        if not len(chosen) or not permitted.any():
             return np.zeros(0, dtype=np.int64)
-        shards = list(ctx.plan(candidates[permits]).shards)
+        shards = list(ctx.plan(candidates[permitted]).shards)
         deadline_s = float(
             (resources.update_s[chosen] if self.upload_until == "first_chosen" else resources.update_s).min()
         )
         bits = 8.0 * (ctx.traffic.example_bytes + LABEL_BYTES)
-        labels = [ctx.survey.labels(shard) for shard in shards]
-        return uploaded(shards, labels, resources.bandwidth[permits], bits, deadline_s)
+        labels = [ctx.clients_data.labels(shard) for shard in shards]
+        return examples_before_deadline(shards, labels, resources.bandwidth[permitted], bits, deadline_s)

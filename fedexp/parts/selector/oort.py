@@ -24,7 +24,7 @@ from fedexp.parts.context import Context
 from fedexp.parts.selector.contract import Selector
 from fedexp.parts.selector.ranking import weighted_draw
 
-ASKED_AT_MOST = 50_000  # unseen clients whose speed is computed in a round
+MAX_UNEXPLORED = 50_000  # unseen clients whose speed is computed in a round
 
 
 def utilities(statistical: np.ndarray, last: np.ndarray, number: int, slowdown: np.ndarray, cap: float) -> np.ndarray:
@@ -61,40 +61,42 @@ class Oort(Selector):
     window: Annotated[int, Positive] = 20
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        memory = memory or self._beginning(ctx)
+        memory = memory or self._initial_memory(ctx)
         rng, count = ctx.rng("selector"), min(self.count, ctx.clients)
-        seen = memory["last"].numpy() > 0
-        explored, fresh = np.flatnonzero(seen), np.flatnonzero(~seen)
+        has_taken_part = memory["last"].numpy() > 0
+        explored, unexplored = np.flatnonzero(has_taken_part), np.flatnonzero(~has_taken_part)
         share = max(self.exploration * self.exploration_decay ** (ctx.round - 1), self.exploration_least)
-        exploring = min(len(fresh), max(int(share * count + 0.5), count - len(explored)))
+        exploring = min(len(unexplored), max(int(share * count + 0.5), count - len(explored)))
         chosen = explored[exploit(self._utility(memory, explored, ctx), count - exploring, self.cutoff, rng)]
-        if len(fresh) > ASKED_AT_MOST:
-            fresh = np.sort(rng.choice(fresh, ASKED_AT_MOST, replace=False, shuffle=False))
-        chosen = np.concatenate([chosen, fresh[weighted_draw(self._log_speed(fresh, ctx), exploring, rng)]])
-        rest = np.setdiff1d(np.arange(ctx.clients), chosen, assume_unique=True) if len(chosen) < count else chosen[:0]
-        filling = rng.choice(rest, count - len(chosen), replace=False)
+        if len(unexplored) > MAX_UNEXPLORED:
+            unexplored = np.sort(rng.choice(unexplored, MAX_UNEXPLORED, replace=False, shuffle=False))
+        chosen = np.concatenate([chosen, unexplored[weighted_draw(self._log_speed(unexplored, ctx), exploring, rng)]])
+        remaining = (
+            np.setdiff1d(np.arange(ctx.clients), chosen, assume_unique=True) if len(chosen) < count else chosen[:0]
+        )
+        filling = rng.choice(remaining, count - len(chosen), replace=False)
         return ctx.plan(np.sort(np.concatenate([chosen, filling]))), memory
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         clients = uploads.where(uploads.owner >= 0)
-        held = {name: memory[name].clone() for name in ("statistical", "last", "duration")}
-        fresh = clients.examples * np.sqrt(ctx.losses(clients.owner, power=2))
-        known = np.isfinite(fresh)
-        held["statistical"][clients.owner[known]] = torch.from_numpy(fresh[known])
-        held["last"][clients.owner] = ctx.round
+        updated = {name: memory[name].clone() for name in ("statistical", "last", "duration")}
+        utility = clients.examples * np.sqrt(ctx.losses(clients.owner, power=2))
+        finite = np.isfinite(utility)
+        updated["statistical"][clients.owner[finite]] = torch.from_numpy(utility[finite])
+        updated["last"][clients.owner] = ctx.round
         if ctx.fleet.simulates:
             now = ctx.fleet.resources(clients.owner)
-            held["duration"][clients.owner] = torch.from_numpy(now.update_s + now.upload_s)
-        return {**memory, **held, **self._paced(memory, float(fresh[known].sum()))}
+            updated["duration"][clients.owner] = torch.from_numpy(now.update_s + now.upload_s)
+        return {**memory, **updated, **self._update_pacer(memory, float(utility[finite].sum()))}
 
-    def _paced(self, memory: Memory, gained: float) -> Memory:
+    def _update_pacer(self, memory: Memory, gained: float) -> Memory:
         """The pacer's memory: the history of utilities, at most two windows long, and the quantile of durations."""
         history, preferred = (*memory["history"], gained)[-2 * self.window :], memory["preferred"]
         if len(history) == 2 * self.window and sum(history[: self.window]) > sum(history[self.window :]):
             history, preferred = history[self.window :], min(1.0, preferred + self.pacer_step)
         return {"history": history, "preferred": preferred}
 
-    def _beginning(self, ctx: Context) -> Memory:
+    def _initial_memory(self, ctx: Context) -> Memory:
         zeros = torch.zeros(ctx.clients, dtype=torch.float64)
         last = torch.zeros(ctx.clients, dtype=torch.int64)
         return {"statistical": zeros, "last": last, "duration": zeros, "history": (), "preferred": self.preferred}
@@ -109,8 +111,8 @@ class Oort(Selector):
         statistical, last = (memory[name].numpy()[explored] for name in ("statistical", "last"))
         return utilities(statistical, last, ctx.round, slowdown, self.cap)
 
-    def _log_speed(self, fresh: np.ndarray, ctx: Context) -> np.ndarray:
+    def _log_speed(self, clients: np.ndarray, ctx: Context) -> np.ndarray:
         if not ctx.fleet.simulates:
-            return np.zeros(len(fresh))
-        now = ctx.fleet.resources(fresh)
+            return np.zeros(len(clients))
+        now = ctx.fleet.resources(clients)
         return -np.log(now.update_s + now.upload_s)

@@ -45,15 +45,15 @@ class PowerOfChoice(Selector):
         if self.losses == "current":
             losses = np.nan_to_num(ctx.losses(candidates), nan=-np.inf, posinf=-np.inf)
         else:
-            losses = self._seen(memory, ctx)[candidates]
+            losses = self._last_losses(memory, ctx)[candidates]
         return ctx.plan(candidates[highest(losses, self.count)]), memory
 
     def observe(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
         if self.losses == "current":
             return memory
-        clients, seen = uploads.where(uploads.owner >= 0), self._seen(memory, ctx).copy()
-        seen[clients.owner] = np.nan_to_num(clients.loss_before, nan=-np.inf, posinf=-np.inf)
-        return {**memory, "loss": torch.from_numpy(seen)}
+        clients, losses = uploads.where(uploads.owner >= 0), self._last_losses(memory, ctx).copy()
+        losses[clients.owner] = np.nan_to_num(clients.loss_before, nan=-np.inf, posinf=-np.inf)
+        return {**memory, "loss": torch.from_numpy(losses)}
 
-    def _seen(self, memory: Memory, ctx: Context) -> np.ndarray:
+    def _last_losses(self, memory: Memory, ctx: Context) -> np.ndarray:
         return memory["loss"].numpy() if "loss" in memory else np.full(ctx.clients, np.inf)

@@ -40,7 +40,7 @@ class Random(Selector):
                 + ("neither" if self.count is None else f"count={self.count} and fraction={self.fraction:g}")
             )
 
-    def asked(self, clients: int) -> int:
+    def clients_per_round(self, clients: int) -> int:
         """How many of this many clients are selected in a round."""
         if self.count is not None:
             return min(self.count, clients)
@@ -48,7 +48,7 @@ class Random(Selector):
         return max(1, math.ceil(self.fraction * clients - 1e-9))
 
     def rate(self, clients: int) -> float:
-        return self.asked(clients) / clients
+        return self.clients_per_round(clients) / clients
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        return ctx.plan(sample_clients(ctx.clients, self.asked(ctx.clients), ctx.rng("selector"))), memory
+        return ctx.plan(sample_clients(ctx.clients, self.clients_per_round(ctx.clients), ctx.rng("selector"))), memory

@@ -45,5 +45,5 @@ class SFedAvg(ShapleySelector):
         return {**memory, "relevance": torch.from_numpy(relevance)}
 
     def _relevance(self, memory: Memory, ctx: Context) -> np.ndarray:
-        held = memory.get("relevance")
-        return np.full(ctx.clients, 1 / ctx.clients) if held is None else held.numpy()
+        relevance = memory.get("relevance")
+        return np.full(ctx.clients, 1 / ctx.clients) if relevance is None else relevance.numpy()

@@ -42,10 +42,10 @@ class UCB(ShapleySelector):
         return upper_bounds(mean, count, float(np.log(number)), self.beta)
 
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        elapsed, begun = ctx.round - 1, (ctx.round - 1) * self.count
+        elapsed, start = ctx.round - 1, (ctx.round - 1) * self.count
         mean, count = means_and_counts(memory, ctx.clients)
         bounds = self._bounds(mean, count, elapsed)
-        turn = opening_order(ctx)[begun : begun + self.count] if begun < ctx.clients else np.zeros(0, np.int64)
+        turn = opening_order(ctx)[start : start + self.count] if start < ctx.clients else np.zeros(0, np.int64)
         bounds[turn] = -np.inf
-        others = highest(bounds, min(self.count, ctx.clients) - len(turn))
-        return ctx.plan(np.sort(np.concatenate([turn, others]))), memory
+        best = highest(bounds, min(self.count, ctx.clients) - len(turn))
+        return ctx.plan(np.sort(np.concatenate([turn, best]))), memory

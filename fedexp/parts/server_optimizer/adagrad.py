@@ -9,10 +9,10 @@ from typing import Annotated
 
 import torch
 
-from fedexp.core.part import LARGEST, Positive, Range
+from fedexp.core.part import MAX_INTEGER, Positive, Range
 from fedexp.core.values import Memory, Weights
 from fedexp.parts.server_optimizer.contract import ServerOptimizer
-from fedexp.parts.server_optimizer.momentum import moved, pseudo_gradient
+from fedexp.parts.server_optimizer.momentum import apply_step, pseudo_gradient
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +22,9 @@ class Adagrad(ServerOptimizer):
     needs_layout = True
 
     lr: Annotated[float, Positive] = 0.1
-    tau: Annotated[float, Range(0, LARGEST, low_open=True)] = 1e-3  # its square must be finite
+    tau: Annotated[float, Range(0, MAX_INTEGER, low_open=True)] = 1e-3  # its square must be finite
 
     def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
         delta = pseudo_gradient(weights, proposal)
         square = memory.get("square", torch.full_like(delta, self.tau**2)) + delta.square()
-        return moved(weights, proposal, self.lr * delta / (square.sqrt() + self.tau)), {"square": square}
+        return apply_step(weights, proposal, self.lr * delta / (square.sqrt() + self.tau)), {"square": square}

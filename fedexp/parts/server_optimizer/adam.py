@@ -9,10 +9,10 @@ from typing import Annotated
 
 import torch
 
-from fedexp.core.part import LARGEST, Positive, Range
+from fedexp.core.part import MAX_INTEGER, Positive, Range
 from fedexp.core.values import Memory, Weights
 from fedexp.parts.server_optimizer.contract import ServerOptimizer
-from fedexp.parts.server_optimizer.momentum import moved, pseudo_gradient
+from fedexp.parts.server_optimizer.momentum import apply_step, pseudo_gradient
 
 Beta = Annotated[float, Range(0, 1, high_open=True)]
 
@@ -26,14 +26,14 @@ class Adam(ServerOptimizer):
     lr: Annotated[float, Positive] = 0.1
     beta1: Beta = 0.9
     beta2: Beta = 0.99
-    tau: Annotated[float, Range(0, LARGEST, low_open=True)] = 1e-3  # its square must be finite
+    tau: Annotated[float, Range(0, MAX_INTEGER, low_open=True)] = 1e-3  # its square must be finite
 
     def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
         delta = pseudo_gradient(weights, proposal)
         mean = memory.get("mean", torch.zeros_like(delta)).lerp(delta, 1 - self.beta1)
         square = self.second_moment(memory.get("square", torch.full_like(delta, self.tau**2)), delta.square())
         step = self.lr * mean / (square.sqrt() + self.tau)
-        return moved(weights, proposal, step), {"mean": mean, "square": square}
+        return apply_step(weights, proposal, step), {"mean": mean, "square": square}
 
     def second_moment(self, square: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
         """Exponential moving average `[P]` of squares: `square [P]` is the average so far, `new [P]` the new square."""

@@ -13,7 +13,7 @@ from fedexp.core.values import Memory, Weights
 from fedexp.parts.server_optimizer.contract import ServerOptimizer
 
 
-def moved(weights: Weights, proposal: Weights, step: torch.Tensor) -> Weights:
+def apply_step(weights: Weights, proposal: Weights, step: torch.Tensor) -> Weights:
     """Adds a step `[P]` to the trainable entries of the model; buffers are the proposal's."""
     parameters = weights.layout.parameters
     flat = torch.cat([weights.flat[:parameters] + step, proposal.flat[parameters:]])
@@ -37,4 +37,4 @@ class Momentum(ServerOptimizer):
     def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
         delta = pseudo_gradient(weights, proposal)
         velocity = self.beta * memory.get("velocity", torch.zeros_like(delta)) + delta
-        return moved(weights, proposal, self.lr * velocity), {"velocity": velocity}
+        return apply_step(weights, proposal, self.lr * velocity), {"velocity": velocity}

@@ -23,9 +23,9 @@ class Patience(Stop):
     def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
         best, idle = memory.get("best", math.inf), memory.get("idle", 0)
         name = "loss" if self.of == "loss" else main_metric(row, "validation")
-        found = row[f"validation_{name}"]
-        assert found is not None
-        cost = -found if HIGHER_IS_BETTER.get(name, False) else found
+        value = row[f"validation_{name}"]
+        assert value is not None
+        cost = -value if HIGHER_IS_BETTER.get(name, False) else value
         best, idle = (cost, 0) if cost < best - self.min_delta else (best, idle + 1)
         reason = f"validation {name} has not improved for {idle} rounds" if idle >= self.rounds else None
         return reason, {"best": best, "idle": idle}

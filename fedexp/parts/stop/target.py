@@ -9,7 +9,7 @@ from fedexp.core.values import Columns, Memory
 from fedexp.maths.metrics import HIGHER_IS_BETTER, SHARES, main_metric
 from fedexp.parts.stop.contract import Stop
 
-USUAL = 0.95
+DEFAULT_GOAL = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +29,11 @@ class Target(Stop):
     @property
     def goal(self) -> float:
         """The value to reach."""
-        return USUAL if self.value is None else self.value
+        return DEFAULT_GOAL if self.value is None else self.value
 
     def judge(self, row: Columns, memory: Memory) -> tuple[str | None, Memory]:
         metric = main_metric(row, "validation")
-        found = row[f"validation_{metric}"]
-        assert found is not None
-        done = found >= self.goal if HIGHER_IS_BETTER[metric] else found <= self.goal
-        return (f"validation {metric} {found:.4f} reached {self.goal:g}" if done else None), memory
+        value = row[f"validation_{metric}"]
+        assert value is not None
+        done = value >= self.goal if HIGHER_IS_BETTER[metric] else value <= self.goal
+        return (f"validation {metric} {value:.4f} reached {self.goal:g}" if done else None), memory

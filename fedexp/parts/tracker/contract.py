@@ -13,11 +13,11 @@ from typing import Annotated, Any
 
 from fedexp.config.trust import remember_address
 from fedexp.core.errors import ConfigError
-from fedexp.core.nested import dotted
+from fedexp.core.nested import flatten_keys
 from fedexp.core.part import Part, Positive
-from fedexp.parts.tracker.courier import Courier, Messenger
+from fedexp.parts.tracker.courier import ProcessClient, TrackerClient
 from fedexp.parts.tracker.lines import Line, parameters, text
-from fedexp.parts.tracker.memo import Memo
+from fedexp.parts.tracker.memo import SyncState
 
 LONGEST_TAG = 5000
 
@@ -34,7 +34,7 @@ class Order:
 class Receiver:
     """An open connection to a tracker. After an error the sender opens a new one and sends again."""
 
-    def begin(self) -> Memo:
+    def begin(self) -> SyncState:
         """Finds or creates the run; returns which run it is, and the last round that has certainly arrived."""
         raise NotImplementedError
 
@@ -54,26 +54,26 @@ class Tracker(Part):
     def refuse(self) -> None:
         """Raises ConfigError where the tracker cannot work: its package is not installed, or this is Windows."""
 
-    def follow(self, folder: Path, config: dict[str, Any], facts: Callable[[], dict[str, Any]]) -> Courier:
+    def follow(self, folder: Path, config: dict[str, Any], facts: Callable[[], dict[str, Any]]) -> TrackerClient:
         """Begins to send what the run writes to its folder; `facts` is called only if tags are sent."""
-        return Courier()
+        return TrackerClient()
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def named_addresses(self) -> tuple[str, ...]:
         """The addresses in its keys; a tracker of the user's own is its own address, with all its keys."""
         return ()
 
     def addresses(self, folder: Path) -> tuple[str, ...]:
         """The addresses to which it would send a folder, if somebody else may have prepared them."""
-        return self.named
+        return self.named_addresses
 
-    def open(self, order: Order, known: Memo) -> Receiver:
+    def open(self, order: Order, state: SyncState) -> Receiver:
         """Opens a connection for a run in this state of sending; called in the sender's process."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sending(Tracker):
+class SendingTracker(Tracker):
     """The base of trackers that send something."""
 
     package = ""
@@ -89,17 +89,17 @@ class Sending(Tracker):
             )
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def named_addresses(self) -> tuple[str, ...]:
         return (f"{type(self).__module__}.{self!r}",)
 
-    def follow(self, folder: Path, config: dict[str, Any], facts: Callable[[], dict[str, Any]]) -> Courier:
-        for address in self.named:
+    def follow(self, folder: Path, config: dict[str, Any], facts: Callable[[], dict[str, Any]]) -> TrackerClient:
+        for address in self.named_addresses:
             remember_address(address)
         target = f"{type(self).__module__}.{type(self).__qualname__}"
         order = {
             "tracker": {"_target_": target, **asdict(self)},
             "folder": str(folder.absolute()),
             "parameters": parameters(config),
-            "tags": {name: text(value, LONGEST_TAG) for name, value in dotted(facts()).items()},
+            "tags": {name: text(value, LONGEST_TAG) for name, value in flatten_keys(facts()).items()},
         }
-        return Messenger(self.package, folder, order, self.patience_s)
+        return ProcessClient(self.package, folder, order, self.patience_s)

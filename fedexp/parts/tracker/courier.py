@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.core.exits import full_error
-from fedexp.core.files import typed
+from fedexp.core.files import shell_path
 from fedexp.parts.tracker import lines, memo
 
 log = logging.getLogger(__name__)
 
 
-class Courier:
+class TrackerClient:
     """The client of a run without a tracker: sends nothing."""
 
     def listen(self) -> None:
@@ -27,12 +27,12 @@ class Courier:
         """Tells the sender how the run ended (`error` is None if well), and waits a while for it to finish."""
 
 
-class Messenger(Courier):
+class ProcessClient(TrackerClient):
     """Runs the sender of a folder as a process. None of its failures is an error of the run."""
 
     def __init__(self, name: str, folder: Path, order: dict[str, Any], patience_s: float) -> None:
         self.name, self.folder, self.patience_s = name, folder, patience_s
-        self.heard = b""
+        self.buffer = b""
         self.process: subprocess.Popen[bytes] | None = None
         try:
             self.process = _start(json.dumps(order, default=str))
@@ -43,42 +43,42 @@ class Messenger(Courier):
         if self.process is None:
             return
         assert self.process.stdout is not None
-        while piece := self.process.stdout.read(65536):
-            self.heard += piece
-        *said, self.heard = self.heard.split(b"\n")
-        for line in said:
-            log.info("%s: %s", self.name, line.decode(errors="replace"))
+        while chunk := self.process.stdout.read(65536):
+            self.buffer += chunk
+        *messages, self.buffer = self.buffer.split(b"\n")
+        for message in messages:
+            log.info("%s: %s", self.name, message.decode(errors="replace"))
 
     def close(self, error: type[BaseException] | None) -> None:
         try:
-            self._dismiss(status(error))
+            self._await_delivery(status(error))
         finally:
-            self._end()
-        self._account()
+            self._stop_process()
+        self._log_missing()
 
-    def _dismiss(self, word: str) -> None:
+    def _await_delivery(self, run_status: str) -> None:
         """Waits until everything is sent, or until nothing has arrived for `patience_s`."""
         if self.process is None:
             return
         assert self.process.stdin is not None
         with suppress(OSError):
-            self.process.stdin.write(f"{word}\n".encode())
-        arrived, deadline = self._arrived(), time.monotonic() + self.patience_s
+            self.process.stdin.write(f"{run_status}\n".encode())
+        before, deadline = self._delivered_rounds(), time.monotonic() + self.patience_s
         while self.process.poll() is None:
-            if (now := self._arrived()) != arrived:
-                arrived, deadline = now, time.monotonic() + self.patience_s
+            if (now := self._delivered_rounds()) != before:
+                before, deadline = now, time.monotonic() + self.patience_s
             if time.monotonic() > deadline:
                 log.info("%s: no answer within tracker.patience_s=%g", self.name, self.patience_s)
                 break
             time.sleep(0.02)
         self.listen()
 
-    def _arrived(self) -> tuple[int, bool]:
+    def _delivered_rounds(self) -> tuple[int, bool]:
         """The last round that has arrived, and whether the files have."""
-        known = memo.load(self.folder, self.name)
-        return known.round, known.files
+        state = memo.load(self.folder, self.name)
+        return state.round, state.files
 
-    def _end(self) -> None:
+    def _stop_process(self) -> None:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -87,19 +87,19 @@ class Messenger(Courier):
                 with suppress(OSError):
                     pipe.close()
 
-    def _account(self) -> None:
+    def _log_missing(self) -> None:
         """Logs a warning if something has not arrived."""
-        known = memo.load(self.folder, self.name)
-        left = [line.round for line in lines.after(self.folder / "metrics.csv", known.round)[0]]
-        missing = [f"rounds {left[0]} to {left[-1]}"] if left else []
-        if (self.folder / "summary.json").exists() and not known.files:
+        state = memo.load(self.folder, self.name)
+        unsent = [line.round for line in lines.rounds_after(self.folder / "metrics.csv", state.round)[0]]
+        missing = [f"rounds {unsent[0]} to {unsent[-1]}"] if unsent else []
+        if (self.folder / "summary.json").exists() and not state.files:
             missing.append("the files")
         if missing:
             log.warning(
                 "%s: %s did not arrive; fedexp resume %s sends what is missing",
                 self.name,
                 " and ".join(missing),
-                typed(self.folder),
+                shell_path(self.folder),
             )
 
 

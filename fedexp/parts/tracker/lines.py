@@ -12,7 +12,7 @@ from typing import Any
 from fedexp.config import noted
 from fedexp.core import summary_json
 from fedexp.core.errors import ConfigError
-from fedexp.core.nested import dotted
+from fedexp.core.nested import flatten_keys
 
 FILES = ("summary.json", "metrics.csv", "federation.csv", "*.png", ".hydra/*.yaml")
 
@@ -25,7 +25,7 @@ class Line:
     cells: Mapping[str, float]
 
 
-def after(table: Path, last: int, position: int = 0) -> tuple[list[Line], int]:
+def rounds_after(table: Path, last: int, position: int = 0) -> tuple[list[Line], int]:
     """The rounds beyond `last` that follow a position in the file, and the position after them.
 
     A line that is still being written is left for the next call.
@@ -37,23 +37,23 @@ def after(table: Path, last: int, position: int = 0) -> tuple[list[Line], int]:
         position = max(position, len(header))
         file.seek(position)
         new = file.read()
-    whole = new[: new.rfind(b"\n") + 1]
-    rows = csv.DictReader((header + whole).decode().splitlines()) if header.endswith(b"\n") else ()
-    found = [Line(int(row["round"]), numbers(row)) for row in rows if int(row["round"]) > last]
-    return found, position + len(whole)
+    complete = new[: new.rfind(b"\n") + 1]
+    rows = csv.DictReader((header + complete).decode().splitlines()) if header.endswith(b"\n") else ()
+    rounds = [Line(int(row["round"]), finite_numbers(row)) for row in rows if int(row["round"]) > last]
+    return rounds, position + len(complete)
 
 
-def numbers(cells: Mapping[str, Any]) -> dict[str, float]:
+def finite_numbers(cells: Mapping[str, Any]) -> dict[str, float]:
     """The cells that are finite numbers; missing values, texts and booleans are left out."""
-    found = {}
+    finite = {}
     for name, cell in cells.items():
         try:
             value = math.nan if isinstance(cell, bool) or cell is None else float(cell)
         except (TypeError, ValueError):
             continue
         if math.isfinite(value):
-            found[name] = value
-    return found
+            finite[name] = value
+    return finite
 
 
 def summary(folder: Path, last: int) -> Line | None:
@@ -64,7 +64,7 @@ def summary(folder: Path, last: int) -> Line | None:
         return None
     if content is None:
         return None
-    return Line(last, {f"summary/{name}": value for name, value in numbers(dotted(content)).items()})
+    return Line(last, {f"summary/{name}": value for name, value in finite_numbers(flatten_keys(content)).items()})
 
 
 def files(folder: Path) -> list[Path]:
@@ -83,8 +83,8 @@ def choices(folder: Path) -> dict[str, str]:
 
 def parameters(config: Mapping[str, Any]) -> dict[str, Any]:
     """The config by dotted keys, without Hydra's, the tracker's and `_target_`."""
-    known = {name: node for name, node in config.items() if name not in ("hydra", "tracker")}
-    return {name: value for name, value in dotted(known).items() if not name.endswith("_target_")}
+    sent = {name: node for name, node in config.items() if name not in ("hydra", "tracker")}
+    return {name: value for name, value in flatten_keys(sent).items() if not name.endswith("_target_")}
 
 
 def text(value: Any, longest: int) -> str:
@@ -93,7 +93,7 @@ def text(value: Any, longest: int) -> str:
     return written if len(written) <= longest else written[: longest - 3] + "..."
 
 
-def permitted(name: str) -> str:
+def sanitise_name(name: str) -> str:
     """Replaces what is no letter, digit or one of `_-. /` by `_`: RoA@0.8 becomes RoA_0.8."""
     return re.sub(r"[^\w\-. /]", "_", name, flags=re.ASCII)[:250]
 
@@ -102,7 +102,7 @@ def batches(lines: Sequence[Line], most: int) -> Iterator[list[Line]]:
     """Yields complete rounds in batches of at most `most` numbers, but of at least one round."""
     batch: list[Line] = []
     for line in lines:
-        if batch and sum(len(other.cells) for other in batch) + len(line.cells) > most:
+        if batch and sum(len(entry.cells) for entry in batch) + len(line.cells) > most:
             yield batch
             batch = []
         batch.append(line)

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from fedexp.core.files import write_atomically
-from fedexp.core.locks import locked
+from fedexp.core.locks import file_lock
 
 NAME, LOCK = "tracker.json", ".tracker.lock"
 
 
 @dataclass(frozen=True)
-class Memo:
+class SyncState:
     """The state of sending one folder. `token` marks the tracker's run, so that it is found again after a crash.
 
     `round` is the last one known to have arrived; `files` whether all files of a finished run have. Times count from
@@ -30,23 +30,23 @@ class Memo:
     files: bool = False
 
 
-def load(folder: Path, tracker: str) -> Memo:
+def load(folder: Path, tracker: str) -> SyncState:
     """The folder's state of sending; a new one if the file is missing, damaged, or of another tracker."""
     try:
         content = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        memo = Memo(**{field.name: content[field.name] for field in fields(Memo)})
+        state = SyncState(**{field.name: content[field.name] for field in fields(SyncState)})
     except (OSError, ValueError, TypeError, KeyError):
-        memo = Memo()
-    if memo.tracker == tracker:
-        return memo
-    return Memo(tracker, token=os.urandom(8).hex(), began_ms=int(time.time() * 1000))
+        state = SyncState()
+    if state.tracker == tracker:
+        return state
+    return SyncState(tracker, token=os.urandom(8).hex(), began_ms=int(time.time() * 1000))
 
 
-def save(folder: Path, memo: Memo) -> None:
+def save(folder: Path, state: SyncState) -> None:
     """Writes tracker.json."""
-    write_atomically(folder / NAME, (json.dumps(asdict(memo), indent=2) + "\n").encode())
+    write_atomically(folder / NAME, (json.dumps(asdict(state), indent=2) + "\n").encode())
 
 
-def alone(folder: Path, patience_s: float) -> AbstractContextManager[object]:
+def lock_tracker(folder: Path, patience_s: float) -> AbstractContextManager[object]:
     """Locks a folder's tracker against other processes; raises TimeoutError if another one holds the lock too long."""
-    return locked(folder / LOCK, patience_s)
+    return file_lock(folder / LOCK, patience_s)

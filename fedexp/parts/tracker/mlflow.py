@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fedexp.config.trust import remember_address, was_used
-from fedexp.core.files import replacing
-from fedexp.core.passwords import whole, without_password
+from fedexp.config.trust import remember_address, was_address_used
+from fedexp.core.files import atomic_path
+from fedexp.core.passwords import with_password, without_password
 from fedexp.parts.tracker import memo
-from fedexp.parts.tracker.contract import Order, Receiver, Sending
-from fedexp.parts.tracker.lines import Line, permitted, text
-from fedexp.parts.tracker.memo import Memo
+from fedexp.parts.tracker.contract import Order, Receiver, SendingTracker
+from fedexp.parts.tracker.lines import Line, sanitise_name, text
+from fedexp.parts.tracker.memo import SyncState
 
 TOKEN = "fedexp.token"
 METRICS, PARAMETERS, LONGEST_PARAMETER = 1000, 100, 6000  # of one request; characters
@@ -26,7 +26,7 @@ SQLITE = "sqlite:///"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MLflow(Sending):
+class MLflow(SendingTracker):
     """A tracking server, or a file."""
 
     package = "mlflow"
@@ -35,23 +35,23 @@ class MLflow(Sending):
     experiment: str = "fedexp"
 
     @property
-    def named(self) -> tuple[str, ...]:
-        return () if self.uri is None else (without_password(place(self.uri, Path())),)
+    def named_addresses(self) -> tuple[str, ...]:
+        return () if self.uri is None else (without_password(resolve_uri(self.uri, Path())),)
 
     def addresses(self, folder: Path) -> tuple[str, ...]:
         """An existing database counts as well: it determines where the files of its runs go."""
-        found = destination(self.uri, memo.load(folder, self.package), folder.absolute())
-        there = self.uri is not None or Path(found.removeprefix(SQLITE)).exists()
-        return (found,) if there else ()
+        address = destination(self.uri, memo.load(folder, self.package), folder.absolute())
+        exists = self.uri is not None or Path(address.removeprefix(SQLITE)).exists()
+        return (address,) if exists else ()
 
-    def open(self, order: Order, known: Memo) -> "MlflowRun":
-        _calm(self.patience_s)
-        return MlflowRun(self, order, known)
+    def open(self, order: Order, state: SyncState) -> "MlflowRun":
+        _set_quiet_defaults(self.patience_s)
+        return MlflowRun(self, order, state)
 
 
-def _calm(patience_s: float) -> None:
+def _set_quiet_defaults(patience_s: float) -> None:
     """Changes MLflow's defaults, which are to wait for minutes, draw bars and count users; the user's settings win."""
-    wishes = {
+    defaults = {
         "MLFLOW_HTTP_REQUEST_TIMEOUT": str(max(1, round(patience_s / 2))),
         "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
         "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -59,11 +59,11 @@ def _calm(patience_s: float) -> None:
         "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
         "GIT_PYTHON_REFRESH": "quiet",
     }
-    for name, value in wishes.items():
+    for name, value in defaults.items():
         os.environ.setdefault(name, value)
 
 
-def place(uri: str | None, folder: Path) -> str:
+def resolve_uri(uri: str | None, folder: Path) -> str:
     """The full URI; without one, mlflow.db in the `outputs` above the run, else in its search's or parent folder."""
     if uri is None:
         outputs = [parent for parent in folder.parents if parent.name == "outputs"]
@@ -74,74 +74,74 @@ def place(uri: str | None, folder: Path) -> str:
     return uri
 
 
-def destination(uri: str | None, known: Memo, folder: Path) -> str:
+def destination(uri: str | None, state: SyncState, folder: Path) -> str:
     """Where a run is sent: to its URI, else where it was sent before, if this user ever sent anything there."""
-    before = known.place if known.place and was_used(known.place) else None
-    return without_password(place(uri or before, folder))
+    before = state.place if state.place and was_address_used(state.place) else None
+    return without_password(resolve_uri(uri or before, folder))
 
 
-def beside(uri: str) -> str | None:
+def artifact_location(uri: str) -> str | None:
     """The folder of artifacts if the numbers are in an SQLite file; None for a server, which decides itself."""
     if not uri.startswith(SQLITE):
         return None
     return (Path(uri.removeprefix(SQLITE)).parent / "mlartifacts").as_uri()
 
 
-def provide(database: Path, patience_s: float) -> None:
+def create_database(database: Path, patience_s: float) -> None:
     """Creates the database if there is none; atomically, because MLflow refuses an unfinished one."""
     from mlflow.tracking import MlflowClient
 
     database.parent.mkdir(parents=True, exist_ok=True)
-    with memo.alone(database.parent, patience_s):
+    with memo.lock_tracker(database.parent, patience_s):
         if not database.exists():
-            with replacing(database) as part:
-                MlflowClient(tracking_uri=f"{SQLITE}{part}").search_experiments(max_results=1)
+            with atomic_path(database) as partial:
+                MlflowClient(tracking_uri=f"{SQLITE}{partial}").search_experiments(max_results=1)
 
 
-def title(folder: Path) -> str:
+def run_title(folder: Path) -> str:
     """A run's name: its folder below `outputs`, else the folder's own."""
-    words = folder.parts
-    return "/".join(words[len(words) - words[::-1].index("outputs") :]) if "outputs" in words else folder.name
+    folders = folder.parts
+    return "/".join(folders[len(folders) - folders[::-1].index("outputs") :]) if "outputs" in folders else folder.name
 
 
 class MlflowRun(Receiver):
     """A run of a tracking server."""
 
-    def __init__(self, tracker: MLflow, order: Order, known: Memo) -> None:
+    def __init__(self, tracker: MLflow, order: Order, state: SyncState) -> None:
         from mlflow.tracking import MlflowClient  # takes a second
 
         self.tracker, self.order = tracker, order
-        self.uri = destination(tracker.uri, known, order.folder)
+        self.uri = destination(tracker.uri, state, order.folder)
         remember_address(self.uri)
         if self.uri.startswith(SQLITE):
-            provide(Path(self.uri.removeprefix(SQLITE)), tracker.patience_s)
-        self.client = MlflowClient(tracking_uri=whole(self.uri))
-        self.memo, self.parent = known, Memo()
+            create_database(Path(self.uri.removeprefix(SQLITE)), tracker.patience_s)
+        self.client = MlflowClient(tracking_uri=with_password(self.uri))
+        self.state, self.parent = state, SyncState()
 
-    def begin(self) -> Memo:
-        experiment, sweep = self._experiment(), self.order.folder.parent
+    def begin(self) -> SyncState:
+        experiment, sweep = self._experiment_id(), self.order.folder.parent
         if (sweep / "multirun.yaml").exists():
-            self.parent = self._parent(experiment, sweep)
+            self.parent = self._find_or_create_parent(experiment, sweep)
         tags = {**self.order.tags, **({"mlflow.parentRunId": self.parent.run} if self.parent.run else {})}
-        self.memo = self._found(experiment, self.memo, title(self.order.folder), tags)
-        self.client.update_run(self.memo.run, status="RUNNING")
-        self._tell_parameters()
-        steps = [entry.step for entry in self.client.get_metric_history(self.memo.run, "round")]
-        self.memo = replace(self.memo, round=max(steps, default=0))
-        return self.memo
+        self.state = self._find_or_create_run(experiment, self.state, run_title(self.order.folder), tags)
+        self.client.update_run(self.state.run, status="RUNNING")
+        self._send_parameters()
+        steps = [entry.step for entry in self.client.get_metric_history(self.state.run, "round")]
+        self.state = replace(self.state, round=max(steps, default=0))
+        return self.state
 
     def send(self, lines: Sequence[Line]) -> None:
         metrics = [metric for line in lines for metric in self._metrics(line)]
         for start in range(0, len(metrics), METRICS):
-            self.client.log_batch(self.memo.run, metrics=metrics[start : start + METRICS])
+            self.client.log_batch(self.state.run, metrics=metrics[start : start + METRICS])
 
     def finish(self, status: str, summary: Line | None, files: Sequence[Path]) -> None:
         if summary is not None:
             self.send([summary])
         for path in files:
-            inner = path.parent.relative_to(self.order.folder).as_posix()
-            self.client.log_artifact(self.memo.run, str(path), None if inner == "." else inner.lstrip("."))
-        self.client.set_terminated(self.memo.run, status)
+            subfolder = path.parent.relative_to(self.order.folder).as_posix()
+            self.client.log_artifact(self.state.run, str(path), None if subfolder == "." else subfolder.lstrip("."))
+        self.client.set_terminated(self.state.run, status)
         if self.parent.run:
             self.client.set_terminated(self.parent.run, "FINISHED")
 
@@ -149,51 +149,51 @@ class MlflowRun(Receiver):
         from mlflow.entities import Metric
 
         seconds = line.cells.get("host_s", line.cells.get("summary/host_s", 0.0))
-        moment = self.memo.began_ms + round(1000 * seconds)  # the same each time it is sent
+        moment = self.state.began_ms + round(1000 * seconds)  # the same each time it is sent
         names = sorted(line.cells, key=lambda name: name == "round")  # the last one proves that the others arrived
-        return [Metric(permitted(name), line.cells[name], moment, line.round) for name in names]
+        return [Metric(sanitise_name(name), line.cells[name], moment, line.round) for name in names]
 
-    def _experiment(self) -> str:
+    def _experiment_id(self) -> str:
         from mlflow.exceptions import MlflowException
 
         name = self.tracker.experiment
-        if (known := self.client.get_experiment_by_name(name)) is not None:
-            return known.experiment_id
+        if (experiment := self.client.get_experiment_by_name(name)) is not None:
+            return experiment.experiment_id
         try:
-            return self.client.create_experiment(name, artifact_location=beside(self.uri))
+            return self.client.create_experiment(name, artifact_location=artifact_location(self.uri))
         except MlflowException:  # another process was faster
-            known = self.client.get_experiment_by_name(name)
-            if known is None:
+            experiment = self.client.get_experiment_by_name(name)
+            if experiment is None:
                 raise
-            return known.experiment_id
+            return experiment.experiment_id
 
-    def _parent(self, experiment: str, sweep: Path) -> Memo:
+    def _find_or_create_parent(self, experiment: str, sweep: Path) -> SyncState:
         """Finds or creates the sweep's run; the first of its points creates it."""
-        with memo.alone(sweep, self.tracker.patience_s):
-            known = memo.load(sweep, self.tracker.package)
-            memo.save(sweep, known)
-            found = self._found(experiment, known, title(sweep), self.order.tags)
-            memo.save(sweep, found)
-        return found
+        with memo.lock_tracker(sweep, self.tracker.patience_s):
+            saved = memo.load(sweep, self.tracker.package)
+            memo.save(sweep, saved)
+            state = self._find_or_create_run(experiment, saved, run_title(sweep), self.order.tags)
+            memo.save(sweep, state)
+        return state
 
-    def _found(self, experiment: str, known: Memo, name: str, tags: dict[str, str]) -> Memo:
+    def _find_or_create_run(self, experiment: str, state: SyncState, name: str, tags: dict[str, str]) -> SyncState:
         """Finds the run with this state's token; creates one if there is none."""
-        runs = self.client.search_runs([experiment], f"tags.`{TOKEN}` = '{known.token}'", max_results=1)
+        runs = self.client.search_runs([experiment], f"tags.`{TOKEN}` = '{state.token}'", max_results=1)
         if runs:
-            return replace(known, run=runs[0].info.run_id, place=self.uri)
-        own = {TOKEN: known.token, "mlflow.user": _user(), "mlflow.source.name": "fedexp", **tags}
-        made = self.client.create_run(experiment, start_time=known.began_ms, tags=own, run_name=name)
-        return replace(known, run=made.info.run_id, place=self.uri, round=0, files=False)
+            return replace(state, run=runs[0].info.run_id, place=self.uri)
+        run_tags = {TOKEN: state.token, "mlflow.user": _user(), "mlflow.source.name": "fedexp", **tags}
+        created = self.client.create_run(experiment, start_time=state.began_ms, tags=run_tags, run_name=name)
+        return replace(state, run=created.info.run_id, place=self.uri, round=0, files=False)
 
-    def _tell_parameters(self) -> None:
+    def _send_parameters(self) -> None:
         """Sends the parameters that MLflow lacks: it refuses changes, and some keys may differ in a resumed run."""
         from mlflow.entities import Param
 
-        told = self.client.get_run(self.memo.run).data.params
-        wanted = {permitted(name): text(value, LONGEST_PARAMETER) for name, value in self.order.parameters.items()}
-        left = [Param(name, value) for name, value in wanted.items() if name not in told]
-        for start in range(0, len(left), PARAMETERS):
-            self.client.log_batch(self.memo.run, params=left[start : start + PARAMETERS])
+        stored = self.client.get_run(self.state.run).data.params
+        wanted = {sanitise_name(name): text(value, LONGEST_PARAMETER) for name, value in self.order.parameters.items()}
+        missing = [Param(name, value) for name, value in wanted.items() if name not in stored]
+        for start in range(0, len(missing), PARAMETERS):
+            self.client.log_batch(self.state.run, params=missing[start : start + PARAMETERS])
 
 
 def _user() -> str:

@@ -19,47 +19,47 @@ from fedexp.core.open_folders import open_folder, refuse_other_folder
 from fedexp.core.part import build
 from fedexp.core.passwords import without_password
 from fedexp.parts.tracker import lines, memo
-from fedexp.parts.tracker.contract import Order, Receiver, Sending
+from fedexp.parts.tracker.contract import Order, Receiver, SendingTracker
 
 PERIOD_S, LONGEST_PAUSE_S, SHARE = 0.5, 30.0, 1000
 LOG = 3  # file descriptor for messages to the run's log
 
 
-class Ending:
+class RunOutcome:
     """How the run ended; waits for it."""
 
     def __init__(self) -> None:
         self.status = ""
-        self.told = threading.Event()
+        self.ended = threading.Event()
 
-    def hear(self) -> None:
+    def wait_for_status(self) -> None:
         """Waits until the run sends its final status."""
         self.status = sys.stdin.readline().strip()
         if not self.status:
             os._exit(1)
-        self.told.set()
+        self.ended.set()
 
 
 class Sender:
     """Sends one folder to one tracker."""
 
-    def __init__(self, tracker: Sending, order: Order, ending: Ending) -> None:
-        self.tracker, self.order, self.ending = tracker, order, ending
+    def __init__(self, tracker: SendingTracker, order: Order, outcome: RunOutcome) -> None:
+        self.tracker, self.order, self.outcome = tracker, order, outcome
         self.receiver: Receiver | None = None
-        self.memo = memo.load(order.folder, tracker.package)
+        self.state = memo.load(order.folder, tracker.package)
         self.position = 0  # in metrics.csv; lines before it have arrived
-        self.complained = False
+        self.has_reported_error = False
 
-    def work(self) -> bool:
+    def send_until_end(self) -> bool:
         """Sends until the run has ended; returns whether everything has arrived."""
         pause = PERIOD_S
         while True:
-            last = self.ending.told.is_set()
+            last = self.outcome.ended.is_set()
             try:
-                self.deliver(last)
+                self.send_new(last)
                 pause = PERIOD_S
             except Exception as error:
-                self.complain(error)
+                self.report_error(error)
                 self.receiver = None
                 if last:
                     return False
@@ -67,58 +67,58 @@ class Sender:
             else:
                 if last:
                     return True
-            self.ending.told.wait(pause)
+            self.outcome.ended.wait(pause)
 
-    def deliver(self, last: bool) -> None:
+    def send_new(self, last: bool) -> None:
         """Sends new rounds, and after the end the rest; raises also if the folder is gone."""
         refuse_other_folder(self.order.folder)
         if self.receiver is None:
             self.connect()
         assert self.receiver is not None
-        new, position = lines.after(self.order.folder / "metrics.csv", self.memo.round, self.position)
+        new, position = lines.rounds_after(self.order.folder / "metrics.csv", self.state.round, self.position)
         for batch in lines.batches(new, SHARE):
             self.receiver.send(batch)
-            self.keep(round=batch[-1].round, files=False)
+            self.save_state(round=batch[-1].round, files=False)
         self.position = position
         if last:
-            summary = None if self.memo.files else lines.summary(self.order.folder, self.memo.round)
-            files = [] if self.memo.files else lines.files(self.order.folder)
-            self.receiver.finish(self.ending.status, summary, files)
-            self.keep(files=self.memo.files or self.ending.status == "FINISHED")
+            summary = None if self.state.files else lines.summary(self.order.folder, self.state.round)
+            files = [] if self.state.files else lines.files(self.order.folder)
+            self.receiver.finish(self.outcome.status, summary, files)
+            self.save_state(files=self.state.files or self.outcome.status == "FINISHED")
 
     def connect(self) -> None:
         """Opens the connection; a run that the tracker has lost is sent from the beginning."""
-        self.keep()
-        receiver, known = self.tracker.open(self.order, self.memo), self.memo
-        self.memo = receiver.begin()
-        self.keep()
-        if not known.run:
-            say(f"run {self.memo.run} at {self.memo.place}")
+        self.save_state()
+        receiver, before = self.tracker.open(self.order, self.state), self.state
+        self.state = receiver.begin()
+        self.save_state()
+        if not before.run:
+            log_line(f"run {self.state.run} at {self.state.place}")
         self.receiver, self.position = receiver, 0
 
-    def keep(self, **news: Any) -> None:
+    def save_state(self, **changes: Any) -> None:
         """Changes and saves the state of sending."""
-        self.memo = replace(self.memo, **news)
-        memo.save(self.order.folder, self.memo)
+        self.state = replace(self.state, **changes)
+        memo.save(self.order.folder, self.state)
 
-    def complain(self, error: Exception) -> None:
+    def report_error(self, error: Exception) -> None:
         """Reports an error, the first time only."""
-        if not self.complained:
-            say(f"the run goes on without: {plainly(error)}")
-        self.complained = True
+        if not self.has_reported_error:
+            log_line(f"the run goes on without: {describe_error(error)}")
+        self.has_reported_error = True
 
 
-def plainly(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """An error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
 
 
-def say(text: str) -> None:
+def log_line(text: str) -> None:
     """Writes one line for the run's log."""
     os.write(LOG, f"{without_password(text)}\n".encode())
 
 
-def hush() -> None:
+def redirect_stdout() -> None:
     """Reserves the standard output for the log: output of packages goes to stderr."""
     os.dup2(sys.stdout.fileno(), LOG)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -126,18 +126,18 @@ def hush() -> None:
 
 def main() -> int:
     """Reads the order from standard input and sends the run."""
-    hush()
+    redirect_stdout()
     order: Mapping[str, Any] = json.loads(sys.stdin.readline())
-    tracker: Sending = build(order["tracker"], "tracker")
-    folder, ending = Path(order["folder"]), Ending()
-    threading.Thread(target=ending.hear, daemon=True).start()
-    known = {**order["parameters"], **lines.choices(folder)}
+    tracker: SendingTracker = build(order["tracker"], "tracker")
+    folder, outcome = Path(order["folder"]), RunOutcome()
+    threading.Thread(target=outcome.wait_for_status, daemon=True).start()
+    parameters = {**order["parameters"], **lines.choices(folder)}
     try:
-        with open_folder(folder), memo.alone(folder, tracker.patience_s):
+        with open_folder(folder), memo.lock_tracker(folder, tracker.patience_s):
             remove_leftovers(folder, lambda name: name == memo.NAME)
-            done = Sender(tracker, Order(folder, known, order["tags"]), ending).work()
+            done = Sender(tracker, Order(folder, parameters, order["tags"]), outcome).send_until_end()
     except Exception as error:
-        say(f"nothing is sent: {plainly(error)}")
+        log_line(f"nothing is sent: {describe_error(error)}")
         done = False
     return 0 if done else 1
 

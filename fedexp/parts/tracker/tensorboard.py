@@ -11,43 +11,43 @@ from typing import Any
 
 import numpy as np
 
-from fedexp.parts.tracker.contract import Order, Receiver, Sending
+from fedexp.parts.tracker.contract import Order, Receiver, SendingTracker
 from fedexp.parts.tracker.lines import Line, text
-from fedexp.parts.tracker.memo import Memo
+from fedexp.parts.tracker.memo import SyncState
 
 FOLDER = "tensorboard"
 
 
 @dataclass(frozen=True, kw_only=True)
-class TensorBoard(Sending):
+class TensorBoard(SendingTracker):
     """Files that `tensorboard --logdir` shows."""
 
     package = "tensorboard"
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def named_addresses(self) -> tuple[str, ...]:
         """None: its files stay in the folder."""
         return ()
 
-    def open(self, order: Order, known: Memo) -> "Events":
-        return Events(order, known)
+    def open(self, order: Order, state: SyncState) -> "EventFile":
+        return EventFile(order, state)
 
 
-class Events(Receiver):
+class EventFile(Receiver):
     """An event file in the making."""
 
-    def __init__(self, order: Order, known: Memo) -> None:
+    def __init__(self, order: Order, state: SyncState) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self.order, self.known = order, known
-        first = known.round + 1 + known.files if known.run else 0
+        self.order, self.state = order, state
+        first = state.round + 1 + state.files if state.run else 0
         self.writer = SummaryWriter(order.folder / FOLDER, purge_step=first)
 
-    def begin(self) -> Memo:
-        if not self.known.run:
-            self._describe()
+    def begin(self) -> SyncState:
+        if not self.state.run:
+            self._write_config()
         self.writer.flush()
-        return replace(self.known, run=FOLDER, place=str(self.order.folder))
+        return replace(self.state, run=FOLDER, place=str(self.order.folder))
 
     def send(self, lines: Sequence[Line]) -> None:
         for line in lines:
@@ -63,16 +63,18 @@ class Events(Receiver):
                     self.writer.add_image(path.stem, _pixels(path), step, dataformats="HWC")
         self.writer.flush()
 
-    def _describe(self) -> None:
+    def _write_config(self) -> None:
         """The config as a text and as hyperparameters, and the tags."""
         from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 
         parameters = self.order.parameters
         self.writer.add_text("config", _table(parameters), 0)
         self.writer.add_text("tags", _table(self.order.tags), 0)
-        plain = {name: cell if isinstance(cell, int | float) else text(cell, 200) for name, cell in parameters.items()}
+        hyperparameters = {
+            name: cell if isinstance(cell, int | float) else text(cell, 200) for name, cell in parameters.items()
+        }
         assert self.writer.file_writer is not None  # its own add_hparams would begin a second file
-        self.writer.file_writer.add_summary(hparams_pb(plain, trial_id=self.known.token), 0)
+        self.writer.file_writer.add_summary(hparams_pb(hyperparameters, trial_id=self.state.token), 0)
 
     def _add(self, line: Line, step: int) -> None:
         for name, cell in line.cells.items():

@@ -23,7 +23,7 @@ def svg(picture: Picture) -> str:
     Example:
         `<g data-m="3"><title>fedprox</title><path .../></g>`
     """
-    root = ElementTree.fromstring(_FORBIDDEN.sub("", _written(picture)))
+    root = ElementTree.fromstring(_FORBIDDEN.sub("", _raw_svg(picture)))
     root.remove(root[0])  # the style of matplotlib, which would hold for the whole page
     methods = {look.gid(method): method for method in picture.methods}
     used = set(re.findall(r"#(\w+)", " ".join(value for node in root.iter() for value in node.attrib.values())))
@@ -35,11 +35,11 @@ def svg(picture: Picture) -> str:
             title.text = method.label
             node.insert(0, title)
             node.set("data-m", str(method.position))
-    root.attrib = {"viewBox": root.attrib["viewBox"], **_frame(picture)}
+    root.attrib = {"viewBox": root.attrib["viewBox"], **_frame_attributes(picture)}
     return _FORBIDDEN.sub("", ElementTree.tostring(root, encoding="unicode"))
 
 
-def _written(picture: Picture) -> str:
+def _raw_svg(picture: Picture) -> str:
     """What matplotlib writes, the same for the same picture; ids in it are those of no other picture."""
     import matplotlib
 
@@ -51,26 +51,26 @@ def _written(picture: Picture) -> str:
 
 
 def _trim(node: ElementTree.Element, used: set[str]) -> None:
-    """Leaves no namespaces, blanks, fonts, long numbers and ids that nobody refers to; colours by the page's names."""
+    """Removes namespaces, blanks, fonts, extra digits and unused ids; colours become the page's variables."""
     node.tag, node.tail = node.tag.rpartition("}")[2], None
     if node.tag != "text":
         node.text = None
-    own = {name.rpartition("}")[2]: value for name, value in node.attrib.items()}
-    if own.get("id") not in used:
-        own.pop("id", None)
-    if "style" in own:
-        own["style"] = _COLOR.sub(lambda color: _ink(color[0]), _FONT.sub("", own["style"]))
+    attributes = {name.rpartition("}")[2]: value for name, value in node.attrib.items()}
+    if attributes.get("id") not in used:
+        attributes.pop("id", None)
+    if "style" in attributes:
+        attributes["style"] = _COLOR.sub(lambda color: _ink(color[0]), _FONT.sub("", attributes["style"]))
     for name in () if node.tag == "image" else ("d", "x", "y", "transform"):
-        if name in own:
-            own[name] = _DECIMALS.sub(r"\1", _BLANKS.sub("", own[name]))
-    node.attrib = own
+        if name in attributes:
+            attributes[name] = _DECIMALS.sub(r"\1", _BLANKS.sub("", attributes[name]))
+    node.attrib = attributes
 
 
 def _ink(color: str) -> str:
     return f"var(--{_INKS[color]})" if color in _INKS else color
 
 
-def _frame(picture: Picture) -> dict[str, str]:
+def _frame_attributes(picture: Picture) -> dict[str, str]:
     """The name of a drawing for who cannot see it, and how far it may shrink and grow."""
     width = picture.figure.get_figwidth() * _PIXELS
     return {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedexp.core.files import write_atomically
 from fedexp.report import grid, look, provenance, sections, tables
-from fedexp.report.html.section import key, written
+from fedexp.report.html.section import legend_key, section_html
 from fedexp.report.markup import Grid
 from fedexp.report.methods import Method
 from fedexp.report.runs import Run
@@ -20,43 +20,41 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 @look.style()
 def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[Table]:
     """Writes the page and returns its tables; `empty` are the folders left out."""
-    made = tables.both(methods)
+    result_tables = tables.make_tables(methods)
     title = f"Report: {methods[0].label}" if len(methods) == 1 else f"Report of {len(methods)} methods"
-    head = _head(title, provenance.scope(methods))
-    above = _warned(provenance.doubts(methods, empty)) + _chooser(methods)
-    write_atomically(page, _composed(head, above, sections.of_methods(methods, made)).encode())
-    return made
+    head = _head(title, provenance.count_text(methods))
+    introduction = _caveats_html(provenance.caveats(methods, empty)) + _chooser(methods)
+    write_atomically(page, _page_html(head, introduction, sections.method_sections(methods, result_tables)).encode())
+    return result_tables
 
 
 @look.style()
 def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
-    shown = sections.of_grid(grid.panels(runs, by), by)
-    head = _head(f"{by[0]} by {by[1]}", grid.lead(runs))
-    write_atomically(page, _composed(head, _warned(grid.doubts(runs)), shown).encode())
+    shown = sections.grid_sections(grid.panels(runs, by), by)
+    head = _head(f"{by[0]} by {by[1]}", grid.explain(runs))
+    write_atomically(page, _page_html(head, _caveats_html(grid.caveats(runs)), shown).encode())
     return [table for section in shown for table in section.tables]
 
 
-def _composed(head: str, above: str, shown: Sequence[Section]) -> str:
+def _page_html(head: str, introduction: str, shown: Sequence[Section]) -> str:
     """The whole file."""
     links = "".join(f'<a href="#{section.name}">{escape(section.title)}</a>' for section in shown)
-    body = "".join(map(written, shown))
+    body = "".join(map(section_html, shown))
     return (
         f'<!doctype html>\n<html lang="en">{head}<nav aria-label="Parts of the page">{links}</nav>\n'
-        f"<main>{above}\n{body}</main>\n<script>\n{_file('page.js')}</script></body></html>\n"
+        f"<main>{introduction}\n{body}</main>\n<script>\n{_file('page.js')}</script></body></html>\n"
     )
 
 
 def _head(title: str, lead: str) -> str:
-    """All above the links to the sections."""
-    told = escape(title)
-    bar = (
-        f'<header><h1>{told}</h1><p>{escape(lead)}</p><button type="button" id="theme">Light or dark</button></header>'
-    )
+    """Returns the HTML of everything above the links to the sections."""
+    escaped_title = escape(title)
+    bar = f'<header><h1>{escaped_title}</h1><p>{escape(lead)}</p><button type="button" id="theme">Light or dark</button></header>'
     return (
         f'<head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><title>{told}</title>\n<style>\n{_file("page.css")}</style></head>\n<body>'
+        f'<link rel="icon" href="data:,"><title>{escaped_title}</title>\n<style>\n{_file("page.css")}</style></head>\n<body>'
         f"{bar}\n"
     )
 
@@ -65,8 +63,8 @@ def _file(name: str) -> str:
     return files("fedexp.report.html").joinpath(name).read_text(encoding="utf-8")
 
 
-def _warned(doubts: Sequence[str]) -> str:
-    notes = "".join(f"<li>{escape(note.replace('`', ''))}</li>" for note in doubts)
+def _caveats_html(caveats: Sequence[str]) -> str:
+    notes = "".join(f"<li>{escape(note.replace('`', ''))}</li>" for note in caveats)
     return f'<details class="doubts" open><summary>Note</summary><ul>{notes}</ul></details>' if notes else ""
 
 
@@ -74,7 +72,7 @@ def _chooser(methods: Sequence[Method]) -> str:
     """The common legend of very many methods."""
     if len(methods) <= look.CROWD:
         return ""
-    keys = "".join(key(method) for method in methods)
+    keys = "".join(legend_key(method) for method in methods)
     return (
         f'<details class="chooser"><summary>Choose among {len(methods)} methods</summary><div class="tools">'
         '<input type="search" placeholder="words of a name" aria-label="Find methods by words of their names">'

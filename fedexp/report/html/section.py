@@ -14,45 +14,45 @@ _DASHES = 4
 _WIDE = 6  # inches, from which on a drawing has a row of its own
 
 
-def written(section: Section) -> str:
+def section_html(section: Section) -> str:
     """The section with its heading."""
     note = f'<p class="note">{escape(section.note)}</p>' if section.note else ""
-    panes = [(tab, list(own)) for tab, own in groupby(section.pictures, lambda picture: picture.tab)]
-    drawn = _tabs(panes) if len(panes) > 1 else "".join(_beside(own) for _, own in panes)
-    tables = "".join(_titled(section, caption) + table(grid, caption) for caption, grid in section.tables)
+    panes = [(tab, list(pictures)) for tab, pictures in groupby(section.pictures, lambda picture: picture.tab)]
+    drawn = _tabs(panes) if len(panes) > 1 else "".join(_figure_row(pictures) for _, pictures in panes)
+    tables = "".join(_heading(section, caption) + table(grid, caption) for caption, grid in section.tables)
     return f'<section id="{section.name}"><h2>{escape(section.title)}</h2>{note}{drawn}{tables}</section>\n'
 
 
-def key(method: Method) -> str:
+def legend_key(method: Method) -> str:
     """One button of a legend, which hides and shows the method in every drawing."""
     kind = f"c{method.position % len(look.COLORS)} d{method.position // len(look.COLORS) % _DASHES}"
     return (
         f'<button type="button" aria-pressed="true" data-m="{method.position}"><svg class="sample" viewBox="0 0 26 8" '
-        f'aria-hidden="true"><path class="{kind}" d="M1 4H25"/></svg><span>{escape(look.with_seeds(method))}</span>'
+        f'aria-hidden="true"><path class="{kind}" d="M1 4H25"/></svg><span>{escape(look.label_with_seeds(method))}</span>'
         "</button>"
     )
 
 
-def _titled(section: Section, caption: str) -> str:
+def _heading(section: Section, caption: str) -> str:
     return f"<h3>{escape(caption)}</h3>" if caption != section.title else ""
 
 
 def _tabs(panes: Sequence[tuple[str, Sequence[Picture]]]) -> str:
     """Panes of which one is shown; all of them, one below the other, in print and where no script runs."""
     shown = (
-        f'<div class="pane" data-name="{escape(name)}"><h3>{escape(name)}</h3>{_beside(own)}</div>'
-        for name, own in panes
+        f'<div class="pane" data-name="{escape(name)}"><h3>{escape(name)}</h3>{_figure_row(pictures)}</div>'
+        for name, pictures in panes
     )
     return f'<div class="tabs">{"".join(shown)}</div>'
 
 
-def _beside(pictures: Sequence[Picture]) -> str:
+def _figure_row(pictures: Sequence[Picture]) -> str:
     return f'<div class="beside">{"".join(map(_figure, pictures))}</div>'
 
 
 def _figure(picture: Picture) -> str:
     wide = ' class="wide"' if picture.figure.get_figwidth() > _WIDE else ""
     named = picture.legend and 1 < len(picture.methods) <= look.CROWD
-    legend = f'<div class="legend">{"".join(map(key, picture.methods))}</div>' if named else ""
+    legend = f'<div class="legend">{"".join(map(legend_key, picture.methods))}</div>' if named else ""
     caption = f"<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
     return f'<figure{wide}><div class="canvas">{svg(picture)}</div>{legend}{caption}</figure>\n'

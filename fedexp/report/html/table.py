@@ -11,42 +11,42 @@ _COPIES = (("Markdown", Grid.markdown), ("LaTeX", Grid.latex))
 
 
 def table(grid: Grid, caption: str) -> str:
-    """The grid; its first column heads the rows."""
-    told = escape(caption)
+    """Returns the HTML of a grid; its first column heads the rows."""
+    escaped_caption = escape(caption)
     head = "".join(
-        f'<th scope="col"{_side(grid, column)} aria-sort="none"><button type="button">{_breakable(name)}</button></th>'
+        f'<th scope="col"{_number_class(grid, column)} aria-sort="none"><button type="button">{_with_breaks(name)}</button></th>'
         for column, name in enumerate(grid.headings)
     )
     rows = "".join(f"<tr>{_cells(grid, row)}</tr>\n" for row in grid.rows)
     return (
-        f'<div class="table">{_copies(grid)}<div class="scroll" tabindex="0" role="group" '
-        f'aria-label="{told}"><table{_wide(grid)}><caption>{told}</caption><thead><tr>{head}</tr></thead>\n'
+        f'<div class="table">{_copy_buttons(grid)}<div class="scroll" tabindex="0" role="group" '
+        f'aria-label="{escaped_caption}"><table{_wide_class(grid)}><caption>{escaped_caption}</caption><thead><tr>{head}</tr></thead>\n'
         f"<tbody>{rows}</tbody></table></div></div>\n"
     )
 
 
-def _breakable(name: str) -> str:
+def _with_breaks(name: str) -> str:
     """A heading that a narrow page may break after its signs."""
     return "<wbr>".join(escape(part) for part in re.split(r"(?<=[/@_])|(?<=\.)(?=\D)", name))
 
 
 def _cells(grid: Grid, row: Sequence[str]) -> str:
-    first, *others = row
+    first, *values = row
     return f'<th scope="row"><span>{escape(first)}</span></th>' + "".join(
-        f"<td{_side(grid, column)}>{escape(cell)}</td>" for column, cell in enumerate(others, start=1)
+        f"<td{_number_class(grid, column)}>{escape(cell)}</td>" for column, cell in enumerate(values, start=1)
     )
 
 
-def _wide(grid: Grid) -> str:
+def _wide_class(grid: Grid) -> str:
     """Many columns are printed in small letters."""
     return ' class="wide"' if len(grid.headings) > _WIDE else ""
 
 
-def _side(grid: Grid, column: int) -> str:
+def _number_class(grid: Grid, column: int) -> str:
     return "" if column < grid.texts else ' class="number"'
 
 
-def _copies(grid: Grid) -> str:
+def _copy_buttons(grid: Grid) -> str:
     buttons = "".join(
         f'<button type="button" class="copy">Copy {name}</button><textarea hidden readonly aria-label="{name}">'
         f"{escape(write(grid))}</textarea>"

@@ -19,9 +19,9 @@ from fedexp.core.random_streams import stream
 from fedexp.core.values import State, Weights
 from fedexp.maths.metrics import HIGHER_IS_BETTER
 from fedexp.maths.spread import best_tenth, deviation, jain, worst_tenth
-from fedexp.scoring.gauge import Gauge
+from fedexp.scoring.gauge import MetricSet
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.kept_columns import restored
+from fedexp.simulation.kept_columns import restore_personal
 from fedexp.simulation.world import World
 from fedexp.training.workers import Work
 
@@ -47,16 +47,16 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     if not exp.evaluation.personal:
         return lambda: ({}, 0.0)
     owner = measured_clients(exp, world)
-    work = scoring(exp, world, state, owner)
-    world.crew.defer(work)
+    work = scoring_work(exp, world, state, owner)
+    world.pool.defer(work)
 
     def result() -> tuple[dict[str, Any], float]:
-        world.crew.settle(work)
+        world.pool.finish(work)
         values, seconds = work.out.cpu().numpy().T
-        known = values[~np.isnan(values)]
-        if not len(known):
+        measured = values[~np.isnan(values)]
+        if not len(measured):
             return blank(exp), float(seconds.sum())
-        spread = over_clients(known, HIGHER_IS_BETTER[exp.metrics[0]])
+        spread = over_clients(measured, HIGHER_IS_BETTER[exp.metrics[0]])
         return dict(zip(columns(exp), spread, strict=True)), float(seconds.sum())
 
     return result
@@ -64,42 +64,44 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
 
 def measured_clients(exp: Experiment, world: World) -> np.ndarray:
     """The clients `[n]` whose models are measured, ascending."""
-    return sampled(exp, np.setdiff1d(np.flatnonzero(world.held_out.sizes), world.malicious), "personal_clients")
+    return sample_clients(exp, np.setdiff1d(np.flatnonzero(world.held_out.sizes), world.malicious), "personal_clients")
 
 
-def sampled(exp: Experiment, able: np.ndarray, name: str) -> np.ndarray:
+def sample_clients(exp: Experiment, candidates: np.ndarray, name: str) -> np.ndarray:
     """At most `evaluation.personal_clients` of the clients `candidates [n]`, drawn from the stream of this name."""
-    most = exp.evaluation.personal_clients
-    if len(able) <= most:
-        return able
-    return np.sort(stream(exp.seed, name).choice(able, most, replace=False, shuffle=False))
+    limit = exp.evaluation.personal_clients
+    if len(candidates) <= limit:
+        return candidates
+    return np.sort(stream(exp.seed, name).choice(candidates, limit, replace=False, shuffle=False))
 
 
-def scored(world: World, weights: Weights, shard: np.ndarray, gauge: Gauge | None = None) -> torch.Tensor:
+def score_on_shard(
+    world: World, weights: Weights, shard: np.ndarray, metric_set: MetricSet | None = None
+) -> torch.Tensor:
     """A model's main metric on a client's examples `shard [n]`, and the seconds that it took, `[2]`."""
-    gauge = gauge or world.scorer.gauge
-    sums = world.scorer.sums(weights, world.home, gauge, world.home.to_device(shard))
-    return torch.stack([sums.new_tensor(gauge.main_value(sums)), sums[2]])
+    metric_set = metric_set or world.scorer.metric_set
+    sums = world.scorer.sums(weights, world.client_eval_data, metric_set, world.client_eval_data.to_device(shard))
+    return torch.stack([sums.new_tensor(metric_set.main_value(sums)), sums[2]])
 
 
-def scoring(exp: Experiment, world: World, state: State, owner: np.ndarray) -> Work:
+def scoring_work(exp: Experiment, world: World, state: State, owner: np.ndarray) -> Work:
     """Jobs for some of the clients `owner [n]` at a time: (main metric, seconds) of each."""
     work = Work(torch.zeros((len(owner), 2), dtype=torch.float64, device=world.first.flat.device))
-    together = max(1, FLOATS // world.layout.size)
-    for start in range(0, len(owner), together):
-        place = np.arange(start, min(start + together, len(owner)))
-        work.jobs.append((place, lambda place=place: _scores(exp, world, state, owner[place])))
+    group_size = max(1, FLOATS // world.layout.size)
+    for start in range(0, len(owner), group_size):
+        positions = np.arange(start, min(start + group_size, len(owner)))
+        work.jobs.append((positions, lambda positions=positions: _scores(exp, world, state, owner[positions])))
     return work
 
 
-def own_models(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
+def personal_models(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
     """The models that these clients use, `[n, D]`: what the rule serves, given their cluster's and what they keep."""
     number = exp.clustering.model_of(owner, state.memory.get("clustering", {}))
     rows = state.models[0].flat.expand(len(owner), -1)
     if number.any():
-        rows = torch.stack([state.models[own].flat for own in number])
-    rows = restored(exp, world.layout, owner, rows, state.memory)
-    return exp.local.serve(owner, rows, state.memory.get("local", {}))
+        rows = torch.stack([state.models[index].flat for index in number])
+    rows = restore_personal(exp, world.layout, owner, rows, state.memory)
+    return exp.local.client_models(owner, rows, state.memory.get("local", {}))
 
 
 def over_clients(values: np.ndarray, higher: bool) -> tuple[float, ...]:
@@ -109,6 +111,8 @@ def over_clients(values: np.ndarray, higher: bool) -> tuple[float, ...]:
 
 
 def _scores(exp: Experiment, world: World, state: State, owner: np.ndarray) -> torch.Tensor:
-    layout, rows = state.models[0].layout, own_models(exp, world, state, owner)
+    layout, rows = state.models[0].layout, personal_models(exp, world, state, owner)
     shards = map(world.held_out.shard, owner.tolist())
-    return torch.stack([scored(world, Weights(row, layout), shard) for row, shard in zip(rows, shards, strict=True)])
+    return torch.stack(
+        [score_on_shard(world, Weights(row, layout), shard) for row, shard in zip(rows, shards, strict=True)]
+    )

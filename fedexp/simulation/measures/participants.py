@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from fedexp.core.device_clock import now
+from fedexp.core.device_clock import synchronized_time
 from fedexp.core.values import SERVER, State, Uploads, Weights, finite
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.kept_columns import restored
+from fedexp.simulation.kept_columns import restore_personal
 from fedexp.simulation.round import dispatch
 from fedexp.simulation.world import World
 from fedexp.training.workers import Work
@@ -39,16 +39,16 @@ def score_later(
     if not exp.evaluation.local_models:
         return lambda: ({}, 0.0)
     rows = trained_rows(exp, world, before, after, sent)
-    work = scoring(world, rows)
-    world.crew.defer(work)
+    work = scoring_work(world, rows)
+    world.pool.defer(work)
 
     def result() -> tuple[dict[str, Any], float]:
-        world.crew.settle(work)
+        world.pool.finish(work)
         *sums, seconds = work.out.sum(dim=0).tolist()
         if not len(rows):
             return blank(exp), seconds
-        right, together, loss = (value / len(world.test) for value in sums)
-        return dict(zip(COLUMNS, (right / len(rows), together, loss), strict=True)), seconds
+        correct, ensemble_correct, loss = (value / len(world.test) for value in sums)
+        return dict(zip(COLUMNS, (correct / len(rows), ensemble_correct, loss), strict=True)), seconds
 
     return result
 
@@ -56,13 +56,13 @@ def score_later(
 def trained_rows(exp: Experiment, world: World, before: State, after: State, sent: Uploads) -> torch.Tensor:
     """The clients' own models at the end of the round between these states, `[C, D]`, private columns included."""
     rows = dispatch(exp, world, before.models, sent.model, sent.owner, before.memory) + sent.delta
-    unsent = torch.from_numpy(exp.local.keeps(world.layout)).to(rows.device)
-    rows[:, unsent] = restored(exp, world.layout, sent.owner, rows, after.memory)[:, unsent]
+    private_columns = torch.from_numpy(exp.local.private_columns(world.layout)).to(rows.device)
+    rows[:, private_columns] = restore_personal(exp, world.layout, sent.owner, rows, after.memory)[:, private_columns]
     usable = (sent.owner != SERVER) & (sent.examples > 0) & finite(rows)
     return rows[torch.from_numpy(usable).to(rows.device)]
 
 
-def scoring(world: World, rows: torch.Tensor) -> Work:
+def scoring_work(world: World, rows: torch.Tensor) -> Work:
     """A job for each chunk of the test data: (right answers of all models, of the ensemble, its loss sum, seconds).
 
     The models are `rows [C, D]`.
@@ -77,11 +77,13 @@ def scoring(world: World, rows: torch.Tensor) -> Work:
 
 
 def _sums(world: World, rows: torch.Tensor, part: slice) -> torch.Tensor:
-    begin = now(rows.device)
+    begin = synchronized_time(rows.device)
     inputs, labels = world.test.inputs(part), world.test.y[part]
     logits = torch.stack([world.scorer.logits(Weights(row, world.layout), inputs) for row in rows])
-    together = F.log_softmax(logits, dim=2).logsumexp(dim=0) - math.log(len(rows))
-    right = (logits.argmax(dim=2) == labels).sum().double()
-    joint = (together.argmax(dim=1) == labels).sum().double()
-    loss = F.nll_loss(together, labels, reduction="sum").double()
-    return torch.stack([right, joint, loss, torch.full_like(loss, now(rows.device) - begin)])[None].clone()
+    ensemble = F.log_softmax(logits, dim=2).logsumexp(dim=0) - math.log(len(rows))
+    correct = (logits.argmax(dim=2) == labels).sum().double()
+    ensemble_correct = (ensemble.argmax(dim=1) == labels).sum().double()
+    loss = F.nll_loss(ensemble, labels, reduction="sum").double()
+    return torch.stack(
+        [correct, ensemble_correct, loss, torch.full_like(loss, synchronized_time(rows.device) - begin)]
+    )[None].clone()

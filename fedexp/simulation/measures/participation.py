@@ -17,7 +17,7 @@ import torch
 from fedexp.core.values import State
 from fedexp.maths.metrics import HIGHER_IS_BETTER
 from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.measures.own_models import measured_clients, sampled, scored
+from fedexp.simulation.measures.own_models import measured_clients, sample_clients, score_on_shard
 from fedexp.simulation.world import World
 from fedexp.training.workers import Work
 
@@ -42,14 +42,16 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
     work = Work(torch.zeros((len(training) + len(unseen), 2), dtype=torch.float64, device=world.first.flat.device))
     shards = [world.held_out.shard(client) for client in training] + [world.unseen.shard(client) for client in unseen]
     for position, shard in enumerate(shards):
-        work.jobs.append((np.array([position]), lambda shard=shard: scored(world, state.models[0], shard)[None]))
-    world.crew.defer(work)
+        work.jobs.append(
+            (np.array([position]), lambda shard=shard: score_on_shard(world, state.models[0], shard)[None])
+        )
+    world.pool.defer(work)
 
     def result() -> tuple[dict[str, Any], float]:
-        world.crew.settle(work)
+        world.pool.finish(work)
         values, seconds = work.out.cpu().numpy().T
-        told = [each[~np.isnan(each)] for each in (values[: len(training)], values[len(training) :])]
-        means = [float(each.mean()) if len(each) else None for each in told]
+        groups = [group[~np.isnan(group)] for group in (values[: len(training)], values[len(training) :])]
+        means = [float(group.mean()) if len(group) else None for group in groups]
         gap = None if None in means else sign * (means[0] - means[1])  # pyright: ignore[reportOperatorIssue]
         return dict(zip(columns(exp), (*means, gap), strict=True)), float(seconds.sum())
 
@@ -58,4 +60,4 @@ def score_later(exp: Experiment, world: World, state: State) -> Callable[[], tup
 
 def measured_unseen(exp: Experiment, world: World) -> np.ndarray:
     """Those `[n]` of the clients that never train which are measured, ascending, numbered among themselves."""
-    return sampled(exp, np.flatnonzero(world.unseen.sizes), "unseen_clients")
+    return sample_clients(exp, np.flatnonzero(world.unseen.sizes), "unseen_clients")

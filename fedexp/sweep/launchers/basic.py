@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from fedexp.sweep.launchers.contract import Ends, Launcher, Live
+from fedexp.sweep.launchers.contract import Ends, Launcher, RunPoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,6 +14,6 @@ class Basic(Launcher):
 
     aloud: ClassVar[bool] = True
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Ends:
+    def launch(self, todo: Iterator[Path], run_point: RunPoint) -> Ends:
         for folder in todo:
-            yield live(folder)
+            yield run_point(folder)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILED
+from fedexp.core.exits import FAILURE
 from fedexp.core.part import Part
 
 ATTEMPTS = 2  # of a point whose process dies
@@ -24,7 +24,7 @@ class PointEnd:
     seconds: float = 0.0
 
 
-class Live(Protocol):
+class RunPoint(Protocol):
     """A function that runs the point of a folder to its end."""
 
     def __call__(self, folder: Path) -> PointEnd: ...
@@ -41,26 +41,26 @@ class Launcher(Part):
     def refuse(self) -> None:
         """Raises ConfigError where this launcher cannot work."""
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Ends:
+    def launch(self, todo: Iterator[Path], run_point: RunPoint) -> Ends:
         """Yields the outcome of every point of `todo`, in any order; one that fails does not keep the others.
 
-        `todo` prepares a point's folder when it is asked for the next one. `live` can be sent to another process.
+        `todo` prepares a point's folder when it is asked for the next one. `run_point` can be sent to another process.
         """
         raise NotImplementedError
 
 
-def after_death(flying: Sequence[Path], deaths: Counter[Path]) -> tuple[list[Path], list[PointEnd]]:
+def after_death(running: Sequence[Path], deaths: Counter[Path]) -> tuple[list[Path], list[PointEnd]]:
     """After a process died: its points to run again, and the ends of those whose processes died too often.
 
     Their deaths are counted in `deaths`.
     """
-    deaths.update(flying)
-    killed = [folder for folder in flying if deaths[folder] >= ATTEMPTS]
-    ends = [PointEnd(folder, FAILED, "its process was killed (out of memory?)") for folder in killed]
-    return [folder for folder in flying if folder not in killed], ends
+    deaths.update(running)
+    killed = [folder for folder in running if deaths[folder] >= ATTEMPTS]
+    ends = [PointEnd(folder, FAILURE, "its process was killed (out of memory?)") for folder in killed]
+    return [folder for folder in running if folder not in killed], ends
 
 
-def needed(package: str, extra: str, asked: str) -> Any:
+def import_optional(package: str, extra: str, feature: str) -> Any:
     """Imports an optional package.
 
     Raises:
@@ -69,4 +69,4 @@ def needed(package: str, extra: str, asked: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise ConfigError(f"{asked} needs {package}; pip install 'fedexp[{extra}]'") from error
+        raise ConfigError(f"{feature} needs {package}; pip install 'fedexp[{extra}]'") from error

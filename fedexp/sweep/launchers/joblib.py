@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from fedexp.core.part import Range
 from fedexp.core.signals import die_with
-from fedexp.sweep.launchers.contract import Ends, Launcher, Live, after_death
+from fedexp.sweep.launchers.contract import Ends, Launcher, RunPoint, after_death
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,33 +19,33 @@ class Joblib(Launcher):
 
     jobs: Annotated[int, Range(1)]
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Ends:
+    def launch(self, todo: Iterator[Path], run_point: RunPoint) -> Ends:
         """Joblib ends all its processes when one of them dies: their points are taken up again, twice at most."""
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
         deaths: Counter[Path] = Counter()
-        flying: list[Path] = []
+        running: list[Path] = []
         again: list[Path] = []
         while True:
             try:
-                for outcome in self._parallel(chain(again, todo), live, flying):
-                    flying.remove(outcome.folder)
+                for outcome in self._parallel(chain(again, todo), run_point, running):
+                    running.remove(outcome.folder)
                     yield outcome
                 return
             except TerminatedWorkerError:
-                again, killed = after_death(flying, deaths)
-                flying.clear()
+                again, killed = after_death(running, deaths)
+                running.clear()
                 yield from killed
 
-    def _parallel(self, folders: Iterator[Path], live: Live, flying: list[Path]) -> Any:
+    def _parallel(self, folders: Iterator[Path], run_point: RunPoint, running: list[Path]) -> Any:
         from joblib import delayed
 
-        def handed_out() -> Iterator[Any]:
+        def tasks() -> Iterator[Any]:
             for folder in folders:
-                flying.append(folder)
-                yield delayed(live)(folder)
+                running.append(folder)
+                yield delayed(run_point)(folder)
 
-        return parallel(self.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")(handed_out())
+        return parallel(self.jobs, pre_dispatch="n_jobs", return_as="generator_unordered")(tasks())
 
 
 def parallel(jobs: int, **options: Any) -> Any:

@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from fedexp.core.exits import FAILED
+from fedexp.core.exits import FAILURE
 from fedexp.core.part import Range
-from fedexp.sweep.launchers.contract import Ends, Launcher, Live, PointEnd, needed
+from fedexp.sweep.launchers.contract import Ends, Launcher, PointEnd, RunPoint, import_optional
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,31 +22,33 @@ class Ray(Launcher):
     jobs: Annotated[int, Range(1)] | None = None
 
     def refuse(self) -> None:
-        needed("ray", "ray", "hydra/launcher=ray")
+        import_optional("ray", "ray", "hydra/launcher=ray")
 
-    def launch(self, todo: Iterator[Path], live: Live) -> Ends:
+    def launch(self, todo: Iterator[Path], run_point: RunPoint) -> Ends:
         """A point whose process dies is taken up once more by Ray itself."""
-        ray = self._started()
-        remote = ray.remote(num_cpus=self.cpus, num_gpus=self.gpus, max_retries=1)(live_alone)
-        flying: dict[Any, Path] = {}
+        ray = self._start()
+        remote = ray.remote(num_cpus=self.cpus, num_gpus=self.gpus, max_retries=1)(run_point_task)
+        running: dict[Any, Path] = {}
         try:
             for folder in todo:
-                flying[remote.remote(live, folder)] = folder
-                if len(flying) >= self._places(ray):
-                    yield _landed(ray, flying)
-            while flying:
-                yield _landed(ray, flying)
+                running[remote.remote(run_point, folder)] = folder
+                if len(running) >= self._max_in_flight(ray):
+                    yield _collect_outcome(ray, running)
+            while running:
+                yield _collect_outcome(ray, running)
         finally:
             ray.shutdown()
 
-    def _started(self) -> Any:
+    def _start(self) -> Any:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # tasks without GPUs leave the variables alone
-        ray = needed("ray", "ray", "hydra/launcher=ray")
-        own = {} if self.address else {"num_cpus": self.jobs, "include_dashboard": False}
-        ray.init(address=self.address, log_to_driver=False, logging_level="error", ignore_reinit_error=True, **own)
+        ray = import_optional("ray", "ray", "hydra/launcher=ray")
+        local_settings = {} if self.address else {"num_cpus": self.jobs, "include_dashboard": False}
+        ray.init(
+            address=self.address, log_to_driver=False, logging_level="error", ignore_reinit_error=True, **local_settings
+        )
         return ray
 
-    def _places(self, ray: Any) -> int:
+    def _max_in_flight(self, ray: Any) -> int:
         """How many points are submitted at once: those that can run, and one that waits."""
         if self.jobs is not None:
             return self.jobs
@@ -54,15 +56,15 @@ class Ray(Launcher):
         return max(1, int(cores / self.cpus)) + 1 if self.cpus else int(cores)
 
 
-def live_alone(live: Live, folder: Path) -> PointEnd:
+def run_point_task(run_point: RunPoint, folder: Path) -> PointEnd:
     """A named function for Ray, which names tasks by their function; a partial has no name."""
-    return live(folder)
+    return run_point(folder)
 
 
-def _landed(ray: Any, flying: dict[Any, Path]) -> PointEnd:
-    done = next(islice(ray.wait(list(flying), num_returns=1)[0], 1))
-    folder = flying.pop(done)
+def _collect_outcome(ray: Any, running: dict[Any, Path]) -> PointEnd:
+    task = next(islice(ray.wait(list(running), num_returns=1)[0], 1))
+    folder = running.pop(task)
     try:
-        return ray.get(done)
+        return ray.get(task)
     except ray.exceptions.RayError as error:
-        return PointEnd(folder, FAILED, f"its task ended without a result: {type(error).__name__}")
+        return PointEnd(folder, FAILURE, f"its task ended without a result: {type(error).__name__}")

@@ -41,11 +41,11 @@ def measured(seed: int) -> list[float]:
 
     from fedexp.simulation.building import build_world
     from fedexp.simulation.round import run_round
-    from fedexp.training.workers import Crew
+    from fedexp.training.workers import WorkerPool
 
     experiment = build([*WORDS, f"seed={seed}"])
-    world = build_world(experiment, None, Crew())
-    state, signals = world.beginning(), []
+    world = build_world(experiment, None, WorkerPool())
+    state, signals = world.initial_state(), []
     while state.round < experiment.rounds:
         state, _, sent = run_round(experiment, world, state)
         signals.append(signal(sent.delta))

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from hydra import compose, initialize_config_dir
 
-from fedexp.config.compose import plain, register_resolvers
+from fedexp.config.compose import register_resolvers, resolve_config
 from fedexp.config.location import conf_dir
 from fedexp.core.part import build
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.building import build_world
 from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import fold, run_round
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 SEEDS = (0, 1, 2)
 GAMMA, S, S0, FACTOR = (1.0, 1e-3, 50.0), (1.0, 0.5, 0.1), (1.0, 10.0), (2, 1)
@@ -32,20 +32,20 @@ def experiment(overrides: list[str]) -> Experiment:
     register_resolvers()
     with initialize_config_dir(config_dir=str(conf_dir()), version_base="1.3"):
         config = compose("config", ["experiment=pfnm_oneshot", "engine=loop", "engine.workers=1", *overrides])
-    built = build(plain(config))
+    built = build(resolve_config(config))
     compatibility.refuse(built)
     return built
 
 
 def points(seed: int, overrides: list[str]) -> list[dict[str, object]]:
     exp = experiment([*overrides, f"seed={seed}"])
-    world = build_world(exp, None, Crew())
-    _, _, sent = run_round(exp, world, world.beginning())
+    world = build_world(exp, None, WorkerPool())
+    _, _, sent = run_round(exp, world, world.initial_state())
     rows = []
     for gamma, s, s0, factor in product(GAMMA, S, S0, FACTOR):
         point = {"gamma": gamma, "s": s, "s0": s0, "popularity_factor": factor}
         matching = replace(exp, aggregator=replace(exp.aggregator, **point))
-        (model,), memory = fold(matching, (world.first,), sent, {}, context.at(world, 1))
+        (model,), memory = fold(matching, (world.first,), sent, {}, context.make_context(world, 1))
         assert world.validation is not None
         rows.append(
             {"seed": seed, **point, "width": memory["aggregator"]["columns"]["width_1"]}

@@ -28,7 +28,7 @@ from unittest.mock import patch
 import numpy as np
 
 from fedexp.api import run
-from fedexp.core.files import replacing
+from fedexp.core.files import atomic_path
 from fedexp.maths.shapley.estimate import Estimate, Shapley
 from fedexp.maths.shapley.exact import exact
 from fedexp.maths.shapley.utilities import all_coalitions
@@ -66,7 +66,7 @@ class Rounds:
         for kept, one in zip((self.part, self.others, self.share), (*tables, share), strict=True):
             kept.append(one)
         told = {name: np.array(getattr(self, name)) for name in ("part", "others", "share")}
-        with replacing(self.out) as partial, partial.open("wb") as file:
+        with atomic_path(self.out) as partial, partial.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, examples=sizes, **told)
         return Estimate(exact(np.average(tables, axis=0, weights=sizes)), "exact", 2**players, True, 0.0)
 

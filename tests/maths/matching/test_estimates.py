@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedexp.maths.matching.estimates import Hyper, estimated, match_estimated
+from fedexp.maths.matching.estimates import Hyperparameters, estimate_hyperparameters, match_estimated
 from fedexp.maths.matching.gains import Buffet
 
 
@@ -38,23 +38,23 @@ def test_hyperparameters_converge_to_the_truth():
 
 def test_estimates_by_hand():
     """Atoms 1, 3 in one global atom and 5 in another: means 2 and 5; Q - S^2 / m = 2; (3 - 2) = 1 left to divide by."""
-    start = Hyper(np.zeros(1), np.ones(1), np.ones(1))
-    found = estimated(start, np.array([[1.0], [5.0], [3.0]]), np.array([0, 1, 0]))
+    start = Hyperparameters(np.zeros(1), np.ones(1), np.ones(1))
+    found = estimate_hyperparameters(start, np.array([[1.0], [5.0], [3.0]]), np.array([0, 1, 0]))
     assert found.mean == pytest.approx([3.5])
     assert found.local_variance == pytest.approx([2.0])
     assert found.variance == pytest.approx([1.5**2 - 2.0 * (1 / 2 + 1) / 2])
 
 
 def test_variances_do_not_fall_to_nothing():
-    start = Hyper(np.zeros(1), np.ones(1), np.ones(1))
-    found = estimated(start, np.array([[1.0], [1.0], [1.0]]), np.array([0, 1, 0]))
+    start = Hyperparameters(np.zeros(1), np.ones(1), np.ones(1))
+    found = estimate_hyperparameters(start, np.array([[1.0], [1.0], [1.0]]), np.array([0, 1, 0]))
     assert (found.variance, found.local_variance) == (pytest.approx([1e-10]), pytest.approx([1e-10]))
 
 
 def test_nothing_merged_nothing_learned():
     """As many global as local atoms: the estimates would be 0 / 0, so the start's stay."""
-    start = Hyper(np.zeros(2), np.ones(2), np.ones(2))
-    assert estimated(start, np.arange(6.0).reshape(3, 2), np.array([2, 0, 1])) is start
+    start = Hyperparameters(np.zeros(2), np.ones(2), np.ones(2))
+    assert estimate_hyperparameters(start, np.arange(6.0).reshape(3, 2), np.array([2, 0, 1])) is start
     far = [np.array([[1e3, 0.0], [0.0, 1e3]]), np.array([[-1e3, 0.0], [0.0, -1e3]])]
     layer, hyper = match_estimated(far, Buffet(1.0, 2.0, 2), 3, np.random.default_rng(0))
     assert len(layer.atoms) == 4

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from fedexp.maths.matching.atoms import Group, Matched, Prior
+from fedexp.maths.matching.atoms import GlobalAtoms, Group, Prior
 from fedexp.maths.matching.gains import (
     Buffet,
+    count_new_atoms,
     gains_of_existing,
     gains_of_new,
-    places_for_new,
     volume_of_new,
     volumes_of_existing,
 )
@@ -21,13 +21,13 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(5)
 
 
-def some_matched(rng: np.random.Generator) -> tuple[Matched, list[list[Group]]]:
+def some_matched(rng: np.random.Generator) -> tuple[GlobalAtoms, list[list[Group]]]:
     """Three global atoms of four coordinates, with the local atoms (as groups of one) that are in each."""
     members = [[Group(rng.normal(size=(1, 4)), rng.uniform(0.5, 3, 4)) for _ in range(count)] for count in (1, 3, 2)]
-    matched = Matched.nothing(4)
+    matched = GlobalAtoms.empty(4)
     for number, atoms in enumerate(members):
         for group in atoms:
-            matched = matched.joined(group, np.array([number]))
+            matched = matched.with_group(group, np.array([number]))
     return matched, members
 
 
@@ -59,7 +59,7 @@ def test_spahm_equals_its_own_formula(rng: np.random.Generator):
     mean, var0, var = rng.normal(size=4), rng.random(4) + 0.5, rng.random(4) + 0.1
     prior, atoms = Prior(mean, 1 / var0), rng.normal(size=(5, 4))
     group, sums, counts = Group(atoms, 1 / var), rng.normal(size=(3, 4)), np.array([1, 4, 2])
-    matched = Matched(sums / var, counts[:, None] / var, counts)
+    matched = GlobalAtoms(sums / var, counts[:, None] / var, counts)
 
     def f(s: np.ndarray, m: int) -> np.ndarray:
         return (var0 / var * s**2 + 2 * mean * s - m * mean**2) / (m * var0 + var)
@@ -89,7 +89,7 @@ def test_popularity_counts_ten_at_most():
 
 
 def test_places_for_new_atoms():
-    assert places_for_new(100, 0) == 100
-    assert places_for_new(100, 650) == 50
-    assert places_for_new(100, 700) == places_for_new(100, 900) == 1
-    assert places_for_new(800, 400) == 400, "every unit must find a place"
+    assert count_new_atoms(100, 0) == 100
+    assert count_new_atoms(100, 650) == 50
+    assert count_new_atoms(100, 700) == count_new_atoms(100, 900) == 1
+    assert count_new_atoms(800, 400) == 400, "every unit must find a place"

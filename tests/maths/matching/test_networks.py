@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from fedexp.core.values import Layout, Weights
-from fedexp.maths.matching.chain import obstacle
+from fedexp.maths.matching.chain import find_obstacle
 from fedexp.maths.matching.networks import as_weights, hidden_widths, networks, subnetworks
 from fedexp.parts.layers import BatchNorm
 
@@ -78,4 +78,4 @@ Layers = Callable[[], nn.Module]
     ],
 )
 def test_what_can_be_matched(network: Layers, found: str | None):
-    assert obstacle(network()) == found
+    assert find_obstacle(network()) == found

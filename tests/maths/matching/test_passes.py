@@ -5,19 +5,19 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from fedexp.maths.matching.atoms import Group, Matched, Prior, gathered
-from fedexp.maths.matching.gains import Buffet, gains_of_existing, gains_of_new, places_for_new
+from fedexp.maths.matching.atoms import GlobalAtoms, Group, Prior, combine_groups
+from fedexp.maths.matching.gains import Buffet, count_new_atoms, gains_of_existing, gains_of_new
 from fedexp.maths.matching.layers import match_given
 from fedexp.maths.matching.passes import Gain, assign, first_pass, sweep
 
 PRIOR = Prior(np.zeros(2), np.ones(2))
 
 
-def gain(matched: Matched, group: Group) -> tuple[np.ndarray, np.ndarray]:
+def gain(matched: GlobalAtoms, group: Group) -> tuple[np.ndarray, np.ndarray]:
     return gains_of_existing(matched, group, PRIOR), gains_of_new(group, PRIOR)
 
 
-def slow_table(matched: Matched, group: Group, buffet: Buffet, cap: int = 10) -> list[list[float]]:
+def slow_table(matched: GlobalAtoms, group: Group, buffet: Buffet, cap: int = 10) -> list[list[float]]:
     """Every unit in every place, by loops over units, places and coordinates."""
     table = []
     for v in group.atoms:
@@ -50,24 +50,24 @@ def test_no_assignment_is_better(seed: int, factor: float):
     units, atoms, clients = int(rng.integers(1, 4)), int(rng.integers(1, 4)), 5
     buffet = Buffet(float(rng.choice([1e-3, 1.0, 50.0])), factor, clients)
     precision = rng.uniform(0.5, 4, 2)
-    matched = Matched(rng.normal(size=(atoms, 2)), rng.uniform(0.5, 4, (atoms, 2)), rng.integers(1, clients, atoms))
+    matched = GlobalAtoms(rng.normal(size=(atoms, 2)), rng.uniform(0.5, 4, (atoms, 2)), rng.integers(1, clients, atoms))
     group = Group(2 * rng.normal(size=(units, 2)), precision)
     places = assign(matched, group, gain, buffet)
     assert len(set(places.tolist())) == units
     table = slow_table(matched, group, buffet)
-    assert places_for_new(units, atoms) == units
+    assert count_new_atoms(units, atoms) == units
     assert sum(table[row][place] for row, place in enumerate(places)) == pytest.approx(best_by_trying_all(table))
 
 
 def test_new_atoms_are_numbered_in_the_order_of_the_units():
-    matched = Matched.nothing(2).joined(Group(np.array([[5.0, 5.0]]), np.full(2, 100.0)), np.array([0]))
+    matched = GlobalAtoms.empty(2).with_group(Group(np.array([[5.0, 5.0]]), np.full(2, 100.0)), np.array([0]))
     group = Group(np.array([[-3.0, 0.0], [5.0, 5.0], [0.1, 0.0], [9.0, -9.0]]), np.full(2, 100.0))
     assert assign(matched, group, gain, Buffet(1.0, 2.0, 2)).tolist() == [1, 0, 2, 3]
 
 
 def test_popularity_decides_between_equal_fits():
     """Two atoms at the same distance: the one that more clients have."""
-    matched = Matched(np.array([[10.0, 0.0], [10.0, 0.0]]), np.full((2, 2), 10.0), np.array([1, 3]))
+    matched = GlobalAtoms(np.array([[10.0, 0.0], [10.0, 0.0]]), np.full((2, 2), 10.0), np.array([1, 3]))
     assert assign(matched, Group(np.array([[1.0, 0.0]]), np.full(2, 5.0)), gain, Buffet(1e-6, 2.0, 5)).tolist() == [1]
 
 
@@ -75,7 +75,7 @@ def test_the_factor_of_popularity_can_turn_a_choice():
     """The nearer atom has one client of six, the other five: F = 1 takes the nearer, F = 2 the popular one."""
     fits = np.array([[0.0, -4.0]])
     flat: Gain = lambda matched, group: (fits, np.array([-100.0]))  # noqa: E731
-    matched = Matched(np.zeros((2, 2)), np.ones((2, 2)), np.array([1, 5]))
+    matched = GlobalAtoms(np.zeros((2, 2)), np.ones((2, 2)), np.array([1, 5]))
     group = Group(np.zeros((1, 2)), np.ones(2))
     # log(5 / 1) - log(1 / 5) = 3.22
     assert assign(matched, group, flat, Buffet(1.0, 1.0, 6)).tolist() == [0]
@@ -104,7 +104,7 @@ def test_a_sweep_deletes_what_nobody_is_left_in():
     apart = (np.array([0, 1]), np.array([1, 2]), np.array([3]))
     assigned = sweep(groups, apart, gain, Buffet(1.0, 2.0, 3), np.array([0, 1, 2]))
     assert [places.tolist() for places in assigned] == [[1, 0], [0, 1], [2]]
-    assert gathered(groups, assigned).popularity.tolist() == [2, 2, 1]
+    assert combine_groups(groups, assigned).popularity.tolist() == [2, 2, 1]
 
 
 def test_sweeps_join_what_the_first_pass_took_apart():
@@ -127,9 +127,9 @@ def test_sweeps_join_what_the_first_pass_took_apart():
 
 
 def test_values_are_not_written_in_place():
-    matched = Matched.nothing(2).joined(Group(CENTERS, np.ones(2)), np.arange(4))
+    matched = GlobalAtoms.empty(2).with_group(Group(CENTERS, np.ones(2)), np.arange(4))
     kept = matched.total.copy()
-    matched.joined(Group(CENTERS, np.ones(2)), np.arange(4))
-    matched.without(Group(CENTERS, np.ones(2)), np.arange(4))
+    matched.with_group(Group(CENTERS, np.ones(2)), np.arange(4))
+    matched.without_group(Group(CENTERS, np.ones(2)), np.arange(4))
     assert np.array_equal(matched.total, kept)
     assert matched.popularity.tolist() == [1, 1, 1, 1]

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from fedexp.maths.shapley.affordable import (
-    affordable_method,
+    choose_method,
     coalition_budget,
     coalitions_by_size,
     expected_coalitions,
-    least,
+    min_coalitions,
     surrogate_budget,
 )
-from fedexp.maths.shapley.permutations import prefixes, shuffled
+from fedexp.maths.shapley.permutations import prefixes, random_permutations
 from fedexp.maths.shapley.utilities import Utilities
 
 
@@ -33,9 +33,9 @@ def test_by_hand():
 def test_ten_players_with_the_default_budget_ask_for_nearly_all():
     utilities, rng = Utilities(10, lambda members: members.sum(axis=1)), np.random.default_rng(0)
     for _ in range(50):
-        utilities(prefixes(shuffled(10, rng)))
+        utilities(prefixes(random_permutations(10, rng)))
     assert expected_coalitions(10, 500) == pytest.approx(947.2, abs=0.1)
-    assert utilities.evaluated == pytest.approx(947, abs=20)
+    assert utilities.evaluated_count == pytest.approx(947, abs=20)
 
 
 def test_sizes_by_hand():
@@ -49,12 +49,12 @@ def test_more_players_than_a_float_can_count_the_coalitions_of():
 
 
 def test_what_auto_stands_for():
-    default = [affordable_method(players, None) for players in (0, 1, 6, 7, 200, 201)]
+    default = [choose_method(players, None) for players in (0, 1, 6, 7, 200, 201)]
     assert default == ["exact", "exact", "exact", "surrogate", "surrogate", "leverage"]
-    assert affordable_method(10, 1024) == "exact"  # who gives more gets more
-    assert affordable_method(10, 1023) == "surrogate"
-    assert affordable_method(6, 50) == "surrogate"
-    assert affordable_method(21, 2**21) == "surrogate"
+    assert choose_method(10, 1024) == "exact"  # who gives more gets more
+    assert choose_method(10, 1023) == "surrogate"
+    assert choose_method(6, 50) == "surrogate"
+    assert choose_method(21, 2**21) == "surrogate"
 
 
 def test_the_budget_of_the_surrogate():
@@ -65,5 +65,5 @@ def test_the_budget_of_the_surrogate():
 def test_the_budget_in_coalitions():
     assert coalition_budget(10, 200, 2048) == 703
     assert coalition_budget(100, 5000, 2048) == 2048
-    assert coalition_budget(8, 1, 2048) == least(8) == 18
-    assert [least(players) for players in (1, 2, 3, 4)] == [2, 4, 8, 10]
+    assert coalition_budget(8, 1, 2048) == min_coalitions(8) == 18
+    assert [min_coalitions(players) for players in (1, 2, 3, 4)] == [2, 4, 8, 10]

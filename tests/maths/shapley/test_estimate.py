@@ -8,7 +8,7 @@ from fedexp.maths.shapley import permutations
 from fedexp.maths.shapley.convergence import flexcs, gtg_authors, per_client
 from fedexp.maths.shapley.estimate import Shapley
 from fedexp.maths.shapley.exact import exact
-from fedexp.maths.shapley.sweeps import WAYS, Way
+from fedexp.maths.shapley.sweeps import SWEEP_DESIGNS, SweepDesign
 from fedexp.maths.shapley.utilities import WORST, Utilities
 
 
@@ -36,7 +36,7 @@ def test_gtg_without_truncation_is_permutation_sampling_with_the_same_permutatio
     evaluate, _ = game(5)
     plain = Shapley(method="permutations", permutations_per_client=7)
     untruncated = Shapley(method="gtg", permutations_per_client=7, truncation=0, truncation_between=0)
-    monkeypatch.setitem(WAYS, "permutations", Way(permutations.guided, 1))
+    monkeypatch.setitem(SWEEP_DESIGNS, "permutations", SweepDesign(permutations.guided_permutations, 1))
     first, second = (way.estimate(5, evaluate, np.random.default_rng(3)) for way in (plain, untruncated))
     assert first.values.tolist() == second.values.tolist()
     assert first.coalitions == second.coalitions

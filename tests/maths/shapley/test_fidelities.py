@@ -5,7 +5,7 @@ import pytest
 
 from fedexp.maths.shapley.estimate import Estimate, Shapley
 from fedexp.maths.shapley.exact import exact
-from fedexp.maths.shapley.fidelities import fidelities
+from fedexp.maths.shapley.fidelities import make_fidelities
 from fedexp.maths.shapley.smooth import mixture_weights
 from fedexp.maths.shapley.utilities import all_coalitions
 
@@ -52,7 +52,7 @@ def test_each_coalition_meets_each_example_at_most_once_and_few_meet_all():
 
 def test_the_games_add_up_to_the_utility_on_all_examples():
     played, members = Round(), all_coalitions(PLAYERS)
-    sight = fidelities(PLAYERS, played, EXAMPLES, 0.4)
+    sight = make_fidelities(PLAYERS, played, EXAMPLES, 0.4)
     total = sum(game(members) for game, _ in sight.games(members))
     assert total == pytest.approx(played(members, range(EXAMPLES)))
 

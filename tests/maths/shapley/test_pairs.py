@@ -7,7 +7,7 @@ import pytest
 
 from fedexp.maths.shapley.kernel import kernel_pairs
 from fedexp.maths.shapley.leverage import allocation, leverage_pairs
-from fedexp.maths.shapley.pairs import distinct_pairs, first_share, kernel_weight, pairs_of, random_pairs
+from fedexp.maths.shapley.pairs import count_pairs, distinct_pairs, first_share, kernel_weight, random_pairs
 from fedexp.maths.shapley.utilities import all_coalitions
 
 
@@ -15,14 +15,14 @@ from fedexp.maths.shapley.utilities import all_coalitions
 def test_all_pairs_are_all_coalitions_but_nobody_and_all(players: int):
     rng = np.random.default_rng(0)
     sizes = range(1, players // 2 + 1)
-    pairs = np.concatenate([distinct_pairs(players, size, pairs_of(players, size), rng) for size in sizes])
+    pairs = np.concatenate([distinct_pairs(players, size, count_pairs(players, size), rng) for size in sizes])
     both = {tuple(row) for row in np.concatenate([pairs, ~pairs])}
     assert len(both) == 2 * len(pairs) == 2**players - 2
 
 
 @pytest.mark.parametrize("size", [1, 3, 10])
 def test_distinct_pairs_are_distinct_of_their_size_and_fair(size: int):
-    pairs = distinct_pairs(20, size, min(200, pairs_of(20, size)), np.random.default_rng(0))
+    pairs = distinct_pairs(20, size, min(200, count_pairs(20, size)), np.random.default_rng(0))
     assert len({row.tobytes() for row in pairs}) == len(pairs)
     assert (pairs.sum(axis=1) == size).all()
     assert size < 10 or pairs[:, 0].all()

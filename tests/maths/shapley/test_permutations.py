@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedexp.maths.shapley.permutations import guided, shuffled, walk
+from fedexp.maths.shapley.permutations import guided_permutations, random_permutations, walk
 from fedexp.maths.shapley.utilities import Utilities
 
 
@@ -25,10 +25,10 @@ def test_a_walk_near_the_full_value_stops_evaluating():
     marginal = walk(np.array([[0, 1, 2], [1, 0, 2]]), utilities, 1.0)
     assert marginal[0].tolist() == [9.5, 0.0, 0.0]  # 9.5 is within 1 of 10
     assert marginal[1].tolist() == [7.0, 0.0, 3.0]
-    assert utilities.evaluated == 5  # nobody, all, {0}, {1}, {0, 1}
+    assert utilities.evaluated_count == 5  # nobody, all, {0}, {1}, {0, 1}
 
 
-@pytest.mark.parametrize("draw", [guided, shuffled])
+@pytest.mark.parametrize("draw", [guided_permutations, random_permutations])
 @pytest.mark.parametrize("players", [1, 2, 5])
 def test_permutations_are_permutations(draw, players: int):
     drawn = draw(players, np.random.default_rng(0))
@@ -38,6 +38,6 @@ def test_permutations_are_permutations(draw, players: int):
 
 def test_every_player_opens_one_guided_permutation_and_the_rest_is_random():
     rng = np.random.default_rng(0)
-    seen = {tuple(row) for _ in range(60) for row in guided(3, rng)}
-    assert guided(4, rng)[:, 0].tolist() == [0, 1, 2, 3]
+    seen = {tuple(row) for _ in range(60) for row in guided_permutations(3, rng)}
+    assert guided_permutations(4, rng)[:, 0].tolist() == [0, 1, 2, 3]
     assert len(seen) == 6

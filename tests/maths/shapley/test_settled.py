@@ -4,33 +4,33 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from fedexp.maths.shapley.settled import is_settled, mean_variance, top_sure
+from fedexp.maths.shapley.settled import is_settled, mean_variance, top_confidence
 
 
 def test_certain_scores_are_settled_even_if_tied():
-    assert top_sure(np.array([1.0, 1.0, 0.0]), np.zeros(3), 1) == 1.0
+    assert top_confidence(np.array([1.0, 1.0, 0.0]), np.zeros(3), 1) == 1.0
 
 
 def test_who_takes_everybody_is_sure():
-    assert top_sure(np.array([1.0, 2.0]), np.ones(2), 2) == 1.0
+    assert top_confidence(np.array([1.0, 2.0]), np.ones(2), 2) == 1.0
 
 
 def test_an_unknown_error_is_an_unknown_confidence():
-    assert top_sure(np.array([1.0, 2.0]), np.array([np.nan, 0.0]), 1) is None
+    assert top_confidence(np.array([1.0, 2.0]), np.array([np.nan, 0.0]), 1) is None
 
 
 def test_two_by_hand():
     # the threshold half way between 0 and 2 leaves each one error of 0.5 away by two errors
-    assert top_sure(np.array([0.0, 2.0]), np.array([0.5, 0.5]), 1) == pytest.approx(1 - 2 * ndtr(-2))
+    assert top_confidence(np.array([0.0, 2.0]), np.array([0.5, 0.5]), 1) == pytest.approx(1 - 2 * ndtr(-2))
 
 
 def test_the_threshold_leans_towards_what_is_certain():
     # the threshold can stand on the certain client, so only the other's error counts
-    assert top_sure(np.array([0.0, 2.0]), np.array([0.0, 1.0]), 1) == pytest.approx(1 - ndtr(-2))
+    assert top_confidence(np.array([0.0, 2.0]), np.array([0.0, 1.0]), 1) == pytest.approx(1 - ndtr(-2))
 
 
 def test_a_client_that_comes_first_anyhow_settles_its_place():
-    assert top_sure(np.array([np.inf, 1.0, 0.0]), np.array([0.0, 1.0, 1.0]), 1) == 1.0
+    assert top_confidence(np.array([np.inf, 1.0, 0.0]), np.array([0.0, 1.0, 1.0]), 1) == 1.0
 
 
 def test_the_confidence_is_kept():
@@ -40,7 +40,7 @@ def test_the_confidence_is_kept():
     for _ in range(2000):
         scores = true + errors * rng.normal(size=12)
         best = set(np.argsort(-scores)[:5])
-        claimed.append(top_sure(scores, errors, 5))
+        claimed.append(top_confidence(scores, errors, 5))
         wrong.append(best != set(range(7, 12)))
     claimed, wrong = np.array(claimed), np.array(wrong)
     assert (claimed >= 0.8).sum() > 50

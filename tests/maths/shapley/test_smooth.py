@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from games import losing, threshold, unrelated
 
-from fedexp.maths.shapley.smooth import Surface, fitted, kernel, mixture_weights, unknown_weight
+from fedexp.maths.shapley.smooth import Surface, fit_surface, kernel, mixture_weights, unknown_weight
 from fedexp.maths.shapley.utilities import all_coalitions
 
 
@@ -15,7 +15,7 @@ def surface(players: int, utility: np.ndarray, some: np.ndarray, share: np.ndarr
     weight = mixture_weights(members, np.ones(players) if share is None else share)
     if keys:
         return Surface(weight, members.astype(float), utility[some], **keys)
-    return fitted(weight, members.astype(float), utility[some])
+    return fit_surface(weight, members.astype(float), utility[some])
 
 
 def test_mixture_weights_by_hand():
@@ -39,7 +39,7 @@ def test_two_players_by_hand():
 def test_leave_one_out_is_leaving_one_out():
     utility, some = losing(5, np.random.default_rng(0)), np.arange(1, 24)
     keys = {"additive": False, "length": 0.7, "nugget": 0.01}
-    residual, variance, _ = surface(5, utility, some, **keys).left_out
+    residual, variance, _ = surface(5, utility, some, **keys).leave_one_out
     without = surface(5, utility, np.delete(some, 8), **keys)
     members = all_coalitions(5)[some[8:9]]
     weight = mixture_weights(members, np.ones(5))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fedexp.maths.shapley.standard_error import NORMAL, PRIOR, moderated, standard_errors, widening
+from fedexp.maths.shapley.standard_error import NORMAL, PRIOR, moderate_variances, standard_errors, widening
 
 
 @pytest.mark.parametrize(("units", "strata"), [(1, 1), (3, 1), (1, 8)])
@@ -31,8 +31,8 @@ def test_strata_by_hand():
 
 
 def test_variances_are_drawn_to_the_mean_of_the_players():
-    assert moderated(np.array([[0.0, 2.0]]), PRIOR).tolist() == [[0.5, 1.5]]
-    assert moderated(np.array([[0.0, 2.0]]), 10**9)[0] == pytest.approx([0, 2], abs=1e-6)
+    assert moderate_variances(np.array([[0.0, 2.0]]), PRIOR).tolist() == [[0.5, 1.5]]
+    assert moderate_variances(np.array([[0.0, 2.0]]), 10**9)[0] == pytest.approx([0, 2], abs=1e-6)
 
 
 def test_a_contribution_that_no_unit_met_has_an_error_too():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from matrices import close, whole, wild
 
 from fedexp.maths.rows import squared_distances
-from fedexp.parts.aggregator.bulyan import bulyan, chosen_by_krum, mean_around_median
+from fedexp.parts.aggregator.bulyan import bulyan, mean_around_median, select_by_krum
 
 
 def slow_choice(square: list[list[float]], f: int, count: int) -> list[int]:
@@ -38,7 +38,7 @@ def test_the_mean_around_the_median_by_hand():
 def test_one_attacker_by_hand():
     # n = 7, f = 1: five rows are chosen, never 1000; of 1 2 3 4 5 the three around 3 have the mean 3
     rows = torch.tensor([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [1000.0]])
-    assert chosen_by_krum(squared_distances(rows), 1, 5).tolist() == [0, 1, 2, 3, 4]
+    assert select_by_krum(squared_distances(rows), 1, 5).tolist() == [0, 1, 2, 3, 4]
     assert bulyan(rows, 1).tolist() == [3]
 
 
@@ -52,7 +52,7 @@ def test_the_choice_equals_the_loops(data: st.DataObject):
     square = squared_distances(rows)
     f = data.draw(st.integers(0, (len(rows) - 3) // 4))
     count = len(rows) - 2 * f
-    assert chosen_by_krum(square, f, count).tolist() == slow_choice(square.tolist(), f, count)
+    assert select_by_krum(square, f, count).tolist() == slow_choice(square.tolist(), f, count)
 
 
 @given(st.data())

@@ -11,7 +11,7 @@ from matrices import close, equal_shares, normal, wild
 
 from fedexp.core.values import Layout, Uploads, Weights
 from fedexp.maths.rows import distances_to
-from fedexp.parts.aggregator.centered_clipping import CenteredClipping, towards
+from fedexp.parts.aggregator.centered_clipping import CenteredClipping, move_centre
 
 
 def slow(rows: torch.Tensor, centre: list[float], radius: float) -> list[float]:
@@ -68,5 +68,5 @@ def test_a_round_of_nobody_changes_nothing():
 def test_equals_the_loop(rows: torch.Tensor, radius: float, seed: int):
     centre = normal(seed, rows.shape[1]).double() * float(rows.abs().max())
     distance = distances_to(rows, centre)
-    found = towards(rows, equal_shares(len(rows)), centre, distance, radius)
+    found = move_centre(rows, equal_shares(len(rows)), centre, distance, radius)
     assert close(found, slow(rows, centre.tolist(), radius), torch.cat([rows * 1e5, centre[None] * 1e5]))

@@ -55,7 +55,7 @@ class TestAggregator:
         reports, memory, models = [], {}, (rule.first,)
         for number, rows in enumerate((5, 0, 1, 4), start=1):
             uploads = uploads_like(torch.randn(rows, rule.layout.size))
-            models, memory = fold(rule.exp, models, uploads, memory, context.at(rule, number))
+            models, memory = fold(rule.exp, models, uploads, memory, context.make_context(rule, number))
             reports.append(memory["aggregator"]["columns"])
         assert all(report.keys() == reports[0].keys() for report in reports)
         assert all(value is None or type(value) in (int, float) for report in reports for value in report.values())

@@ -7,19 +7,19 @@ from worlds import Tiny, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.parts.aggregator.fednova import normalised
+from fedexp.parts.aggregator.fednova import normalise_rows
 from fedexp.parts.local.prox import Prox
 from fedexp.parts.local.scaffold import Scaffold
 from fedexp.parts.local.sgd import SGD
 from fedexp.simulation.compatibility import refuse
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 
 UNEQUAL = ("federation=dirichlet", "federation.alpha=0.5", "selector=all", "local.batch_size=5")
 
 
 def models(config: dict) -> list[torch.Tensor]:
     world = world_of(config)
-    return [state.models[0].flat for state, _, _ in rounds(world.exp, world, world.beginning())]
+    return [state.models[0].flat for state, _, _ in run_rounds(world.exp, world, world.initial_state())]
 
 
 def test_by_hand():
@@ -27,7 +27,7 @@ def test_by_hand():
     rows = torch.tensor([[2.0, 4.0], [6.0, 0.0], [9.0, 9.0]], dtype=torch.float64)
     share, steps = torch.tensor([0.25, 0.75, 0.0]).double(), torch.tensor([1.0, 3.0, 0.0]).double()
     expected = torch.tensor([[5.0, 10.0], [5.0, 0.0], [0.0, 0.0]], dtype=torch.float64)
-    torch.testing.assert_close(normalised(rows, share, steps), expected, atol=1e-12, rtol=0)
+    torch.testing.assert_close(normalise_rows(rows, share, steps), expected, atol=1e-12, rtol=0)
 
 
 def test_two_clients_of_one_slope_end_where_their_gradients_say():
@@ -35,7 +35,7 @@ def test_two_clients_of_one_slope_end_where_their_gradients_say():
     steps = torch.tensor([2.0, 8.0]).double()
     delta, share = torch.stack([-0.1 * steps[:1], 0.1 * steps[1:]]), torch.tensor([0.5, 0.5]).double()
     assert (share @ delta).item() == pytest.approx(0.3)
-    assert (share @ normalised(delta, share, steps)).item() == pytest.approx(0, abs=1e-12)
+    assert (share @ normalise_rows(delta, share, steps)).item() == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.usefixtures("_double")
@@ -60,28 +60,28 @@ class TestAmounts:
     STEPS = np.array([0, 1, 2, 7])
 
     def test_plain_steps_are_counted(self):
-        assert SGD().amounts_to(self.STEPS).tolist() == [0, 1, 2, 7]
-        assert Scaffold().amounts_to(self.STEPS).tolist() == [0, 1, 2, 7]
+        assert SGD().effective_steps(self.STEPS).tolist() == [0, 1, 2, 7]
+        assert Scaffold().effective_steps(self.STEPS).tolist() == [0, 1, 2, 7]
 
     def test_momentum_by_the_papers_formula(self):
         """Of a gradient m steps before the end (1 - rho^m) / (1 - rho) counts: with rho = 1/2 and two steps 1 + 3/2."""
         rho = 0.5
         expected = [sum((1 - rho**m) / (1 - rho) for m in range(1, steps + 1)) for steps in self.STEPS]
-        assert SGD(momentum=rho).amounts_to(self.STEPS) == pytest.approx(expected)
-        assert SGD(momentum=rho).amounts_to(self.STEPS)[2] == 2.5
+        assert SGD(momentum=rho).effective_steps(self.STEPS) == pytest.approx(expected)
+        assert SGD(momentum=rho).effective_steps(self.STEPS)[2] == 2.5
 
     def test_the_pull_by_the_papers_formula(self):
         """Of a gradient m steps before the end (1 - lr mu)^(m - 1) is left."""
         part = 0.1 * 2.0
         expected = [(1 - (1 - part) ** steps) / part for steps in self.STEPS]
-        assert Prox(lr=0.1, mu=2.0).amounts_to(self.STEPS) == pytest.approx(expected)
+        assert Prox(lr=0.1, mu=2.0).effective_steps(self.STEPS) == pytest.approx(expected)
 
     def test_weights_below_zero_count_by_hand(self):
         """momentum = 1/2, lr mu = 1: v = 1, -1/2, -3/4, -1/8, so a gradient is left with 1, 1/2, -1/4, -3/8."""
-        lengths = Prox(lr=0.5, mu=2.0, momentum=0.5).amounts_to(np.arange(5))
+        lengths = Prox(lr=0.5, mu=2.0, momentum=0.5).effective_steps(np.arange(5))
         assert lengths.tolist() == [0, 1, 1.5, 1.75, 2.125]
-        assert Prox(lr=1.0, mu=0.1, momentum=0.9).amounts_to(np.array([20]))[0] == pytest.approx(25.87, abs=0.005)
-        assert Prox(lr=1.0, mu=1.5).amounts_to(np.arange(4)).tolist() == [0, 1, 1.5, 1.75]
+        assert Prox(lr=1.0, mu=0.1, momentum=0.9).effective_steps(np.array([20]))[0] == pytest.approx(25.87, abs=0.005)
+        assert Prox(lr=1.0, mu=1.5).effective_steps(np.arange(4)).tolist() == [0, 1, 1.5, 1.75]
 
     @pytest.mark.parametrize(
         "rule",
@@ -102,11 +102,11 @@ class TestAmounts:
             for number in range(steps):
                 direction = rule.direction(alone[:, number, None], w, start)
                 rule.update(w, direction, slots, torch.tensor(number + 1.0), None)
-            expected = rule.amounts_to(np.array([steps]))[0]
+            expected = rule.effective_steps(np.array([steps]))[0]
             assert (w / rule.lr).abs().sum().item() == pytest.approx(expected, rel=1e-9)
 
     def test_the_pull_follows_the_rate_of_the_round(self):
-        assert Prox(lr=0.1, mu=2.0).at(0.2).amounts_to(self.STEPS)[2] == pytest.approx(1 + 0.6)
+        assert Prox(lr=0.1, mu=2.0).at(0.2).effective_steps(self.STEPS)[2] == pytest.approx(1 + 0.6)
 
 
 @pytest.mark.parametrize(

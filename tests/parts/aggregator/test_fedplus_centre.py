@@ -11,7 +11,7 @@ from worlds import world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Uploads
-from fedexp.maths.proximal import Penalty, clipped
+from fedexp.maths.proximal import Penalty, proximal_residual
 from fedexp.parts.aggregator.fedplus_centre import robust_centre
 from fedexp.simulation import compatibility, context
 
@@ -44,10 +44,10 @@ def obvious_geometric_median(rows: torch.Tensor) -> torch.Tensor:
 def test_it_is_the_fixed_point_of_the_papers_iteration(penalty: Penalty, rho: float):
     rows = rows_of(1)
     x, taken = robust_centre(rows, even(7), penalty, rho, LIMITS)
-    torch.testing.assert_close(clipped(rows - x, penalty, rho).mean(dim=0), x * 0, atol=1e-9, rtol=0)
+    torch.testing.assert_close(proximal_residual(rows - x, penalty, rho).mean(dim=0), x * 0, atol=1e-9, rtol=0)
     y = rows.mean(dim=0)
     for _ in range(3000):
-        y = y + clipped(rows - y, penalty, rho).mean(dim=0)
+        y = y + proximal_residual(rows - y, penalty, rho).mean(dim=0)
     torch.testing.assert_close(x, y, atol=1e-6, rtol=0)
     assert taken < LIMITS[1]
 
@@ -90,7 +90,7 @@ def test_coordinates_with_ties_and_counts_are_fixed_points(rho: float):
         rows = torch.randint(-3, 4, (clients, 500), generator=draws).double() * torch.tensor([1.0, 1e-4]).repeat(250)
         count = torch.randint(1, 4, (clients,), generator=draws).double()
         x, _ = robust_centre(rows, count, "l1", rho, LIMITS)
-        left = count @ clipped(rows - x, "l1", rho) / count.sum()
+        left = count @ proximal_residual(rows - x, "l1", rho) / count.sum()
         assert left.abs().max() <= 1e-6 * rho
 
 
@@ -151,7 +151,7 @@ def test_the_threshold_is_mu_by_alpha(tiny: Tiny):
     words = ("aggregator.penalty=l1", "aggregator.mu=0.5", "aggregator.alpha=0.5")
     world = world_of(tiny("aggregator=fedplus_centre", *words))
     after, _ = world.exp.aggregator.combine(
-        world.first, uploads([2], torch.full((1, world.layout.size), 100.0)), {}, context.at(world, 1)
+        world.first, uploads([2], torch.full((1, world.layout.size), 100.0)), {}, context.make_context(world, 1)
     )
     torch.testing.assert_close(after.flat, world.first.flat + 0.2)
 
@@ -161,9 +161,9 @@ def test_who_was_never_heard_of_has_the_first_model(tiny: Tiny):
     world = world_of(tiny("aggregator=fedplus_centre", "aggregator.penalty=l2_squared"))
     rule, first = world.exp.aggregator, world.first
     draws = torch.randn(4, world.layout.size, generator=torch.Generator().manual_seed(1))
-    after, memory = rule.combine(first, uploads([1, 4], draws[:2]), {}, context.at(world, 1))
+    after, memory = rule.combine(first, uploads([1, 4], draws[:2]), {}, context.make_context(world, 1))
     torch.testing.assert_close(after.flat, first.flat + draws[:2].sum(dim=0) / 6)
-    last, memory = rule.combine(after, uploads([4, 5], draws[2:]), memory, context.at(world, 2))
+    last, memory = rule.combine(after, uploads([4, 5], draws[2:]), memory, context.make_context(world, 2))
     models = [first.flat + draws[0], after.flat + draws[2], after.flat + draws[3], *[first.flat] * 3]
     torch.testing.assert_close(last.flat, torch.stack(models).mean(dim=0))
     assert memory["owner"].tolist() == [1, 4, 5]
@@ -173,9 +173,11 @@ def test_who_was_never_heard_of_has_the_first_model(tiny: Tiny):
 def test_the_servers_own_row_and_clients_without_examples_do_not_count(tiny: Tiny):
     words = ("dataset.classes=2", "dataset.train_size=4", "scenario.participants=6")
     world = world_of(tiny("aggregator=fedplus_centre", "aggregator.penalty=l2_squared", *words))
-    assert np.count_nonzero(context.at(world, 1).sizes) == 4
+    assert np.count_nonzero(context.make_context(world, 1).sizes) == 4
     delta = torch.ones(2, world.layout.size)
-    after, memory = world.exp.aggregator.combine(world.first, uploads([SERVER, 0], delta), {}, context.at(world, 1))
+    after, memory = world.exp.aggregator.combine(
+        world.first, uploads([SERVER, 0], delta), {}, context.make_context(world, 1)
+    )
     torch.testing.assert_close(after.flat, world.first.flat + 0.25)
     assert memory["owner"].tolist() == [0]
 
@@ -184,7 +186,7 @@ def test_statistics_of_batch_norm_are_averaged(tiny: Tiny):
     words = ("model=complex_cnn", "dataset.shape=[1,8,8]", "scenario.clients=3")
     world = world_of(tiny("aggregator=fedplus_centre", "aggregator.mu=0", *words))
     delta = torch.tensor([[0.0], [0.0], [3.0]]).expand(-1, world.layout.size)
-    after, _ = world.exp.aggregator.combine(world.first, uploads([0, 1, 2], delta), {}, context.at(world, 1))
+    after, _ = world.exp.aggregator.combine(world.first, uploads([0, 1, 2], delta), {}, context.make_context(world, 1))
     moved, parameters = after.flat - world.first.flat, world.layout.parameters
     torch.testing.assert_close(moved[parameters:], torch.ones_like(moved[parameters:]))
     assert moved[:parameters].abs().max() < 1e-4

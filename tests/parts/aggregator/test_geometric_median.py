@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from matrices import equal_shares, normal, whole, wild
 
 from fedexp.maths.rows import squared_distances
-from fedexp.parts.aggregator.geometric_median import GeometricMedian, decrease, rotated, weiszfeld
+from fedexp.parts.aggregator.geometric_median import GeometricMedian, objective_decrease, rotate_to_span, weiszfeld
 
 
 def objective(rows: torch.Tensor, weight: torch.Tensor, point: torch.Tensor) -> float:
@@ -33,7 +33,7 @@ def shares(data: st.DataObject, rows: int) -> torch.Tensor:
 
 
 def found(rows: torch.Tensor, weight: torch.Tensor | None = None, **settings: Any) -> torch.Tensor:
-    return GeometricMedian(**settings).centre(rows, equal_shares(len(rows)) if weight is None else weight)[0]
+    return GeometricMedian(**settings).reduce_and_report(rows, equal_shares(len(rows)) if weight is None else weight)[0]
 
 
 def test_the_corners_of_a_square_have_their_centre():
@@ -113,7 +113,7 @@ def test_no_worse_than_weiszfeld_over_all_columns(data: st.DataObject):
 @given(st.data())
 def test_the_objective_never_increases(data: st.DataObject):
     rows = data.draw(whole(least=3) | wild(least=3, mixed=False)).double()
-    weight, z = shares(data, len(rows)), rotated(rows)
+    weight, z = shares(data, len(rows)), rotate_to_span(rows)
     eps = 1e-6 * float(rows.abs().max()) + 1e-45
     points = [weiszfeld(z, weight, weight, eps, count, 1e-20)[0] @ rows for count in range(1, 12)]
     trace = [objective(rows, weight, point) for point in [weight @ rows, *points]]
@@ -123,19 +123,21 @@ def test_the_objective_never_increases(data: st.DataObject):
 
 def test_the_decrease_keeps_its_digits_beside_huge_sums():
     rows = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1e30]]).double()
-    fall = decrease(rows, equal_shares(3), torch.tensor([0.0, 1.0]).double(), torch.tensor([0.0, 0.5]).double())
+    fall = objective_decrease(
+        rows, equal_shares(3), torch.tensor([0.0, 1.0]).double(), torch.tensor([0.0, 0.5]).double()
+    )
     assert fall.item() == pytest.approx((0.5 + (2**0.5 - 1.25**0.5) - 0.5) / 3)
 
 
 @given(wild())
 def test_the_rotation_keeps_distances(rows: torch.Tensor):
     norm = rows.double().norm(dim=1)
-    gap = (squared_distances(rows).sqrt() - squared_distances(rotated(rows)).sqrt()).abs()
+    gap = (squared_distances(rows).sqrt() - squared_distances(rotate_to_span(rows)).sqrt()).abs()
     assert (gap <= 1e-14 * len(rows) * (norm[:, None] + norm)).all()
 
 
 def test_it_stops_when_nothing_is_gained():
-    _, columns = GeometricMedian().centre(normal(3, 20, 1000), equal_shares(20))
+    _, columns = GeometricMedian().reduce_and_report(normal(3, 20, 1000), equal_shares(20))
     assert columns["iterations"] in range(2, 21)
-    _, columns = GeometricMedian(iterations=1).centre(normal(3, 20, 1000), equal_shares(20))
+    _, columns = GeometricMedian(iterations=1).reduce_and_report(normal(3, 20, 1000), equal_shares(20))
     assert columns["iterations"] == 1

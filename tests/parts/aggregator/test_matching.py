@@ -17,7 +17,7 @@ from fedexp.run import checkpoint
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import Row, dispatch, fold, run_round
-from fedexp.simulation.rounds import rounds, staffed
+from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
@@ -31,8 +31,8 @@ ALL = pytest.mark.parametrize("words", [PFNM, DEEP, SPAHM], ids=["pfnm", "deep",
 def live(world: World, state: State, upto: int) -> tuple[list[tuple[Row, State, Uploads]], State]:
     """The rounds until `upto`, and the state after them."""
     lived: list[tuple[Row, State, Uploads]] = []
-    with staffed(world.exp, world, state) as crewed:
-        for after, row, sent in rounds(world.exp, crewed, state):
+    with with_workers(world.exp, world, state) as crewed:
+        for after, row, sent in run_rounds(world.exp, crewed, state):
             lived.append((row, after, sent))
             if after.round == upto:
                 return lived, after
@@ -50,7 +50,7 @@ def same(one: list[tuple[Row, State, Uploads]], other: list[tuple[Row, State, Up
 @ALL
 def test_three_rounds_in_which_widths_grow(tiny: Tiny, words: tuple[str, ...]):
     world = world_of(tiny(*words, "rounds=3"))
-    lived, last = live(world, world.beginning(), 3)
+    lived, last = live(world, world.initial_state(), 3)
     network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
     assert isinstance(network, torch.nn.Sequential)
     hidden = len(network[1::2]) - 1
@@ -78,15 +78,15 @@ def test_two_workers_change_nothing(tiny: Tiny, words: tuple[str, ...]):
         world_of(tiny(*words, "rounds=3", "evaluation.local_models=true", f"engine.workers={count}"))
         for count in (1, 2)
     )
-    same(live(alone, alone.beginning(), 3)[0], live(shared, shared.beginning(), 3)[0])
+    same(live(alone, alone.initial_state(), 3)[0], live(shared, shared.initial_state(), 3)[0])
 
 
 @ALL
 def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, words: tuple[str, ...], tmp_path: Path):
     config = tiny(*words, "rounds=5")
     world = world_of(config)
-    whole, _ = live(world, world.beginning(), 5)
-    first, state = live(world, world.beginning(), 3)
+    whole, _ = live(world, world.initial_state(), 5)
+    first, state = live(world, world.initial_state(), 3)
     checkpoint.save(tmp_path, state, config, {"name": "loop", "reason": ""})
     saved = checkpoint.load(tmp_path, config, torch.device("cpu"))
     assert saved is not None
@@ -96,7 +96,7 @@ def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, words: tuple[str, ...]
 @ALL
 def test_both_engines_agree(tiny: Tiny, words: tuple[str, ...]):
     one, other = (world_of(tiny(*words, "rounds=2", f"engine={name}")) for name in ("loop", "stacked"))
-    ends = [live(world, world.beginning(), 2)[1].models[0] for world in (one, other)]
+    ends = [live(world, world.initial_state(), 2)[1].models[0] for world in (one, other)]
     assert ends[0].layout == ends[1].layout
     torch.testing.assert_close(ends[0].flat, ends[1].flat, rtol=1e-3, atol=1e-4)
 
@@ -104,7 +104,7 @@ def test_both_engines_agree(tiny: Tiny, words: tuple[str, ...]):
 def test_clients_get_their_own_networks_back_where_nobody_agrees(tiny: Tiny):
     """With a tiny variance no two units are one, and the prior does not pull: the next start is the last end."""
     world = world_of(tiny("aggregator=pfnm", "aggregator.s=1e-9", "aggregator.gamma=1e9", "model.hidden=[5]", *SKEWED))
-    state, row, sent = run_round(world.exp, world, world.beginning())
+    state, row, sent = run_round(world.exp, world, world.initial_state())
     assert row["aggregator.width_1"] == 15
     start = dispatch(world.exp, world, state.models, sent.model, sent.owner, state.memory)
     trained = world.first.flat + sent.delta
@@ -131,19 +131,21 @@ def test_a_client_whose_network_leaves_float32_is_left_out(
     delta = torch.full((3, world.layout.size), -largest) + torch.randn(3, world.layout.size)
     delta[1] = largest
     uploads = Uploads(clients, clients * 0, clients + 1, ones, delta, ones, ones)
-    after, memory = world.exp.aggregator.combine(given, uploads, {}, context.at(world, 1))
-    without, _ = world.exp.aggregator.combine(given, uploads.where(np.array([0, 2])), {}, context.at(world, 1))
+    after, memory = world.exp.aggregator.combine(given, uploads, {}, context.make_context(world, 1))
+    without, _ = world.exp.aggregator.combine(
+        given, uploads.where(np.array([0, 2])), {}, context.make_context(world, 1)
+    )
     assert torch.equal(after.flat, without.flat)
     assert after.flat.isfinite().all()
     assert memory["owner"].tolist() == [0, 2]
     assert "1 of 3 clients' networks are not finite and were left out" in caplog.text
-    stays, _ = world.exp.aggregator.combine(given, uploads.where(np.array([1])), {}, context.at(world, 1))
+    stays, _ = world.exp.aggregator.combine(given, uploads.where(np.array([1])), {}, context.make_context(world, 1))
     assert torch.equal(stays.flat, given.flat)
 
 
 def test_a_client_never_seen_gets_the_most_popular_units(tiny: Tiny):
     world = world_of(tiny(*PFNM))
-    state, _, sent = run_round(world.exp, world, world.beginning())
+    state, _, sent = run_round(world.exp, world, world.initial_state())
     unseen = next(client for client in range(6) if client not in sent.owner)
     start = dispatch(world.exp, world, state.models, np.zeros(1, np.int64), np.array([unseen]), state.memory)
     popularity = state.memory["aggregator"]["0"]["popularity"][0]
@@ -156,7 +158,7 @@ def test_a_client_never_seen_gets_the_most_popular_units(tiny: Tiny):
 
 def test_the_memory_is_plain(tiny: Tiny):
     world = world_of(tiny(*DEEP))
-    state, _, sent = run_round(world.exp, world, world.beginning())
+    state, _, sent = run_round(world.exp, world, world.initial_state())
     memory = state.memory["aggregator"]["0"]
     assert set(memory) == {"owner", "held", "popularity"}
     assert memory["owner"].tolist() == sorted(sent.owner.tolist())
@@ -167,7 +169,7 @@ def test_the_memory_is_plain(tiny: Tiny):
 @ALL
 def test_a_single_participant_is_obeyed_unchanged(tiny: Tiny, words: tuple[str, ...]):
     world = world_of(tiny(*words, "scenario.participants=1", "rounds=2"))
-    state, row, sent = run_round(world.exp, world, world.beginning())
+    state, row, sent = run_round(world.exp, world, world.initial_state())
     assert state.models[0].layout == world.layout
     assert torch.equal(state.models[0].flat, world.first.flat + sent.delta[0])
     assert row["aggregator.width_1"] == 5
@@ -176,9 +178,13 @@ def test_a_single_participant_is_obeyed_unchanged(tiny: Tiny, words: tuple[str, 
 @ALL
 def test_a_round_without_uploads_keeps_model_and_memory(tiny: Tiny, words: tuple[str, ...]):
     world = world_of(tiny(*words))
-    state, _, sent = run_round(world.exp, world, world.beginning())
+    state, _, sent = run_round(world.exp, world, world.initial_state())
     models, memory = fold(
-        world.exp, state.models, sent.where(np.zeros(3, bool)), state.memory, context.at(world, 2, state.models)
+        world.exp,
+        state.models,
+        sent.where(np.zeros(3, bool)),
+        state.memory,
+        context.make_context(world, 2, state.models),
     )
     assert torch.equal(models[0].flat, state.models[0].flat)
     assert memory["aggregator"]["columns"] == {**state.memory["aggregator"]["columns"], "dropped": 0}
@@ -198,15 +204,15 @@ def test_a_whole_run_with_data_upload(tiny: Tiny):
             "rounds=4",
         )
     )
-    lived, _ = live(world, world.beginning(), 4)
+    lived, _ = live(world, world.initial_state(), 4)
     assert any(SERVER in sent.owner for _, _, sent in lived)
 
 
 @pytest.mark.parametrize("option", ["afl", "oort", "power_of_choice"])
 def test_selectors_may_ask_for_losses_of_the_wide_model(tiny: Tiny, option: str):
     world = world_of(tiny(*PFNM, f"selector={option}", "rounds=3", "evaluation.client_losses=exact"))
-    lived, last = live(world, world.beginning(), 3)
-    losses = context.at(world, 4, last.models).losses(np.arange(6))
+    lived, last = live(world, world.initial_state(), 3)
+    losses = context.make_context(world, 4, last.models).losses(np.arange(6))
     assert losses.shape == (6,)
     assert np.isfinite(losses).all()
     for _, _, sent in lived:

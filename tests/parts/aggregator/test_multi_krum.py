@@ -37,7 +37,7 @@ def test_equals_the_loop(data: st.DataObject):
 @pytest.mark.parametrize(("m", "kept"), [(None, 7), (3, 3), (50, 7)])
 def test_how_many_are_kept(m: int | None, kept: int):
     rows = normal(0, 9, 4)
-    row, columns = MultiKrum(m=m).centre(rows, equal_shares(9), 2)
+    row, columns = MultiKrum(m=m).reduce_and_report(rows, equal_shares(9), 2)
     assert columns == {"kept": kept}
     assert torch.equal(row, multi_krum(rows, equal_shares(9), 2, kept))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from matrices import close, equal_shares, wild
 
 from fedexp.maths.rows import distances_to
-from fedexp.parts.aggregator.norm_clipping import NormClipping, norm_clipping, radius_of
+from fedexp.parts.aggregator.norm_clipping import NormClipping, clip_radius, norm_clipping
 
 
 def slow(rows: torch.Tensor, share: list[float], radius: float) -> list[float]:
@@ -24,22 +24,22 @@ def slow(rows: torch.Tensor, share: list[float], radius: float) -> list[float]:
 def test_by_hand():
     rows = torch.tensor([[3.0, 4.0], [0.0, 1.0], [30.0, 40.0]])  # norms 5, 1, 50
     share = torch.tensor([0.25, 0.25, 0.5]).double()
-    row, columns = NormClipping(radius=10).centre(rows, share)
+    row, columns = NormClipping(radius=10).reduce_and_report(rows, share)
     assert row.tolist() == [0.75 + 3, 1 + 0.25 + 4]
     assert columns == {"radius": 10, "clipped": 1}
-    row, columns = NormClipping().centre(rows, share)
+    row, columns = NormClipping().reduce_and_report(rows, share)
     assert row.tolist() == [0.75 + 1.5, 1 + 0.25 + 2]
     assert columns == {"radius": 5, "clipped": 1}
 
 
 def test_the_radius_is_a_quantile():
     norm = torch.tensor([4.0, 1.0, 2.0, 3.0]).double()
-    assert [radius_of(norm, None, at) for at in (0.0, 0.5, 1.0)] == [1, 2.5, 4]
-    assert radius_of(norm, 7.0, 0.5) == 7
+    assert [clip_radius(norm, None, at) for at in (0.0, 0.5, 1.0)] == [1, 2.5, 4]
+    assert clip_radius(norm, 7.0, 0.5) == 7
 
 
 def test_rows_of_nothing_are_not_divided_by():
-    row, columns = NormClipping().centre(torch.tensor([[0.0], [0.0], [5.0]]), equal_shares(3))
+    row, columns = NormClipping().reduce_and_report(torch.tensor([[0.0], [0.0], [5.0]]), equal_shares(3))
     assert row.tolist() == [0]
     assert columns == {"radius": 0, "clipped": 1}
 
@@ -55,5 +55,5 @@ def test_equals_the_loop(rows: torch.Tensor, radius: float):
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_a_large_radius_is_the_mean(rows: int):
     delta = torch.arange(rows * 3.0).view(rows, 3)
-    found, _ = NormClipping(radius=1e6).centre(delta, equal_shares(rows))
+    found, _ = NormClipping(radius=1e6).reduce_and_report(delta, equal_shares(rows))
     torch.testing.assert_close(found, delta.mean(dim=0))

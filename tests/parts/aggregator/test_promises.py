@@ -11,7 +11,7 @@ from matrices import equal_shares, normal
 
 from fedexp.maths.rows import distances_to
 from fedexp.parts.aggregator.bulyan import bulyan
-from fedexp.parts.aggregator.centered_clipping import towards
+from fedexp.parts.aggregator.centered_clipping import move_centre
 from fedexp.parts.aggregator.geometric_median import GeometricMedian
 from fedexp.parts.aggregator.krum import krum
 from fedexp.parts.aggregator.median import median
@@ -25,17 +25,17 @@ Rule = Callable[[torch.Tensor, int], torch.Tensor]
 
 def geometric_median(rows: torch.Tensor, _byzantine: int) -> torch.Tensor:
     eps = 1e-8 * float(rows.double().norm(dim=1).median()) + 1e-45  # what it is precise to
-    return GeometricMedian(eps=eps).centre(rows, equal_shares(len(rows)))[0]
+    return GeometricMedian(eps=eps).reduce_and_report(rows, equal_shares(len(rows)))[0]
 
 
 def clipped_mean(rows: torch.Tensor, _byzantine: int) -> torch.Tensor:
-    return NormClipping().centre(rows, equal_shares(len(rows)))[0]
+    return NormClipping().reduce_and_report(rows, equal_shares(len(rows)))[0]
 
 
 def centered_clipping(rows: torch.Tensor, _byzantine: int) -> torch.Tensor:
     centre = torch.zeros(rows.shape[1], dtype=torch.float64)
     distance = distances_to(rows, centre)
-    return towards(rows, equal_shares(len(rows)), centre, distance, float(distance.median())).to(rows.dtype)
+    return move_centre(rows, equal_shares(len(rows)), centre, distance, float(distance.median())).to(rows.dtype)
 
 
 def most_of(rule: str) -> Callable[[int], int]:

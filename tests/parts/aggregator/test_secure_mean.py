@@ -18,12 +18,19 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.values import SERVER, Uploads
 from fedexp.parts.aggregator.fedavg import weighted_mean
-from fedexp.parts.aggregator.secret_sharing import decode, encode, largest, opened_sum, secure_mean, share
+from fedexp.parts.aggregator.secret_sharing import (
+    decode,
+    encode,
+    max_summand,
+    reconstruct_sum,
+    secure_mean,
+    split_secret,
+)
 from fedexp.parts.aggregator.secure_mean import SecureMean
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.round import fold, run_round
-from fedexp.simulation.rounds import rounds, staffed
+from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
@@ -51,14 +58,14 @@ class TestRing:
     @given(numbers=st.lists(st.integers(0, WHOLE - 1), min_size=1, max_size=20))
     def test_wrapping_around_is_exact(self, numbers: list[int]):
         words = np.array(numbers, dtype=np.uint64)
-        views = share(words[:, None], 2)
+        views = split_secret(words[:, None], 2)
         assert views.sum(axis=(0, 1)).tolist() == [sum(numbers) % WHOLE]
         assert [(a + b) % WHOLE for a, b in zip(*views[:, :, 0].tolist(), strict=True)] == numbers
 
     @given(clients=st.integers(1, 40), bits=st.sampled_from([1, 24, 32, 52]), sign=st.sampled_from([-1, 1]))
     def test_sums_of_the_largest_values_stay_in_the_ring(self, clients: int, bits: int, sign: int):
-        values = np.full((clients, 1), sign * largest(clients, bits))
-        found = opened_sum(share(encode(values, bits), 3), np.ones(clients, dtype=bool))
+        values = np.full((clients, 1), sign * max_summand(clients, bits))
+        found = reconstruct_sum(split_secret(encode(values, bits), 3), np.ones(clients, dtype=bool))
         assert decode(found, bits)[0] == pytest.approx(sign * 2.0 ** (62 - bits), rel=1e-12, abs=clients / 2**bits)
 
 
@@ -68,7 +75,7 @@ class TestViews:
     COPIES = 4000
 
     def views(self, secret: int, partners: int) -> np.ndarray:
-        return share(np.full((self.COPIES, 2), secret, dtype=np.uint64), partners)
+        return split_secret(np.full((self.COPIES, 2), secret, dtype=np.uint64), partners)
 
     def unusual(self, cells: np.ndarray, kinds: int) -> bool:
         expected = cells.size / kinds
@@ -166,7 +173,7 @@ class TestMean:
 
 
 def folded(world: World, uploads: Uploads) -> tuple[torch.Tensor, dict[str, Any]]:
-    models, memory = fold(world.exp, (world.first,), uploads, {}, context.at(world, 1))
+    models, memory = fold(world.exp, (world.first,), uploads, {}, context.make_context(world, 1))
     return models[0].flat, memory["aggregator"]["columns"]
 
 
@@ -207,13 +214,15 @@ class TestRule:
         world = world_of(tiny(SECURE, "aggregator.dropout=0.4", "aggregator.partners=4"))
         rule, owner = world.exp.aggregator, np.arange(2000)
         assert isinstance(rule, SecureMean)
-        heard = rule.heard(owner, context.at(world, 1))
+        heard = rule.delivery_mask(owner, context.make_context(world, 1))
         reached, gone = heard.sum(axis=0), np.logical_not(heard.all(axis=0))
         assert np.unique(reached).tolist() == [1, 2, 3, 4]
         assert gone.mean() == pytest.approx(0.4, abs=0.05)
         assert heard[:, gone].mean(axis=1) == pytest.approx(np.full(4, 0.5), abs=0.1)
-        assert np.array_equal(rule.heard(owner[::-3], context.at(world, 1)), heard[:, ::-3]), "whoever else takes part"
-        assert not np.array_equal(rule.heard(owner, context.at(world, 2)), heard)
+        assert np.array_equal(rule.delivery_mask(owner[::-3], context.make_context(world, 1)), heard[:, ::-3]), (
+            "whoever else takes part"
+        )
+        assert not np.array_equal(rule.delivery_mask(owner, context.make_context(world, 2)), heard)
         uploads = uploads_like(torch.randn(40, world.layout.size), [20] * 40)
         moved, columns = folded(world, uploads)
         expected, _ = folded(world_of(tiny(SECURE)), uploads.where(~gone[:40]))
@@ -256,7 +265,7 @@ class TestRun:
     def test_bytes_by_hand(self, tiny: Tiny):
         world = world_of(tiny(SECURE, "aggregator.partners=5"))
         entries = world.layout.size
-        _, row, _ = run_round(world.exp, world, world.beginning())
+        _, row, _ = run_round(world.exp, world, world.initial_state())
         assert row["mb_down"] == pytest.approx(3 * 4 * entries / 1e6)
         assert row["mb_up"] == pytest.approx(3 * 5 * 8 * (entries + 1) / 1e6)
         assert row["aggregator.partner_bytes"] == 5 * 8 * (entries + 1) + 5 * 8 * 3
@@ -264,7 +273,9 @@ class TestRun:
 
     def test_uploads_take_their_simulated_time(self, tiny: Tiny):
         machines = [
-            context.at(world_of(tiny(f"aggregator={rule}", "fleet=simulated")), 1).fleet.resources(np.arange(3))
+            context.make_context(world_of(tiny(f"aggregator={rule}", "fleet=simulated")), 1).fleet.resources(
+                np.arange(3)
+            )
             for rule in ("fedavg", "secure_mean")
         ]
         assert machines[0].distribution_s == machines[1].distribution_s
@@ -278,8 +289,8 @@ class TestRun:
         worlds = [world_of(tiny(*words, f"engine.workers={count}")) for count in (1, 1, 2)]
         lived = []
         for world in worlds:
-            with staffed(world.exp, world, world.beginning()) as crewed:
-                lived.append(list(rounds(world.exp, crewed, world.beginning())))
+            with with_workers(world.exp, world, world.initial_state()) as crewed:
+                lived.append(list(run_rounds(world.exp, crewed, world.initial_state())))
         for (state, row, _), *others in zip(*lived, strict=True):
             for twin, same, _ in others:
                 assert torch.equal(state.models[0].flat, twin.models[0].flat)
@@ -349,5 +360,5 @@ def test_impossible_numbers_are_refused(tiny: Tiny, word: str, message: str):
 def test_attacks_act_on_what_is_shared(tiny: Tiny):
     words = ("attack=sign_flip", "scenario.malicious=6")
     worlds = [world_of(tiny(f"aggregator={rule}", *words)) for rule in ("fedavg", "secure_mean")]
-    plain, secure = (run_round(world.exp, world, world.beginning())[0].models[0].flat for world in worlds)
+    plain, secure = (run_round(world.exp, world, world.initial_state())[0].models[0].flat for world in worlds)
     torch.testing.assert_close(plain, secure, rtol=0, atol=1e-7)

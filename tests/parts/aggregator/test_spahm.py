@@ -19,7 +19,7 @@ def test_the_output_bias_is_the_clients_mean(tiny: Tiny, weighting: Literal["num
     unit = np.array([[2.0, -1.0]]), np.array([[3.0]])
     nets = [Network(unit, (np.array([0.5]), np.array([last]))) for last in (1.0, 2.0, 6.0)]
     uploads = uploads_like(torch.zeros(3, 1), examples=np.array([10, 10, 20]))
-    net, (layer,) = SPAHM(weighting=weighting).match(nets, uploads, context.at(world_of(tiny()), 1))
+    net, (layer,) = SPAHM(weighting=weighting).match(nets, uploads, context.make_context(world_of(tiny()), 1))
     assert net.hidden == (1,)
     assert [seats.tolist() for seats in layer.assigned] == [[0]] * 3
     assert net.biases[1].tolist() == pytest.approx([bias])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from matrices import close, whole, wild
 
 from fedexp.core.errors import ConfigError
-from fedexp.parts.aggregator.trimmed_mean import TrimmedMean, share_trimmed, trimmed_mean
+from fedexp.parts.aggregator.trimmed_mean import TrimmedMean, trim_count, trimmed_mean
 
 
 def slow(rows: torch.Tensor, trim: int) -> list[float]:
@@ -43,11 +43,11 @@ def test_nothing_left():
     [(0.2, 4, 0), (0.2, 5, 1), (0.29, 100, 29), (0.1, 30, 3), (0.4999999999, 10, 4), (0.4, 1, 0)],
 )
 def test_a_share_is_rounded_down(beta: float, rows: int, trim: int):
-    assert share_trimmed(beta, rows) == trim
+    assert trim_count(beta, rows) == trim
 
 
 def test_a_share_goes_before_the_number():
-    assert TrimmedMean(byzantine=3, beta=0.25).tolerated(8, 1) == (2, {"byzantine": 2, "violated": 0})
-    assert TrimmedMean(byzantine=3).tolerated(8, 1) == (3, {"byzantine": 3, "violated": 0})
+    assert TrimmedMean(byzantine=3, beta=0.25).effective_byzantine(8, 1) == (2, {"byzantine": 2, "violated": 0})
+    assert TrimmedMean(byzantine=3).effective_byzantine(8, 1) == (3, {"byzantine": 3, "violated": 0})
     with pytest.raises(ConfigError, match=r"TrimmedMean.beta must be a number in \[0, 0.5\) or null, got 0.5"):
         TrimmedMean(beta=0.5)

@@ -13,11 +13,11 @@ from torch.nn import functional as F
 from fedexp.core import part as spec
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Layout, Uploads, Weights
-from fedexp.parts.aggregator.zeno import Zeno, highest_scores
+from fedexp.parts.aggregator.zeno import Zeno, top_positions
 from fedexp.parts.context import Context
 from fedexp.simulation import context
 from fedexp.simulation.building import build_world
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 
 @dataclass
@@ -81,15 +81,15 @@ def test_all_are_evaluated_at_once_on_a_fresh_batch_each_round():
 
 def test_the_authors_penalty_is_a_mean_over_coordinates():
     delta = torch.tensor([[3.0, 4.0, 0.0, 0.0]])
-    assert Zeno(rho=2).fines(delta).tolist() == [50]
-    assert Zeno(rho=2, penalty="mean_square").fines(delta).tolist() == [12.5]
+    assert Zeno(rho=2).penalties(delta).tolist() == [50]
+    assert Zeno(rho=2, penalty="mean_square").penalties(delta).tolist() == [12.5]
 
 
 def test_ties_and_what_is_no_number():
     nothing = np.zeros(5)
-    assert highest_scores(np.array([2.0, 1.0, 2.0, 1.0, 2.0]), nothing, 3).tolist() == [0, 1, 3]
-    assert highest_scores(np.array([np.nan, 5.0, np.inf, -np.inf, 4.0]), nothing, 2).tolist() == [1, 4]
-    assert highest_scores(np.array([np.nan, np.inf]), np.array([np.inf, 0]), 1).tolist() == [0]
+    assert top_positions(np.array([2.0, 1.0, 2.0, 1.0, 2.0]), nothing, 3).tolist() == [0, 1, 3]
+    assert top_positions(np.array([np.nan, 5.0, np.inf, -np.inf, 4.0]), nothing, 2).tolist() == [1, 4]
+    assert top_positions(np.array([np.nan, np.inf]), np.array([np.inf, 0]), 1).tolist() == [0]
 
 
 @pytest.mark.parametrize("model", [("model=mlp",), ("model=simple_cnn", "dataset.shape=[1,8,8]")])
@@ -98,10 +98,10 @@ def test_without_penalty_it_keeps_those_whose_step_lowers_the_validation_loss_mo
 ):
     words = ("aggregator=zeno", "aggregator.rho=0", "aggregator.batch_size=full", "aggregator.byzantine=4", *model)
     exp = spec.build(tiny(*words))
-    world = build_world(exp, None, Crew())
+    world = build_world(exp, None, WorkerPool())
     assert world.validation is not None
     delta = normal(0, 10, world.layout.size) * 0.1
-    after, memory = exp.aggregator.combine(world.first, uploads_of(delta), {}, context.at(world, 1))
+    after, memory = exp.aggregator.combine(world.first, uploads_of(delta), {}, context.make_context(world, 1))
     network = exp.model.network(exp.dataset.facts(exp.data_dir)).eval()
     losses = []
     for row in world.first.flat + delta:
@@ -114,8 +114,8 @@ def test_without_penalty_it_keeps_those_whose_step_lowers_the_validation_loss_mo
 
 def test_a_client_that_breaks_the_model_is_left_out(tiny: Callable[..., dict[str, Any]]):
     exp = spec.build(tiny("aggregator=zeno", "aggregator.byzantine=1"))
-    world = build_world(exp, None, Crew())
+    world = build_world(exp, None, WorkerPool())
     delta = normal(1, 4, world.layout.size) * 0.1
     delta[1] = 3e38
-    after, _ = exp.aggregator.combine(world.first, uploads_of(delta), {}, context.at(world, 1))
+    after, _ = exp.aggregator.combine(world.first, uploads_of(delta), {}, context.make_context(world, 1))
     torch.testing.assert_close(after.flat, world.first.flat + delta[[0, 2, 3]].double().mean(dim=0).float())

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from fedexp.core.random_streams import stream
-from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.forging import AttackerKnowledge
 from fedexp.parts.context import Context
 
 
@@ -23,8 +23,8 @@ class Dice:
 
 
 @pytest.fixture
-def scene() -> Scene:
+def scene() -> AttackerKnowledge:
     """Two attackers (clients 3 and 7) who trained to (1, 1) and (3, 5), and three honest ones around (2, 0)."""
     own = torch.tensor([[1.0, 1.0], [3.0, 5.0]])
     honest = torch.tensor([[1.0, 0.0], [2.0, 3.0], [3.0, -3.0]])
-    return Scene(np.array([3, 7]), own, honest, {}, cast(Context, Dice()))
+    return AttackerKnowledge(np.array([3, 7]), own, honest, {}, cast(Context, Dice()))

@@ -2,7 +2,7 @@ import pytest
 from scipy.stats import norm
 
 from fedexp.parts.attack.alie import ALIE, largest_z
-from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.forging import AttackerKnowledge
 
 
 def test_the_papers_example():
@@ -17,7 +17,7 @@ def test_few_attackers_stay_at_the_mean_and_a_majority_needs_nobody():
     assert largest_z(4, 4) == 0.0
 
 
-def test_by_hand(scene: Scene):
+def test_by_hand(scene: AttackerKnowledge):
     # honest: means (2, 0), standard deviations sqrt(2/3) and sqrt(6)
     forged, _ = ALIE(z=2.0).forge(scene)
     assert forged[0].tolist() == pytest.approx([2 - 2 * (2 / 3) ** 0.5, -2 * 6**0.5])
@@ -26,7 +26,7 @@ def test_by_hand(scene: Scene):
     assert ALIE(z=1.5, knows="own").forge(scene)[0][0].tolist() == pytest.approx([0.5, 0.0])
 
 
-def test_the_formula_is_used_by_default(scene: Scene):
+def test_the_formula_is_used_by_default(scene: AttackerKnowledge):
     # 2 of 5: s = 3 - 2 = 1, z = Phi^-1((3 - 1) / 3)
     forged, _ = ALIE().forge(scene)
     assert forged[0][0].item() == pytest.approx(2 - norm.ppf(2 / 3) * (2 / 3) ** 0.5)

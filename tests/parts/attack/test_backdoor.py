@@ -5,8 +5,8 @@ import torch
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.parts.attack.backdoor import Backdoor, stamped
-from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.backdoor import Backdoor, add_trigger
+from fedexp.parts.attack.forging import AttackerKnowledge
 from fedexp.parts.dataset.contract import Split
 from fedexp.run.run import run
 from fedexp.simulation import compatibility
@@ -15,9 +15,9 @@ TRAIN = Split(torch.zeros(40, 1, 4, 4, dtype=torch.uint8), torch.arange(40) % 4)
 
 
 def test_the_trigger_by_hand():
-    image = stamped(torch.zeros(1, 1, 4, 4, dtype=torch.uint8), 2)[0, 0]
+    image = add_trigger(torch.zeros(1, 1, 4, 4, dtype=torch.uint8), 2)[0, 0]
     assert image.tolist() == [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 255, 255], [0, 0, 255, 255]]
-    assert stamped(torch.full((1, 1, 2, 2), 0.5), 1).flatten().tolist() == [0.5, 0.5, 0.5, 0.5]
+    assert add_trigger(torch.full((1, 1, 2, 2), 0.5), 1).flatten().tolist() == [0.5, 0.5, 0.5, 0.5]
 
 
 def test_a_share_of_the_owned_images_is_marked_and_relabelled():
@@ -55,5 +55,5 @@ def test_refusals(tiny):
         compatibility.refuse(spec.build(tiny("attack=backdoor", "attack.size=8", "dataset.shape=[1,8,8]")))
 
 
-def test_what_is_sent_is_scaled(scene: Scene):
+def test_what_is_sent_is_scaled(scene: AttackerKnowledge):
     assert Backdoor(scale=10.0).forge(scene)[0].tolist() == [[10, 10], [30, 50]]

@@ -18,7 +18,9 @@ class TestAttack:
         delta = torch.randn((len(owner), world.layout.size), generator=torch.Generator().manual_seed(3))
         sent = uploads_like(delta, owner)
         before = delta.clone()
-        (got, memory), (again, _) = (world.exp.attack.tamper(sent, {}, context.at(world, 1)) for _ in range(2))
+        (got, memory), (again, _) = (
+            world.exp.attack.tamper(sent, {}, context.make_context(world, 1)) for _ in range(2)
+        )
         assert torch.equal(sent.delta, before), "what was sent is not written to"
         assert torch.equal(got.delta, again.delta)
         assert isinstance(memory, dict)

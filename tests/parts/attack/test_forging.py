@@ -13,11 +13,11 @@ from fedexp.core.values import Uploads
 from fedexp.run.run import run
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.building import build_world
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 
 def world_of(config):
-    return build_world(spec.build(config), None, Crew())
+    return build_world(spec.build(config), None, WorkerPool())
 
 
 def test_the_malicious_are_a_seeded_set_that_grows(tiny):
@@ -38,7 +38,7 @@ def test_only_their_rows_change_and_a_lost_honest_row_is_not_looked_at(tiny):
     honest = np.setdiff1d(owner, world.malicious)
     delta[honest[0]] = torch.nan
     sent = Uploads(owner, owner * 0, owner + 1, owner * 0 + 1.0, delta, owner * 1.0, owner * 1.0)
-    got, memory = world.exp.attack.tamper(sent, {}, context.at(world, 1))
+    got, memory = world.exp.attack.tamper(sent, {}, context.make_context(world, 1))
     assert torch.equal(got.delta[honest[1:]], delta[honest[1:]])
     assert got.delta[world.malicious, 0].tolist() == pytest.approx([-0.5 * honest[1:].mean()] * 2)
     assert memory["columns"] == {"malicious": 2}
@@ -49,7 +49,7 @@ def test_where_all_are_malicious_they_know_themselves(tiny):
     owner = np.array([1, 4])
     delta = torch.ones(2, world.layout.size)
     sent = Uploads(owner, owner * 0, owner + 1, owner * 0 + 1.0, delta, owner * 1.0, owner * 1.0)
-    assert (world.exp.attack.tamper(sent, {}, context.at(world, 1))[0].delta == -0.5).all()
+    assert (world.exp.attack.tamper(sent, {}, context.make_context(world, 1))[0].delta == -0.5).all()
 
 
 @pytest.mark.parametrize("attack", ["sign_flip", "label_flip"])
@@ -70,10 +70,10 @@ def test_more_malicious_than_clients_is_refused(tiny):
 
 
 def test_a_flipped_majority_leads_the_mean_backwards(tiny):
-    from fedexp.simulation.rounds import rounds
+    from fedexp.simulation.rounds import run_rounds
 
     losses = {}
     for count in (0, 4):
         world = world_of(tiny("attack=sign_flip", "attack.scale=3", f"scenario.malicious={count}", "rounds=4"))
-        losses[count] = [row["test_loss"] for _, row, _ in rounds(world.exp, world, world.beginning())][-1]
+        losses[count] = [row["test_loss"] for _, row, _ in run_rounds(world.exp, world, world.initial_state())][-1]
     assert losses[4] > 1.2 * losses[0]

@@ -3,14 +3,14 @@ from typing import Literal
 import pytest
 import torch
 
-from fedexp.parts.attack.forging import Scene
+from fedexp.parts.attack.forging import AttackerKnowledge
 from fedexp.parts.attack.min_max import MinMax, largest_step
 
 
 @pytest.mark.parametrize("direction", ["std", "sign", "unit"])
-def test_exactly_as_far_away_as_two_honest_ones(scene: Scene, direction: Literal["std", "sign", "unit"]):
+def test_exactly_as_far_away_as_two_honest_ones(scene: AttackerKnowledge, direction: Literal["std", "sign", "unit"]):
     forged, _ = MinMax(direction=direction).forge(scene)
-    farthest = (forged[0] - scene.honest).norm(dim=1).max().item()
+    farthest = (forged[0] - scene.honest_updates).norm(dim=1).max().item()
     assert farthest == pytest.approx(37**0.5, rel=1e-6)  # between (2, 3) and (3, -3)
 
 
@@ -20,8 +20,8 @@ def test_by_hand():
     assert largest_step(torch.zeros(2, dtype=torch.float64), torch.tensor([-1.0, 0.0]).double(), rows) == 1.0
 
 
-def test_equals_a_search(scene: Scene):
-    rows = scene.honest.double()
+def test_equals_a_search(scene: AttackerKnowledge):
+    rows = scene.honest_updates.double()
     mean, direction = rows.mean(dim=0), -rows.std(dim=0, correction=0)
     allowed, low, high = torch.cdist(rows, rows).max().item(), 0.0, 100.0
     for _ in range(60):

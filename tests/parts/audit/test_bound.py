@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fedexp.parts.audit.bound import guessed, lower_bound, p_value
+from fedexp.parts.audit.bound import guess_inclusion, lower_bound, p_value
 
 
 def test_p_values_by_hand():
@@ -68,13 +68,13 @@ def test_laplace_noise_whose_clearest_examples_are_guessed(delta: float, epsilon
         included = rng.random(examples) < 0.5
         score = included + rng.laplace(scale=1 / epsilon, size=examples)
         score += np.where(rng.random(examples) < delta, np.where(included, 1e9, -1e9), 0)
-        inside, outside = guessed(score, each)
+        inside, outside = guess_inclusion(score, each)
         bounds.append(bound(int(included[inside].sum() + (~included[outside]).sum())))
     assert np.mean(np.array(bounds) > epsilon) <= 0.05
     assert max(bounds) > 0
 
 
 def test_the_clearest_are_guessed():
-    inside, outside = guessed(np.array([0.1, 5.0, -2.0, 0.0, 3.0]), 2)
+    inside, outside = guess_inclusion(np.array([0.1, 5.0, -2.0, 0.0, 3.0]), 2)
     assert sorted(inside) == [1, 4]
     assert sorted(outside) == [2, 3]

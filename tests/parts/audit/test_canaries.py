@@ -19,7 +19,7 @@ from fedexp.parts.audit.canaries import CanaryAudit
 from fedexp.run import checkpoint
 from fedexp.run.run import run
 from fedexp.simulation import compatibility, context
-from fedexp.simulation.rounds import rounds, staffed
+from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.training import private
 
 Tiny = Callable[..., dict[str, Any]]
@@ -33,8 +33,8 @@ WHOLE = (
 
 def lived(config: dict[str, Any]) -> list[tuple[State, dict[str, Any]]]:
     world = world_of(config)
-    with staffed(world.exp, world, world.beginning()) as world:
-        return [(state, row) for state, row, _ in rounds(world.exp, world, world.beginning())]
+    with with_workers(world.exp, world, world.initial_state()) as world:
+        return [(state, row) for state, row, _ in run_rounds(world.exp, world, world.initial_state())]
 
 
 def audited(row: dict[str, Any]) -> dict[str, Any]:
@@ -59,8 +59,8 @@ class TestPlanting:
         """q = B / n with the included ones in n."""
         world = world_of(tiny(*SMALL, "local.batch_size=10"))
         held = np.bincount(world.canaries.owner[world.canaries.included], minlength=6)
-        assert context.at(world, 1).sizes.tolist() == (20 + held).tolist()
-        state, _, sent = next(rounds(world.exp, world, world.beginning()))
+        assert context.make_context(world, 1).sizes.tolist() == (20 + held).tolist()
+        state, _, sent = next(run_rounds(world.exp, world, world.initial_state()))
         assert sent.examples.tolist() == (20 + held)[sent.owner].tolist()
         steps = dict(zip(state.memory["privacy"]["owner"].tolist(), state.memory["privacy"]["count"], strict=True))
         assert steps == {client: (20 + held[client]) // 10 for client in sent.owner.tolist()}
@@ -98,14 +98,14 @@ class TestWhatIsTold:
         coins = np.array([1, 1, 0, 1, 0, 1, 0, 0], bool)
         object.__setattr__(world.canaries, "included", coins)
         score = torch.tensor([9.0, 8, 7, 6, 5, 4, 3, 2], dtype=torch.float64)[:, None]
-        told = world.exp.audit.report({"score": score}, context.at(world, 1))
+        told = world.exp.audit.report({"score": score}, context.make_context(world, 1))
         assert (told["correct"], told["guesses"]) == (4, 6)
         assert told["advantage"] == pytest.approx(2 / 3 - 1 / 3)
 
     def test_losses_against_the_first_model(self, tiny: Tiny):
         world = world_of(tiny(*SMALL, "audit.score=loss", "audit.count=200", "local.batch_size=10", "local.lr=0.2"))
-        state = list(rounds(world.exp, world, world.beginning()))[-1][0]
-        ctx, index = context.at(world, 3, state.models), world.canaries.index
+        state = list(run_rounds(world.exp, world, world.initial_state()))[-1][0]
+        ctx, index = context.make_context(world, 3, state.models), world.canaries.index
         fell = ctx.audit.example_losses(world.first, index) - ctx.audit.example_losses(state.models[0], index)
         order = np.argsort(-fell)
         right = world.canaries.included[order[:40]].sum() + (~world.canaries.included[order[-40:]]).sum()
@@ -125,14 +125,14 @@ class TestWhatIsTold:
         loaded = checkpoint.load(tmp_path, config, torch.device("cpu"))
         assert loaded is not None
         world = world_of(config)
-        *_, (_, row, _) = rounds(world.exp, world, loaded[0])
+        *_, (_, row, _) = run_rounds(world.exp, world, loaded[0])
         assert audited(row) == audited(whole[-1][1])
 
     def test_what_is_not_finite_leaves_no_trace(self, tiny: Tiny):
         world = world_of(tiny(*SMALL))
         _, _, sent = next(rounds_with_rows(world))
         sent.delta[1, 3] = torch.nan
-        score = world.exp.audit.observe(sent, {}, context.at(world, 1))["score"][:, 0].numpy()
+        score = world.exp.audit.observe(sent, {}, context.make_context(world, 1))["score"][:, 0].numpy()
         assert np.isfinite(score).all()
         assert (score != 0).tolist() == np.isin(world.canaries.owner, sent.owner[[0, 2]]).tolist()
 

@@ -26,15 +26,15 @@ class TestAudit:
         uploads, memory = uploads_like(torch.randn(3, world.layout.size) * 0.01), {}
         for number in range(1, 4):
             kept = copy.deepcopy(memory)
-            following = audit.observe(uploads, memory, context.at(world, number))
+            following = audit.observe(uploads, memory, context.make_context(world, number))
             assert same(memory, kept), "a memory is a value: it is not written in place"
             memory = following
-        told = audit.report(memory, context.at(world, 4))
+        told = audit.report(memory, context.make_context(world, 4))
         assert told.keys() == audit.blank().keys()
         assert all(value is not None for value in told.values())
 
     def test_nobody_takes_part(self, tiny: Tiny, option: str):
         world = world_of(tiny(f"audit={option}"))
         audit = world.exp.audit
-        memory = audit.observe(uploads_like(torch.zeros(0, world.layout.size)), {}, context.at(world, 1))
-        assert audit.report(memory, context.at(world, 2)).keys() == audit.blank().keys()
+        memory = audit.observe(uploads_like(torch.zeros(0, world.layout.size)), {}, context.make_context(world, 1))
+        assert audit.report(memory, context.make_context(world, 2)).keys() == audit.empty_columns().keys()

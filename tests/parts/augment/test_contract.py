@@ -13,8 +13,8 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.parts.augment.contract import Augment
 from fedexp.simulation.building import build_world
-from fedexp.simulation.rounds import rounds, staffed
-from fedexp.training.workers import Crew
+from fedexp.simulation.rounds import run_rounds, with_workers
+from fedexp.training.workers import WorkerPool
 
 IMAGES = ("dataset.shape=[3,8,8]", "model=simple_cnn", "local.batch_size=8", "evaluation.client_losses=exact")
 CHANGING = [option for option in options("augment") if option != "none"]
@@ -23,9 +23,9 @@ CHANGING = [option for option in options("augment") if option != "none"]
 def last(config) -> tuple[list, torch.Tensor]:
     """Every row of the metrics and the last model."""
     exp = spec.build(config)
-    world = build_world(exp, None, Crew())
-    with staffed(exp, world, world.beginning()) as world:
-        lived = list(rounds(exp, world, world.beginning()))
+    world = build_world(exp, None, WorkerPool())
+    with with_workers(exp, world, world.initial_state()) as world:
+        lived = list(run_rounds(exp, world, world.initial_state()))
     return [row for _, row, _ in lived], lived[-1][0].models[0].flat
 
 

@@ -4,7 +4,7 @@ import torch
 from torch.nn import functional as F
 
 from fedexp.core.errors import ConfigError
-from fedexp.parts.augment.crop_flip import CropFlip, cropped
+from fedexp.parts.augment.crop_flip import CropFlip, crop_and_flip
 from fedexp.parts.dataset.contract import Facts
 
 IMAGE = torch.arange(1.0, 10).view(1, 3, 3, 1)  # 1 2 3 / 4 5 6 / 7 8 9
@@ -12,7 +12,7 @@ BLACK = torch.tensor([-9.0])
 
 
 def one(down: int, right: int, flip: bool, black: torch.Tensor | None) -> list[list[float]]:
-    moved = cropped(IMAGE, torch.tensor([down]), torch.tensor([right]), torch.tensor([flip]), black)
+    moved = crop_and_flip(IMAGE, torch.tensor([down]), torch.tensor([right]), torch.tensor([flip]), black)
     return moved[0, :, :, 0].tolist()
 
 

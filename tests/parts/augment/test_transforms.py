@@ -3,8 +3,8 @@ import torch
 from torchvision.transforms import v2
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.torch_generator import begun_at
-from fedexp.parts.augment.transforms import HALF, Transforms
+from fedexp.core.torch_generator import seed_torch
+from fedexp.parts.augment.transforms import SEED_BASE, Transforms
 from fedexp.parts.dataset.contract import Facts
 
 FACTS = Facts((3, 8, 8), 2, 10)
@@ -17,7 +17,7 @@ def test_an_image_is_changed_as_by_torchvision_with_its_own_seed():
     found = Transforms(steps=steps).batch((pixels - MEAN) / STD, uniform, MEAN, STD)
     plain = v2.Compose([v2.RandomCrop(8, padding=2), v2.RandomHorizontalFlip(), v2.ColorJitter(brightness=0.5)])
     for image, drawn, got in zip(pixels, uniform, found, strict=True):
-        with begun_at(int(drawn[0] * HALF) + HALF * int(drawn[1] * HALF)):
+        with seed_torch(int(drawn[0] * SEED_BASE) + SEED_BASE * int(drawn[1] * SEED_BASE)):
             expected = plain(image)
         torch.testing.assert_close(got * STD + MEAN, expected, atol=1e-5, rtol=0)
 

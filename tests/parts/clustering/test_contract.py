@@ -32,7 +32,7 @@ SHARED = {"clusters", "largest", "messages", "mb", "agreement"}
 
 
 def after(world: World, rounds: int) -> tuple[State, list[dict[str, Any]]]:
-    state, lines = world.beginning(), []
+    state, lines = world.initial_state(), []
     for _ in range(rounds):
         state, row, _ = run_round(world.exp, world, state)
         lines.append(row)
@@ -47,7 +47,7 @@ def world(request: pytest.FixtureRequest, tiny: Tiny) -> World:
 
 
 def assigned(world: World, owner: list[int], state: State) -> tuple[Any, Plan, np.ndarray, Memory, Context]:
-    ctx = context.at(world, state.round + 1, state.models)
+    ctx = context.make_context(world, state.round + 1, state.models)
     memory = {name: value for name, value in state.memory.get("clustering", {}).items() if name != "columns"}
     plan = ctx.plan(np.array(owner, dtype=np.int64))
     return *world.exp.clustering.assign(state.models, plan, memory, ctx), ctx
@@ -61,7 +61,7 @@ class TestClustering:
             assert set(plan.owner.tolist()) <= set(owner)
             assert model.shape == plan.owner.shape
             assert model.dtype == np.int64
-            low = int(world.exp.clustering.divides)
+            low = int(world.exp.clustering.has_clusters)
             assert ((low <= model) & (model < len(models))).all()
             assert world.exp.clustering.model_of(plan.owner, memory).tolist() == model.tolist()
 
@@ -95,7 +95,7 @@ class TestClustering:
         _, lines = after(world, 4)
         names = [[name for name in line if name.startswith("clustering.")] for line in lines]
         assert names == names[:1] * 4
-        assert {name.partition(".")[2] for name in names[0]} >= SHARED or not world.exp.clustering.divides
+        assert {name.partition(".")[2] for name in names[0]} >= SHARED or not world.exp.clustering.has_clusters
         assert all(type(line[name]) in (int, float, type(None)) for line in lines for name in names[0])
 
     @pytest.mark.parametrize("rounds", [1, 2, 3])

@@ -28,16 +28,16 @@ def test_a_bad_start_joins_two_groups(live: Any):
 def test_everyone_takes_the_model_of_the_lowest_loss(live: Any):
     world, states, _ = live(IFCA, "rounds=2")
     before, after = states
-    ctx = context.at(world, 2, before.models)
+    ctx = context.make_context(world, 2, before.models)
     everyone = np.arange(12)
-    losses = [ctx.survey.losses_of(weights, ctx.plan(everyone)) for weights in before.models[1:]]
+    losses = [ctx.clients_data.losses_of(weights, ctx.plan(everyone)) for weights in before.models[1:]]
     expected = 1 + np.argmin(losses, axis=0)
     assert world.exp.clustering.model_of(everyone, after.memory["clustering"]).tolist() == expected.tolist()
 
 
 def test_it_begins_around_the_first_model(live: Any):
     world, _, _ = live(IFCA, "rounds=1")
-    ctx = context.at(world, 1)
+    ctx = context.make_context(world, 1)
     plan, _ = world.exp.selector.choose({}, ctx)
     models, same, _, _ = world.exp.clustering.assign((world.first,), plan, {}, ctx)
     assert same is plan
@@ -58,7 +58,7 @@ def test_what_stays_with_the_clients_is_the_first_model_in_every_cluster(live: A
 def test_who_changes_leaves_and_joins(live: Any):
     world, states, _ = live(IFCA, "rounds=1")
     (state,) = states
-    plan, ctx = context.at(world, 2).plan(np.array([3, 7])), context.at(world, 2, state.models)
+    plan, ctx = context.make_context(world, 2).plan(np.array([3, 7])), context.make_context(world, 2, state.models)
     _, _, cluster, _ = world.exp.clustering.assign(state.models, plan, state.memory["clustering"], ctx)
     stays, goes = cluster.tolist()
     other = goes % 3 + 1

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.parts.clustering.kmeans_updates import grouped
+from fedexp.parts.clustering.kmeans_updates import group_by_kmeans
 
 ROWS = torch.tensor([[0.0, 0.0], [9.0, 9.0], [0.0, 1.0], [9.0, 8.0], [-5.0, 5.0]])
 
 
 def test_groups_are_numbered_by_their_first_member():
-    label, centres = grouped(ROWS, 3, seed=1)
+    label, centres = group_by_kmeans(ROWS, 3, seed=1)
     assert label.tolist() == [0, 1, 0, 1, 2]
     assert centres.tolist() == [[0.0, 0.5], [9.0, 8.5], [-5.0, 5.0]]
 
 
 @pytest.mark.filterwarnings("error")
 def test_equal_rows_are_never_divided():
-    label, centres = grouped(ROWS[[0, 0, 1, 0]], 3, seed=1)
+    label, centres = group_by_kmeans(ROWS[[0, 0, 1, 0]], 3, seed=1)
     assert label.tolist() == [0, 0, 1, 0]
     assert len(centres) == 2
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from groups import SIMILAR
 
-from fedexp.parts.clustering.output_similarity import OutputSimilarity, chosen, output_distances
+from fedexp.parts.clustering.output_similarity import OutputSimilarity, choose_cluster, output_distances
 
 INSIDE = "evaluation.personal_fraction=0.2"
 
@@ -37,8 +37,8 @@ def test_the_mean_over_examples_of_norms_between_answers():
 def test_the_nearest_below_the_threshold_or_the_first(
     distance: list[float], threshold: float, nearest: int | None, first: int | None
 ):
-    assert chosen(np.array(distance), threshold, first_match=False) == nearest
-    assert chosen(np.array(distance), threshold, first_match=True) == first
+    assert choose_cluster(np.array(distance), threshold, first_match=False) == nearest
+    assert choose_cluster(np.array(distance), threshold, first_match=True) == first
 
 
 class Answers:
@@ -57,11 +57,11 @@ def test_newcomers_one_after_the_other(rule: Any, last: int):
     """The second is 6 from the first and founds a cluster; the third is 4 from that and 2 from this."""
     rows = torch.tensor([[0.0, 0.0], [6.0, 0.0], [4.0, 0.0], [0.5, 0.0]])
     ctx: Any = Answers()
-    placed = OutputSimilarity(threshold=5.0, rule=rule).place(rows, rows[:0], ctx)
+    placed = OutputSimilarity(threshold=5.0, rule=rule).assign_newcomers(rows, rows[:0], ctx)
     assert placed.cluster.tolist() == [1, 2, last, 1]
     assert placed.distance.tolist() == [np.inf, np.inf, {2: 2.0, 1: 4.0}[last], 0.5]
     assert torch.equal(placed.references, rows[:2])
-    later = OutputSimilarity(threshold=5.0, rule=rule).place(rows[3:], placed.references, ctx)
+    later = OutputSimilarity(threshold=5.0, rule=rule).assign_newcomers(rows[3:], placed.references, ctx)
     assert (later.cluster.tolist(), later.distance.tolist()) == ([1], [0.5])
 
 

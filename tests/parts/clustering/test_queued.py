@@ -15,8 +15,8 @@ from fedexp.core.values import State
 from fedexp.run.run import run
 from fedexp.simulation import context
 from fedexp.simulation.building import build_world
-from fedexp.simulation.rounds import rounds
-from fedexp.training.workers import Crew
+from fedexp.simulation.rounds import run_rounds
+from fedexp.training.workers import WorkerPool
 
 LATE = "clustering.arrivals=[1:2,3:1]"
 
@@ -56,7 +56,7 @@ def test_the_first_clients_pass_through_the_queue_before_round_1(live: Any):
 
 def test_who_arrives_in_a_round_trains_first_in_the_next_in_the_right_cluster(live: Any):
     world, states, lines = live(*SIMILAR, LATE, "rounds=5")
-    order = context.at(world, 0).run_rng("arrivals").permutation(12).tolist()
+    order = context.make_context(world, 0).run_rng("arrivals").permutation(12).tolist()
     late = {order[9]: 1, order[10]: 1, order[11]: 3}
     assert trained(states) == {client: late.get(client, 0) + 1 for client in range(12)}
     arrived = [(number, client) for number, _, client, _, _ in events(states, "server_model")]
@@ -144,7 +144,9 @@ def test_a_new_cluster_begins_with_the_server_s_model_or_its_founder_s(live: Any
         founders = {cluster: client for _, _, client, cluster, _ in events(states, "birth")}
         for cluster, founder in founders.items():
             if cluster != taking:
-                made = context.at(world, 1).survey.fine_tuned(world.first.flat, np.array([founder]), 0, None)[0]
+                made = context.make_context(world, 1).clients_data.fine_tune(
+                    world.first.flat, np.array([founder]), 0, None
+                )[0]
                 wanted = made if begins == "founder" else world.first.flat
                 assert torch.equal(state.models[cluster].flat, wanted)
                 assert torch.equal(state.memory["clustering"]["references"][cluster - 1], made)
@@ -180,7 +182,7 @@ def test_messages_are_linear_in_rounds(live: Any):
 def test_newcomers_keep_their_personal_layer_to_themselves(live: Any):
     world, states, lines = live(*SIMILAR, "clustering.begins_with=founder", "local=personal_layer", "rounds=2")
     kept = torch.from_numpy(world.exp.local.keeps(world.layout))
-    rows = context.at(world, 1).survey.fine_tuned(world.first.flat, np.arange(3), 0, None)
+    rows = context.make_context(world, 1).clients_data.fine_tune(world.first.flat, np.arange(3), 0, None)
     assert torch.equal(rows[:, kept], world.first.flat[kept].expand(3, -1))
     assert not torch.equal(rows[0], world.first.flat)
     references = states[-1].memory["clustering"]["references"]
@@ -192,22 +194,26 @@ def test_newcomers_keep_their_personal_layer_to_themselves(live: Any):
 def test_epochs_of_the_first_training_are_its_own(live: Any):
     world, _, _ = live(*SIMILAR, "rounds=1")
     first, two = world.first.flat, np.arange(2)
-    usual, longer = (context.at(world, 1).survey.fine_tuned(first, two, 0, epochs) for epochs in (None, 5))
-    assert torch.equal(usual, context.at(world, 1).survey.fine_tuned(first, two, 0, world.exp.local.epochs))
+    usual, longer = (
+        context.make_context(world, 1).clients_data.fine_tune(first, two, 0, epochs) for epochs in (None, 5)
+    )
+    assert torch.equal(
+        usual, context.make_context(world, 1).clients_data.fine_tune(first, two, 0, world.exp.local.epochs)
+    )
     assert ((longer - first).norm(dim=1) > (usual - first).norm(dim=1)).all()
-    alone = context.at(world, 1).survey.fine_tuned(first, two[1:], 0, None)
+    alone = context.make_context(world, 1).clients_data.fine_tune(first, two[1:], 0, None)
     assert torch.equal(alone[0], usual[1])
 
 
 def test_clients_without_examples_join_and_train_nothing(tiny: Any):
     few = ("dataset.train_size=60", "federation=dirichlet", "federation.alpha=0.02", "scenario.public_fraction=0.2")
-    world = build_world(spec.build(tiny(*few, *SIMILAR, "scenario.participants=6")), None, Crew())
+    world = build_world(spec.build(tiny(*few, *SIMILAR, "scenario.participants=6")), None, WorkerPool())
     empty = np.flatnonzero(world.sizes == 0)
     assert len(empty) > 0
     assert torch.equal(
-        context.at(world, 1).survey.fine_tuned(world.first.flat, empty[:1], 0, None)[0], world.first.flat
+        context.make_context(world, 1).clients_data.fine_tune(world.first.flat, empty[:1], 0, None)[0], world.first.flat
     )
-    states = [state for state, _, _ in rounds(world.exp, world, world.beginning())]
+    states = [state for state, _, _ in run_rounds(world.exp, world, world.initial_state())]
     assert states[-1].memory["clustering"]["owner"].tolist() == list(range(6))
     assert all(weights.flat.isfinite().all() for weights in states[-1].models)
 

@@ -14,14 +14,14 @@ class TestCodec:
         world = world_of(tiny(f"codec={option}"))
         delta = torch.randn(4, world.layout.size)
         kept = delta.clone()
-        sent, _ = world.exp.part("codec").encode(uploads_like(delta), {}, context.at(world, 1))
+        sent, _ = world.exp.part("codec").encode(uploads_like(delta), {}, context.make_context(world, 1))
         assert torch.equal(delta, kept)
         assert sent.delta.shape == delta.shape
         torch.testing.assert_close(sent.delta, delta, rtol=1e-2, atol=1e-2)
 
     def test_order_of_clients_does_not_matter(self, tiny: Tiny, option: str):
         world = world_of(tiny(f"codec={option}"))
-        codec, ctx, order = world.exp.part("codec"), context.at(world, 1), [2, 0, 1]
+        codec, ctx, order = world.exp.part("codec"), context.make_context(world, 1), [2, 0, 1]
         delta, memories = torch.randn(3, world.layout.size), []
         for owners in ([0, 1, 2], order):
             sent, memory = codec.encode(uploads_like(delta[owners], owners), {}, ctx)

@@ -8,25 +8,25 @@ import torch
 from worlds import Tiny, uploads_like, world_of
 
 from fedexp.core.values import SERVER
-from fedexp.parts.codec.float16 import LARGEST, Float16, rounded
+from fedexp.parts.codec.float16 import LARGEST, Float16, round_to_float16
 from fedexp.simulation import context
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 
 
 def last_row(config: dict[str, Any]) -> dict[str, Any]:
     """The last round's line of metrics.csv."""
     world = world_of(config)
-    return [row for _, row, _ in rounds(world.exp, world, world.beginning())][-1]
+    return [row for _, row, _ in run_rounds(world.exp, world, world.initial_state())][-1]
 
 
 def test_by_hand():
     """Between 1 and 2 float16 numbers are 2**-10 apart; 1 + 2**-12 becomes 1, and what is too large the largest."""
     rows = torch.tensor([[1 + 2**-12, 3.0, 1e6, -1e6]])
-    assert rounded(rows).tolist() == [[1.0, 3.0, LARGEST, -LARGEST]]
+    assert round_to_float16(rows).tolist() == [[1.0, 3.0, LARGEST, -LARGEST]]
 
 
 def test_what_was_lost_is_sent_next_time(tiny: Tiny):
-    ctx = context.at(world_of(tiny()), 1)
+    ctx = context.make_context(world_of(tiny()), 1)
     step = torch.tensor([[1 + 2**-11.5]])
     memory, total = {}, 0.0
     for number in range(1, 9):
@@ -39,7 +39,7 @@ def test_what_was_lost_is_sent_next_time(tiny: Tiny):
 
 
 def test_the_servers_row_and_rows_that_are_not_finite_stay_as_they_are(tiny: Tiny):
-    ctx = context.at(world_of(tiny()), 1)
+    ctx = context.make_context(world_of(tiny()), 1)
     delta = torch.tensor([[1 + 2**-12], [float("inf")], [1 + 2**-12]])
     sent, memory = Float16().encode(uploads_like(delta, [SERVER, 4, 2]), {}, ctx)
     assert sent.delta.tolist() == [[1 + 2**-12], [float("inf")], [1.0]]

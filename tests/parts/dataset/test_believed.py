@@ -3,7 +3,7 @@ from typing import Any, cast
 import pytest
 import torch
 
-from fedexp.parts.dataset.believed import contradiction, odd_facts
+from fedexp.parts.dataset.believed import fault_in_data, fault_in_facts
 from fedexp.parts.dataset.contract import IGNORED, Data, Facts, Split
 
 TEXT = Facts((3,), 4, 2, targets="tokens", vocabulary=5)
@@ -28,8 +28,8 @@ def data(facts: Facts, y: torch.Tensor, x: torch.Tensor | None = None) -> Data:
 )
 def test_targets_of_their_kind_are_believed(facts: Facts, y: torch.Tensor, outputs: tuple[int, ...]):
     assert facts.outputs == outputs
-    assert odd_facts(facts) is None
-    assert contradiction(facts, data(facts, y)) is None
+    assert fault_in_facts(facts) is None
+    assert fault_in_data(facts, data(facts, y)) is None
 
 
 @pytest.mark.parametrize(
@@ -44,16 +44,16 @@ def test_targets_of_their_kind_are_believed(facts: Facts, y: torch.Tensor, outpu
     ],
 )
 def test_other_targets_are_refused(facts: Facts, y: torch.Tensor, told: str):
-    assert (fault := contradiction(facts, data(facts, y))) is not None
+    assert (fault := fault_in_data(facts, data(facts, y))) is not None
     assert fault.startswith(told)
 
 
 def test_tokens_that_no_vocabulary_has_are_refused():
     assert (
-        contradiction(TEXT, data(TEXT, NEXT, torch.full((2, 3), 5)))
+        fault_in_data(TEXT, data(TEXT, NEXT, torch.full((2, 3), 5)))
         == "train.x must hold tokens from 0 to 4, got 5 to 5"
     )
-    fault = contradiction(TEXT, data(TEXT, NEXT, torch.zeros(2, 3)))
+    fault = fault_in_data(TEXT, data(TEXT, NEXT, torch.zeros(2, 3)))
     assert fault is not None
     assert fault.startswith("train.x must be a tensor of int64, got")
 
@@ -69,5 +69,5 @@ def test_tokens_that_no_vocabulary_has_are_refused():
     ],
 )
 def test_odd_facts_are_told(facts: Facts, told: str):
-    assert (fault := odd_facts(facts)) is not None
+    assert (fault := fault_in_facts(facts)) is not None
     assert fault.startswith(told)

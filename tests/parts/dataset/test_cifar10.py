@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.store import Known
+from fedexp.data.store import PublishedFile
 from fedexp.parts.dataset import cifar10
 from fedexp.parts.dataset.cifar10 import Cifar10
 
@@ -23,7 +23,7 @@ def batch_bytes(first):
 
 
 def known_of(path, raw):
-    return Known(path, len(raw), hashlib.md5(raw).hexdigest())
+    return PublishedFile(path, len(raw), hashlib.md5(raw).hexdigest())
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_wrong_archive_leaves_nothing(source, monkeypatch):
 
 def test_archive_with_a_wrong_file_leaves_nothing(source, monkeypatch):
     known = cifar10.TRAIN[0]
-    monkeypatch.setattr(cifar10, "TRAIN", (Known(known.path, known.size, "0" * 32),))
+    monkeypatch.setattr(cifar10, "TRAIN", (PublishedFile(known.path, known.size, "0" * 32),))
     with pytest.raises(ConfigError, match="must be 0000"):
         Cifar10().download(source)
     assert not source.exists()

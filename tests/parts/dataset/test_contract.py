@@ -10,7 +10,7 @@ from composing import experiment, options
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset import believed
-from fedexp.parts.dataset.contract import Data, Split, parted
+from fedexp.parts.dataset.contract import Data, Split, split_by_mask
 
 GIVEN = {
     "huggingface": ("dataset.path={}/pets",),
@@ -30,12 +30,12 @@ def data(size: int = 4000) -> Data:
 
 def test_arrays_are_parted_by_a_mask():
     test = np.array([False, True, False])
-    train, held = parted(test, np.array([[1], [2], [3]]), np.array([7, 8, 9]), np.array([0, 0, 1]))
+    train, held = split_by_mask(test, np.array([[1], [2], [3]]), np.array([7, 8, 9]), np.array([0, 0, 1]))
     assert (train.x.tolist(), held.x.tolist()) == ([[1], [3]], [[2]])
     assert (train.y.tolist(), held.y.tolist()) == ([7, 9], [8])
     assert train.subject is not None
     assert train.subject.tolist() == [0, 1]
-    assert parted(test, np.zeros((3, 1)), np.zeros(3))[1].subject is None
+    assert split_by_mask(test, np.zeros((3, 1)), np.zeros(3))[1].subject is None
 
 
 def test_equal_data_has_one_digest():
@@ -69,7 +69,7 @@ def test_it_says_what_is_missing_or_loads_what_its_facts_say(option: str, tmp_pa
         assert str(tmp_path) in str(error)  # noqa: PT017 - either outcome is right
         return
     assert option in NO_FILES
-    facts, loaded = believed.told(dataset, tmp_path), dataset.load(tmp_path, 0)
+    facts, loaded = believed.checked_facts(dataset, tmp_path), dataset.load(tmp_path, 0)
     believed.refuse(dataset, facts, loaded)
     if facts.targets == "class":
         assert set(loaded.train.y.tolist()) == set(range(facts.classes))

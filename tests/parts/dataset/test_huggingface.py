@@ -9,7 +9,7 @@ from PIL import Image
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset import believed
-from fedexp.parts.dataset.huggingface import FILE, HuggingFace, _parse
+from fedexp.parts.dataset.huggingface import DICT_FILE, HuggingFace, _parse
 
 RNG = np.random.default_rng(0)
 PIXELS = RNG.integers(0, 256, (5, 4, 6, 3), np.uint8)
@@ -29,7 +29,7 @@ class Splits(dict):
         from pathlib import Path
 
         Path(folder).mkdir()
-        (Path(folder) / FILE).write_text(json.dumps({"splits": list(self)}))
+        (Path(folder) / DICT_FILE).write_text(json.dumps({"splits": list(self)}))
 
 
 def images():
@@ -99,7 +99,7 @@ def test_a_name_of_the_hub_is_fetched_once_and_read_from_the_disk(library, tmp_p
     for _ in range(2):
         dataset.download(tmp_path)
     assert library.asked == [("pets/small", "plain")]
-    assert (tmp_path / "huggingface" / "pets--small--plain" / FILE).is_file()
+    assert (tmp_path / "huggingface" / "pets--small--plain" / DICT_FILE).is_file()
     assert "3 training examples [3, 4, 6], 2 classes" in dataset.verify(tmp_path)[0]
 
 

@@ -89,11 +89,11 @@ def test_many_examples_stay_in_the_cache_and_are_copied_nowhere(tmp_path, own_ca
         file.unlink()
     monkeypatch.setattr(npy_header, "LARGE", 1)
     for _ in range(2):  # when the files are parsed, and from the cache
-        reader._kept.cache_clear()
+        reader._load_arrays.cache_clear()
         assert isinstance(dataset._arrays(tmp_path)["x_train"], np.memmap)
         data = loaded(dataset, tmp_path)
         assert data.sha256() == plain.sha256()
-        held = Examples(data.train, data, torch.device("cpu")).normalised()
+        held = Examples(data.train, data, torch.device("cpu")).normalise()
         assert held.x.data_ptr() == data.train.x.data_ptr() == dataset._arrays(tmp_path)["x_train"].ctypes.data
 
 

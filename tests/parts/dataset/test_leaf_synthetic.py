@@ -6,17 +6,17 @@ import pytest
 import torch
 
 from fedexp.parts.dataset import believed
-from fedexp.parts.dataset.leaf_synthetic import CLASSES, FEATURES, LeafSynthetic, examples, labelled, sizes
+from fedexp.parts.dataset.leaf_synthetic import CLASSES, FEATURES, LeafSynthetic, draw_examples, linear_labels, sizes
 
 
 def test_labels_by_hand():
     weights, bias = np.array([[1.0, -1.0], [0.0, 2.0]]), np.array([0.5, 0.0])
     x = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.25], [0.0, 0.2]])  # scores 1.5 -1, .5 2, .5 .5, .5 .4
-    assert labelled(x, weights, bias).tolist() == [0, 1, 0, 0]
+    assert linear_labels(x, weights, bias).tolist() == [0, 1, 0, 0]
 
 
 def test_features_have_the_variances_of_the_paper():
-    x = examples(200_000, np.array([3.0, 0.0, -1.0]), np.random.default_rng(0))
+    x = draw_examples(200_000, np.array([3.0, 0.0, -1.0]), np.random.default_rng(0))
     assert x.mean(axis=0) == pytest.approx([3, 0, -1], abs=0.01)
     assert x.var(axis=0) == pytest.approx([1, 2**-1.2, 3**-1.2], rel=0.02)
 

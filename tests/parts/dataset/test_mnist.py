@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.store import Known
+from fedexp.data.store import PublishedFile
 from fedexp.parts.dataset import mnist
 from fedexp.parts.dataset.mnist import Mnist
 
@@ -17,7 +17,7 @@ def idx_bytes(array):
 
 
 def known_of(path, raw):
-    return Known(path, len(raw), hashlib.md5(raw).hexdigest())
+    return PublishedFile(path, len(raw), hashlib.md5(raw).hexdigest())
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from fedexp.parts.dataset.contract import Split
 from fedexp.parts.dataset.digits import Digits
 from fedexp.parts.dataset.mnist import PUBLISHED as OF_MNIST
 from fedexp.parts.dataset.mnist import Mnist
-from fedexp.parts.dataset.normalising import moments, pixels
+from fedexp.parts.dataset.normalising import image_data, moments
 from fedexp.training.examples import Examples
 
 
@@ -28,7 +28,7 @@ def split():
     ],
 )
 def test_what_a_model_sees(how, expected):
-    data = pixels(split(), split(), ("a",), how)
+    data = image_data(split(), split(), ("a",), how)
     seen = Examples(data.train, data, torch.device("cpu")).inputs(slice(0, 1))
     torch.testing.assert_close(seen[0, :, 0], torch.tensor(expected, dtype=torch.float32), atol=1e-5, rtol=0)
 

@@ -11,7 +11,7 @@ from people import people
 from fedexp.core.errors import ConfigError
 from fedexp.core.random_streams import stream
 from fedexp.parts.dataset import synthetic
-from fedexp.parts.dataset.synthetic import Synthetic, balanced, clouds
+from fedexp.parts.dataset.synthetic import Synthetic, balanced_numbers, gaussian_clouds
 
 HERE = Path()
 
@@ -72,11 +72,11 @@ def test_clouds_against_the_slow_way(monkeypatch):
         ]
         for label in y
     ]
-    assert clouds(centres, y, noise, stream(0, "test")) == pytest.approx(np.array(slow), abs=1e-6)
+    assert gaussian_clouds(centres, y, noise, stream(0, "test")) == pytest.approx(np.array(slow), abs=1e-6)
 
 
 def test_balanced_counts():
-    assert np.bincount(balanced(11, 4, stream(0, "test"))).tolist() == [3, 3, 3, 2]
+    assert np.bincount(balanced_numbers(11, 4, stream(0, "test"))).tolist() == [3, 3, 3, 2]
 
 
 def test_a_million_examples_need_little_beside_themselves():

@@ -6,7 +6,7 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import npy_header
-from fedexp.data.pile import Pile
+from fedexp.data.pile import SpillBuffer
 from fedexp.parts.dataset import believed, text
 from fedexp.parts.dataset.contract import IGNORED
 from fedexp.parts.dataset.text import Text, windows
@@ -80,13 +80,13 @@ def test_a_long_text_is_mapped_and_copied_nowhere(mine, tmp_path, monkeypatch):
     plain = dataset.load(tmp_path, 0)
     monkeypatch.setattr(npy_header, "LARGE", 1)
     text._parse.cache_clear()
-    wholes, whole = [], Pile.whole
-    monkeypatch.setattr(Pile, "whole", lambda pile: wholes.append(whole(pile)) or wholes[-1])
+    wholes, whole = [], SpillBuffer.to_array
+    monkeypatch.setattr(SpillBuffer, "whole", lambda pile: wholes.append(whole(pile)) or wholes[-1])
     data = loaded(dataset, tmp_path)
     assert [type(array) for array in wholes] == [np.memmap] * 4
     assert data.train.x.data_ptr() == wholes[0].ctypes.data
     assert data.sha256() == plain.sha256()
-    held = Examples(data.train, data, torch.device("cpu")).normalised()
+    held = Examples(data.train, data, torch.device("cpu")).normalise()
     assert held.x.data_ptr() == data.train.x.data_ptr()
 
 

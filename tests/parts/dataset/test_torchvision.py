@@ -232,4 +232,4 @@ def test_real_files_are_read_as_our_own_readers_do(real, name, ours):
 def test_sizes_are_those_of_the_class_names():
     for one in vision.COLLECTIONS.values():
         if one.kind in ("MNIST", "FashionMNIST", "KMNIST", "EMNIST"):
-            assert len(vision.class_names(one, vision.torchvisions(one))) == one.classes
+            assert len(vision.class_names(one, vision.torchvision_class(one))) == one.classes

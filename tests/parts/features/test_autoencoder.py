@@ -16,7 +16,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.random_streams import stream
 from fedexp.parts.dataset.contract import Data, Facts, Split
-from fedexp.parts.features.autoencoder import Autoencoder, Code, Scaling, coder, noised
+from fedexp.parts.features.autoencoder import Autoencoder, AutoencoderEncoding, Scaling, add_noise, linear_stack
 from fedexp.run.run import run
 from fedexp.simulation import compatibility
 from fedexp.simulation.round import run_round
@@ -53,13 +53,13 @@ def test_six_linear_layers_and_relu_between_them():
 
 
 def test_what_is_encoded_is_scaled_noised_and_mapped():
-    encoder = coder([2, 1])
+    encoder = linear_stack([2, 1])
     first = encoder[0]
     assert isinstance(first, nn.Linear)
     with torch.no_grad():
         first.weight.copy_(torch.tensor([[1.0, 10.0]]))
         first.bias.fill_(0.5)
-    code = Code(scaling=Scaling(torch.zeros(2), torch.ones(2), False), encoder=encoder, noise=0.5)
+    code = AutoencoderEncoding(scaling=Scaling(torch.zeros(2), torch.ones(2), False), encoder=encoder, noise=0.5)
     x = torch.tensor([[0.25, 1.0], [0.0, 0.5]])
     seen = code.split(Split(x, torch.tensor([1, 0])), RNG("train"))
     draw = torch.from_numpy(RNG("train").standard_normal((2, 2), dtype=np.float32))
@@ -69,7 +69,7 @@ def test_what_is_encoded_is_scaled_noised_and_mapped():
 
 
 def test_noise_has_its_deviation():
-    drawn = noised(torch.ones(200, 500), 0.25, RNG())
+    drawn = add_noise(torch.ones(200, 500), 0.25, RNG())
     assert float(drawn.mean()) == pytest.approx(1, abs=0.01)
     assert float(drawn.std()) == pytest.approx(0.25, abs=0.01)
 
@@ -113,7 +113,7 @@ def test_every_shape_becomes_a_table_of_codes(tiny: Tiny, shape: tuple[int, ...]
     assert world.validation is not None
     for examples in (world.train, world.test, world.public, world.validation):
         assert examples.x.shape == (len(examples), 5)
-        assert examples.plain
+        assert examples.is_normalised
     assert world.layout.shapes[0] == (128, 5)
 
 
@@ -167,9 +167,9 @@ def test_an_audit_looks_at_gradients_of_the_network_that_sees_codes(tiny: Tiny):
     world = world_of(
         tiny(*WORDS, *privacy, "local.batch_size=4", "audit=canaries", "audit.count=31", "audit.guesses=0.4")
     )
-    rows = world.gradients.each(world.first.flat, np.arange(3))
+    rows = world.gradients.per_example(world.first.flat, np.arange(3))
     assert rows.shape == (3, world.layout.parameters)
-    assert run_round(world.exp, world, world.beginning())[0].memory["audit"]["score"].any()
+    assert run_round(world.exp, world, world.initial_state())[0].memory["audit"]["score"].any()
 
 
 def test_what_is_known_of_groups_is_known_of_codes_too(tiny: Tiny):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedexp.parts.federation.dirichlet_clients import DirichletClients, mixture_counts, taken
+from fedexp.parts.federation.dirichlet_clients import DirichletClients, draw_class_counts, mixture_counts
 from fedexp.parts.federation.iid import IID
 from fedexp.parts.federation.statistics import class_counts, label_skew
 
@@ -22,16 +22,16 @@ def test_the_setting_of_the_paper_has_equal_sizes():
 
 def test_a_class_that_runs_out_leaves_its_share_to_the_others():
     rng = np.random.default_rng(0)
-    assert taken(6, np.array([1.0, 0.0]), np.array([9, 9]), rng).tolist() == [6, 0]
-    assert taken(6, np.array([1.0, 1e-9]), np.array([4, 9]), rng).tolist() == [4, 2]
-    nothing_wanted_is_left = taken(6, np.array([1.0, 0.0, 0.0]), np.array([2, 3, 1]), rng)
+    assert draw_class_counts(6, np.array([1.0, 0.0]), np.array([9, 9]), rng).tolist() == [6, 0]
+    assert draw_class_counts(6, np.array([1.0, 1e-9]), np.array([4, 9]), rng).tolist() == [4, 2]
+    nothing_wanted_is_left = draw_class_counts(6, np.array([1.0, 0.0, 0.0]), np.array([2, 3, 1]), rng)
     assert nothing_wanted_is_left.tolist() == [2, 3, 1]
 
 
 def test_examples_are_drawn_one_by_one_without_replacement():
     """Two draws from (2/3, 1/3) where the first class has one example: it is taken unless both draws want the other."""
     rng, mixture, left = np.random.default_rng(1), np.array([2 / 3, 1 / 3]), np.array([1, 5])
-    first = [taken(2, mixture, left, rng)[0] for _ in range(20_000)]
+    first = [draw_class_counts(2, mixture, left, rng)[0] for _ in range(20_000)]
     assert np.mean(first) == pytest.approx(1 - 1 / 9, abs=0.01)
 
 

@@ -7,14 +7,14 @@ import pytest
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation import file
-from fedexp.parts.federation.file import File, numbered
+from fedexp.parts.federation.file import File, number_owners
 
 FACTS = Facts(shape=(1,), classes=2, train_size=5)
 
 
 def shards(federation: File) -> list[list[int]]:
     federation.refuse(FACTS)
-    partition = federation.split(np.zeros(5, int), federation.whose(None), 2, np.random.default_rng(0))
+    partition = federation.split(np.zeros(5, int), federation.resolve_subjects(None), 2, np.random.default_rng(0))
     assert federation.known_clients() == partition.clients
     return [partition.shard(client).tolist() for client in range(partition.clients)]
 
@@ -25,8 +25,8 @@ def made(folder: Path, text: str, **values: str) -> File:
 
 
 def test_owners_become_clients_in_ascending_order():
-    assert numbered(np.array([30, 4, -1, 30]))[0].tolist() == [1, 0, -1, 1]
-    assert numbered(np.array(["b", "", "a", "b"]))[0].tolist() == [1, -1, 0, 1]
+    assert number_owners(np.array([30, 4, -1, 30]))[0].tolist() == [1, 0, -1, 1]
+    assert number_owners(np.array(["b", "", "a", "b"]))[0].tolist() == [1, -1, 0, 1]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_table_with_one_column(tmp_path: Path, text: str, expected: list[list[
 
 def test_the_file_is_read_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     reads: list[Path] = []
-    plain = file._column
+    plain = file._read_column
     monkeypatch.setattr(file, "_column", lambda path, column: reads.append(path) or plain(path, column))
     federation = made(tmp_path, "client\n1\n0\n0\n0\n0\n")
     shards(federation)
@@ -75,7 +75,7 @@ def test_a_vector(tmp_path: Path):
 
 def test_examples_that_the_server_took_are_nobodys(tmp_path: Path):
     federation = made(tmp_path, "client\n0\n1\n0\n1\n2\n")
-    whose = federation.whose(None)
+    whose = federation.resolve_subjects(None)
     partition = federation.split(np.zeros(4, int), whose[:4], 2, np.random.default_rng(0))
     assert partition.sizes.tolist() == [2, 2, 0]
 

@@ -4,14 +4,14 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.rotation import Rotation, rotated
+from fedexp.parts.federation.rotation import Rotation, rotate_images
 
 SQUARE = torch.tensor([[1, 2], [3, 4]], dtype=torch.uint8)[None, None]
 
 
 def seen(client: int, **values: list[float]) -> list[list[int]]:
     federation = Rotation(clients=8, **values)  # pyright: ignore[reportArgumentType]
-    return federation.seen(SQUARE, client, 8, 255.0, np.random.default_rng(0))[0, 0].tolist()
+    return federation.shift_features(SQUARE, client, 8, 255.0, np.random.default_rng(0))[0, 0].tolist()
 
 
 def test_quarters_by_hand_counterclockwise():
@@ -27,7 +27,7 @@ def test_quarters_by_hand_counterclockwise():
 
 def test_other_angles_keep_the_shape_and_type_and_leave_the_corners_black():
     x = torch.full((2, 3, 9, 9), 200, dtype=torch.uint8)
-    turned = rotated(x, 45.0)
+    turned = rotate_images(x, 45.0)
     assert turned.shape == x.shape
     assert turned.dtype == torch.uint8
     assert turned[:, :, 4, 4].eq(200).all()
@@ -36,7 +36,7 @@ def test_other_angles_keep_the_shape_and_type_and_leave_the_corners_black():
 
 def test_the_direction_of_other_angles_is_that_of_the_quarters():
     x = torch.rand(1, 1, 8, 8)
-    assert torch.equal(rotated(x, 90.0), rotated(x, 90.0 + 1e-9))
+    assert torch.equal(rotate_images(x, 90.0), rotate_images(x, 90.0 + 1e-9))
 
 
 def test_groups_are_the_angles():

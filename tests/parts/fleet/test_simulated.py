@@ -8,17 +8,17 @@ from fedexp.core import part as spec
 from fedexp.core.client_resources import Resources
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Plan, Uploads
-from fedexp.parts.fleet.simulated import play, truncated_normal
+from fedexp.parts.fleet.simulated import simulate_round, truncated_normal
 from fedexp.simulation import context
 from fedexp.simulation.building import build_world
 from fedexp.simulation.world import World
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 LINK = 101_770 * 32 / 1.4e6  # seconds to send the 784-128-10 network at 1.4 Mbit/s: 2.33
 
 
 def world_of(config) -> World:
-    return build_world(spec.build(config), None, Crew())
+    return build_world(spec.build(config), None, WorkerPool())
 
 
 def uploads_of(owner: list[int]) -> Uploads:
@@ -50,38 +50,42 @@ class TestPlay:
     three = resources([5, 1, 12], [2, 3, 4])  # distribution takes 4 s, the uploads are in at 11, 14 and 20 s
 
     def test_without_a_deadline_the_last_upload_ends_the_round(self):
-        outcome = play(self.three, self.everyone, None, 180.0)
+        outcome = simulate_round(self.three, self.everyone, None, 180.0)
         assert outcome.arrived.all()
         assert outcome.seconds == pytest.approx(20)
 
     def test_overhead_comes_first(self):
-        assert play(resources([5, 1, 12], [2, 3, 4], 1.5), self.everyone, None, 180.0).seconds == pytest.approx(21.5)
+        assert simulate_round(
+            resources([5, 1, 12], [2, 3, 4], 1.5), self.everyone, None, 180.0
+        ).seconds == pytest.approx(21.5)
 
     def test_what_would_end_after_the_deadline_is_lost_and_the_round_ends_there(self):
-        outcome = play(self.three, self.everyone, 15.0, 180.0)
+        outcome = simulate_round(self.three, self.everyone, 15.0, 180.0)
         assert outcome.arrived.tolist() == [True, True, False]
         assert outcome.late.tolist() == [False, False, True]
         assert outcome.seconds == 15.0
 
     def test_the_round_ends_early_when_all_are_in(self):
-        assert play(self.three, self.everyone, 100.0, 180.0).seconds == pytest.approx(20)
+        assert simulate_round(self.three, self.everyone, 100.0, 180.0).seconds == pytest.approx(20)
 
     def test_who_dropped_out_leaves_its_turn_to_the_next(self):
-        outcome = play(self.three, np.array([False, True, True]), None, 180.0)
+        outcome = simulate_round(self.three, np.array([False, True, True]), None, 180.0)
         assert outcome.arrived.tolist() == [False, True, True]
         assert not outcome.late.any()
         assert outcome.seconds == pytest.approx(4 + 16)  # the second is in at 4, the third trains until 12
 
     def test_when_all_drop_out_the_server_waits(self):
-        assert play(self.three, np.zeros(3, bool), 50.0, 180.0).seconds == 50
-        assert play(self.three, np.zeros(3, bool), None, 180.0).seconds == pytest.approx(4 + 180)  # after distribution
+        assert simulate_round(self.three, np.zeros(3, bool), 50.0, 180.0).seconds == 50
+        assert simulate_round(self.three, np.zeros(3, bool), None, 180.0).seconds == pytest.approx(
+            4 + 180
+        )  # after distribution
 
 
 class TestSimulated:
     def test_a_round_of_the_mnist_mlp_by_hand(self, tiny):
         world = world_of(tiny("fleet=simulated", "fleet.jitter_std=0", "dataset.shape=[784]", "fleet.speed_high=10"))
         arrived, seconds, memory = world.exp.fleet.deliver(
-            uploads_of([0, 2]), plan_of([0, 2]), {}, context.at(world, 1)
+            uploads_of([0, 2]), plan_of([0, 2]), {}, context.make_context(world, 1)
         )
         assert seconds == pytest.approx(LINK + (20 / 10 + LINK) + LINK)
         assert memory["columns"] == {"seconds": seconds, "late": 0, "dropped_out": 0}
@@ -89,7 +93,7 @@ class TestSimulated:
 
     def test_frozen_draws(self, tiny):
         world = world_of(tiny("fleet=simulated"))
-        seen = world.exp.fleet.resources(np.array([0, 1, 5]), context.at(world, 3))
+        seen = world.exp.fleet.resources(np.array([0, 1, 5]), context.make_context(world, 3))
         assert seen.speed == pytest.approx(GOLDEN_SPEED)
         assert seen.bandwidth == pytest.approx(GOLDEN_BANDWIDTH)
 
@@ -97,25 +101,29 @@ class TestSimulated:
         world = world_of(tiny("fleet=simulated"))
         fleet, everyone = world.exp.fleet, np.arange(6)
         for number in (1, 2):
-            together = fleet.resources(everyone, context.at(world, number)).speed
-            alone = [fleet.resources(np.array([client]), context.at(world, number)).speed[0] for client in range(6)]
+            together = fleet.resources(everyone, context.make_context(world, number)).speed
+            alone = [
+                fleet.resources(np.array([client]), context.make_context(world, number)).speed[0] for client in range(6)
+            ]
             assert together.tolist() == alone
-        first, second = (fleet.resources(everyone, context.at(world, number)).speed for number in (1, 2))
+        first, second = (fleet.resources(everyone, context.make_context(world, number)).speed for number in (1, 2))
         assert (np.maximum(first, second) / np.minimum(first, second) <= 1.2 / 0.8 + 1e-9).all()
         assert (first != second).all()
 
     def test_the_clock_advances_without_participants(self, tiny):
         world = world_of(tiny("fleet=simulated", "fleet.overhead_s=2"))
         fleet = world.exp.fleet
-        assert fleet.deliver(uploads_of([]), plan_of([]), {}, context.at(world, 1))[1] == 182
-        assert fleet.deliver(uploads_of([]), plan_of([], 60.0), {}, context.at(world, 1))[1] == 60  # overhead included
+        assert fleet.deliver(uploads_of([]), plan_of([]), {}, context.make_context(world, 1))[1] == 182
+        assert (
+            fleet.deliver(uploads_of([]), plan_of([], 60.0), {}, context.make_context(world, 1))[1] == 60
+        )  # overhead included
 
     def test_the_servers_own_row_takes_no_time_and_always_arrives(self, tiny):
         world = world_of(tiny("fleet=simulated", "fleet.dropout=1.0"))
         arrived, seconds, _ = world.exp.fleet.deliver(
-            uploads_of([0, SERVER]), plan_of([0, SERVER]), {}, context.at(world, 1)
+            uploads_of([0, SERVER]), plan_of([0, SERVER]), {}, context.make_context(world, 1)
         )
-        alone = world.exp.fleet.deliver(uploads_of([0]), plan_of([0]), {}, context.at(world, 1))[1]
+        alone = world.exp.fleet.deliver(uploads_of([0]), plan_of([0]), {}, context.make_context(world, 1))[1]
         assert arrived.owner.tolist() == [SERVER]
         assert seconds == alone
 
@@ -125,7 +133,7 @@ class TestSimulated:
         plan, uploads = plan_of(everyone), uploads_of(everyone)
         lost = 0
         for number in range(1, 201):
-            arrived, _, memory = world.exp.fleet.deliver(uploads, plan, {}, context.at(world, number))
+            arrived, _, memory = world.exp.fleet.deliver(uploads, plan, {}, context.make_context(world, number))
             lost += 6 - len(arrived.owner)
             assert memory["columns"]["dropped_out"] == 6 - len(arrived.owner)
         assert lost / 1200 == pytest.approx(0.3, abs=0.04)
@@ -133,7 +141,7 @@ class TestSimulated:
     def test_the_fleets_deadline_and_the_rounds_own(self, tiny):
         world = world_of(tiny("fleet=simulated", "fleet.deadline_s=0.001"))
         arrived, seconds, memory = world.exp.fleet.deliver(
-            uploads_of([0]), plan_of([0], 50.0), {}, context.at(world, 1)
+            uploads_of([0]), plan_of([0], 50.0), {}, context.make_context(world, 1)
         )
         assert (len(arrived.owner), seconds, memory["columns"]["late"]) == (0, 0.001, 1)
 

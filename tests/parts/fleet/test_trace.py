@@ -11,7 +11,7 @@ from fedexp.parts.fleet.trace import read_trace
 from fedexp.run.run import run
 from fedexp.simulation import context
 from fedexp.simulation.building import build_world
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 HEAD = "client,round,bandwidth_mbit,compute_samples_per_s\n"
 
@@ -70,7 +70,7 @@ def test_wrong_columns_no_lines_and_no_file(tmp_path: Path):
 def test_a_fleet_follows_its_trace_and_refuses_a_short_one_before_any_data(tmp_path: Path, tiny):
     path = written(tmp_path, "".join(f"{client},1,1.4,{10 + client}\n" for client in range(6)))
     exp = spec.build(tiny("fleet=simulated", f"fleet.trace={path}"))
-    world = build_world(exp, None, Crew())
-    assert exp.fleet.resources(np.array([5, 0]), context.at(world, 4)).speed.tolist() == [15.0, 10.0]
+    world = build_world(exp, None, WorkerPool())
+    assert exp.fleet.resources(np.array([5, 0]), context.make_context(world, 4)).speed.tolist() == [15.0, 10.0]
     with pytest.raises(ConfigError, match="4 have none, the first is client 6"):
         run(tiny("fleet=simulated", f"fleet.trace={path}", "scenario.clients=10"), tmp_path / "run")

@@ -20,7 +20,7 @@ def test_without_a_pull_it_is_the_rule_of_that_name(tiny: Tiny, optimizer: str):
     keys = [f"local.{word}" for word in SAME[optimizer]]
     rules = ((f"local={optimizer}",), ("local=prox", f"local.optimizer={optimizer}", "local.mu=0"))
     worlds = [world_of(tiny(*words, *keys)) for words in rules]
-    one, other = (run_round(world.exp, world, world.beginning())[0].models[0].flat for world in worlds)
+    one, other = (run_round(world.exp, world, world.initial_state())[0].models[0].flat for world in worlds)
     assert torch.equal(one, other)
 
 

@@ -11,7 +11,7 @@ from worlds import Tiny, same, world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Trained
-from fedexp.parts import Seen
+from fedexp.parts import ModelOutputs
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World
@@ -24,7 +24,9 @@ class TestLocalRule:
     def begun(self, tiny: Tiny, option: str, *words: str) -> tuple[World, torch.Tensor, torch.Tensor]:
         """The first round of three clients: the world, what they train from, their anchors."""
         world = world_of(tiny(f"local={option}", *words))
-        start, anchor = world.exp.local.begin(world.first.flat.expand(3, -1), np.arange(3), {}, context.at(world, 1))
+        start, anchor = world.exp.local.begin(
+            world.first.flat.expand(3, -1), np.arange(3), {}, context.make_context(world, 1)
+        )
         assert start.shape == (3, world.layout.size)
         assert anchor.shape == (3, world.layout.parameters)
         return world, start[:, : world.layout.parameters], anchor
@@ -56,7 +58,7 @@ class TestLocalRule:
         rule.pull(w, anchor, active)
         assert torch.equal(w[1], start[1])
         assert w.isfinite().all()
-        assert not rule.tells_slot or slots[-1].isfinite().all()
+        assert not rule.finish_needs_slot or slots[-1].isfinite().all()
 
     def test_a_clipped_gradient_is_as_long_as_asked(self, tiny: Tiny, option: str):
         rule = spec.build(tiny(f"local={option}", "local.clip_norm=2")).local
@@ -69,15 +71,15 @@ class TestLocalRule:
                 world_of(tiny(f"local={option}", f"local.epochs={epochs}", f"engine={engine}"))
                 for engine in ("loop", "stacked")
             )
-            ends = [run_round(world.exp, world, world.beginning())[0].models[0].flat for world in (loop, stacked)]
+            ends = [run_round(world.exp, world, world.initial_state())[0].models[0].flat for world in (loop, stacked)]
             torch.testing.assert_close(*ends, atol=1e-5, rtol=0)
 
     def test_what_an_example_costs_depends_on_it_alone(self, tiny: Tiny, option: str):
         exp, labels, counts = spec.build(tiny(f"local={option}")), torch.arange(4) % 3, torch.tensor([2.0, 1.0, 0.0])
-        seen = [Seen(torch.randn(4, 3), torch.randn(4, 5)) for _ in range(1 + len(exp.local.compares))]
+        seen = [ModelOutputs(torch.randn(4, 3), torch.randn(4, 5)) for _ in range(1 + len(exp.local.compares))]
 
         def cost(place: slice) -> torch.Tensor:
-            mine, *others = (Seen(*(entry[place] for entry in one)) for one in seen)
+            mine, *others = (ModelOutputs(*(entry[place] for entry in one)) for one in seen)
             return exp.local.cost(exp.loss, mine, tuple(others), labels[place], counts)
 
         torch.testing.assert_close(cost(slice(None)), torch.cat([cost(slice(at, at + 1)) for at in range(4)]))
@@ -87,7 +89,7 @@ class TestLocalRule:
         world, _, _ = self.begun(tiny, option)
         received, memory = world.first.flat.expand(3, -1), {}
         for number in range(1, 4):
-            ctx, kept = context.at(world, number), copy.deepcopy(memory)
+            ctx, kept = context.make_context(world, number), copy.deepcopy(memory)
             rows = torch.randn(3, world.layout.size)
             start, _ = world.exp.local.begin(received, np.arange(3), memory, ctx)
             trained = Trained(np.arange(3), np.full(3, 2), received, start, rows.clone())
@@ -102,19 +104,19 @@ class TestLocalRule:
         rows = torch.randn(3, world.layout.size)
         rows[1, 3] = torch.nan
         trained = Trained(owner, np.array([1, 1, 0]), received, received, rows)
-        _, memory = world.exp.local.finish(trained, {}, context.at(world, 1))
+        _, memory = world.exp.local.finish(trained, {}, context.make_context(world, 1))
         assert len(memory.get("owner", ())) == 0
 
     def test_clients_without_a_model_of_their_own_use_the_global_one(self, tiny: Tiny, option: str):
         world, _, _ = self.begun(tiny, option)
         received = world.first.flat.expand(3, -1)
-        assert torch.equal(world.exp.local.serve(np.arange(3), received, {}), received)
+        assert torch.equal(world.exp.local.client_models(np.arange(3), received, {}), received)
 
     def test_what_clients_keep_to_themselves_is_not_sent_and_the_rest_is(self, tiny: Tiny, option: str):
         world, _, _ = self.begun(tiny, option)
-        kept, every = world.exp.local.keeps(world.layout), np.arange(world.layout.size)
+        kept, every = world.exp.local.private_columns(world.layout), np.arange(world.layout.size)
         assert kept.tolist() == every[np.isin(every, kept)].tolist()
-        _, _, sent = run_round(world.exp, world, world.beginning())
+        _, _, sent = run_round(world.exp, world, world.initial_state())
         moves = sent.delta.any(dim=0).numpy()
         assert not moves[kept].any()
         assert moves[np.setdiff1d(every, kept)].any()

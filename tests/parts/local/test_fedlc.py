@@ -11,7 +11,7 @@ from worlds import Tiny, first_round, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.parts.local.fedlc import calibrated
+from fedexp.parts.local.fedlc import calibrate_logits
 from fedexp.simulation import compatibility
 
 FEDLC = ("local=fedlc", "federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]")
@@ -28,7 +28,7 @@ def trained(world) -> torch.Tensor:
 
 def test_margins_by_hand():
     """16 examples: a margin of 1/2, 1 example: 1, none: 100."""
-    logits = calibrated(torch.zeros(1, 3, dtype=torch.float64), torch.tensor([16.0, 1.0, 0.0]).double(), 1.0)
+    logits = calibrate_logits(torch.zeros(1, 3, dtype=torch.float64), torch.tensor([16.0, 1.0, 0.0]).double(), 1.0)
     assert logits.tolist() == [pytest.approx([-0.5, -1.0, -100.0])]
     cost = F.cross_entropy(logits, torch.tensor([0]))
     assert cost.item() == pytest.approx(math.log(1 + math.exp(-0.5)))

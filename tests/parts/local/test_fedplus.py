@@ -24,7 +24,7 @@ SHARED = ("evaluation.personal_fraction=0",)
 
 
 def lived(world: World, rounds: int) -> list[State]:
-    states = [world.beginning()]
+    states = [world.initial_state()]
     for _ in range(rounds):
         states.append(run_round(world.exp, world, states[-1])[0])
     return states
@@ -63,7 +63,7 @@ def test_theta_one_and_mixing_zero_is_every_clients_own_training_bit_by_bit(tiny
     alone = world_of(tiny(*ALL, f"engine={engine}"))
     rows = alone.first.flat.repeat(6, 1)
     for number, state in enumerate(lived(ours, 3)[1:], start=1):
-        ctx = context.at(alone, number)
+        ctx = context.make_context(alone, number)
         plan = ctx.plan(np.arange(6))
         batches = tuple(batches_of(alone, len(shard), number, client) for client, shard in enumerate(plan.shards))
         task = Task(rows, rows[:, : ctx.layout.parameters], plan, batches, 0, number)
@@ -77,7 +77,7 @@ def test_theta_one_and_mixing_zero_is_every_clients_own_training_bit_by_bit(tiny
 
 
 def batches_of(world: World, examples: int, number: int, client: int) -> Batches:
-    return draw_batches(world.exp.local, examples, context.at(world, number).rng("batches", client))
+    return draw_batches(world.exp.local, examples, context.make_context(world, number).rng("batches", client))
 
 
 @pytest.mark.parametrize(("penalty", "rule"), [("l2", "geometric_median"), ("l1", "median"), ("l2_squared", "fedavg")])
@@ -90,7 +90,7 @@ def test_without_smoothing_the_centre_is_the_rule_of_that_name(tiny: Tiny, penal
         delta = torch.stack(list(own(state).values())) - world.first.flat
         nobody, count = np.zeros(5, dtype=np.int64), np.ones(5, dtype=np.int64)
         uploads = Uploads(np.arange(5), nobody, count, count * 1.0, delta, nobody * 1.0, nobody * 1.0)
-        after, _ = plain.combine(world.first, uploads, {}, context.at(world, state.round))
+        after, _ = plain.combine(world.first, uploads, {}, context.make_context(world, state.round))
         torch.testing.assert_close(state.models[0].flat, after.flat, atol=1e-6, rtol=0)
 
 
@@ -98,9 +98,9 @@ def test_without_smoothing_the_centre_is_the_rule_of_that_name(tiny: Tiny, penal
 def test_mu_zero_is_no_federation(tiny: Tiny, penalty: str):
     """Whatever the server sends, clients begin and are drawn to their own models, bit by bit."""
     world = world_of(tiny("algorithm=fedplus", "local.mu=0", f"local.penalty={penalty}"))
-    rule, ctx, owner = world.exp.local, context.at(world, 2), np.array([0, 3])
+    rule, ctx, owner = world.exp.local, context.make_context(world, 2), np.array([0, 3])
     rows = torch.randn(2, world.layout.size)
-    memory = ClientRows.load({}, world.layout.size, rows).put(owner, rows).save()
+    memory = ClientRows.load({}, world.layout.size, rows).with_rows(owner, rows).save()
     start, anchor = rule.begin(torch.randn(2, world.layout.size), owner, memory, ctx)
     assert torch.equal(start, rows)
     assert torch.equal(anchor, rows[:, : ctx.layout.parameters])
@@ -127,14 +127,14 @@ def test_three_rounds_by_hand(tiny: Tiny, mix: str, lr: float):
         np.arange(2),
     )
     centre, theta = world.first.flat * 0, 1 / (1 + lr)
-    memory = ClientRows.load({}, len(centre), centre).put(owner, torch.zeros(2, len(centre))).save()
+    memory = ClientRows.load({}, len(centre), centre).with_rows(owner, torch.zeros(2, len(centre))).save()
     told, middle = [0.0, 0.0], 0.0
     for number in range(1, 4):
-        received, ctx = centre.expand(2, -1), context.at(world, number)
+        received, ctx = centre.expand(2, -1), context.make_context(world, number)
         start, anchor = rule.begin(received, owner, memory, ctx)
         rows = start.clone()
         w = rows[:, :parameters]
-        for due in rule.pulls(4, 2):
+        for due in rule.pulled_steps(4, 2):
             rule.update(w, rule.direction(w - goals, w, anchor), torch.zeros(0), torch.tensor(1.0), None)
             if due:
                 rule.pull(w, anchor, None)
@@ -161,7 +161,7 @@ def test_who_is_not_asked_keeps_its_model(tiny: Tiny):
     world = world_of(tiny("algorithm=fedplus", "scenario.participants=2"))
     states, seen = lived(world, 4), 0
     for before, after in pairwise(states[1:]):
-        asked = world.exp.selector.choose({}, context.at(world, after.round))[0].owner.tolist()
+        asked = world.exp.selector.choose({}, context.make_context(world, after.round))[0].owner.tolist()
         for client, row in own(before).items():
             kept = torch.equal(row, own(after)[client])
             assert kept == (client not in asked)
@@ -174,7 +174,9 @@ def test_the_first_model_is_everybodys_first(tiny: Tiny):
     """A client asked for the first time in a late round has w_k = the first model; a row of the server has none."""
     world = world_of(tiny("local=fedplus", "local.mixing=0.25", "local.penalty=l2_squared", "local.mu=0.3"))
     received = world.first.flat + 1
-    start, anchor = world.exp.local.begin(received.expand(2, -1), np.array([3, SERVER]), {}, context.at(world, 9))
+    start, anchor = world.exp.local.begin(
+        received.expand(2, -1), np.array([3, SERVER]), {}, context.make_context(world, 9)
+    )
     torch.testing.assert_close(start[0], world.first.flat + 0.25)
     torch.testing.assert_close(anchor[0], world.first.flat[: world.layout.parameters] + 0.5)
     assert torch.equal(start[1], received)

@@ -16,11 +16,11 @@ from worlds import Tiny, first_round, world_of
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import State, Uploads
 from fedexp.parts import Facts, Model
-from fedexp.parts.local.moon import Moon, contrast
+from fedexp.parts.local.moon import Moon, contrastive_loss
 from fedexp.run import checkpoint
 from fedexp.simulation import compatibility
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
 
 UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]")
@@ -29,7 +29,7 @@ MOON = ("local=moon", *UNEQUAL, "scenario.clients=4", "scenario.participants=4")
 
 def lived(world: World, count: int) -> list[tuple[State, Uploads]]:
     """States and uploads of so many rounds."""
-    state, found = world.beginning(), []
+    state, found = world.initial_state(), []
     for _ in range(count):
         state, _, sent = run_round(world.exp, world, state)
         found.append((state, sent))
@@ -39,9 +39,9 @@ def lived(world: World, count: int) -> list[tuple[State, Uploads]]:
 def test_the_contrast_by_hand():
     """Cosines of 1 and 0 at temperature 0.5: -log(e^2 / (e^2 + e^0)); the other way round -log(1 / (1 + e^2))."""
     mine, other = torch.tensor([[2.0, 0.0]], dtype=torch.float64), torch.tensor([[0.0, 3.0]], dtype=torch.float64)
-    assert contrast(mine, 5 * mine, other, 0.5).item() == pytest.approx(-math.log(math.e**2 / (math.e**2 + 1)))
-    assert contrast(mine, other, 5 * mine, 0.5).item() == pytest.approx(math.log(1 + math.e**2))
-    assert contrast(mine, other, other, 0.5).item() == pytest.approx(math.log(2))
+    assert contrastive_loss(mine, 5 * mine, other, 0.5).item() == pytest.approx(-math.log(math.e**2 / (math.e**2 + 1)))
+    assert contrastive_loss(mine, other, 5 * mine, 0.5).item() == pytest.approx(math.log(1 + math.e**2))
+    assert contrastive_loss(mine, other, other, 0.5).item() == pytest.approx(math.log(2))
 
 
 @pytest.mark.usefixtures("_double")
@@ -105,7 +105,7 @@ def test_the_last_models_come_back_from_disk(tiny: Tiny, tmp_path: Path):
     checkpoint.save(tmp_path, whole[1][0], config, {"name": "loop", "reason": ""})
     loaded = checkpoint.load(tmp_path, config, torch.device("cpu"))
     assert loaded is not None
-    *_, (state, _, _) = rounds(world.exp, world, loaded[0])
+    *_, (state, _, _) = run_rounds(world.exp, world, loaded[0])
     assert torch.equal(state.models[0].flat, whole[-1][0].models[0].flat)
 
 

@@ -14,14 +14,14 @@ from worlds import world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, State, Uploads
-from fedexp.parts.local.personal_layer import last_linear, norms
+from fedexp.parts.local.personal_layer import batch_norm_names, last_linear_names
 from fedexp.run import checkpoint
 from fedexp.simulation import compatibility, context
-from fedexp.simulation.kept_columns import kept_columns
+from fedexp.simulation.kept_columns import personal_columns
 from fedexp.simulation.measures import own_models as personal
 from fedexp.simulation.measures import participants as local_models
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
@@ -31,7 +31,7 @@ SPENT = ("privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
 
 def lived(world: World, count: int) -> list[tuple[State, dict[str, Any], Uploads]]:
     """The states, rows and uploads of so many rounds."""
-    state, found = world.beginning(), []
+    state, found = world.initial_state(), []
     for _ in range(count):
         found.append(run_round(world.exp, world, state))
         state = found[-1][0]
@@ -45,16 +45,16 @@ def own(state: State) -> dict[int, torch.Tensor]:
 
 
 def columns(world: World) -> torch.Tensor:
-    return torch.from_numpy(world.exp.local.keeps(world.layout))
+    return torch.from_numpy(world.exp.local.private_columns(world.layout))
 
 
 def test_the_last_linear_layer_by_its_shapes():
     names = ("0.weight", "0.bias", "1.weight", "3.weight", "4.weight", "4.bias", "4.running_mean")
     layout = Layout(names, ((2, 3), (2,), (4, 3, 3), (3, 2), (3,), (3,), (3,)), 6)
-    assert last_linear(layout) == ("3.weight",)
-    assert layout.columns(last_linear(layout)).tolist() == list(range(44, 50))
-    assert last_linear(Layout(names[:2], ((2, 3), (2,)), 2)) == names[:2]
-    assert last_linear(Layout(("0.weight",), ((4, 3, 3),), 1)) == ()
+    assert last_linear_names(layout) == ("3.weight",)
+    assert layout.columns(last_linear_names(layout)).tolist() == list(range(44, 50))
+    assert last_linear_names(Layout(names[:2], ((2, 3), (2,)), 2)) == names[:2]
+    assert last_linear_names(Layout(("0.weight",), ((4, 3, 3),), 1)) == ()
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_received_rest_and_the_own_layer_make_the_own_model(tiny: Tiny):
     world = world_of(tiny(*SMALL, "scenario.participants=2", "evaluation.personal_fraction=0.3"))
     state, _, sent = lived(world, 2)[-1]
     client, stranger = int(sent.owner[0]), next(client for client in range(6) if client not in own(state))
-    rows = personal.own_models(world.exp, world, state, np.array([client, stranger]))
+    rows = personal.personal_models(world.exp, world, state, np.array([client, stranger]))
     expected = state.models[0].flat.clone()
     assert torch.equal(rows[1], expected)
     expected[columns(world)] = own(state)[client]
@@ -167,7 +167,7 @@ def test_clients_that_contradict_each_other(tiny: Tiny, engine: str):
             y = (x.flatten(1)[:, 0] > 0).long()
             world.train.x[first], world.train.x[second] = x, x
             world.train.y[first], world.train.y[second] = y, 1 - y
-        *_, (_, row, _) = rounds(world.exp, world, world.beginning())
+        *_, (_, row, _) = run_rounds(world.exp, world, world.initial_state())
         accuracies[rule] = row["personal_accuracy"]
     assert accuracies["sgd"] <= 0.5  # what is right for one is wrong for the other
     assert accuracies["personal_layer"] > 0.85
@@ -205,13 +205,13 @@ def test_only_what_travels_is_counted(tiny: Tiny):
     whole, sent = world.layout.size, world.layout.size - 60
     row = lived(world, 1)[0][1]
     assert row["mb_down"] == row["mb_up"] == pytest.approx(3 * 4 * sent / 1e6)
-    assert context.at(world, 1).traffic.bits_sent == 32 * sent
-    assert context.at(world_of(tiny("model.hidden=[5]")), 1).traffic.bits_sent == 32 * whole
+    assert context.make_context(world, 1).traffic.download_bits == 32 * sent
+    assert context.make_context(world_of(tiny("model.hidden=[5]")), 1).traffic.download_bits == 32 * whole
     shares = world_of(tiny(*SMALL, "aggregator=secure_mean"))
     row = lived(shares, 1)[0][1]
     assert row["mb_up"] == pytest.approx(3 * 8 * 3 * (sent + 1) / 1e6)
     assert row["aggregator.partner_bytes"] == 8 * 3 * (sent + 1) + 8 * 9
-    assert context.at(shares, 1).traffic.upload_ratio == pytest.approx(8 * 3 * (sent + 1) / (4 * sent))
+    assert context.make_context(shares, 1).traffic.upload_ratio == pytest.approx(8 * 3 * (sent + 1) / (4 * sent))
 
 
 def test_the_layer_survives_a_training_that_is_not_finite(tiny: Tiny):
@@ -229,7 +229,7 @@ def test_beside_statistics_that_clients_keep(tiny: Tiny):
     words = ("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]")
     world = world_of(tiny("local=personal_layer", *words))
     kept, parameters = columns(world), world.layout.parameters
-    assert kept_columns(world.exp, world.layout).tolist() == [*kept.tolist(), *range(parameters, world.layout.size)]
+    assert personal_columns(world.exp, world.layout).tolist() == [*kept.tolist(), *range(parameters, world.layout.size)]
     for state, _, sent in lived(world, 2):
         assert not sent.delta[:, kept].any()
         assert sent.delta[:, parameters:].any(dim=1).all()
@@ -253,7 +253,7 @@ def test_layers_come_back_from_disk(tiny: Tiny, tmp_path: Path):
     checkpoint.save(tmp_path, whole[2][0], config, {"name": "loop", "reason": ""})
     loaded = checkpoint.load(tmp_path, config, torch.device("cpu"))
     assert loaded is not None
-    *_, (state, _, _) = rounds(world.exp, world, loaded[0])
+    *_, (state, _, _) = run_rounds(world.exp, world, loaded[0])
     assert torch.equal(state.models[0].flat, whole[-1][0].models[0].flat)
     assert state.memory["personal"].keys() == {"owner", "rows"}
     assert all(torch.equal(row, own(whole[-1][0])[client]) for client, row in own(state).items())
@@ -281,8 +281,8 @@ def test_refused(tiny: Tiny, words: tuple[str, ...], message: str):
 def test_norms_are_the_layers_that_keep_a_mean():
     names = ("0.weight", "1.weight", "1.bias", "3.weight", "3.bias", "1.running_mean", "1.running_var")
     layout = Layout(names, ((2, 2, 3), (2,), (2,), (3, 2), (3,), (2,), (2,)), 5)
-    assert norms(layout) == ("1.weight", "1.bias", "1.running_mean", "1.running_var")
-    assert norms(Layout(names[:1], ((2, 2, 3),), 1)) == ()
+    assert batch_norm_names(layout) == ("1.weight", "1.bias", "1.running_mean", "1.running_var")
+    assert batch_norm_names(Layout(names[:1], ((2, 2, 3),), 1)) == ()
 
 
 @pytest.mark.usefixtures("_double", "_narrow")
@@ -295,7 +295,7 @@ def test_fedbn_averages_all_but_the_normalisation(tiny: Tiny):
         kept, every = columns(world), torch.arange(world.layout.size)
         shared = every[~torch.isin(every, kept)]
         names = world.layout.views(torch.isin(every, kept))
-        assert {name for name, mine in names.items() if mine.all()} == set(norms(world.layout)) != set()
+        assert {name for name, mine in names.items() if mine.all()} == set(batch_norm_names(world.layout)) != set()
         [(state, _, sent)] = lived(world, 1)
         assert torch.equal(state.models[0].flat[kept], world.first.flat[kept])
         assert not sent.delta[:, kept].any()

@@ -12,14 +12,14 @@ from worlds import world_of
 from fedexp.core.values import State, Trained
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
 
 
 def lived(world: World, count: int) -> list[State]:
-    states = [world.beginning()]
+    states = [world.initial_state()]
     for _ in range(count):
         states.append(run_round(world.exp, world, states[-1])[0])
     return states
@@ -38,12 +38,12 @@ def test_two_rounds_by_hand(tiny: Tiny):
     x, memory, told = world.first.flat * 0, {}, []
     for number in (1, 2):
         received = x.expand(2, -1)
-        start, anchor = rule.begin(received, owner, memory, context.at(world, number))
+        start, anchor = rule.begin(received, owner, memory, context.make_context(world, number))
         rows = start.clone()
         for _ in range(2):
             rule.update(rows, rule.direction(rows - target, rows, anchor), torch.zeros(0), torch.tensor(1.0), None)
         trained = Trained(owner, np.array([2, 2]), received, start, rows)
-        delta, memory = rule.finish(trained, memory, context.at(world, number))
+        delta, memory = rule.finish(trained, memory, context.make_context(world, number))
         x = x + delta.mean(dim=0)
         told.append((x[0].item(), *memory["rows"][:, 0].tolist(), memory["server"][0].item()))
     assert memory["owner"].tolist() == [0, 1]
@@ -124,8 +124,8 @@ def test_it_sends_twice_as_much(tiny: Tiny):
     sizes = []
     for rule in ("sgd", "scaffold"):
         world = world_of(tiny(f"local={rule}", "fleet=simulated"))
-        _, row, _ = next(rounds(world.exp, world, world.beginning()))
-        sizes.append((row["mb_up"], row["mb_down"], context.at(world, 1).fleet.resources(np.arange(2)).bits))
+        _, row, _ = next(run_rounds(world.exp, world, world.initial_state()))
+        sizes.append((row["mb_up"], row["mb_down"], context.make_context(world, 1).fleet.resources(np.arange(2)).bits))
     assert sizes[1] == tuple(2 * value for value in sizes[0])
 
 
@@ -147,14 +147,14 @@ def test_momentum_by_hand(tiny: Tiny):
     """One client of one with the gradients 4 and 2: the variate is 3, however far momentum 1/2 went."""
     world = world_of(tiny("local=scaffold", "local.momentum=0.5", "local.lr=1"))
     rule, zeros, owner = world.exp.local, torch.zeros(1, world.layout.size), np.array([2])
-    start, anchor = rule.begin(zeros, owner, {}, context.at(world, 1))
+    start, anchor = rule.begin(zeros, owner, {}, context.make_context(world, 1))
     rows, slots = start.clone(), torch.zeros(rule.slots, *anchor.shape)
     for grad in (4.0, 2.0):
         w = rows[:, : anchor.shape[1]]
         step = rule.direction(torch.full(anchor.shape, grad), w, anchor)
         rule.update(w, step, slots, torch.tensor(1.0), None)
     trained = Trained(owner, np.array([2]), zeros, start, rows, slots[-1])
-    delta, memory = rule.finish(trained, {}, context.at(world, 1))
+    delta, memory = rule.finish(trained, {}, context.make_context(world, 1))
     assert (delta[0, 0].item(), memory["rows"][0, 0].item()) == (-4.0 - 4.0, 3.0)
     assert memory["server"][0].item() == pytest.approx(3 / 6)
 
@@ -162,6 +162,6 @@ def test_momentum_by_hand(tiny: Tiny):
 def test_at_rate_zero_nothing_is_learnt_of_the_gradients(tiny: Callable[..., dict[str, Any]]):
     words = ("local=scaffold", "schedule=linear", "schedule.rounds=1", "rounds=3", "selector=all")
     world = world_of(tiny(*words))
-    for state, _, _ in rounds(world.exp, world, world.beginning()):
+    for state, _, _ in run_rounds(world.exp, world, world.initial_state()):
         assert state.memory["aggregator"]["columns"]["dropped"] == 0
         assert state.memory["local"]["server"].isfinite().all()

@@ -13,13 +13,13 @@ from fedexp.parts.local.sgd import SGD
 from fedexp.simulation import context
 from fedexp.simulation.compatibility import refuse
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
 
 
 def test_fedsgd_is_one_step_on_the_pooled_data(tiny: Tiny):
     world = world_of(tiny("algorithm=fedsgd", "federation=dirichlet", "federation.alpha=0.5", "local.lr=0.7"))
-    state, _, _ = run_round(world.exp, world, world.beginning())
+    state, _, _ = run_round(world.exp, world, world.initial_state())
     network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
     network.load_state_dict(world.layout.views(world.first.flat.clone()))
     F.cross_entropy(network(world.train.x), world.train.y).backward()
@@ -51,7 +51,7 @@ LASTING = ("local.momentum=0.5", "local.worker_momentum=true")
 
 
 def lived(world: World, state: State) -> list[State]:
-    return [state for state, _, _ in rounds(world.exp, world, state)]
+    return [state for state, _, _ in run_rounds(world.exp, world, state)]
 
 
 def test_lasting_momentum_by_hand(tiny: Tiny):
@@ -59,12 +59,12 @@ def test_lasting_momentum_by_hand(tiny: Tiny):
     world = world_of(tiny(*LASTING, "local.lr=1"))
     rule, zeros, memory, seen = world.exp.local, torch.zeros(1, world.layout.size), {}, []
     for owner, grad in ((7, 4.0), (3, 9.0), (7, 2.0), (7, 1.0)):
-        start, anchor = rule.begin(zeros, np.array([owner]), memory, context.at(world, 1))
+        start, anchor = rule.begin(zeros, np.array([owner]), memory, context.make_context(world, 1))
         rows, slots = start.clone(), torch.ones(1, *anchor.shape)
         rule.fill(slots, anchor)
         rule.update(rows[:, : anchor.shape[1]], torch.full(anchor.shape, grad), slots, torch.tensor(1.0), None)
         trained = Trained(np.array([owner]), np.array([1]), zeros, start, rows, slots[-1])
-        delta, memory = rule.finish(trained, memory, context.at(world, 1))
+        delta, memory = rule.finish(trained, memory, context.make_context(world, 1))
         seen.append((owner, -delta[0, 0].item()))
     assert seen == [(7, 4.0), (3, 9.0), (7, 4.0), (7, 3.0)]
     assert (memory["owner"].tolist(), memory["rows"][:, 0].tolist()) == ([3, 7], [9.0, 3.0])
@@ -76,7 +76,7 @@ def test_momentum_that_lasts_goes_on_where_it_ended(tiny: Tiny, engine: str):
     alone = ("scenario.clients=1", "scenario.participants=1", "local.shuffle=false", f"engine={engine}", *LASTING)
     three = world_of(tiny(*alone, "rounds=3"))
     one = world_of(tiny(*alone, "rounds=1", "local.epochs=3"))
-    ends = [lived(world, world.beginning())[-1].models[0].flat for world in (three, one)]
+    ends = [lived(world, world.initial_state())[-1].models[0].flat for world in (three, one)]
     torch.testing.assert_close(*ends, atol=1e-6, rtol=0)
 
 
@@ -87,13 +87,13 @@ def test_a_client_that_is_done_sooner_keeps_the_momentum_of_its_last_step(tiny: 
     kept = []
     for more in ((f"engine={engine}",), ("engine=loop",)):
         world = world_of(tiny(*words, *more))
-        kept.append(lived(world, world.beginning())[-1].memory["local"]["rows"])
+        kept.append(lived(world, world.initial_state())[-1].memory["local"]["rows"])
     torch.testing.assert_close(*kept, atol=1e-6, rtol=0)
 
 
 def test_lasting_momentum_is_resumed(tiny: Tiny):
     world = world_of(tiny(*LASTING, "rounds=5"))
-    whole = lived(world, world.beginning())
+    whole = lived(world, world.initial_state())
     assert torch.equal(lived(world, whole[1])[-1].models[0].flat, whole[-1].models[0].flat)
 
 
@@ -103,7 +103,7 @@ def test_what_is_not_finite_or_the_servers_is_not_kept(tiny: Tiny):
     rows[1, 0] = torch.inf
     slot = torch.ones(3, world.layout.parameters)
     trained = Trained(np.array([SERVER, 1, 2]), np.array([1, 1, 1]), rows * 0, rows * 0, rows, slot)
-    _, memory = world.exp.local.finish(trained, {}, context.at(world, 1))
+    _, memory = world.exp.local.finish(trained, {}, context.make_context(world, 1))
     assert memory["owner"].tolist() == [2]
 
 
@@ -116,7 +116,7 @@ def test_private_training_is_the_same_in_both_engines(tiny: Tiny, words: tuple[s
     private = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
     more = ("local.batch_size=8", "local.epochs=[1,3]", "schedule=cosine", *private)
     worlds = [world_of(tiny(*words, *more, f"engine={engine}")) for engine in ("loop", "stacked")]
-    ends = [lived(world, world.beginning())[-1].models[0].flat for world in worlds]
+    ends = [lived(world, world.initial_state())[-1].models[0].flat for world in worlds]
     torch.testing.assert_close(*ends, atol=1e-9, rtol=0)
 
 

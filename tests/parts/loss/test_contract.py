@@ -34,23 +34,25 @@ def asked(tiny: Tiny, option: str) -> tuple[World, Loss, torch.Tensor, torch.Ten
 class TestLoss:
     def test_an_example_costs_what_it_costs_alone(self, tiny: Tiny, option: str):
         _, loss, outputs, targets = asked(tiny, option)
-        for ask in (loss.each, loss.measured):
+        for ask in (loss.per_example, loss.evaluation_losses):
             alone = [ask(outputs[place : place + 1], targets[place : place + 1]) for place in range(6)]
             torch.testing.assert_close(ask(outputs, targets), torch.cat(alone))
 
     def test_the_fast_ways_are_the_slow_ones(self, tiny: Tiny, option: str):
         _, loss, outputs, targets = asked(tiny, option)
-        torch.testing.assert_close(loss.mean(outputs, targets), loss.each(outputs, targets).mean())
+        torch.testing.assert_close(loss.mean(outputs, targets), loss.per_example(outputs, targets).mean())
         total = loss.total(outputs, targets)
         assert total.dtype == torch.float64
-        torch.testing.assert_close(total, loss.measured(outputs, targets).double().sum(), rtol=1e-6, atol=0)
+        torch.testing.assert_close(total, loss.evaluation_losses(outputs, targets).double().sum(), rtol=1e-6, atol=0)
 
     def test_what_is_right_costs_less_than_what_is_wrong(self, tiny: Tiny, option: str):
         _, loss, outputs, targets = asked(tiny, option)
         right = targets.float()
         if not targets.is_floating_point():
             right = torch.nn.functional.one_hot(targets.clamp(min=0), outputs.shape[-1]).float()
-        assert (loss.each(8 * right if right.max() == 1 else right, targets) <= loss.each(-8 * right, targets)).all()
+        assert (
+            loss.per_example(8 * right if right.max() == 1 else right, targets) <= loss.per_example(-8 * right, targets)
+        ).all()
 
     @pytest.mark.usefixtures("_double")
     @pytest.mark.parametrize("private", [(), PRIVATE], ids=["plain", "private"])
@@ -73,7 +75,7 @@ class TestLoss:
         one = world.score(world.first, world.validation).loss
         assert world.model_losses(rows, None)[0] == pytest.approx(one, rel=1e-5)
         index = np.arange(5)
-        each = world.exp.loss.measured(
+        each = world.exp.loss.evaluation_losses(
             world.scorer.logits(world.first, world.train.inputs(slice(0, 5))), world.train.y[:5]
         )
         np.testing.assert_allclose(world.example_losses(world.first, index), each.numpy(), rtol=1e-5)

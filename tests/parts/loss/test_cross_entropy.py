@@ -15,13 +15,13 @@ LOGITS = torch.tensor([[0.0, math.log(2), math.log(5)]], dtype=torch.float64)
 
 def test_by_hand():
     for label, odds in enumerate((1, 2, 5)):
-        cost = CrossEntropy().each(LOGITS, torch.tensor([label]))
+        cost = CrossEntropy().per_example(LOGITS, torch.tensor([label]))
         assert cost.tolist() == pytest.approx([math.log(8 / odds)])
 
 
 def test_smoothing_by_hand():
     """Of the label, 0.7 stays and 0.3 is shared: -(0.8 log 1/8 + 0.1 log 2/8 + 0.1 log 5/8)."""
-    cost = CrossEntropy(label_smoothing=0.3).each(LOGITS, torch.tensor([0]))
+    cost = CrossEntropy(label_smoothing=0.3).per_example(LOGITS, torch.tensor([0]))
     assert cost.tolist() == pytest.approx([0.8 * math.log(8) + 0.1 * math.log(4) + 0.1 * math.log(8 / 5)])
 
 
@@ -42,12 +42,12 @@ def test_weights_by_hand_divide_by_the_number_of_examples():
     pytorch = F.cross_entropy(logits, labels, weight=torch.tensor([3, 0.5, 1]).double())
     assert float(pytorch) * 3.5 / 2 == pytest.approx(by_hand)
     ones = CrossEntropy(class_weights=(1, 1, 1))
-    torch.testing.assert_close(ones.each(logits, labels), CrossEntropy().each(logits, labels))
+    torch.testing.assert_close(ones.per_example(logits, labels), CrossEntropy().per_example(logits, labels))
 
 
 def test_models_are_measured_without_smoothing_and_weights():
     shaped, labels = CrossEntropy(label_smoothing=0.5, class_weights=(9, 9, 9)), torch.tensor([2])
-    assert torch.equal(shaped.measured(LOGITS, labels), CrossEntropy().measured(LOGITS, labels))
+    assert torch.equal(shaped.evaluation_losses(LOGITS, labels), CrossEntropy().evaluation_losses(LOGITS, labels))
     assert torch.equal(shaped.total(LOGITS, labels), CrossEntropy().total(LOGITS, labels))
 
 

@@ -134,5 +134,5 @@ def test_three_workers_and_a_resumed_run_leave_what_one_worker_does(tiny: Tiny, 
     one, three = ((tmp_path / name / "digests.csv").read_bytes() for name in ("one", "three"))
     assert one == three
     told = one.decode().split()[1:]
-    stage = replay.stage(configs[1], {"name": "loop", "reason": ""})
-    assert [f"{each.round},{each.digest}" for each in stage.play(None, 2)] == told
+    stage = replay.build_rerun(configs[1], {"name": "loop", "reason": ""})
+    assert [f"{each.round},{each.digest}" for each in stage.replay_rounds(None, 2)] == told

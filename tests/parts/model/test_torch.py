@@ -17,7 +17,7 @@ from worlds import Tiny, first_round, world_of
 from fedexp import cli
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.torch import Torch, given
+from fedexp.parts.model.torch import Torch, factory_arguments
 
 FACTS = Facts((4, 5), 3, 100, vocabulary=9)
 
@@ -32,10 +32,10 @@ def test_a_function_gets_what_its_parameters_name():
 
     def nothing(*others: int, **more: int) -> None: ...
 
-    assert everything(**given(everything, FACTS, {})) == (9, FACTS, 3, (4, 5), 1)
-    assert everything(**given(everything, FACTS, {"classes": 8, "other": 2})) == (9, FACTS, 8, (4, 5), 2)
-    assert given(nothing, FACTS, {"width": 3}) == {"width": 3}
-    assert given(dict, FACTS, {"width": 3}) == {"width": 3}, "its parameters cannot be known"
+    assert everything(**factory_arguments(everything, FACTS, {})) == (9, FACTS, 3, (4, 5), 1)
+    assert everything(**factory_arguments(everything, FACTS, {"classes": 8, "other": 2})) == (9, FACTS, 8, (4, 5), 2)
+    assert factory_arguments(nothing, FACTS, {"width": 3}) == {"width": 3}
+    assert factory_arguments(dict, FACTS, {"width": 3}) == {"width": 3}, "its parameters cannot be known"
 
 
 def test_a_function_makes_the_network():

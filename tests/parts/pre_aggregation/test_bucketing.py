@@ -15,7 +15,7 @@ from fedexp.core.values import Uploads
 from fedexp.parts.aggregator.fedavg import FedAvg
 from fedexp.parts.context import Context
 from fedexp.parts.pre_aggregation import bucketing
-from fedexp.parts.pre_aggregation.bucketing import Bucketing, buckets, merged
+from fedexp.parts.pre_aggregation.bucketing import Bucketing, assign_buckets, average_buckets
 
 
 def uploads_of(delta: torch.Tensor, examples: list[int], importance: list[float] | None = None) -> Uploads:
@@ -30,7 +30,7 @@ def context(number: int) -> Context:
 
 def test_by_hand():
     uploads = uploads_of(torch.tensor([[1.0], [2.0], [3.0], [4.0], [8.0]]), [1, 2, 3, 4, 5], [1, 1, 2, 1, 1])
-    together = merged(uploads, np.array([0, 1, 0, 2, 1]), np.ones(5))
+    together = average_buckets(uploads, np.array([0, 1, 0, 2, 1]), np.ones(5))
     assert together.owner.tolist() == [0, 10, 30]
     assert together.delta.flatten().tolist() == [2, 5, 4]
     assert together.examples.tolist() == [4, 7, 4]
@@ -41,12 +41,12 @@ def test_by_hand():
 def test_a_lost_loss_stays_in_its_bucket():
     uploads = uploads_of(torch.zeros(3, 1), [1, 1, 1])
     uploads.loss_before[2] = np.nan
-    assert merged(uploads, np.array([0, 0, 1]), np.ones(3)).loss_before[0] == 0.5
+    assert average_buckets(uploads, np.array([0, 0, 1]), np.ones(3)).loss_before[0] == 0.5
 
 
 @given(rows=st.integers(1, 40), size=st.integers(1, 9), seed=st.integers(0, 9))
 def test_every_row_is_in_one_bucket(rows: int, size: int, seed: int):
-    bucket = buckets(rows, size, np.random.default_rng(seed))
+    bucket = assign_buckets(rows, size, np.random.default_rng(seed))
     counts = np.bincount(bucket)
     assert sorted(counts, reverse=True) == [size] * (rows // size) + [rows % size] * (rows % size > 0)
     _, first = np.unique(bucket, return_index=True)
@@ -54,7 +54,7 @@ def test_every_row_is_in_one_bucket(rows: int, size: int, seed: int):
 
 
 def test_buckets_are_drawn_anew_each_round_and_the_same_twice():
-    drawn = [buckets(20, 2, context(number).rng("pre_aggregation")).tolist() for number in (1, 2, 1)]
+    drawn = [assign_buckets(20, 2, context(number).rng("pre_aggregation")).tolist() for number in (1, 2, 1)]
     assert drawn[0] == drawn[2] != drawn[1]
 
 
@@ -72,10 +72,10 @@ def test_weighted_buckets_have_the_weighted_mean_of_the_clients(size: int):
 @pytest.mark.parametrize("size", [1, 3, 20, 1500])
 def test_many_rows_are_averaged_some_buckets_at_a_time(size: int, monkeypatch: pytest.MonkeyPatch):
     shapes: list[torch.Size] = []
-    mixed = bucketing.mixed
+    mixed = bucketing.mix_rows
     monkeypatch.setattr(bucketing, "mixed", lambda mix, rows: shapes.append(mix.shape) or mixed(mix, rows))
-    delta, bucket = normal(0, 2500, 3), buckets(2500, size, np.random.default_rng(0))
-    together = merged(uploads_of(delta, [1] * 2500), bucket, np.ones(2500))
+    delta, bucket = normal(0, 2500, 3), assign_buckets(2500, size, np.random.default_rng(0))
+    together = average_buckets(uploads_of(delta, [1] * 2500), bucket, np.ones(2500))
     for number in range(0, bucket.max() + 1, 17):
         torch.testing.assert_close(together.delta[number], delta[torch.from_numpy(bucket == number)].mean(dim=0))
     assert sum(rows for _, rows in shapes) == 2500

@@ -41,7 +41,9 @@ def test_the_first_step_of_adam_is_its_rate(tiny: Tiny):
 
 
 def test_more_epochs_know_more(tiny: Tiny):
-    told = [world_of(tiny(*PUBLIC, f"pretraining.epochs={epochs}")).prepared["pretraining"] for epochs in (1, 40)]
+    told = [
+        world_of(tiny(*PUBLIC, f"pretraining.epochs={epochs}")).preparation_figures["pretraining"] for epochs in (1, 40)
+    ]
     assert told[0]["public_accuracy"] < told[1]["public_accuracy"] > 0.7
 
 
@@ -55,7 +57,7 @@ def test_the_model_does_not_depend_on_the_engine(tiny: Tiny, model: str):
 def test_none_leaves_the_drawn_model(tiny: Tiny):
     plain, public = world_of(tiny()), world_of(tiny("scenario.public_fraction=0.5"))
     assert torch.equal(plain.first.flat, public.first.flat)
-    assert public.prepared == {"features": {}, "pretraining": {}}
+    assert public.preparation_figures == {"features": {}, "pretraining": {}}
 
 
 def test_workers_share_one_first_model(tiny: Tiny, tmp_path: Path):

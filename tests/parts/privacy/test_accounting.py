@@ -22,7 +22,7 @@ from scipy.stats import norm
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts.privacy.accounting import Accountant, epsilons, frontier, largest_epsilon, noise_multiplier_for
-from fedexp.parts.privacy.sampled_gaussian import ORDERS, interval, pld_epsilon, rdp_epsilon
+from fedexp.parts.privacy.sampled_gaussian import ORDERS, cell_width, pld_epsilon, rdp_epsilon
 
 GRID = [
     (0.001, 0.6, 2000, 1e-5),
@@ -72,7 +72,7 @@ def test_the_orders_are_those_of_opacus():
 @pytest.mark.parametrize(("rate", "sigma", "steps", "delta"), GRID)
 def test_the_grid_of_the_losses_costs_little(rate: float, sigma: float, steps: int, delta: float):
     finer = from_gaussian_mechanism(
-        sigma, sampling_prob=rate, value_discretization_interval=max(interval(rate, sigma) / 5, 1e-5)
+        sigma, sampling_prob=rate, value_discretization_interval=max(cell_width(rate, sigma) / 5, 1e-5)
     )
     least = finer.self_compose(steps).get_epsilon_for_delta(delta)
     assert least * (1 - 1e-6) <= pld_epsilon(rate, sigma, steps, delta) <= least * 1.003
@@ -141,7 +141,7 @@ def test_more_steps_more_sampling_less_noise_or_less_delta_cost_more_by_pld(rate
 
 
 def test_composition_in_parts_and_in_any_order_is_composition_at_once():
-    one = from_gaussian_mechanism(1.0, sampling_prob=0.1, value_discretization_interval=interval(0.1, 1.0))
+    one = from_gaussian_mechanism(1.0, sampling_prob=0.1, value_discretization_interval=cell_width(0.1, 1.0))
     parts = [one.self_compose(30), one.self_compose(12), one]
     for order in (parts, parts[::-1]):
         whole: PrivacyLossDistribution = order[0].compose(order[1]).compose(order[2])

@@ -27,7 +27,7 @@ class TestCentral:
     def test_the_mean_has_the_noise_of_the_sum_over_the_clients(self, tiny: Tiny, clients: int):
         world = world_of(tiny(*CENTRAL, *UNIFORM))
         delta = torch.zeros(clients, 40_000)
-        sent, memory = world.exp.privacy.protect(uploads_like(delta), {}, context.at(world, 1))
+        sent, memory = world.exp.privacy.protect(uploads_like(delta), {}, context.make_context(world, 1))
         assert sent.delta.mean(dim=0).std() == pytest.approx(2 * 0.5 / clients, rel=0.02)
         assert memory["columns"]["clip"] == 0.5
 
@@ -36,7 +36,7 @@ class TestCentral:
         delta = torch.zeros(4, 40_000)
         delta[1, 0] = torch.nan
         sent, _ = world.exp.privacy.protect(
-            uploads_like(delta, examples=np.array([5, 5, 0, 5])), {}, context.at(world, 1)
+            uploads_like(delta, examples=np.array([5, 5, 0, 5])), {}, context.make_context(world, 1)
         )
         assert sent.owner.tolist() == [0, 3]
         assert sent.delta.mean(dim=0).std() == pytest.approx(2 * 0.5 / 2, rel=0.02)
@@ -51,12 +51,14 @@ class TestCentral:
 
     def test_the_ledger_charges_every_client_every_round(self, tiny: Tiny):
         world = world_of(tiny(*CENTRAL, *UNIFORM))
-        state = world.beginning()
+        state = world.initial_state()
         for number in (1, 2):
             state, row, sent = run_round(world.exp, world, state)
             rdp, pld = epsilons(np.array([0.5]), 2.0, np.array([number]), 1e-3)
             assert (row["privacy.epsilon_rdp"], row["privacy.epsilon_pld"]) == (rdp[0], pld[0])
-            said = world.exp.privacy.statement(sent.owner, state.memory["privacy"], context.at(world, number))
+            said = world.exp.privacy.client_columns(
+                sent.owner, state.memory["privacy"], context.make_context(world, number)
+            )
             assert said["epsilon_rdp"].tolist() == [rdp[0]] * 3
 
     def test_the_clip_finds_the_quantile_of_the_norms(self, tiny: Tiny):
@@ -66,7 +68,7 @@ class TestCentral:
         delta, memory = torch.zeros(100, 3), {}
         delta[:, 0] = torch.arange(1, 101).float()
         for number in range(1, 120):
-            _, memory = part.protect(uploads_like(delta), memory, context.at(world, number))
+            _, memory = part.protect(uploads_like(delta), memory, context.make_context(world, number))
         assert memory["clip"] == pytest.approx(50, rel=0.1)
 
     def test_rows_and_count_together_cost_sigma(self):
@@ -102,8 +104,8 @@ class TestCentral:
 
     def test_shares_of_a_mean_carry_the_noise_too(self, tiny: Tiny):
         words = (*CENTRAL, *UNIFORM)
-        plain, _, _ = run_round(*(lambda w: (w.exp, w, w.beginning()))(world_of(tiny(*words))))
+        plain, _, _ = run_round(*(lambda w: (w.exp, w, w.initial_state()))(world_of(tiny(*words))))
         shared, _, _ = run_round(
-            *(lambda w: (w.exp, w, w.beginning()))(world_of(tiny(*words, "aggregator=secure_mean")))
+            *(lambda w: (w.exp, w, w.initial_state()))(world_of(tiny(*words, "aggregator=secure_mean")))
         )
         torch.testing.assert_close(shared.models[0].flat, plain.models[0].flat, atol=1e-6, rtol=0)

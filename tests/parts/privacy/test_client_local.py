@@ -11,7 +11,7 @@ from worlds import uploads_like, world_of
 
 from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.client_local import ClientLocal
-from fedexp.parts.privacy.clipping import clipped
+from fedexp.parts.privacy.clipping import clip_rows
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 
@@ -27,39 +27,41 @@ class TestLocal:
         size = 40_000
         delta = torch.zeros(2, size)
         delta[:, 0] = 100.0
-        sent, _ = world.exp.privacy.protect(uploads_like(delta), {}, context.at(world, 1))
-        noise = sent.delta - clipped(delta, 0.5)
+        sent, _ = world.exp.privacy.protect(uploads_like(delta), {}, context.make_context(world, 1))
+        noise = sent.delta - clip_rows(delta, 0.5)
         assert noise.std() == pytest.approx(2 * 0.5, rel=0.02)
         assert abs(torch.corrcoef(noise)[0, 1]) < 5 / math.sqrt(size)
         alone, _ = world.exp.privacy.protect(
-            uploads_like(delta).where(np.array([False, True])), {}, context.at(world, 1)
+            uploads_like(delta).where(np.array([False, True])), {}, context.make_context(world, 1)
         )
         assert torch.equal(alone.delta[0], sent.delta[1])
-        later, _ = world.exp.privacy.protect(uploads_like(delta), {}, context.at(world, 2))
+        later, _ = world.exp.privacy.protect(uploads_like(delta), {}, context.make_context(world, 2))
         assert abs(torch.corrcoef(torch.stack([later.delta[0], sent.delta[0]]))[0, 1]) < 0.05
 
     def test_two_updates_differ_by_twice_the_clip(self, tiny: Tiny):
         world = world_of(tiny(*LOCAL, "scenario.participants=2", "rounds=3"))
-        state, parts = world.beginning(), np.zeros(6, dtype=np.int64)
+        state, parts = world.initial_state(), np.zeros(6, dtype=np.int64)
         for _ in range(3):
             state, row, sent = run_round(world.exp, world, state)
             parts[sent.owner] += 1
             rdp, pld = epsilons(np.ones(6), 1.0, parts, 1e-3)  # sigma / 2
             assert row["privacy.epsilon_rdp"] == rdp.max()
             assert row["privacy.epsilon_pld"] == pld.max()
-            said = world.exp.privacy.statement(sent.owner, state.memory["privacy"], context.at(world, state.round))
+            said = world.exp.privacy.client_columns(
+                sent.owner, state.memory["privacy"], context.make_context(world, state.round)
+            )
             assert said["epsilon_pld"].tolist() == pld[sent.owner].tolist()
 
     def test_malicious_clients_do_as_they_please(self, tiny: Tiny):
         world = world_of(tiny(*LOCAL, "scenario.malicious=2"))
         delta = torch.full((6, 3), 7.0)
-        sent, memory = world.exp.privacy.protect(uploads_like(delta), {}, context.at(world, 1))
+        sent, memory = world.exp.privacy.protect(uploads_like(delta), {}, context.make_context(world, 1))
         untouched = (sent.delta == 7).all(dim=1).numpy()
         assert np.flatnonzero(untouched).tolist() == world.malicious.tolist()
         assert memory["owner"].tolist() == np.flatnonzero(~untouched).tolist()
 
     def test_sigma_is_worked_out(self):
         part = ClientLocal(clip=1.0, epsilon=4.0, delta=1e-3, rounds=5)
-        settled = part.settle(np.array([20]), None, 0.1)  # pyright: ignore[reportArgumentType]
+        settled = part.calibrate_noise(np.array([20]), None, 0.1)  # pyright: ignore[reportArgumentType]
         _, pld = epsilons(np.ones(1), settled.noise / 2, np.array([5]), 1e-3)
         assert 3.95 < pld[0] <= 4

@@ -15,7 +15,7 @@ from fedexp.core.values import Uploads
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.building import build_world
 from fedexp.simulation.world import World
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 SPENT = ("privacy.clip=0.5", "privacy.noise_multiplier=1", "privacy.delta=1e-3", "aggregator.weighting=uniform")
@@ -26,7 +26,7 @@ def world(request: pytest.FixtureRequest, tiny: Tiny) -> World:
     spent = () if request.param == "none" else SPENT
     exp = spec.build(tiny(f"privacy={request.param}", *spent))
     compatibility.refuse(exp)
-    return build_world(exp, None, Crew())
+    return build_world(exp, None, WorkerPool())
 
 
 def uploads_like(delta: torch.Tensor, owner: list[int]) -> Uploads:
@@ -35,7 +35,7 @@ def uploads_like(delta: torch.Tensor, owner: list[int]) -> Uploads:
 
 
 def protected(world: World, uploads: Uploads, memory: dict[str, Any] | None = None) -> tuple[Uploads, dict[str, Any]]:
-    ctx = context.at(world, 1)
+    ctx = context.make_context(world, 1)
     memory = world.exp.privacy.spend(uploads.owner, np.full(len(uploads.owner), 2), memory or {}, ctx)
     return world.exp.privacy.protect(uploads, memory, ctx)
 
@@ -61,7 +61,7 @@ def test_inputs_are_not_written(world: World):
 def test_nobody_is_charged_nothing(world: World):
     sent, memory = protected(world, uploads_like(torch.zeros(0, world.layout.size), []))
     assert len(sent.owner) == 0
-    said = world.exp.privacy.statement(np.arange(6), memory, context.at(world, 1))
+    said = world.exp.privacy.client_columns(np.arange(6), memory, context.make_context(world, 1))
     if not world.exp.privacy.noises_mean:  # a trusted server spends by the round, whoever came
         assert all((column == 0).all() for column in said.values())
 
@@ -69,7 +69,7 @@ def test_nobody_is_charged_nothing(world: World):
 def test_whoever_promises_keeps_a_ledger(world: World):
     privacy = world.exp.privacy
     _, memory = protected(world, uploads_like(torch.randn(2, world.layout.size), [1, 3]))
-    said = privacy.statement(np.array([1, 3]), memory, context.at(world, 1))
+    said = privacy.client_columns(np.array([1, 3]), memory, context.make_context(world, 1))
     assert bool(said) == privacy.guarantees == (privacy.promise() is not None)
     if privacy.guarantees:
         columns = memory["columns"]

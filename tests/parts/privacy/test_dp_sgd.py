@@ -14,14 +14,14 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import State
 from fedexp.parts.local.sgd import SGD
 from fedexp.parts.privacy.accounting import epsilons
-from fedexp.parts.privacy.dp_sgd import rates
+from fedexp.parts.privacy.dp_sgd import sampling_rates
 from fedexp.simulation import compatibility, context
 from fedexp.simulation.building import build_world
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds, staffed
+from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.world import World
 from fedexp.training.batches import draw_batches, running_losses
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.usefixtures("_narrow")
@@ -42,9 +42,9 @@ SHUFFLED = ("local.batch_size=8", "local.epochs=2")
 
 def lived(config: dict[str, Any], upto: int | None = None) -> list[State]:
     exp = spec.build(config)
-    world = build_world(exp, None, Crew())
-    with staffed(world.exp, world, world.beginning()) as world:
-        return [state for state, _, _ in rounds(world.exp, world, world.beginning())][:upto]
+    world = build_world(exp, None, WorkerPool())
+    with with_workers(world.exp, world, world.initial_state()) as world:
+        return [state for state, _, _ in run_rounds(world.exp, world, world.initial_state())][:upto]
 
 
 def final(*states: State) -> torch.Tensor:
@@ -58,10 +58,10 @@ def test_a_client_without_examples_stays_whatever_the_engine_and_its_workers(tin
     words, found = (*PRIVATE, *empty, "local.batch_size=full", "local.epochs=2"), {}
     for engine in ("engine=loop", "engine=stacked", "engine=stacked engine.workers=2"):
         exp = spec.build(tiny(*words, *engine.split()))
-        world = build_world(exp, None, Crew())
+        world = build_world(exp, None, WorkerPool())
         assert min(world.partition.sizes) == 0
-        with staffed(world.exp, world, world.beginning()) as world:
-            found[engine] = list(rounds(world.exp, world, world.beginning()))
+        with with_workers(world.exp, world, world.initial_state()) as world:
+            found[engine] = list(run_rounds(world.exp, world, world.initial_state()))
         assert all(upload.delta.isfinite().all() for _, _, upload in found[engine])
     loop, stacked, crew = ([each.models[0].flat for each, _, _ in several] for several in found.values())
     torch.testing.assert_close(stacked, loop, atol=1e-9, rtol=0)
@@ -85,8 +85,8 @@ def test_no_noise_and_no_clip_is_plain_sgd(tiny: Tiny, model: str, engine: str):
 def test_one_round_without_noise_equals_gradients_clipped_one_by_one(tiny: Tiny, model: str, engine: str):
     quiet = ("privacy=dp_sgd", "privacy.clip=0.2", "privacy.noise_multiplier=0", "privacy.delta=1e-3")
     words = (*MODELS[model], *quiet, "local.batch_size=6", "federation=dirichlet", "scenario.participants=6")
-    world = build_world(spec.build(tiny(*words, f"engine={engine}")), None, Crew())
-    _, _, sent = run_round(world.exp, world, world.beginning())
+    world = build_world(spec.build(tiny(*words, f"engine={engine}")), None, WorkerPool())
+    _, _, sent = run_round(world.exp, world, world.initial_state())
     for row, client in enumerate(sent.owner.tolist()):
         expected = by_hand(world, client, 0.2)
         torch.testing.assert_close(sent.delta[row], expected - world.first.flat, atol=1e-10, rtol=0)
@@ -96,7 +96,7 @@ def by_hand(world: World, client: int, clip: float) -> torch.Tensor:
     """One client's round, one example at a time, with PyTorch alone."""
     rule, shard = world.exp.local, world.partition.shard(client)
     assert isinstance(rule.batch_size, int)
-    batches = draw_batches(rule, len(shard), context.at(world, 1).rng("batches", client), "poisson")
+    batches = draw_batches(rule, len(shard), context.make_context(world, 1).rng("batches", client), "poisson")
     network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
     network.load_state_dict(world.layout.views(world.first.flat.clone()))
     parameters = list(network.parameters())
@@ -153,8 +153,8 @@ def test_noise_reaches_the_uploads_with_the_variance_that_was_promised(tiny: Tin
 
 
 def first_uploads(config: dict[str, Any], number: int = 1) -> torch.Tensor:
-    world = build_world(spec.build(config), None, Crew())
-    state, _, sent = run_round(world.exp, world, world.beginning())
+    world = build_world(spec.build(config), None, WorkerPool())
+    state, _, sent = run_round(world.exp, world, world.initial_state())
     for _ in range(number - 1):
         state, _, sent = run_round(world.exp, world, state)
     return sent.delta
@@ -169,13 +169,15 @@ def test_noise_is_new_in_every_round(tiny: Tiny):
 
 def test_the_ledger_counts_steps_and_reports_the_largest_clients(tiny: Tiny):
     words = ("federation=dirichlet", "local.batch_size=4", "rounds=3", "selector=random", *PRIVATE)
-    world = build_world(spec.build(tiny(*words)), None, Crew())
-    state, taken = world.beginning(), np.zeros(6, dtype=np.int64)
+    world = build_world(spec.build(tiny(*words)), None, WorkerPool())
+    state, taken = world.initial_state(), np.zeros(6, dtype=np.int64)
     for _ in range(3):
         state, row, sent = run_round(world.exp, world, state)
         taken[sent.owner] += world.sizes[sent.owner] // 4
-        statement = world.exp.privacy.statement(sent.owner, state.memory["privacy"], context.at(world, state.round))
-        rdp, pld = epsilons(rates(world.exp.local, world.sizes), 0.7, taken, 1e-3)
+        statement = world.exp.privacy.client_columns(
+            sent.owner, state.memory["privacy"], context.make_context(world, state.round)
+        )
+        rdp, pld = epsilons(sampling_rates(world.exp.local, world.sizes), 0.7, taken, 1e-3)
         assert statement["epsilon_rdp"].tolist() == rdp[sent.owner].tolist()
         assert statement["epsilon_pld"].tolist() == pld[sent.owner].tolist()
         assert row["privacy.epsilon_rdp"] == rdp.max()
@@ -184,8 +186,8 @@ def test_the_ledger_counts_steps_and_reports_the_largest_clients(tiny: Tiny):
 
 
 def test_sampling_rates():
-    assert rates(SGD(batch_size=5), np.array([20, 5, 4, 0])).tolist() == [0.25, 1, 0, 0]
-    assert rates(SGD(batch_size="full"), np.array([20, 0])).tolist() == [1, 0]
+    assert sampling_rates(SGD(batch_size=5), np.array([20, 5, 4, 0])).tolist() == [0.25, 1, 0, 0]
+    assert sampling_rates(SGD(batch_size="full"), np.array([20, 0])).tolist() == [1, 0]
 
 
 def test_poisson_batches_are_coins_of_their_own():
@@ -265,4 +267,4 @@ def test_what_cannot_work_is_refused_in_one_line(tiny: Tiny, words: tuple[str, .
 
 def test_clients_that_are_all_too_small_are_refused_before_training(tiny: Tiny):
     with pytest.raises(ConfigError, match=r"no client has local\.batch_size=50 examples"):
-        build_world(spec.build(tiny(*PRIVATE, "local.batch_size=50")), None, Crew())
+        build_world(spec.build(tiny(*PRIVATE, "local.batch_size=50")), None, WorkerPool())

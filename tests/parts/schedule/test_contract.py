@@ -16,9 +16,9 @@ from fedexp.parts.schedule.contract import Schedule, with_rate
 from fedexp.parts.server_optimizer.momentum import Momentum
 from fedexp.simulation import context
 from fedexp.simulation.compatibility import refuse
-from fedexp.simulation.rounds import rounds
-from fedexp.training.agenda import turns_on_host
-from fedexp.training.stacked import Stacked
+from fedexp.simulation.rounds import run_rounds
+from fedexp.training.agenda import steps_on_host
+from fedexp.training.stacked import StackedTrainer
 
 STILL = {"constant": ("schedule.warmup=0",), "exponential": ("schedule.gamma=1",), "step": ("schedule.gamma=1",)}
 STILL |= dict.fromkeys(("cosine", "linear"), ("schedule.end=1",))
@@ -26,7 +26,7 @@ STILL |= dict.fromkeys(("cosine", "linear"), ("schedule.end=1",))
 
 def lived(config: dict, count: int = 8) -> list[tuple[State, dict]]:
     world = world_of(config)
-    return [(state, row) for state, row, _ in rounds(world.exp, world, world.beginning())][:count]
+    return [(state, row) for state, row, _ in run_rounds(world.exp, world, world.initial_state())][:count]
 
 
 def models(config: dict) -> list[torch.Tensor]:
@@ -71,8 +71,8 @@ def test_the_rate_of_a_round_is_that_of_a_run_with_this_rate(tiny: Tiny):
     """Round 2 of a halved rate is round 2 of a run with half the rate that begins where the first round ended."""
     halved = world_of(tiny("schedule=exponential", "schedule.gamma=0.5", "local.lr=0.2"))
     plain = world_of(tiny("local.lr=0.1"))
-    first, second = (state for state, _, _ in rounds(halved.exp, halved, halved.beginning()))
-    other, _, _ = next(rounds(plain.exp, plain, first))
+    first, second = (state for state, _, _ in run_rounds(halved.exp, halved, halved.initial_state()))
+    other, _, _ = next(run_rounds(plain.exp, plain, first))
     assert torch.equal(second.models[0].flat, other.models[0].flat)
 
 
@@ -81,7 +81,7 @@ def test_three_rounds_and_five_are_eight(tiny: Tiny):
     world = world_of(tiny(*words))
     whole = lived(tiny(*words))
     third = whole[2][0]
-    rest = [state for state, _, _ in rounds(world.exp, world, third)]
+    rest = [state for state, _, _ in run_rounds(world.exp, world, third)]
     assert len(rest) == 5
     assert torch.equal(rest[-1].models[0].flat, whole[-1][0].models[0].flat)
 
@@ -90,15 +90,15 @@ def test_a_captured_step_reads_the_rate_from_its_bucket(tiny: Tiny):
     """The step that a GPU captures is taken again with another rate in the same bucket, and moves so much more."""
     world = world_of(tiny("engine=stacked", "local.batch_size=full"))
     trainer, task = world.trainer, replace(first_round(world), lr=0.5)
-    assert isinstance(trainer, Stacked)
-    bucket = trainer.buckets.made(task, torch.arange(3))
+    assert isinstance(trainer, StackedTrainer)
+    bucket = trainer.buckets.make_bucket(task, torch.arange(3))
     bucket.rule = trainer.rule.at(bucket.lr)
     ones = np.ones((1, 3, 1), dtype=np.float32)
-    turn = turns_on_host(np.arange(60).reshape(1, 3, 20), np.ones((1, 3, 20), bool), ones[..., 0] > 0, 0 * ones).at(0)
+    turn = steps_on_host(np.arange(60).reshape(1, 3, 20), np.ones((1, 3, 20), bool), ones[..., 0] > 0, 0 * ones).at(0)
     moves = []
     for lr in (0.5, 0.25, 0.0):
         bucket.load(replace(task, lr=lr), torch.arange(3))
-        trainer._step(bucket, turn)
+        trainer._take_step(bucket, turn)
         moves.append(bucket.w - task.start[:3])
     torch.testing.assert_close(moves[0], 2 * moves[1], atol=1e-7, rtol=1e-5)
     assert not moves[2].any()
@@ -137,6 +137,6 @@ def test_what_is_tuned_has_the_rate_of_its_round(tiny: Tiny):
     ends: list[np.ndarray] = []
     for words in ((), ("schedule=exponential", "schedule.gamma=0.5")):
         world = world_of(tiny("local=full_batch_step", *words))
-        tuned = world.fine_tuned(world.first.flat, np.arange(2), context.at(world, 2), world.exp.local)
+        tuned = world.fine_tune(world.first.flat, np.arange(2), context.make_context(world, 2), world.exp.local)
         ends.append((tuned - world.first.flat).numpy())
     np.testing.assert_allclose(ends[0], 2 * ends[1], atol=1e-7, rtol=1e-4)

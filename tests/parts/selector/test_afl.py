@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from stages import Stage, play
 
-from fedexp.parts.selector.afl import AFL, draw
+from fedexp.parts.selector.afl import AFL, draw_clients
 
 LOSS = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
@@ -34,10 +34,12 @@ def test_the_highest_without_drawing_by_hand(equal_sizes: Stage):
 
 
 def test_the_highest_of_few_and_of_none_leave_the_rest_to_chance():
-    chosen = draw(np.arange(4.0), 3, (0.75, 1.0, 0.0), np.random.default_rng(0), pick="highest")
+    chosen = draw_clients(np.arange(4.0), 3, (0.75, 1.0, 0.0), np.random.default_rng(0), pick="highest")
     assert len(set(chosen)) == 3
     assert 3 in chosen
-    seen = {tuple(draw(np.arange(9.0), 2, (0, 1, 1), np.random.default_rng(s), pick="highest")) for s in range(20)}
+    seen = {
+        tuple(draw_clients(np.arange(9.0), 2, (0, 1, 1), np.random.default_rng(s), pick="highest")) for s in range(20)
+    }
     assert len(seen) > 5  # with alpha3 = 1 all places are uniform; the published slice [-0:] took everybody
 
 
@@ -45,7 +47,7 @@ def test_left_out_clients_come_back_uniformly():
     # 3 of 4 are left out, so the one by valuation is client 3; the other place is anybody's
     seen = np.zeros(4)
     for seed in range(3000):
-        chosen = draw(np.arange(4.0), 2, (0.75, 1.0, 0.5), np.random.default_rng(seed))
+        chosen = draw_clients(np.arange(4.0), 2, (0.75, 1.0, 0.5), np.random.default_rng(seed))
         assert 3 in chosen
         seen[chosen] += 1
     assert seen[:3] / 3000 == pytest.approx([1 / 3] * 3, abs=0.03)
@@ -53,12 +55,15 @@ def test_left_out_clients_come_back_uniformly():
 
 def test_probabilities_grow_exponentially_with_the_valuation():
     # p ~ exp(2 v) with v = 0 and ln 2: 1 to 4
-    seen = [int(draw(np.array([0.0, np.log(2)]), 1, (0.0, 2.0, 0.0), np.random.default_rng(s))[0]) for s in range(5000)]
+    seen = [
+        int(draw_clients(np.array([0.0, np.log(2)]), 1, (0.0, 2.0, 0.0), np.random.default_rng(s))[0])
+        for s in range(5000)
+    ]
     assert np.mean(seen) == pytest.approx(0.8, abs=0.02)
 
 
 def test_when_fewer_have_weight_than_places_the_rest_comes_uniformly():
-    chosen = draw(np.array([1.0, 2.0, 3.0, 4.0]), 3, (0.75, 1.0, 0.0), np.random.default_rng(0))
+    chosen = draw_clients(np.array([1.0, 2.0, 3.0, 4.0]), 3, (0.75, 1.0, 0.0), np.random.default_rng(0))
     assert len(chosen) == 3
     assert 3 in chosen
 
@@ -67,13 +72,13 @@ def test_when_fewer_have_weight_than_places_the_rest_comes_uniformly():
 def test_places_are_floored_against_rounding_errors(participants: int, alpha3: float, by_valuation: int):
     # (1 - 0.7) * 10 is 3.0000000000000004 and (1 - 0.1) * 10 is 9.0, but 1 - 0.9 times 10 would be 0.99...
     valuation = np.where(np.arange(100) < 50, 0.0, 1.0)
-    chosen = draw(valuation, participants, (0.5, 1e6, alpha3), np.random.default_rng(1))
+    chosen = draw_clients(valuation, participants, (0.5, 1e6, alpha3), np.random.default_rng(1))
     assert (chosen >= 50).sum() >= by_valuation
     assert int((1 - 0.9) * 10 + 1e-9) == 1
 
 
 def test_ties_leave_out_the_lower_ids_first():
-    chosen = draw(np.ones(4), 2, (0.5, 1.0, 0.0), np.random.default_rng(0))
+    chosen = draw_clients(np.ones(4), 2, (0.5, 1.0, 0.0), np.random.default_rng(0))
     assert chosen.tolist() == [2, 3]
 
 
@@ -100,4 +105,9 @@ def test_a_loss_that_is_not_finite_tells_nothing(equal_sizes: Stage):
     assert np.isnan(memory["valuation"].numpy()[[1, 2]]).all()
     memory = selector.observe(stage.uploads(plan), memory, replace(stage, loss=LOSS * np.nan).ctx)
     assert memory["valuation"].numpy()[3] * np.sqrt(10) == pytest.approx(4)
-    assert draw(memory["valuation"].numpy(), 4, (1 / 3, 1.0, 0.0), np.random.default_rng(0)).tolist() == [0, 3, 4, 5]
+    assert draw_clients(memory["valuation"].numpy(), 4, (1 / 3, 1.0, 0.0), np.random.default_rng(0)).tolist() == [
+        0,
+        3,
+        4,
+        5,
+    ]

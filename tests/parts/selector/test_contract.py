@@ -23,7 +23,7 @@ class TestSelector:
     def chosen(self, world: World, rounds: int = 3, spoil=lambda uploads: uploads) -> tuple[list[Plan], Memory]:
         selector, memory, plans = world.exp.selector, {}, []
         for number in range(1, rounds + 1):
-            ctx = context.at(world, number)
+            ctx = context.make_context(world, number)
             plan, memory = selector.choose(memory, ctx)
             kept = copy.deepcopy(memory)
             plans.append(plan)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from fedexp.parts.selector.data_upload import upload_order, uploaded
+from fedexp.parts.selector.data_upload import examples_before_deadline, upload_order
 
 SHARDS = [np.array([10, 11, 12]), np.array([20, 21]), np.array([30, 31, 32])]
 LABELS = [np.array([0, 0, 1]), np.array([1, 1]), np.array([0, 2, 2])]
@@ -23,12 +23,14 @@ def test_uploads_follow_each_other_until_the_deadline():
         (13.9, [30, 20, 31]),
         (14.0, [30, 20, 31, 10]),
     ):
-        assert uploaded(SHARDS, LABELS, throughput, 6e6, deadline).tolist() == expected
-    assert len(uploaded(SHARDS, LABELS, throughput, 6e6, 1e9)) == 8
+        assert examples_before_deadline(SHARDS, LABELS, throughput, 6e6, deadline).tolist() == expected
+    assert len(examples_before_deadline(SHARDS, LABELS, throughput, 6e6, 1e9)) == 8
 
 
 def test_equal_throughputs_go_to_the_smaller_number_and_nobody_sends_nothing():
     shards, labels = [np.array([1]), np.array([2])], [np.array([0]), np.array([0])]
-    assert uploaded(shards, labels, np.array([2.0, 2.0]), 1e6, 10.0).tolist() == [1, 2]
-    assert uploaded([], [], np.zeros(0), 1e6, 10.0).tolist() == []
-    assert uploaded([np.zeros(0, np.int64)], [np.zeros(0, np.int64)], np.ones(1), 1e6, 10.0).tolist() == []
+    assert examples_before_deadline(shards, labels, np.array([2.0, 2.0]), 1e6, 10.0).tolist() == [1, 2]
+    assert examples_before_deadline([], [], np.zeros(0), 1e6, 10.0).tolist() == []
+    assert (
+        examples_before_deadline([np.zeros(0, np.int64)], [np.zeros(0, np.int64)], np.ones(1), 1e6, 10.0).tolist() == []
+    )

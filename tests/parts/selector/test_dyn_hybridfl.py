@@ -11,7 +11,7 @@ from fedexp.core.values import Memory
 from fedexp.parts.selector.dyn_hybridfl import DynHybridFL, slowness
 from fedexp.simulation import context
 from fedexp.simulation.building import build_world
-from fedexp.training.workers import Crew
+from fedexp.training.workers import WorkerPool
 
 
 def stage_of(update: list[float], upload: list[float]) -> Stage:
@@ -49,12 +49,12 @@ def test_the_deadline_is_kept_when_nobody_is_chosen():
 
 def test_telescopes_to_the_first_rounds_draw_in_a_run(tiny):
     world = build_world(
-        spec.build(tiny("selector=dyn_hybridfl", "fleet=simulated", "selector.round_s=9")), None, Crew()
+        spec.build(tiny("selector=dyn_hybridfl", "fleet=simulated", "selector.round_s=9")), None, WorkerPool()
     )
     memory: Memory = {}
     previous: tuple[float, float] | None = None
     for number in range(1, 9):
-        ctx = context.at(world, number)
+        ctx = context.make_context(world, number)
         plan, memory = world.exp.selector.choose(memory, ctx)
         candidates = memory["columns"]["candidates"]
         assert candidates == 3

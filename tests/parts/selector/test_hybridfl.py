@@ -102,13 +102,13 @@ def test_the_server_counts_as_one_more_participant(tiny, tmp_path):
 @pytest.mark.parametrize(("dataset", "expected", "within"), [("mnist", 74.0, 2.0), ("cifar10", 4.4, 0.3)])
 def test_as_many_participants_as_published(dataset: str, expected: float, within: float, real_data):
     from fedexp.simulation.building import build_world
-    from fedexp.training.workers import Crew
+    from fedexp.training.workers import WorkerPool
 
     words = (f"experiment=resources_{dataset}", "selector=hybridfl", "partition=thesis", f"data_dir={real_data}")
     exp = spec.build(config(*words, "engine=loop", "engine.workers=1"))
-    world = build_world(exp, None, Crew())
+    world = build_world(exp, None, WorkerPool())
     memory, counts = {}, []
     for number in range(1, 41):
-        plan, memory = exp.selector.choose(memory, context.at(world, number))
+        plan, memory = exp.selector.choose(memory, context.make_context(world, number))
         counts.append((plan.owner != SERVER).sum())
     assert np.mean(counts) == pytest.approx(expected, abs=within)

@@ -13,7 +13,7 @@ from fedexp.core.values import State
 from fedexp.run import checkpoint
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation.round import Row
-from fedexp.simulation.rounds import rounds, staffed
+from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.world import World
 
 SELECTORS = sorted(path.stem for path in (conf_dir() / "selector").glob("*.yaml"))
@@ -31,8 +31,8 @@ def config(tiny: Tiny) -> Callable[..., dict[str, Any]]:
 def live(world: World, state: State, upto: int = 6) -> tuple[Lines, State]:
     """What each round left: its metrics without timings, who sent, the model; and the state after `upto`."""
     lines: Lines = []
-    with staffed(world.exp, world, state) as crewed:
-        for after, row, sent in rounds(world.exp, crewed, state):
+    with with_workers(world.exp, world, state) as crewed:
+        for after, row, sent in run_rounds(world.exp, crewed, state):
             lines.append((untimed(row), sent.owner.tolist(), after.models[0].flat))
             if after.round == upto:
                 return lines, after
@@ -51,7 +51,7 @@ def same(one: Lines, other: Lines) -> None:
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_two_workers_change_nothing(config: Tiny, selector: str):
     alone, shared = (world_of(config(selector, f"engine.workers={count}")) for count in (1, 2))
-    same(live(alone, alone.beginning())[0], live(shared, shared.beginning())[0])
+    same(live(alone, alone.initial_state())[0], live(shared, shared.initial_state())[0])
 
 
 @pytest.mark.parametrize("selector", LEARNING)
@@ -59,8 +59,8 @@ def test_a_stop_in_the_middle_changes_nothing(config: Tiny, selector: str, tmp_p
     """The state of round 3 goes to disk and comes back: what a selector has learned is all in its memory."""
     plain = config(selector)
     world = world_of(plain)
-    whole, _ = live(world, world.beginning())
-    first, state = live(world, world.beginning(), upto=3)
+    whole, _ = live(world, world.initial_state())
+    first, state = live(world, world.initial_state(), upto=3)
     checkpoint.save(tmp_path, state, plain, {"name": "loop", "reason": ""})
     saved = checkpoint.load(tmp_path, plain, torch.device("cpu"))
     assert saved is not None

@@ -50,8 +50,8 @@ def empty(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     pid = fork()
     if not pid:
         forget()
-        mlflow._calm(10)
-        ended(lambda: mlflow.provide(path, 10) or 0)
+        mlflow._set_quiet_defaults(10)
+        ended(lambda: mlflow.create_database(path, 10) or 0)
     assert os.waitpid(pid, 0)[1] == 0
     return path
 

@@ -25,7 +25,7 @@ def test_a_missing_package_is_told_before_data_is_loaded(name: str, monkeypatch:
 
 
 def test_a_run_may_be_resumed_with_another_tracker():
-    assert "tracker" in roles.names(changes_results=False)
+    assert "tracker" in roles.role_names(changes_results=False)
 
 
 def test_none_asks_nothing_and_leaves_nothing(tmp_path: Path):
@@ -40,13 +40,13 @@ def test_none_asks_nothing_and_leaves_nothing(tmp_path: Path):
 def test_a_sender_makes_no_folder_anew(tmp_path: Path):
     folder = tmp_path / "run"
     folder.mkdir()
-    one = sender.Sender(MLflow(), contract.Order(folder), sender.Ending())
+    one = sender.Sender(MLflow(), contract.Order(folder), sender.RunOutcome())
     with open_folder(folder):
-        one.keep(round=1)
+        one.save_state(round=1)
         folder.rename(tmp_path / "elsewhere")
         folder.mkdir()
         with pytest.raises(FolderGoneError):
-            one.keep(round=2)
+            one.save_state(round=2)
         with pytest.raises(FolderGoneError):
-            one.deliver(last=True)
+            one.send_new(last=True)
     assert not [*folder.iterdir()]

@@ -25,7 +25,7 @@ def test_a_sender_that_cannot_be_started_is_told(
 ):
     monkeypatch.setattr(courier.sys, "executable", str(tmp_path / "nothing"))
     (tmp_path / "metrics.csv").write_text("round,test_loss\n1,0.5\n2,0.25\n")
-    messenger = courier.Messenger("mlflow", tmp_path, {}, 1.0)
+    messenger = courier.ProcessClient("mlflow", tmp_path, {}, 1.0)
     messenger.listen()
     messenger.close(None)
     assert [record.message.partition(";")[0] for record in caplog.records] == [
@@ -61,5 +61,5 @@ def test_a_backlog_is_waited_for_as_long_as_some_of_it_arrives(
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(courier, "_start", start)
     (tmp_path / "metrics.csv").write_text("round,test_loss\n" + "".join(f"{number},0.5\n" for number in range(1, 7)))
-    courier.Messenger("slow", tmp_path, {}, 0.6).close(None)
+    courier.ProcessClient("slow", tmp_path, {}, 0.6).close(None)
     assert [record.message.removeprefix("slow: ") for record in caplog.records] == complaint  # no round is missing

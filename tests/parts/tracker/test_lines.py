@@ -18,7 +18,7 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_rounds_beyond_the_last_one_without_what_is_no_number(table: Path):
-    found, position = lines.after(table, 1)
+    found, position = lines.rounds_after(table, 1)
     assert found == [
         Line(2, {"round": 2.0, "host_s": 2.0}),
         Line(3, {"round": 3.0, "test_loss": 0.25, "host_s": 3.0}),
@@ -27,13 +27,13 @@ def test_rounds_beyond_the_last_one_without_what_is_no_number(table: Path):
 
 
 def test_a_line_in_the_making_waits(table: Path):
-    _, position = lines.after(table, 0)
+    _, position = lines.rounds_after(table, 0)
     with table.open("ab") as file:
         file.write(b"4,0.1")
-    assert lines.after(table, 3, position) == ([], position)
+    assert lines.rounds_after(table, 3, position) == ([], position)
     with table.open("ab") as file:
         file.write(b"25,d,4.0\n")
-    found, _ = lines.after(table, 3, position)
+    found, _ = lines.rounds_after(table, 3, position)
     assert found == [Line(4, {"round": 4.0, "test_loss": 0.125, "host_s": 4.0})]
 
 
@@ -41,12 +41,12 @@ def test_a_line_in_the_making_waits(table: Path):
 def test_no_lines_yet(tmp_path: Path, content: bytes | None):
     if content is not None:
         (tmp_path / "metrics.csv").write_bytes(content)
-    assert lines.after(tmp_path / "metrics.csv", 0)[0] == []
+    assert lines.rounds_after(tmp_path / "metrics.csv", 0)[0] == []
 
 
 def test_numbers_only():
     cells = {"a": "1.5", "b": "", "c": "nan", "d": "inf", "e": "text", "f": None, "g": True, "h": 2, "i": [1]}
-    assert lines.numbers(cells) == {"a": 1.5, "h": 2.0}
+    assert lines.finite_numbers(cells) == {"a": 1.5, "h": 2.0}
 
 
 def test_the_summary(tmp_path: Path):
@@ -67,8 +67,8 @@ def test_texts_are_cut():
 
 
 def test_names():
-    assert lines.permitted("RoA@0.8") == "RoA_0.8"
-    assert lines.permitted("summary/toa.0.8 é") == "summary/toa.0.8 _"
+    assert lines.sanitise_name("RoA@0.8") == "RoA_0.8"
+    assert lines.sanitise_name("summary/toa.0.8 é") == "summary/toa.0.8 _"
 
 
 def test_batches_are_whole_rounds():

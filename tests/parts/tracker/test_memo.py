@@ -31,10 +31,10 @@ def test_another_tracker_begins_anew(tmp_path: Path):
 
 def test_the_lock_is_one_process_s(tmp_path: Path):
     with (
-        memo.alone(tmp_path, 1),
+        memo.lock_tracker(tmp_path, 1),
         pytest.raises(TimeoutError, match="held by another process"),
-        memo.alone(tmp_path, 0.01),
+        memo.lock_tracker(tmp_path, 0.01),
     ):
         pass
-    with memo.alone(tmp_path, 0.01):
+    with memo.lock_tracker(tmp_path, 0.01):
         pass

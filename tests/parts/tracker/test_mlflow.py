@@ -15,7 +15,7 @@ from fedexp.cli import main
 from fedexp.config.trust import remember_address
 from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker import memo
-from fedexp.parts.tracker.mlflow import MLflow, beside, destination, place, title
+from fedexp.parts.tracker.mlflow import MLflow, artifact_location, destination, resolve_uri, run_title
 from fedexp.run.logbook import Logbook
 from fedexp.simulation.round import Row
 
@@ -28,10 +28,10 @@ def run_id(folder: Path) -> str:
 
 def test_the_trials_of_a_search_share_a_database(tmp_path: Path):
     trial = tmp_path / "mine" / "all" / "0" / "seed=0"
-    assert place(None, trial) == f"sqlite:///{trial.parent / 'mlflow.db'}"
+    assert resolve_uri(None, trial) == f"sqlite:///{trial.parent / 'mlflow.db'}"
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "search.yaml").touch()
-    assert place(None, trial) == f"sqlite:///{tmp_path / 'mine' / 'mlflow.db'}"
+    assert resolve_uri(None, trial) == f"sqlite:///{tmp_path / 'mine' / 'mlflow.db'}"
 
 
 def test_a_run_on_a_server(server: Server):
@@ -97,10 +97,12 @@ def test_without_a_server_a_killed_run_has_every_round_once(database: Path, tmp_
     folder = start_and_kill(
         tmp_path / "outputs" / "run", *FAST, PATIENT, "tracker=mlflow", "rounds=60", "checkpoint_s=0"
     )
-    with memo.alone(folder, 10):  # what the run had started has gone with it
+    with memo.lock_tracker(folder, 10):  # what the run had started has gone with it
         before = memo.load(folder, "mlflow")
     assert 0 < before.round < 60
-    memo.save(folder, memo.Memo("mlflow", before.token, before.began_ms))  # as if the last words had not been written
+    memo.save(
+        folder, memo.SyncState("mlflow", before.token, before.began_ms)
+    )  # as if the last words had not been written
     assert main(["resume", str(folder)]) == 0
     assert run_id(folder) == before.run
     assert rounds_of(database) == rounds_of(database, "host_s") == list(range(1, 61))
@@ -146,14 +148,14 @@ def test_a_database_is_made_whole(empty: Path, tmp_path: Path):
 
 def test_where_runs_go_without_a_server():
     run = Path("/home/me/outputs/2026-11-21/10-00-00")
-    assert place(None, run) == "sqlite:////home/me/outputs/mlflow.db"
-    assert place(None, Path("/home/me/mine")) == "sqlite:////home/me/mlflow.db"
-    assert place("http://host:5000", run) == "http://host:5000"
-    assert place("sqlite:///my.db", run) == f"sqlite:///{Path.cwd()}/my.db"
-    assert beside("sqlite:////home/me/outputs/mlflow.db") == "file:///home/me/outputs/mlartifacts"
-    assert beside("http://host:5000") is None
-    assert title(run) == "2026-11-21/10-00-00"
-    assert title(Path("/home/me/mine")) == "mine"
+    assert resolve_uri(None, run) == "sqlite:////home/me/outputs/mlflow.db"
+    assert resolve_uri(None, Path("/home/me/mine")) == "sqlite:////home/me/mlflow.db"
+    assert resolve_uri("http://host:5000", run) == "http://host:5000"
+    assert resolve_uri("sqlite:///my.db", run) == f"sqlite:///{Path.cwd()}/my.db"
+    assert artifact_location("sqlite:////home/me/outputs/mlflow.db") == "file:///home/me/outputs/mlartifacts"
+    assert artifact_location("http://host:5000") is None
+    assert run_title(run) == "2026-11-21/10-00-00"
+    assert run_title(Path("/home/me/mine")) == "mine"
 
 
 def test_a_database_that_is_there_already_is_an_address(tmp_path: Path):
@@ -163,12 +165,12 @@ def test_a_database_that_is_there_already_is_an_address(tmp_path: Path):
     database.touch()
     assert MLflow().addresses(run) == (f"sqlite:///{database}",)
     assert MLflow(uri="http://me:secret@host", experiment="CIFAR: a/b").addresses(run) == ("http://host",)
-    assert (MLflow().named, MLflow(uri="databricks").named) == ((), ("databricks",))
+    assert (MLflow().named_addresses, MLflow(uri="databricks").named_addresses) == ((), ("databricks",))
 
 
 def test_what_a_folder_remembers_counts_only_where_something_was_sent_before(tmp_path: Path):
     run, theirs = tmp_path / "outputs" / "run", f"sqlite:///{tmp_path / 'elsewhere' / 'theirs.db'}"
-    known = memo.Memo("mlflow", place=theirs)
+    known = memo.SyncState("mlflow", place=theirs)
     assert destination(None, known, run) == f"sqlite:///{tmp_path / 'outputs' / 'mlflow.db'}"
     remember_address(theirs)
     assert destination(None, known, run) == theirs

@@ -9,11 +9,11 @@ import pytest
 
 from fedexp.report import bands, look
 from fedexp.report.html.drawing import svg
-from fedexp.report.methods import Method, group
-from fedexp.report.runs import collect
+from fedexp.report.methods import Method, group_runs
+from fedexp.report.runs import collect_runs
 from fedexp.report.section import Picture
 
-LINES = bands.Lines(name="learning", title="Test accuracy", vertical="Accuracy")
+LINES = bands.PlotSpec(name="learning", title="Test accuracy", vertical="Accuracy")
 EVIL = ["</svg><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "$x_1$ costs $5", "a\x01b\n学"]
 
 
@@ -21,7 +21,7 @@ EVIL = ["</svg><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "$x
 def method(make_run, tmp_path) -> Method:
     make_run("0", seed=0)
     make_run("1", seed=1, accuracy=(0.5, 0.6, 0.7, 0.9))
-    return group(collect([tmp_path])[0])[0]
+    return group_runs(collect_runs([tmp_path])[0])[0]
 
 
 def drawn(*methods: Method) -> Picture:

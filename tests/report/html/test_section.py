@@ -3,7 +3,7 @@
 import re
 
 from fedexp.report import look
-from fedexp.report.html.section import written
+from fedexp.report.html.section import section_html
 from fedexp.report.markup import Grid
 from fedexp.report.methods import Method
 from fedexp.report.section import Picture, Section
@@ -18,20 +18,22 @@ def picture(name: str, tab: str = "", count: int = 0, width: float = 4.4) -> Pic
 
 @look.style()
 def test_pictures_of_one_tab_stand_beside_each_other():
-    shown = written(Section(name="p", title="P", pictures=[picture("a", "A"), picture("b", "A"), picture("c", "B")]))
+    shown = section_html(
+        Section(name="p", title="P", pictures=[picture("a", "A"), picture("b", "A"), picture("c", "B")])
+    )
     first, second = re.findall(r'class="pane" data-name="(\w)">(.*?</figure>)\s*</div></div>', shown, re.DOTALL)
     assert (first[0], first[1].count("<figure"), second[0], second[1].count("<figure")) == ("A", 2, "B", 1)
 
 
 @look.style()
 def test_one_tab_is_none():
-    assert "pane" not in written(Section(name="p", title="P", pictures=[picture("a", "A")]))
+    assert "pane" not in section_html(Section(name="p", title="P", pictures=[picture("a", "A")]))
 
 
 @look.style()
 def test_a_legend_names_several_methods_but_not_a_crowd():
     buttons = [
-        written(Section(name="p", title="P", pictures=[picture("a", count=count)])).count("<button")
+        section_html(Section(name="p", title="P", pictures=[picture("a", count=count)])).count("<button")
         for count in (1, 2, look.CROWD, look.CROWD + 1)
     ]
     assert buttons == [0, 2, look.CROWD, 0]
@@ -39,11 +41,13 @@ def test_a_legend_names_several_methods_but_not_a_crowd():
 
 @look.style()
 def test_a_large_picture_has_a_row_of_its_own():
-    shown = written(Section(name="p", title="P", pictures=[picture("a"), picture("b", width=8)]))
+    shown = section_html(Section(name="p", title="P", pictures=[picture("a"), picture("b", width=8)]))
     assert re.findall("<figure[^>]*>", shown) == ["<figure>", '<figure class="wide">']
 
 
 def test_the_caption_of_a_table_is_read_unless_the_heading_says_it():
-    shown = written(Section(name="p", title="P", note="<n>", tables=[("P", Grid(["a"], [])), ("<Q>", Grid(["b"], []))]))
+    shown = section_html(
+        Section(name="p", title="P", note="<n>", tables=[("P", Grid(["a"], [])), ("<Q>", Grid(["b"], []))])
+    )
     assert re.findall("<h3>(.*?)</h3>", shown) == ["&lt;Q&gt;"]
     assert "&lt;n&gt;" in shown

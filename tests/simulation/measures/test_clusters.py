@@ -43,14 +43,14 @@ def test_without_clusters_the_cells_are_empty(live: Any):
     """Before anybody has joined; and nobody is at home in a cluster yet."""
     _, _, lines = live(*SIMILAR, INSIDE, "clustering.arrivals=[1:12]", "rounds=2", "evaluation.every=1")
     names = [name for name in lines[0] if name.startswith("clusters.")]
-    assert tuple(names) == cluster_models.TOGETHER + cluster_models.INSIDE
+    assert tuple(names) == cluster_models.ENSEMBLE_COLUMNS + cluster_models.MEMBER_COLUMNS
     assert all(lines[0][name] is None and lines[1][name] is not None for name in names)
 
 
 def test_columns_where_asked_for_and_in_evaluated_rounds(live: Any):
     _, _, lines = live(*SIMILAR, "rounds=2", "evaluation.every=2")
-    assert [lines[0][name] for name in cluster_models.TOGETHER] == [None] * 4
-    assert all(0 <= lines[1][name] <= 1 for name in cluster_models.TOGETHER)
-    assert not set(cluster_models.INSIDE) & set(lines[0])
+    assert [lines[0][name] for name in cluster_models.ENSEMBLE_COLUMNS] == [None] * 4
+    assert all(0 <= lines[1][name] <= 1 for name in cluster_models.ENSEMBLE_COLUMNS)
+    assert not set(cluster_models.MEMBER_COLUMNS) & set(lines[0])
     _, _, plain = live("rounds=1")
     assert not [name for name in plain[0] if name.startswith("cluster")]

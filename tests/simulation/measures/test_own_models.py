@@ -15,7 +15,7 @@ from fedexp.run.tables import TIMINGS
 from fedexp.simulation import context
 from fedexp.simulation.measures import own_models as personal
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
@@ -50,19 +50,19 @@ def test_held_out_examples_are_never_trained_on(tiny: Tiny):
     world = world_of(tiny(HALF, "federation=dirichlet", "federation.alpha=1"))
     assert len(np.intersect1d(world.partition.indices, world.held_out.indices)) == 0
     assert sorted([*world.partition.indices, *world.held_out.indices]) == list(range(120))
-    assert context.at(world, 1).sizes.tolist() == world.partition.sizes.tolist()
+    assert context.make_context(world, 1).sizes.tolist() == world.partition.sizes.tolist()
 
 
 def test_without_own_models_it_is_the_global_one_everywhere(tiny: Tiny):
     world = world_of(tiny(HALF))
-    state = run_round(world.exp, world, world.beginning())[0]
+    state = run_round(world.exp, world, world.initial_state())[0]
     each = [accuracy(world, state.models[0].flat, world.held_out.shard(client)) for client in range(6)]
     assert told(world, state) == pytest.approx(spread(each))
 
 
 def test_own_models_where_there_are_some(tiny: Tiny):
     world = world_of(tiny("algorithm=fedplus", HALF, "local.epochs=5", "federation=dirichlet", "federation.alpha=0.5"))
-    state = run_round(world.exp, world, world.beginning())[0]
+    state = run_round(world.exp, world, world.initial_state())[0]
     held = state.memory["local"]
     own = dict(zip(held["owner"].tolist(), held["rows"], strict=True))
     able = np.flatnonzero(world.held_out.sizes).tolist()
@@ -74,10 +74,10 @@ def test_own_models_where_there_are_some(tiny: Tiny):
 def test_own_buffers_belong_to_the_own_model(tiny: Tiny):
     words = ("model=complex_cnn", "model.buffers=local", "dataset.shape=[1,8,8]")
     world = world_of(tiny(HALF, *words))
-    state = run_round(world.exp, world, world.beginning())[0]
+    state = run_round(world.exp, world, world.initial_state())[0]
     held, parameters = state.memory["personal"], world.layout.parameters
     owner = int(held["owner"][0])
-    (row,) = personal.own_models(world.exp, world, state, np.array([owner]))
+    (row,) = personal.personal_models(world.exp, world, state, np.array([owner]))
     assert torch.equal(row[:parameters], state.models[0].flat[:parameters])
     assert torch.equal(row[parameters:], held["rows"][0])
 
@@ -87,7 +87,7 @@ def test_malicious_clients_are_left_out_and_of_many_a_sample_is_measured(tiny: T
     assert personal.measured_clients(world.exp, world).tolist() == sorted(set(range(6)) - set(world.malicious.tolist()))
     few = world_of(tiny(HALF, "evaluation.personal_clients=2"))
     assert len(personal.measured_clients(few.exp, few)) == 2
-    state = world.beginning()
+    state = world.initial_state()
     whole = told(world, state)
     monkeypatch.setattr(personal, "FLOATS", 1)  # a job a client
     assert told(world, state) == whole
@@ -102,11 +102,12 @@ def test_what_malicious_clients_hold_out_is_not_poisoned(tiny: Tiny):
 
 def test_columns_only_where_asked_for_and_only_in_evaluated_rounds(tiny: Tiny):
     world = world_of(tiny(HALF, "rounds=3", "evaluation.every=2"))
-    rows = [row for _, row, _ in rounds(world.exp, world, world.beginning())]
+    rows = [row for _, row, _ in run_rounds(world.exp, world, world.initial_state())]
     assert [row["personal_accuracy"] is None for row in rows] == [True, False, False]
     plain = world_of(tiny())
     assert (
-        not {"personal_accuracy", "personal_worst_decile"} & next(rounds(plain.exp, plain, plain.beginning()))[1].keys()
+        not {"personal_accuracy", "personal_worst_decile"}
+        & next(run_rounds(plain.exp, plain, plain.initial_state()))[1].keys()
     )
 
 
@@ -115,11 +116,11 @@ def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, words: str, tmp_path: 
     """What clients keep goes to disk after round 3 and comes back."""
     plain = tiny(words, HALF, "rounds=6")
     world = world_of(plain)
-    whole = list(rounds(world.exp, world, world.beginning()))
+    whole = list(run_rounds(world.exp, world, world.initial_state()))
     checkpoint.save(tmp_path, whole[2][0], plain, {"name": "loop", "reason": ""})
     loaded = checkpoint.load(tmp_path, plain, torch.device("cpu"))
     assert loaded is not None
-    rest = list(rounds(world.exp, world, loaded[0]))
+    rest = list(run_rounds(world.exp, world, loaded[0]))
     for (one, row, _), (other, line, _) in zip(whole[3:], rest, strict=True):
         assert torch.equal(one.models[0].flat, other.models[0].flat)
         assert {name: row[name] for name in row.keys() - TIMINGS} == {name: line[name] for name in row.keys() - TIMINGS}
@@ -128,5 +129,5 @@ def test_a_stop_in_the_middle_changes_nothing(tiny: Tiny, words: str, tmp_path: 
 def test_a_global_model_of_another_width_is_used_as_it_is(tiny: Tiny):
     world = world_of(tiny("aggregator=pfnm", "model.hidden=[3]", HALF))
     wide = Layout(world.layout.names, ((5, 8), (5,), (10, 5), (10,)), world.layout.trainable)
-    state = world.beginning().after(models=(Weights(torch.zeros(wide.size), wide),))
+    state = world.initial_state().after(models=(Weights(torch.zeros(wide.size), wide),))
     assert 0 <= told(world, state)["personal_accuracy"] <= 1

@@ -11,7 +11,7 @@ from worlds import world_of
 from fedexp.core.values import Uploads
 from fedexp.simulation.measures.participants import COLUMNS
 from fedexp.simulation.round import run_round
-from fedexp.simulation.rounds import rounds
+from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]
@@ -29,8 +29,8 @@ def slow(world: World, start: torch.Tensor, sent: Uploads) -> list[float]:
 
 def test_alone_and_together(tiny: Tiny):
     world = world_of(tiny("evaluation.local_models=true", "engine.evaluation_chunk=25"))
-    before = world.beginning()
-    for state, row, _ in rounds(world.exp, world, before):
+    before = world.initial_state()
+    for state, row, _ in run_rounds(world.exp, world, before):
         _, _, sent = run_round(world.exp, world, before)
         assert [row[name] for name in COLUMNS] == pytest.approx(slow(world, before.models[0].flat, sent), rel=1e-5)
         before = state
@@ -38,13 +38,15 @@ def test_alone_and_together(tiny: Tiny):
 
 def test_empty_cells_in_rounds_without_evaluation_and_without_participants(tiny: Tiny):
     world = world_of(tiny("evaluation.local_models=true", "evaluation.every=2"))
-    rows = [row for _, row, _ in rounds(world.exp, world, world.beginning())]
+    rows = [row for _, row, _ in run_rounds(world.exp, world, world.initial_state())]
     assert [row[COLUMNS[0]] is None for row in rows] == [True, False]
     nobody = ("selector=fedcs", "fleet=simulated", "selector.round_s=0.001", "stop=simulated_time")
     world = world_of(tiny("evaluation.local_models=true", *nobody))
-    assert all(row[name] is None for _, row, _ in rounds(world.exp, world, world.beginning()) for name in COLUMNS)
+    assert all(
+        row[name] is None for _, row, _ in run_rounds(world.exp, world, world.initial_state()) for name in COLUMNS
+    )
 
 
 def test_nothing_is_added_unless_asked_for(tiny: Tiny):
     world = world_of(tiny())
-    assert not any(set(COLUMNS) & row.keys() for _, row, _ in rounds(world.exp, world, world.beginning()))
+    assert not any(set(COLUMNS) & row.keys() for _, row, _ in run_rounds(world.exp, world, world.initial_state()))

@@ -13,7 +13,7 @@ from worlds import Tiny, world_of
 from fedexp.maths import metrics
 from fedexp.run.run import run
 from fedexp.simulation import building
-from fedexp.simulation.building import loaded
+from fedexp.simulation.building import load
 from fedexp.simulation.measures import client_accuracy, own_models, participation
 from fedexp.simulation.round import run_round
 
@@ -29,7 +29,7 @@ def accuracies(world: Any, row: torch.Tensor, part: Any) -> list[float]:
 
 def test_both_kinds_and_their_difference(tiny: Tiny):
     world = world_of(tiny(*WORDS))
-    state = run_round(world.exp, world, world.beginning())[0]
+    state = run_round(world.exp, world, world.initial_state())[0]
     told = participation.score_later(world.exp, world, state)()[0]
     seen, unseen = (np.mean(accuracies(world, state.models[0].flat, part)) for part in (world.held_out, world.unseen))
     assert told == pytest.approx(
@@ -40,9 +40,9 @@ def test_both_kinds_and_their_difference(tiny: Tiny):
 def test_a_gap_above_0_says_that_those_that_train_fare_better(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
     """An accuracy that were an error: less would be better."""
     world = world_of(tiny(*WORDS))
-    higher = participation.score_later(world.exp, world, world.beginning())()[0]
+    higher = participation.score_later(world.exp, world, world.initial_state())()[0]
     monkeypatch.setitem(metrics.HIGHER_IS_BETTER, "accuracy", False)
-    lower = participation.score_later(world.exp, world, world.beginning())()[0]
+    lower = participation.score_later(world.exp, world, world.initial_state())()[0]
     assert higher["participation_gap"] == higher["participating_accuracy"] - higher["unseen_accuracy"] != 0
     assert lower == {**higher, "participation_gap": -higher["participation_gap"]}
 
@@ -51,20 +51,20 @@ def test_clients_are_measured_on_their_own_test_examples(tiny: Tiny, monkeypatch
     """Six people train; the test data are of people 0 to 3."""
 
     def with_people(exp: Any, *_: Any) -> tuple[Any, Any]:
-        data, told = loaded(exp)
+        data, told = load(exp)
         subject = torch.arange(len(data.test.y)) % 4
         return replace(data, test=replace(data.test, subject=subject)), told
 
     monkeypatch.setattr(building, "loaded", with_people)
     words = ("federation=subject", "dataset.subjects=6", "evaluation.own_test=true", "evaluation.unseen_fraction=0.2")
     world = world_of(tiny(*words, "seed=1"))
-    state = run_round(world.exp, world, world.beginning())[0]
+    state = run_round(world.exp, world, world.initial_state())[0]
     network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir)).eval()
     network.load_state_dict(world.layout.views(state.models[0].flat.clone()), strict=False)
     right = (network(world.test.inputs(slice(0, 60))).argmax(1) == world.test.y).float()
     parts = [*(world.held_out.shard(client) for client in range(5)), world.unseen.shard(0)]
     assert sorted(len(part) for part in parts) == [0, 0, 15, 15, 15, 15]
-    lines = {line["client"]: line for line in client_accuracy.measured(world.exp, world, state)}
+    lines = {line["client"]: line for line in client_accuracy.accuracy_rows(world.exp, world, state)}
     assert lines.keys() == {client for client in range(6) if len(parts[client])}
     for client, line in lines.items():
         assert line["global"] == pytest.approx(float(right[torch.from_numpy(parts[client])].mean()))
@@ -77,7 +77,7 @@ def test_clients_are_measured_on_their_own_test_examples(tiny: Tiny, monkeypatch
 def test_no_columns_unless_asked_for(tiny: Tiny):
     world = world_of(tiny(WORDS[0]))
     assert participation.blank(world.exp) == {}
-    assert participation.score_later(world.exp, world, world.beginning())() == ({}, 0.0)
+    assert participation.score_later(world.exp, world, world.initial_state())() == ({}, 0.0)
 
 
 def test_of_many_a_sample_is_measured(tiny: Tiny):
