@@ -161,9 +161,9 @@ def run_at_once() -> Counter[str]:
             before = in_all()
             self.captures.step(self.bucket)
             found["kernels"] += in_all() - before
-            agenda = getattr(self.bucket, "agenda", None)  # commits before it had none: a step a graph
+            agenda = getattr(self.bucket, "step_schedule", None)  # commits before it had none: a step a graph
             found["graphs"] += 1
-            found["steps"] += 1 if agenda is None else agenda.at_once
+            found["steps"] += 1 if agenda is None else agenda.steps_per_graph
 
     CudaGraphCache._capture = lambda self, bucket: Step(self, bucket)  # type: ignore[method-assign, assignment]
     return found

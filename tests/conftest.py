@@ -99,7 +99,7 @@ def _narrow(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
     """Gives the deepest networks their layers with few channels: the same mathematics, seconds sooner."""
     monkeypatch.setattr("fedexp.parts.model.complex_cnn.WIDTHS", (8, 8, 8, 8, 16, 16))
     monkeypatch.setitem(chain.LAYER_FACTORIES, "conv", narrow_convolution)
-    monkeypatch.setattr(chain, "OF_IMAGES", (*chain.IMAGE_LAYERS, narrow_convolution))
+    monkeypatch.setattr(chain, "IMAGE_LAYERS", (*chain.IMAGE_LAYERS, narrow_convolution))
     if "resnet18_gn" in request.node.name:
         monkeypatch.setitem(import_module("torchvision.models._api").BUILTIN_MODELS, "resnet18", narrow_resnet18())
 

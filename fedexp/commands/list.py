@@ -27,7 +27,7 @@ def act(words: list[str]) -> int:
     if len(names) > 2:
         raise ConfigError(f"list shows a group or one of its options, got {len(names)} words: {' '.join(names)}")
     show = (listing.describe_groups, listing.describe_group, listing.describe_option)[len(names)]
-    sys.stdout.write(show(conf_dir(), *names, own=arguments.config_dir))
+    sys.stdout.write(show(conf_dir(), *names, config_dir=arguments.config_dir))
     return 0
 
 

@@ -119,7 +119,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 def parser_of(word: str) -> Parser:
     """The parser that the module of a command declares."""
-    return import_module(f"fedexp.commands.{word}").parser()
+    return import_module(f"fedexp.commands.{word}").build_parser()
 
 
 def long_names(parser: Parser) -> list[str]:

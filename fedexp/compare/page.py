@@ -87,7 +87,10 @@ def _censored_count(result: PairedStatistics) -> int:
 
 
 def _censored_text(result: PairedStatistics) -> str:
-    return f"never reached by B alone in {result.only_a}, by A alone in {result.only_b}, by both in {result.neither} pair(s)"
+    return (
+        f"never reached by B alone in {result.only_a}, by A alone in {result.only_b}, by both in {result.neither} "
+        "pair(s)"
+    )
 
 
 def _verdict_text(rows: Sequence[Row]) -> str:

@@ -18,7 +18,7 @@ ALLOWED = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of a run: `higher_is_better` says whether larger is better, `may_be_missing` whether a run may lack it."""
+    """A number of a run; `higher_is_better` says whether more is better, `may_be_missing` whether a run may lack it."""
 
     name: str
     higher_is_better: bool

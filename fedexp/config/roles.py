@@ -139,7 +139,7 @@ def _load_role(entry: EntryPoint) -> Role:
         raise ConfigError(f"{_origin(entry)} cannot be imported: {type(error).__name__}: {error}; {_CURE}") from error
     if not isinstance(role, Role):
         raise ConfigError(f"{_origin(entry)} must name a fedexp.parts.Role, got {role!r}; {_CURE}")
-    reserved_names = {*catalog.root(conf_dir()), *catalog.groups(conf_dir()), "hydra", "others"}
+    reserved_names = {*catalog.root(conf_dir()), *catalog.groups(conf_dir()), "hydra", "extra_parts"}
     if not re.fullmatch("[a-z][a-z0-9_]*", role.name) or role.name in reserved_names:
         raise ConfigError(
             f"{_origin(entry)} must have a name of small letters that no group or key of fedexp has, got "

@@ -1,8 +1,8 @@
 """The one reader of a run's tables: what a column must hold follows from its name, and every file is checked.
 
-`read_lines` reads a table as texts and stops at the first invalid line: for code that goes on from there, or compares cell
-by cell. `read_frame` reads the whole table or raises. Both leave out a last line without a line break: the run that wrote it
-may have been killed, or may still be running.
+`read_lines` reads a table as texts and stops at the first invalid line: for code that goes on from there, or compares
+cell by cell. `read_frame` reads the whole table or raises. Both leave out a last line without a line break: the run
+that wrote it may have been killed, or may still be running.
 """
 
 import csv

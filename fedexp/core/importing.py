@@ -13,13 +13,13 @@ FACTORY = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")  # module:name
 
 
 def import_object(target: str, where: str, expected: str = "a part") -> Any:
-    """The object with a dotted name, or `module:name`; `where` is the config key that names it, `expected` it must be."""
+    """The object with a dotted name, or `module:name`; `where` is its config key, `expected` what it must be."""
     module, _, name = target.replace(":", ".").rpartition(".")
     ours = module.startswith("fedexp.")
     os.environ.setdefault("TORCHDYNAMO_DISABLE", "1")  # torch.compile gives back what it is given
     with nullcontext() if ours else refuse_changed_settings(f"{where}={target}: its module"):
         try:
-            with refuse_errors(f"{where}={target} cannot be imported:", besides=(ModuleNotFoundError, AttributeError)):
+            with refuse_errors(f"{where}={target} cannot be imported:", allowed=(ModuleNotFoundError, AttributeError)):
                 return getattr(import_module(module), name)
         except ModuleNotFoundError as error:
             if not error.name or not f"{module}.".startswith(f"{error.name}."):

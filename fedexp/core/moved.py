@@ -1,8 +1,8 @@
 """Former names of classes and keys, by which folders of released versions are read: none yet.
 
-Whoever reads a config from a folder renews it (`migrate_config`), so that it equals the one that is composed today. Version
-0.1.0 is the first whose folders are read by later versions; a class that moves after it gets a line in `RENAMED_TARGETS`, a key
-that is added one in `ADDED_KEYS`.
+Whoever reads a config from a folder renews it (`migrate_config`), so that it equals the one that is composed today.
+Version 0.1.0 is the first whose folders are read by later versions; a class that moves after it gets a line in
+`RENAMED_TARGETS`, a key that is added one in `ADDED_KEYS`.
 """
 
 from collections.abc import Mapping

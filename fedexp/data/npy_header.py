@@ -85,7 +85,8 @@ def _header(archive: zipfile.ZipFile, name: str) -> Header:
         stored_bytes, declared_bytes = archive.getinfo(name).file_size - file.tell(), math.prod(shape) * dtype.itemsize
     if stored_bytes != declared_bytes and not dtype.hasobject:
         raise ValueError(
-            f"{name} holds {stored_bytes:,} bytes, but its header says {declared_bytes:,}, for an array of shape {shape}"
+            f"{name} holds {stored_bytes:,} bytes, but its header says {declared_bytes:,}, for an array of shape "
+            f"{shape}"
         )
     return Header(shape, dtype)
 

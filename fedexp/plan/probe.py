@@ -77,7 +77,7 @@ def probe(
     evaluation = replace(exp.evaluation, every=1)
     exp = replace(exp, evaluation=evaluation, checkpoint_s=float("inf"), keep_states=0, tracker=Tracker())
     budget = TimeBudget(budget_s)
-    world = replace(world, crew=BudgetedPool(WorkerPool(), budget))
+    world = replace(world, pool=BudgetedPool(WorkerPool(), budget))
     progress.stage = lambda: budget.stage
     with TemporaryDirectory(prefix="fedexp-plan-") as name:
         folder, result = Path(name), ProbeResult()
@@ -158,7 +158,7 @@ def _time_budget(world: World) -> TimeBudget:
 def _record_round(
     world: World, row: Row, uploads: Uploads, before: float | None, skipped_s: tuple[float, float], result: ProbeResult
 ) -> None:
-    """Notes a round; `skipped_s` are the seconds that it, and its training, would have taken beyond the measured ones."""
+    """Notes a round; `skipped_s` are the seconds that it, and its training, would take beyond the measured ones."""
     if not result.tried_rounds:
         result.first_s = row["host_s"] + skipped_s[0]
     done = round_work(context.make_context(world, row["round"]), uploads.examples, trains_in_lockstep(world))

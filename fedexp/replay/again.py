@@ -68,8 +68,8 @@ def _catalogued_table(path: Path, name: str) -> PublishedTable:
     if name not in shelf.names():  # nothing that lies in the folder says what is run
         table_names = ", ".join(shelf.names())
         raise ConfigError(
-            f"{display_path(path)} must lie in a folder called like a table, one of {table_names}, got {name}; for a table of your "
-            "own add --table FILE.yml"
+            f"{display_path(path)} must lie in a folder called like a table, one of {table_names}, got {name}; for a "
+            "table of your own add --table FILE.yml"
         )
     return table.load(name)
 

@@ -83,7 +83,7 @@ def verdict_grid(all_tables: Sequence[TableProgress]) -> Grid:
     ] * bool(not_begun)
     rows = []
     for name, tables in [*named, ("all", all_tables)]:
-        cells = [cell for table_progress in tables for cell in table_progress.judged]
+        cells = [cell for table_progress in tables for cell in table_progress.judged_cells]
         rows.append([name, str(len(cells)), *map(str, page.count_outcomes(cells).values())])
     return Grid(["table", "cells", *page.OUTCOMES], rows)
 

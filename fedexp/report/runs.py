@@ -145,8 +145,8 @@ def read(folder: Path) -> Run | None:
     rounds = metrics["round"].tolist()
     if (consecutive := csv_table.count_consecutive(rounds)) < len(rounds):
         raise ConfigError(
-            f"{display_path(folder)}/metrics.csv must count its rounds 1, 2, 3, ..., got {rounds[consecutive]} for {consecutive + 1}; it "
-            "was changed or damaged, and its areas would be wrong"
+            f"{display_path(folder)}/metrics.csv must count its rounds 1, 2, 3, ..., got {rounds[consecutive]} for "
+            f"{consecutive + 1}; it was changed or damaged, and its areas would be wrong"
         )
     seed, written, config = _config(folder)
     summary = summary_json.read(folder)

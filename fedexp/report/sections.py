@@ -32,7 +32,7 @@ def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -
         )
         for table in result_tables
     ]
-    drawn = [module.panel(methods) for module in _PANELS]
+    drawn = [module.build_section(methods) for module in _PANELS]
     differing = provenance.differences_table(methods)
     last = [("differences", "Differences", differing), ("runs", "Runs", provenance.runs_table(methods))]
     closing_sections = [

@@ -22,6 +22,6 @@ def demand(config: dict[str, Any], folder: Path, trust: Trust) -> None:
     for address in tracker.addresses(folder):
         if not trust.sends_to(address):
             raise ConfigError(
-                f"the tracker of {display_path(folder)} sends to {address}, where nothing was ever sent from here; if you "
-                "know it, name it again (such as tracker=mlflow tracker.uri=...), otherwise add tracker=none"
+                f"the tracker of {display_path(folder)} sends to {address}, where nothing was ever sent from here; if "
+                "you know it, name it again (such as tracker=mlflow tracker.uri=...), otherwise add tracker=none"
             )

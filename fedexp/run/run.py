@@ -141,8 +141,8 @@ def _remaining_rounds(folder: Path, world: World, state: State) -> Iterator[tupl
             raise
         message = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}: {error}"
         raise ConfigError(
-            f"{display_path(folder)} cannot go on from its state after round {state.round}: {message}; if the part is right, "
-            f"delete {checkpoint.NAME} to go on from the state before it"
+            f"{display_path(folder)} cannot go on from its state after round {state.round}: {message}; if the part is "
+            f"right, delete {checkpoint.NAME} to go on from the state before it"
         ) from error
     if first is not None:
         yield first

@@ -123,7 +123,8 @@ def load(folder: Path, trust: Trust) -> Search:
     options_folder = trust.options(Path(content["config_dir"]) if content["config_dir"] else None, folder)
     if content["metric"] not in HIGHER_IS_BETTER:
         raise ConfigError(
-            f"{display_path(path)}: metric must be what a search is judged by, got {content['metric']!r}; is it damaged?"
+            f"{display_path(path)}: metric must be what a search is judged by, got {content['metric']!r}; is it "
+            "damaged?"
         )
     settings = {name: content[name] for name in ("trials", "seed", "pruning", "metric")}
     return Search(

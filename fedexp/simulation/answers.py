@@ -70,7 +70,10 @@ def run_check(check: Check, answer: Any, *args: Any) -> str | None:
     try:
         return check(answer, *args)
     except Exception as error:
-        return f"what its contract says, got {describe_value(answer)}, of which is said: {type(error).__name__}: {first_line(error)}"
+        return (
+            f"what its contract says, got {describe_value(answer)}, of which is said: {type(error).__name__}: "
+            f"{first_line(error)}"
+        )
 
 
 def check_plan(answer: Any, _: Any, ctx: Any) -> str | None:
@@ -214,7 +217,7 @@ def checks_by_role() -> dict[str, dict[str, Check]]:
 METHODS: dict[str, dict[str, Check]] = {
     "selector": {"choose": check_plan, "observe": check_memory},
     "clustering": {"assign": check_assignment, "regroup": check_regroup},
-    "local": {"begin": check_start, "compared": check_reference_models, "finish": check_finish},
+    "local": {"begin": check_start, "reference_models": check_reference_models, "finish": check_finish},
     "fleet": {"deliver": check_delivery},
     "privacy": {"spend": check_memory},
     "audit": {"observe": check_memory},

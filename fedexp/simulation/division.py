@@ -57,8 +57,9 @@ def split_data(exp: Experiment, data: Data) -> tuple[DataSplit, Data]:
         partition, held_out = hold_out(partition, exp.evaluation.personal_fraction, stream(exp.seed, "held_out"))
     if not len(partition.indices):
         raise ConfigError(
-            f"{describe_choice('federation', exp.federation)} must give an example to some client that trains, got none for "
-            f"{partition.clients} clients of {len(remaining)} training examples; lower scenario.clients or use more of them"
+            f"{describe_choice('federation', exp.federation)} must give an example to some client that trains, got "
+            f"none for {partition.clients} clients of {len(remaining)} training examples; lower scenario.clients or "
+            "use more of them"
         )
     public = np.sort(np.concatenate([drawn, all_clients.server]))
     return DataSplit(partition, held_out, unseen_examples, validation, public), shift_features(exp, data, all_clients)

@@ -96,7 +96,7 @@ class Experiment(Part):
 
     @classmethod
     def config_keys(cls) -> list[str]:
-        field_names = [field.name for field in fields(cls) if field.name != "others"]
+        field_names = [field.name for field in fields(cls) if field.name != "extra_parts"]
         return [*field_names, *(role.name for role in cls._roles_without_field())]
 
     @classmethod
@@ -105,7 +105,7 @@ class Experiment(Part):
             role.name: values[role.name] if role.name in values else role.kind() for role in cls._roles_without_field()
         }
         field_values = {name: value for name, value in values.items() if name not in extra}
-        return field_values | {"others": tuple(extra.items())}
+        return field_values | {"extra_parts": tuple(extra.items())}
 
     @classmethod
     def _roles_without_field(cls) -> list[roles.Role]:

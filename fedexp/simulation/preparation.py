@@ -58,8 +58,8 @@ def pretrain(
     def train(rule: LocalRule) -> Weights:
         if public is None:
             raise ConfigError(
-                f"{describe_choice('pretraining', exp.pretraining)}: prepare must train on public data only if it asks for them; "
-                "set needs_public = True in the class"
+                f"{describe_choice('pretraining', exp.pretraining)}: prepare must train on public data only if it asks "
+                "for them; set needs_public = True in the class"
             )
         return train_alone(network(), first, public, Recipe(exp.loss, rule, Privacy(), 0), exp.seed, pool)
 

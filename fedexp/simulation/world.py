@@ -80,7 +80,7 @@ class World:
 
     def with_pool(self, pool: WorkerPool) -> "World":
         """The same world with another worker pool."""
-        return replace(self, crew=self.pool.rebind(pool))
+        return replace(self, pool=self.pool.rebind(pool))
 
     @cached_property
     def side_stream_scorer(self) -> SideStreamScorer:

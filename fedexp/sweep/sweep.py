@@ -146,7 +146,8 @@ class Sweep:
         if folder in self.points_by_folder:
             number = self.points_by_folder[folder].number
             raise ConfigError(
-                f"its folder is that of point {number}, {display_path(folder)}; hydra.sweep.subdir must differ for every point"
+                f"its folder is that of point {number}, {display_path(folder)}; hydra.sweep.subdir must differ for "
+                "every point"
             )
 
     def _has_numbered_folders(self) -> bool:
@@ -219,5 +220,8 @@ def failure_message(failed: list[PointEnd], points: int, folder: Path) -> str:
     message = f"{len(failed)} of {points} points failed: {named}; the reasons are above and in their {TRACEBACK}"
     finished_count = sum(folders.is_finished(outcome.folder) for outcome in failed)
     if finished_count < len(failed):
-        message += f"; to try {'them' if not finished_count else 'those that did not end'} again: fedexp resume {shell_path(folder)}"
+        message += (
+            f"; to try {'them' if not finished_count else 'those that did not end'} again: fedexp resume "
+            f"{shell_path(folder)}"
+        )
     return message

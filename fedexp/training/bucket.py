@@ -19,10 +19,10 @@ from fedexp.training.stacked_pass import BatchedPass
 class Bucket:
     """The tensors of the rows that train together: `w [R, D]`, their anchors and optimizer slots.
 
-    `noise` is there only in private training, `reference_rows [M, R, D]` and `counts [R, K]` where the rule asks for them.
-    `rule` is the rule at its rate; `lr` is that rate where captured steps must follow it. On a GPU there are the
-    `step_schedule` and the `losses [k, R]` of the last replay. With passes that are written out the entries of all rows stand
-    in their `order [D]`, and the `gradient [R, P]` has its place.
+    `noise` is there only in private training, `reference_rows [M, R, D]` and `counts [R, K]` where the rule asks for
+    them. `rule` is the rule at its rate; `lr` is that rate where captured steps must follow it. On a GPU there are the
+    `step_schedule` and the `losses [k, R]` of the last replay. With passes that are written out the entries of all rows
+    stand in their `order [D]`, and the `gradient [R, P]` has its place.
     """
 
     def __init__(

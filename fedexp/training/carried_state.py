@@ -46,8 +46,8 @@ def refuse_carried_state(
     for name, entry, value in values:
         if not torch.allclose(entry, value, rtol=0, atol=0, equal_nan=True):
             raise ConfigError(
-                f"{subject}: forward must not write to parameters, nor in evaluation to buffers, but writes to {name}; to "
-                "tie parameters assign one in __init__: self.b.weight = self.a.weight"
+                f"{subject}: forward must not write to parameters, nor in evaluation to buffers, but writes to {name}; "
+                "to tie parameters assign one in __init__: self.b.weight = self.a.weight"
             )
     after = attributes(network)
     moved = moved_attributes(initial, before, after)

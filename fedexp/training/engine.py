@@ -48,8 +48,9 @@ class Engine(Part):
             raise ConfigError("engine.precision=tf32 needs a GPU, but this run has none; use engine.precision=float32")
         if self.resolve_device().type == "cuda" and (self.resolve_device().index or 0) >= torch.cuda.device_count():
             raise ConfigError(
-                f"LOCAL_RANK must be the number of a GPU, below {torch.cuda.device_count()}, got {self.resolve_device().index}; "
-                "start torchrun with --nproc-per-node at most the number of GPUs, or set engine.device=cpu"
+                f"LOCAL_RANK must be the number of a GPU, below {torch.cuda.device_count()}, got "
+                f"{self.resolve_device().index}; start torchrun with --nproc-per-node at most the number of GPUs, or "
+                "set engine.device=cpu"
             )
         if self.workers not in ("auto", 1) and not hasattr(os, "fork"):
             raise ConfigError(

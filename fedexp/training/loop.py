@@ -36,8 +36,8 @@ class Task:
     """One round of local training: `start [C, D]`, the rule's `anchor [C, P]`, the plan, and each client's batches.
 
     `lr` is the rate of the round where a schedule moves it (None: the rule's own), or a column `[C, 1]` where each row
-    has its own. `reference_rows [M, C, D]` are the models that the rule compares with, `counts [C, K]` each client's examples
-    of every class; None where it asks for neither.
+    has its own. `reference_rows [M, C, D]` are the models that the rule compares with, `counts [C, K]` each client's
+    examples of every class; None where it asks for neither.
     `watch` is called before each step with the number of steps done and in all; it may raise.
     """
 

@@ -21,8 +21,8 @@ class Objective:
     def __init__(self, loss: Loss, rule: LocalRule, network: nn.Module) -> None:
         self.loss, self.rule = loss, rule
         self.is_loss_alone = type(rule).cost is LocalRule.cost
-        self.loss_has_grad = "slope" in vars(type(loss))
-        self.loss_has_grads = "slopes" in vars(type(loss))
+        self.loss_has_grad = "grad" in vars(type(loss))
+        self.loss_has_grads = "grads" in vars(type(loss))
         self.feature_recorder = None if self.is_loss_alone else FeatureRecorder(network)
 
     def per_example(
@@ -34,8 +34,8 @@ class Objective:
     ) -> torch.Tensor:
         """The cost of every example, `[B]`, given `outputs [B, *facts.outputs]` and `targets [B, ...]`.
 
-        `reference_outputs [M]` is what the models that the rule compares with say of the same examples, `counts [K]` how many
-        examples of each class the client holds.
+        `reference_outputs [M]` is what the models that the rule compares with say of the same examples, `counts [K]`
+        how many examples of each class the client holds.
 
         Raises:
             ConfigError: the loss or the rule returns something else.
@@ -90,7 +90,7 @@ class Objective:
 
 def example_losses(loss: Loss, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     """The loss of every example, `[B]`; raises ConfigError if it returns something else."""
-    return check_costs(f"{describe_choice('loss', loss)}: each", loss.per_example(outputs, targets), outputs)
+    return check_costs(f"{describe_choice('loss', loss)}: per_example", loss.per_example(outputs, targets), outputs)
 
 
 def check_costs(subject: str, costs: torch.Tensor, outputs: torch.Tensor) -> torch.Tensor:
@@ -98,7 +98,8 @@ def check_costs(subject: str, costs: torch.Tensor, outputs: torch.Tensor) -> tor
     if resembles(costs, outputs, outputs.shape[:1]):
         return costs
     raise ConfigError(
-        f"{subject} must return a number for every example, {outputs.dtype} {[len(outputs)]}, got {type_and_shape(costs)}"
+        f"{subject} must return a number for every example, {outputs.dtype} {[len(outputs)]}, got "
+        f"{type_and_shape(costs)}"
     )
 
 

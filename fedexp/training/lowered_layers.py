@@ -56,7 +56,7 @@ class ManualBfloat16(ManualLayer):
         for name, rounded in zip(names, self.copies.rounded_entries, strict=True):
             setattr(bf16_module, name, nn.Parameter(rounded))
         bf16_layer = make(
-            bf16_module, replace(context, slopes=dict(zip(names, self.copies.rounded_grads, strict=True)))
+            bf16_module, replace(context, grads=dict(zip(names, self.copies.rounded_grads, strict=True)))
         )
         assert bf16_layer is not None
         self.bf16_layer = bf16_layer
@@ -88,7 +88,7 @@ class BatchedBfloat16(BatchedLayer):
     def __init__(self, context: BatchedContext, make: Callable[[BatchedContext], BatchedLayer]) -> None:
         self.copies = Bfloat16Copies([context.entries], [context.grads])
         self.bf16_layer = make(
-            replace(context, entries=self.copies.rounded_entries[0], slopes=self.copies.rounded_grads[0])
+            replace(context, entries=self.copies.rounded_entries[0], grads=self.copies.rounded_grads[0])
         )
 
     @property

@@ -94,8 +94,8 @@ def refuse_norms(subject: str, network: nn.Module) -> None:
                 )
             if layer.momentum is None:
                 raise ConfigError(
-                    f"{subject}: {name} must have a momentum, got None: an average over all steps would go from client to "
-                    "client; set momentum=0.1"
+                    f"{subject}: {name} must have a momentum, got None: an average over all steps would go from client "
+                    "to client; set momentum=0.1"
                 )
 
 
@@ -125,8 +125,8 @@ def refuse_first_values(subject: str, network: nn.Module, second_network: nn.Mod
             )
         if name not in second or not torch.equal(entry, second[name]):
             raise ConfigError(
-                f"{subject}: parameter {name} must begin with the same numbers in each call of network, but does not; draw "
-                "them with torch, which a run seeds"
+                f"{subject}: parameter {name} must begin with the same numbers in each call of network, but does not; "
+                "draw them with torch, which a run seeds"
             )
 
 
@@ -144,8 +144,8 @@ def refuse_answers(subject: str, network: nn.Module, inputs: torch.Tensor, outpu
     axes = "examples, classes" if len(outputs) == 1 else "examples, tokens, known tokens"
     if not floats or tuple(answers.shape) != wanted or answers.device != inputs.device:
         raise ConfigError(
-            f"{subject}: forward must return float logits {list(wanted)} ({axes}) for examples {list(inputs.shape)}, got "
-            f"{type_and_shape(answers)}"
+            f"{subject}: forward must return float logits {list(wanted)} ({axes}) for examples {list(inputs.shape)}, "
+            f"got {type_and_shape(answers)}"
         )
     if not torch.equal(before, torch.get_rng_state()):
         raise ConfigError(
@@ -154,7 +154,8 @@ def refuse_answers(subject: str, network: nn.Module, inputs: torch.Tensor, outpu
         )
     if not torch.equal(inputs, original_inputs):
         raise ConfigError(
-            f"{subject}: forward must not write to the examples that it is given; take inplace=True out of its first layer"
+            f"{subject}: forward must not write to the examples that it is given; take inplace=True out of its first "
+            "layer"
         )
     return answers
 
@@ -181,8 +182,8 @@ def refuse_gradients(
             if not unused_names:
                 return first
     raise ConfigError(
-        f"{subject}: parameter {unused_names[0]} has no part in what forward returns, in {STEPS} steps of training; use it or "
-        "leave it out"
+        f"{subject}: parameter {unused_names[0]} has no part in what forward returns, in {STEPS} steps of training; "
+        "use it or leave it out"
     )
 
 

@@ -1,13 +1,14 @@
 """Convolutions of rows with their own weights, in three implementations that give the same numbers.
 
 `Im2col` copies all patches of the images side by side, so that a convolution is one product of matrices a row, all in
-one kernel. `GroupedConvolution` lets PyTorch's convolution take the rows for groups, as `vmap` does: reported slower than
-separate convolutions (pytorch issues 70954 and 73764). `PerRowConvolution` convolves one row after another, on a GPU in several
-streams. Images are `[R, B, H, W, C]`; a row's entries `[O, I]` are a kernel a line, in the order of a patch (height,
-width, channel), with the bias behind it if there is one.
+one kernel. `GroupedConvolution` lets PyTorch's convolution take the rows for groups, as `vmap` does: reported slower
+than separate convolutions (pytorch issues 70954 and 73764). `PerRowConvolution` convolves one row after another, on a
+GPU in several streams. Images are `[R, B, H, W, C]`; a row's entries `[O, I]` are a kernel a line, in the order of a
+patch (height, width, channel), with the bias behind it if there is one.
 
-Which way is taken follows from shapes alone (`choose_implementation`), so that equal runs take equal ways. **The rule is an estimate
-until it is measured on a GPU.** Legend: R rows, B batch, H x W pixels, C and O channels, I entries of a kernel.
+Which way is taken follows from shapes alone (`choose_implementation`), so that equal runs take equal ways. **The rule
+is an estimate until it is measured on a GPU.** Legend: R rows, B batch, H x W pixels, C and O channels, I entries of a
+kernel.
 """
 
 import math

@@ -19,7 +19,7 @@ from fedexp.training.convolution_form import ConvolutionSpec
 from fedexp.training.precision import computes_in_bf16
 from fedexp.training.written_pass import pool_before_relu
 
-STEP_METHODS = ("clipped", "direction", "update", "pull", "fill")
+STEP_METHODS = ("clip_gradient", "direction", "update", "pull", "fill")
 SHAPE_PRESERVING = (
     BatchNorm,
     nn.GroupNorm,

@@ -23,8 +23,8 @@ class LayerContext:
     """What a layer needs to know of its position in a chain.
 
     `grads` are the views that take the gradients of its entries, by name. `dims` is the number of dimensions of its
-    input. `needs_input_grad` says whether somebody needs the gradient at its input, `can_overwrite_input` whether nobody needs the input again.
-    `keyed_random` is what dropout is drawn from, if the network draws at all.
+    input. `needs_input_grad` says whether somebody needs the gradient at its input, `can_overwrite_input` whether
+    nobody needs the input again. `keyed_random` is what dropout is drawn from, if the network draws at all.
     """
 
     grads: dict[str, torch.Tensor]

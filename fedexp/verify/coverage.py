@@ -90,6 +90,7 @@ def _unchecked_states(record: RunRecord, played: Sequence[int], *, every: bool) 
     if not_replayed := sorted(
         {saved_state.round for saved_state in record.saved_states} & set(record.lines) - set(played)
     ):
-        yield f"what parts remember in the state{'s' * (len(not_replayed) > 1)} of round{'s' * (len(not_replayed) > 1)} {spans(not_replayed)}"
+        plural = "s" * (len(not_replayed) > 1)
+        yield f"what parts remember in the state{plural} of round{plural} {spans(not_replayed)}"
     if not every and any(saved_state.path.parent != record.folder for saved_state in record.saved_states):
         yield f"what the models in {checkpoint.STATES_FOLDER}/ score"

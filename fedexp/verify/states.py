@@ -24,7 +24,10 @@ def misplaced_states(record: RunRecord) -> Iterator[str]:
     for saved_state in record.saved_states:
         last = record.has_ended and saved_state is record.last
         if saved_state.round > record.newest_round or (last and saved_state.round < record.newest_round):
-            yield f"{display_path(saved_state.path)} is of round {saved_state.round}, but metrics.csv ends with {record.newest_round}"
+            yield (
+                f"{display_path(saved_state.path)} is of round {saved_state.round}, but metrics.csv ends with "
+                f"{record.newest_round}"
+            )
     for path in record.damaged:
         yield f"{display_path(path)} is damaged"
 

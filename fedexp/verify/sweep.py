@@ -88,7 +88,9 @@ def _ambiguous_points(points: list[Path]) -> Iterator[str]:
             kind = methods.freeze(methods.options(run)), methods.freeze(methods.settings(run))
             first_folder, first_kind = first.setdefault(words, (point_folder, kind))
             if first_kind != kind:
-                yield f"{display_path(first_folder)} and {display_path(point_folder)} differ in more than their words say"
+                yield (
+                    f"{display_path(first_folder)} and {display_path(point_folder)} differ in more than their words say"
+                )
 
 
 def _table_complaints(folder: Path, points: list[Path], trust: Trust) -> Iterator[str]:

@@ -97,7 +97,8 @@ def affordable_rounds(record: RunRecord, rerun: Rerun, budget: ReplayBudget) -> 
 def tell_plan(record: RunRecord, segments: list[Segment], say: Say) -> None:
     """Prints which rounds will be computed."""
     say(
-        f"{display_path(record.folder)}: {record.finished_rounds} rounds, of which {count_computed(segments)} are computed again"
+        f"{display_path(record.folder)}: {record.finished_rounds} rounds, of which {count_computed(segments)} are "
+        "computed again"
     )
     for segment in segments:
         saved_state = record.starts.get(segment.start)

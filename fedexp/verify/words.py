@@ -29,14 +29,21 @@ def override_complaints(folder: Path) -> Iterator[str]:
         return
     for group, option in recorded_options.items():
         if _other_option(group, option, names, words):
-            yield f"{display_path(config_folder / 'hydra.yaml')} says {group}={option}, but the config has {names[group]}"
+            yield (
+                f"{display_path(config_folder / 'hydra.yaml')} says {group}={option}, but the config has {names[group]}"
+            )
     for key, value in words.items():
         if _other_option(key, value, names, words):
-            yield f"{display_path(config_folder / 'overrides.yaml')} says {key}={value}, but the config has {names[key]}"
+            yield (
+                f"{display_path(config_folder / 'overrides.yaml')} says {key}={value}, but the config has {names[key]}"
+            )
         elif (
             key not in groups and not _is_free(key) and not _values_agree(value, config_value := _lookup(written, key))
         ):
-            yield f"{display_path(config_folder / 'overrides.yaml')} says {key}={value}, but the config has {config_value}"
+            yield (
+                f"{display_path(config_folder / 'overrides.yaml')} says {key}={value}, but the config has "
+                f"{config_value}"
+            )
 
 
 def _is_free(key: str) -> bool:

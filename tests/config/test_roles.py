@@ -144,7 +144,7 @@ def test_two_packages_with_one_group_are_both_named(tmp_path: Path):
 def test_the_last_option_of_a_group_counts():
     words = ["+compression=a", "seed=1", "compression=b"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(roles, "installed", lambda: (Role("compression", "", "none"),))
+        patch.setattr(roles, "installed_roles", lambda: (Role("compression", "", "none"),))
         assert roles.add_installed_roles(words) == ["seed=1", "+compression=b"]
         assert roles.add_installed_roles([]) == ["+compression=none"]
 

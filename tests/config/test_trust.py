@@ -16,7 +16,7 @@ CONFIG = {"selector": {"_target_": "nobody_elses.waiting.Waiting"}}
 
 @pytest.fixture
 def note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(trust, "_note", lambda: tmp_path / "cache" / trust.NAME)
+    monkeypatch.setattr(trust, "_trust_file", lambda: tmp_path / "cache" / trust.NAME)
     return tmp_path / "cache" / trust.NAME
 
 
@@ -131,7 +131,7 @@ def test_a_factory_that_lies_elsewhere_is_a_stranger(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.usefixtures("note")
 def test_a_package_that_offers_parts_does_not_offer_all_its_functions(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(trust, "_offered", lambda package: package == "numpy")
+    monkeypatch.setattr(trust, "_is_offered", lambda package: package == "numpy")
     trust.NO_TRUST.demand({"selector": {"_target_": "numpy.Waiting"}}, Path("run"))
     with pytest.raises(ConfigError, match="run names numpy:load, which was never run here"):
         trust.NO_TRUST.demand(made_by("numpy:load"), Path("run"))

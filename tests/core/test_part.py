@@ -65,7 +65,7 @@ def test_an_open_bound():
 
 @pytest.fixture
 def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spec, "find", lambda target, key: {"Outer": Outer, "Inner": Inner}[target])
+    monkeypatch.setattr(spec, "find_class", lambda target, key: {"Outer": Outer, "Inner": Inner}[target])
 
 
 @pytest.mark.usefixtures("_ours")
@@ -97,7 +97,7 @@ def test_build_refuses_unknown_and_missing_keys(node: dict[str, Any], line: str)
     [
         "os.system",
         "nowhere.at.all.Thing",
-        "fedexp.core.errors.nearest",
+        "fedexp.core.errors.did_you_mean",
         "fedexp.nowhere.Thing",
         "fedexp.core.part.Nothing",
         "fedexp",

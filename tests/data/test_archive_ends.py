@@ -25,9 +25,9 @@ def archive(tmp_path, request):
 def test_a_whole_archive_passes_until_it_unpacks_to_too_much(archive, monkeypatch):
     archive_ends.demand_complete(archive)
     assert present(archive, ["a"]) == {"a"}
-    monkeypatch.setattr(archive_ends, "LARGEST", len(RAW))
+    monkeypatch.setattr(archive_ends, "MAX_BYTES", len(RAW))
     archive_ends.demand_complete(archive)
-    monkeypatch.setattr(archive_ends, "LARGEST", len(RAW) - 1)
+    monkeypatch.setattr(archive_ends, "MAX_BYTES", len(RAW) - 1)
     with pytest.raises(ConfigError, match=r"is damaged: it holds more than 10,239 bytes"):
         list(members(archive, ["a"]))
 

@@ -164,7 +164,7 @@ def test_passes_that_are_written_out_train_as_vmap_does(name: str, monkeypatch: 
     ends = []
     for way in ("written", "vmap"):
         if way == "vmap":
-            monkeypatch.setattr(stacked, "planned", lambda *_: None)
+            monkeypatch.setattr(stacked, "plan_layers", lambda *_: None)
         config = tiny(*UNEQUAL, *WRITTEN[name])
         world = world_of({**config, "engine": {**config["engine"], "device": DEVICE}})
         trainer, task = world.trainer, first_round(world)

@@ -59,7 +59,7 @@ def test_the_cheapest_results_of_several_tables_are_taken(monkeypatch: pytest.Mo
         return overview.TableProgress(name, "", [JudgedCell(cell, found, Verdict("inside"))])
 
     held = [some("long", 9.0), some("short", 3.0, 1.0, 2.0), some("none")]
-    monkeypatch.setattr(overview, "lines", lambda _: held)
+    monkeypatch.setattr(overview, "read_progress", lambda _: held)
     assert [(name, one.seconds) for name, one in replay_pages.cheapest(3)] == [
         ("short", 1.0), ("short", 2.0), ("long", 9.0),
     ]  # fmt: skip

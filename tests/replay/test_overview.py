@@ -19,7 +19,9 @@ HELD = [
         JudgedCell(cell("a", 4, 30.0), [run(120.0), run(240.0, 1)], Verdict("inside")),
         JudgedCell(cell("b", 2, 90.0), [], Verdict("not run")),
     ]),
-    overview.TableProgress("second", "others", [JudgedCell(cell("c", 1, None), [run(1.0), run(1.0, 1)], Verdict("outside"))]),
+    overview.TableProgress("second", "others", [
+        JudgedCell(cell("c", 1, None), [run(1.0), run(1.0, 1)], Verdict("outside")),
+    ]),
 ]  # fmt: skip
 
 

@@ -154,7 +154,7 @@ def test_a_folder_does_not_learn_the_readers_environment(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MINE", "s3cr3t")
     asked = (*WORDS, "data_dir=${oc.env:MINE}", "--trials", "1", "--out", "mine")
-    monkeypatch.setattr("fedexp.search.search.conduct", lambda *_: "")
+    monkeypatch.setattr("fedexp.search.search.run_search", lambda *_: "")
     assert cli.main(["search", *asked]) == 0
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)

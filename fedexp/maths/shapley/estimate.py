@@ -109,8 +109,8 @@ class Shapley(Part):
     ) -> Estimate:
         """Values of M players; `evaluate` gives the utilities `[R]` of coalitions `[R, M]`.
 
-        `ranking_confidence` maps values `[M]` and standard errors `[M]` to the confidence in the ranking that they lead to.
-        `share [M]` is each player's weight in the mean of a coalition, equal by default. If `examples` is given,
+        `ranking_confidence` maps values `[M]` and standard errors `[M]` to the confidence in the ranking that they lead
+        to. `share [M]` is each player's weight in the mean of a coalition, equal by default. If `examples` is given,
         utilities are means over that many, and `evaluate` also gets their places, a `range`.
 
         Raises:

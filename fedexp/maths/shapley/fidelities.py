@@ -48,7 +48,7 @@ class Fidelities:
     def games(self, coalitions: np.ndarray) -> list[tuple[Utilities, np.ndarray]]:
         """Games that add up to the utility on all examples, each with the `coalitions [R, M]` to evaluate.
 
-        The first of `coalitions` are evaluated on all examples, so they should be those that determine an additive game.
+        The first of `coalitions` are evaluated on all examples: they should be those that determine an additive game.
         """
         full, part = self.full, self.part
         if part is None:

@@ -77,7 +77,7 @@ class Aggregator(Part):
         row = self.reduce(uploads.delta, share)
         if not resembles(row, weights.flat, weights.flat.shape):
             raise ConfigError(
-                f"{describe_choice('aggregator', self)}: reduce must return a row {weights.flat.dtype} [{len(weights.flat)}] of "
-                f"the rows {list(uploads.delta.shape)}, got {type_and_shape(row)}"
+                f"{describe_choice('aggregator', self)}: reduce must return a row {weights.flat.dtype} "
+                f"[{len(weights.flat)}] of the rows {list(uploads.delta.shape)}, got {type_and_shape(row)}"
             )
         return Weights(weights.flat + row, weights.layout), memory

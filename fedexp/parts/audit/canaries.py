@@ -55,8 +55,8 @@ class CanaryAudit(Audit):
     def check(self) -> None:
         if self.guesses_per_side < MIN_GUESSES:
             raise ConfigError(
-                f"CanaryAudit.count must leave at least {MIN_GUESSES} guesses of each kind, but guesses={self.guesses:g} of "
-                f"{self.count} canaries are {self.guesses_per_side}; raise it"
+                f"CanaryAudit.count must leave at least {MIN_GUESSES} guesses of each kind, but "
+                f"guesses={self.guesses:g} of {self.count} canaries are {self.guesses_per_side}; raise it"
             )
 
     def refuse(self, facts: Facts) -> None:

@@ -82,7 +82,8 @@ def _build_transform(name: str, arguments: Mapping[str, Any]) -> torch.nn.Module
     }
     if name not in transform_names:
         raise ConfigError(
-            f"augment.steps: torchvision.transforms.v2 has no transform {name}; {did_you_mean(name, [*transform_names])}"
+            f"augment.steps: torchvision.transforms.v2 has no transform {name}; "
+            f"{did_you_mean(name, [*transform_names])}"
         )
     try:
         return vars(v2)[name](**{str(key): value for key, value in arguments.items()})

@@ -115,8 +115,8 @@ class HuggingFace(Dataset):
             words = [f"dataset.path={self.path}"]
             words += [f"dataset.configuration={self.configuration}"] if self.configuration else []
             raise ConfigError(
-                f"dataset.path must be a folder with {DICT_FILE} or a fetched name, but there is no {self.path} here or in "
-                f'{directory}; run "fedexp data download huggingface {shlex.join(words)}"'
+                f"dataset.path must be a folder with {DICT_FILE} or a fetched name, but there is no {self.path} here "
+                f'or in {directory}; run "fedexp data download huggingface {shlex.join(words)}"'
             )
         return user_folder or download_folder
 
@@ -186,7 +186,8 @@ def _labels(settings: HuggingFace, part: Any) -> np.ndarray:
     if odd:
         raise ConfigError(
             f"dataset.target={settings.target} must hold classes, whole numbers from 0 to {MAX_CLASSES - 1:,}, but "
-            f"{len(odd):,} of {len(values):,} are none, such as {describe_value(odd[0])}; choose another column or split"
+            f"{len(odd):,} of {len(values):,} are none, such as {describe_value(odd[0])}; choose another column or "
+            "split"
         )
     return np.array(values, np.int64)
 

@@ -19,8 +19,8 @@ FIXED: Published = {"half": ((0.5,), (0.5,)), "unit": ((0.0,), (1.0,))}
 
 
 def image_data(
-    train: Split, test: Split, class_names: tuple[str, ...], normalise: Normalise, published: Published | None = None, *,
-    scale: float = 255.0,
+    train: Split, test: Split, class_names: tuple[str, ...], normalise: Normalise,
+    published: Published | None = None, *, scale: float = 255.0,
 ) -> Data:  # fmt: skip
     """The dataset of images `x [S, C, H, W]` with values from 0 to `scale`, normalised as asked."""
     fixed_moments = {**FIXED, **(published or {})}

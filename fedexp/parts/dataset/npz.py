@@ -97,7 +97,8 @@ class Npz(Dataset):
             return (1, *example_shape)
         if len(example_shape) == 3 and self.layout is None:
             raise ConfigError(
-                f"dataset.layout must be channels_first or channels_last for examples of shape {tuple(example_shape)}, got None"
+                f"dataset.layout must be channels_first or channels_last for examples of shape {tuple(example_shape)}, "
+                "got None"
             )
         return (example_shape[-1], *example_shape[:-1]) if self.layout == "channels_last" else tuple(example_shape)
 

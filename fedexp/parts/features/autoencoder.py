@@ -125,8 +125,8 @@ class Autoencoder(Features):
         begin, min_examples = time.perf_counter(), 2
         if len(public) < min_examples:
             raise ConfigError(
-                f"features=autoencoder needs {min_examples} public examples, to learn and to measure, got {len(public)}; "
-                "raise scenario.public_fraction or federation.server_persons"
+                f"features=autoencoder needs {min_examples} public examples, to learn and to measure, got "
+                f"{len(public)}; raise scenario.public_fraction or federation.server_persons"
             )
         scaling = Scaling.of(public, self.output == "tanh")
         order = torch.from_numpy(rng("held_out").permutation(len(public)))

@@ -21,8 +21,9 @@ def draw_until_filled(draw: Callable[[], np.ndarray], min_size: int, tries: int,
             return counts
         best = max(best, smallest)
     raise ConfigError(
-        f"federation.min_size={min_size} was not reached with {description}: the best of {tries} draws left its smallest "
-        f"client with {best}; raise {description.partition('=')[0]} or retries, or lower min_size or scenario.clients"
+        f"federation.min_size={min_size} was not reached with {description}: the best of {tries} draws left its "
+        f"smallest client with {best}; raise {description.partition('=')[0]} or retries, or lower min_size or "
+        "scenario.clients"
     )
 
 

@@ -75,13 +75,14 @@ def refuse_uncovered(
     """Raises ConfigError where clients with this many classes each cannot cover all; `remedy` names a cure."""
     if classes_per_client > classes:
         raise ConfigError(
-            f"federation.classes_per_client must be at most the {classes} classes of the dataset, got {classes_per_client}; "
-            f"federation.{remedy} gives every client every class"
+            f"federation.classes_per_client must be at most the {classes} classes of the dataset, got "
+            f"{classes_per_client}; federation.{remedy} gives every client every class"
         )
     if clients * classes_per_client < classes:
         raise ConfigError(
-            f"{clients} clients with federation.classes_per_client={classes_per_client} hold at most {clients * classes_per_client} "
-            f"of {classes} classes and nobody would hold the rest; raise classes_per_client or scenario.clients"
+            f"{clients} clients with federation.classes_per_client={classes_per_client} hold at most "
+            f"{clients * classes_per_client} of {classes} classes and nobody would hold the rest; raise "
+            "classes_per_client or scenario.clients"
         )
 
 

@@ -90,8 +90,8 @@ class Subject(Federation):
         client_people = clients * self.persons_per_client
         if client_people + min_server > people:
             raise ConfigError(
-                f"federation=subject needs {client_people + min_server} people for {clients} client(s) with persons_per_client="
-                f"{self.persons_per_client} and server_persons={self.server_persons}, but the training data has "
-                f"{people}; lower federation.clients, persons_per_client or server_persons"
+                f"federation=subject needs {client_people + min_server} people for {clients} client(s) with "
+                f"persons_per_client={self.persons_per_client} and server_persons={self.server_persons}, but the "
+                f"training data has {people}; lower federation.clients, persons_per_client or server_persons"
             )
         return clients, people - client_people if self.server_persons == "rest" else min_server

@@ -119,9 +119,9 @@ class LocalRule(Workload):
     ) -> torch.Tensor:
         """The cost of every example to its client, `[B]`: the loss, and what the rule adds to it.
 
-        `own_outputs` is what the model in training says of the batch, `reference_outputs [M]` what the compared ones say. `counts [K]`
-        are numbers of examples, if the rule counts them. Clients descend the mean over a batch; an example's cost
-        depends on no other example. What is measured is the loss alone.
+        `own_outputs` is what the model in training says of the batch, `reference_outputs [M]` what the compared ones
+        say. `counts [K]` are numbers of examples, if the rule counts them. Clients descend the mean over a batch; an
+        example's cost depends on no other example. What is measured is the loss alone.
         """
         return loss.per_example(own_outputs.outputs, targets)
 

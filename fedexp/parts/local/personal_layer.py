@@ -6,8 +6,8 @@ model's entries, which follow from the seed; later with those that it trained la
 that the server sends. A training that is not finite leaves them unchanged. The simulation keeps these entries for every
 client that was ever selected; the server's own row (`selector=hybridfl`) has its own, too.
 
-With `layers=batch_norm_names` the layers of batch normalisation stay, trainable entries and statistics alike: FedBN (arXiv
-2102.07623, algorithm 1).
+With `layers=batch_norm_names` the layers of batch normalisation stay, trainable entries and statistics alike: FedBN
+(arXiv 2102.07623, algorithm 1).
 
 In the paper clients hold their layers from the start and all take part in every round.
 

@@ -48,7 +48,8 @@ class AdaptedClassifier:
         classifiers = models.list_models(module=models)
         if self.name not in classifiers:
             raise ConfigError(
-                f"model.name must be a classifier of torchvision, got {self.name}; {did_you_mean(self.name, classifiers)}"
+                f"model.name must be a classifier of torchvision, got {self.name}; "
+                f"{did_you_mean(self.name, classifiers)}"
             )
         network = models.get_model(self.name, num_classes=facts.classes, **EXTRA_ARGUMENTS.get(self.name, {}))
         if self.stem == "small":
@@ -155,8 +156,8 @@ def matching_weights(network: nn.Module, weights: dict[str, torch.Tensor], path:
         if stored.get(name) != expected.get(name):
             in_network, in_file = (list(shapes[name]) if name in shapes else "nothing" for shapes in (expected, stored))
             raise ConfigError(
-                f"model.weights={path} must fit the network: it has {in_file} for {name}, which has {in_network} in the "
-                "network; give the weights of the same model.name, model.norm and model.stem"
+                f"model.weights={path} must fit the network: it has {in_file} for {name}, which has {in_network} in "
+                "the network; give the weights of the same model.name, model.norm and model.stem"
             )
     fits = {name: entry for name, entry in weights.items() if tuple(entry.shape) == expected[name]}
     for name, entry in fits.items():
@@ -167,7 +168,7 @@ def matching_weights(network: nn.Module, weights: dict[str, torch.Tensor], path:
             )
         if nonfinite := int((~entry.to(entries[name].dtype).isfinite()).sum()):
             raise ConfigError(
-                f"model.weights={path} must hold finite numbers, but {nonfinite:,} of {entry.numel():,} of {name} are not; "
-                "give weights of a network that was trained well"
+                f"model.weights={path} must hold finite numbers, but {nonfinite:,} of {entry.numel():,} of {name} are "
+                "not; give weights of a network that was trained well"
             )
     return fits

@@ -45,8 +45,8 @@ def factory_arguments(factory: Callable[..., Any], facts: Facts, arguments: Mapp
             and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         ):
             raise ConfigError(
-                f"model.arguments must hold {parameter.name}, which model.factory asks for; beside the arguments it is given "
-                f"{', '.join(available)}"
+                f"model.arguments must hold {parameter.name}, which model.factory asks for; beside the arguments it is "
+                f"given {', '.join(available)}"
             )
     return call_arguments
 

@@ -50,12 +50,13 @@ def _page_html(head: str, introduction: str, shown: Sequence[Section]) -> str:
 def _head(title: str, lead: str) -> str:
     """Returns the HTML of everything above the links to the sections."""
     escaped_title = escape(title)
-    bar = f'<header><h1>{escaped_title}</h1><p>{escape(lead)}</p><button type="button" id="theme">Light or dark</button></header>'
+    button = '<button type="button" id="theme">Light or dark</button>'
+    bar = f"<header><h1>{escaped_title}</h1><p>{escape(lead)}</p>{button}</header>"
     return (
         f'<head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<link rel="icon" href="data:,"><title>{escaped_title}</title>\n<style>\n{_file("page.css")}</style></head>\n<body>'
-        f"{bar}\n"
+        f'<link rel="icon" href="data:,"><title>{escaped_title}</title>\n<style>\n{_file("page.css")}</style></head>\n'
+        f"<body>{bar}\n"
     )
 
 

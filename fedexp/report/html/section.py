@@ -28,8 +28,8 @@ def legend_key(method: Method) -> str:
     kind = f"c{method.position % len(look.COLORS)} d{method.position // len(look.COLORS) % _DASHES}"
     return (
         f'<button type="button" aria-pressed="true" data-m="{method.position}"><svg class="sample" viewBox="0 0 26 8" '
-        f'aria-hidden="true"><path class="{kind}" d="M1 4H25"/></svg><span>{escape(look.label_with_seeds(method))}</span>'
-        "</button>"
+        f'aria-hidden="true"><path class="{kind}" d="M1 4H25"/></svg><span>'
+        f"{escape(look.label_with_seeds(method))}</span></button>"
     )
 
 

@@ -14,7 +14,8 @@ def table(grid: Grid, caption: str) -> str:
     """Returns the HTML of a grid; its first column heads the rows."""
     escaped_caption = escape(caption)
     head = "".join(
-        f'<th scope="col"{_number_class(grid, column)} aria-sort="none"><button type="button">{_with_breaks(name)}</button></th>'
+        f'<th scope="col"{_number_class(grid, column)} aria-sort="none">'
+        f'<button type="button">{_with_breaks(name)}</button></th>'
         for column, name in enumerate(grid.headings)
     )
     rows = "".join(f"<tr>{_cells(grid, row)}</tr>\n" for row in grid.rows)

@@ -41,10 +41,10 @@ def test_one_round_by_hand():
 def test_the_farthest_along_the_direction_is_copied(scene: AttackerKnowledge):
     honest = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [5.0, 0.0], [-2.0, 0.0]])
     memory = {"direction": torch.tensor([1.0, 0.0]), "seen": 5}
-    assert Mimic().forge(replace(scene, honest=honest, memory=memory))[0].tolist() == [[5, 0], [5, 0]]
+    assert Mimic().forge(replace(scene, honest_updates=honest, memory=memory))[0].tolist() == [[5, 0], [5, 0]]
 
 
 def test_huge_updates_do_not_spoil_the_direction(scene: AttackerKnowledge):
-    forged, memory = Mimic().forge(replace(scene, honest=scene.honest_updates * 1e37))
+    forged, memory = Mimic().forge(replace(scene, honest_updates=scene.honest_updates * 1e37))
     assert memory["direction"].norm().item() == pytest.approx(1)
     assert forged.isfinite().all()

@@ -50,7 +50,7 @@ def test_it_begins_around_the_first_model(live: Any):
 
 def test_what_stays_with_the_clients_is_the_first_model_in_every_cluster(live: Any):
     world, states, _ = live(IFCA, "local=personal_layer", "rounds=2")
-    kept = torch.from_numpy(world.exp.local.keeps(world.layout))
+    kept = torch.from_numpy(world.exp.local.private_columns(world.layout))
     for weights in states[-1].models:
         assert torch.equal(weights.flat[kept], world.first.flat[kept])
 

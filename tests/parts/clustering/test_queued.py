@@ -181,7 +181,7 @@ def test_messages_are_linear_in_rounds(live: Any):
 
 def test_newcomers_keep_their_personal_layer_to_themselves(live: Any):
     world, states, lines = live(*SIMILAR, "clustering.begins_with=founder", "local=personal_layer", "rounds=2")
-    kept = torch.from_numpy(world.exp.local.keeps(world.layout))
+    kept = torch.from_numpy(world.exp.local.private_columns(world.layout))
     rows = context.make_context(world, 1).clients_data.fine_tune(world.first.flat, np.arange(3), 0, None)
     assert torch.equal(rows[:, kept], world.first.flat[kept].expand(3, -1))
     assert not torch.equal(rows[0], world.first.flat)

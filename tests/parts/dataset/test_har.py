@@ -29,7 +29,7 @@ def recordings(monkeypatch):
         for number in (1, 2):
             files[f"RawData/{kind}_exp0{number}_user0{number}.txt"] = text(RNG.standard_normal((300, 3)))
     digests = {name: hashlib.sha256(raw).hexdigest() for name, raw in files.items()}
-    monkeypatch.setattr(hapt, "published", lambda: digests)
+    monkeypatch.setattr(hapt, "published_digests", lambda: digests)
     monkeypatch.setattr(har, "SIZES", {"train": 2, "test": 1})
     return files
 

@@ -279,7 +279,7 @@ def test_many_columns_are_encoded_together_each_as_if_it_were_alone(mine, tmp_pa
     frame["y"] = rng.integers(0, 2, 150)
     together = mine(frame.to_csv(index=False), target="y", split=None).load(tmp_path, 0)
     blocks = []
-    monkeypatch.setattr(table, "_encoded_numbers", lambda block, *_: blocks.append(block.shape) or {})
+    monkeypatch.setattr(table, "_encode_numbers", lambda block, *_: blocks.append(block.shape) or {})
     table._parse.cache_clear()
     alone = mine(frame.to_csv(index=False), target="y", split=None).load(tmp_path, 0)
     assert together.sha256() == alone.sha256()

@@ -81,7 +81,7 @@ def test_a_long_text_is_mapped_and_copied_nowhere(mine, tmp_path, monkeypatch):
     monkeypatch.setattr(npy_header, "LARGE", 1)
     text._parse.cache_clear()
     wholes, whole = [], SpillBuffer.to_array
-    monkeypatch.setattr(SpillBuffer, "whole", lambda pile: wholes.append(whole(pile)) or wholes[-1])
+    monkeypatch.setattr(SpillBuffer, "to_array", lambda pile: wholes.append(whole(pile)) or wholes[-1])
     data = loaded(dataset, tmp_path)
     assert [type(array) for array in wholes] == [np.memmap] * 4
     assert data.train.x.data_ptr() == wholes[0].ctypes.data

@@ -104,7 +104,7 @@ def test_labels_are_read_where_that_is_said(name):
 @pytest.mark.parametrize("name", OPTIONS)
 def test_what_clients_see_differs_where_that_is_said(name):
     federation, x = option(name, 3), torch.arange(96, dtype=torch.uint8).view(2, 3, 4, 4)
-    seen = [federation.seen(x, client, 3, 255.0, np.random.default_rng(0)) for client in range(3)]
+    seen = [federation.shift_features(x, client, 3, 255.0, np.random.default_rng(0)) for client in range(3)]
     assert all(one.shape == x.shape for one in seen)
     assert all(torch.equal(one, x) for one in seen) is not federation.shifts_features
     assert x.flatten().tolist() == list(range(96))

@@ -52,7 +52,7 @@ def test_a_table_with_one_column(tmp_path: Path, text: str, expected: list[list[
 def test_the_file_is_read_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     reads: list[Path] = []
     plain = file._read_column
-    monkeypatch.setattr(file, "_column", lambda path, column: reads.append(path) or plain(path, column))
+    monkeypatch.setattr(file, "_read_column", lambda path, column: reads.append(path) or plain(path, column))
     federation = made(tmp_path, "client\n1\n0\n0\n0\n0\n")
     shards(federation)
     assert len(reads) == 1

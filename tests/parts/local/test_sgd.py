@@ -44,7 +44,7 @@ def test_without_momentum_nothing_is_kept_of_a_step():
 def test_a_full_batch_step_is_one_step_on_everything(tiny: Tiny):
     rule = spec.build(tiny("local=full_batch_step")).local
     assert rule == SGD(batch_size="full", shuffle=False, epochs=1, lr=0.5)
-    assert rule.whole_steps(np.array([0, 1, 7, 1000])).tolist() == [0, 1, 1, 1]
+    assert rule.full_batch_steps(np.array([0, 1, 7, 1000])).tolist() == [0, 1, 1, 1]
 
 
 LASTING = ("local.momentum=0.5", "local.worker_momentum=true")

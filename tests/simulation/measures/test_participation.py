@@ -55,7 +55,7 @@ def test_clients_are_measured_on_their_own_test_examples(tiny: Tiny, monkeypatch
         subject = torch.arange(len(data.test.y)) % 4
         return replace(data, test=replace(data.test, subject=subject)), told
 
-    monkeypatch.setattr(building, "loaded", with_people)
+    monkeypatch.setattr(building, "load", with_people)
     words = ("federation=subject", "dataset.subjects=6", "evaluation.own_test=true", "evaluation.unseen_fraction=0.2")
     world = world_of(tiny(*words, "seed=1"))
     state = run_round(world.exp, world, world.initial_state())[0]
