@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fedexp.core.version import __version__ as __version__
+from fedexp.process.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from fedexp.api import Finished, run

@@ -18,8 +18,8 @@ from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.override_text import override_text
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.exits import CommandExit
-from fedexp.core.torchrun import under_torchrun
+from fedexp.process.exits import CommandExit
+from fedexp.process.torchrun import under_torchrun
 from fedexp.run.isolation import isolate_process
 
 if TYPE_CHECKING:

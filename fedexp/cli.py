@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from fedexp.commands.parsing import COMMANDS, parser_of
+from fedexp.commands.arguments.parsing import COMMANDS, parser_of
 from fedexp.core.errors import ConfigError, RunError, did_you_mean
-from fedexp.core.exits import FAILURE, USAGE_ERROR, CommandExit, full_error, name_too_long, print_error
 from fedexp.core.signals import exit_code, raise_on_termination
-from fedexp.core.version import __version__
+from fedexp.process.exits import FAILURE, USAGE_ERROR, CommandExit, full_error, name_too_long, print_error
+from fedexp.process.version import __version__
 
 HELP = """\
 usage: fedexp COMMAND ...
@@ -50,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _report_user_error(error: BaseException) -> int:
     """Reports an error in the user's own part in one line; raises an error of the package's own again."""
-    from fedexp.core.blame import explain_in_one_line
+    from fedexp.process.user_code_errors import explain_in_one_line
 
     message = explain_in_one_line(error)
     if message is None:
@@ -86,7 +86,7 @@ def _dispatch(words: list[str]) -> int:
     if first == "--version":
         return _say(f"fedexp {__version__}\n")
     if first == "__complete":
-        from fedexp.commands.tab_completion import complete
+        from fedexp.commands.arguments.tab_completion import complete
 
         return _say("".join(f"{word}\n" for word in complete(" ".join(arguments))))
     if first not in COMMANDS:

@@ -39,7 +39,7 @@ from fedexp.parts.tracker import courier, sender  # noqa: E402
 from fedexp.run.logbook import Logbook  # noqa: E402
 from fedexp.simulation import rounds  # noqa: E402
 from fedexp.simulation.world import World  # noqa: E402
-from fedexp.training import pulse, workers  # noqa: E402
+from fedexp.training.workers import heartbeat, pool  # noqa: E402
 from scripts import kills  # noqa: E402
 from scripts.forked import Copy, outcome, put, warm_up  # noqa: E402
 
@@ -140,7 +140,7 @@ def little_memory(place: Path) -> Ended:
 
 def frozen_worker(place: Path) -> Ended:
     """It is named after a while; then a person ends the run."""
-    log, silence = place / "run" / "fedexp.log", f"has not answered for {round(pulse.PATIENCE * workers.LOOK_S)} s"
+    log, silence = place / "run" / "fedexp.log", f"has not answered for {round(heartbeat.PATIENCE * pool.LOOK_S)} s"
 
     def act() -> int:
         forked: list[int] = []

@@ -151,10 +151,10 @@ def build(words: list[str]):
 def ours(words: list[str], rounds: int) -> dict[str, float]:
     """Seconds a round of fedexp after the first one, and what it took to get there."""
     begun = time.perf_counter()
-    from fedexp.simulation.building import build_world
+    from fedexp.simulation.build_world import build_world
     from fedexp.simulation.rounds import run_rounds as run_rounds
     from fedexp.simulation.rounds import with_workers
-    from fedexp.training.workers import WorkerPool
+    from fedexp.training.workers.pool import WorkerPool
 
     experiment = build(words)
     world = build_world(experiment, None, WorkerPool())

@@ -66,8 +66,8 @@ def our_call(rule: str, case: str) -> tuple[Callable[[int], object], int]:
     import torch
 
     from fedexp.core.values import Uploads
-    from fedexp.simulation.building import build_world
-    from fedexp.training.workers import WorkerPool
+    from fedexp.simulation.build_world import build_world
+    from fedexp.training.workers.pool import WorkerPool
 
     clients, words = CASES[case]
     chosen = f"pre_aggregation={rule}" if rule in MIXING else f"aggregator={rule}"  # and perhaps a setting of it

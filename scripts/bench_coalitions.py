@@ -18,9 +18,9 @@ from bench import WORKLOADS, build, overrides
 
 from fedexp.scoring.mixtures import MODELS_PER_PASS
 from fedexp.scoring.side_by_side import mix_models
-from fedexp.simulation.building import build_world
+from fedexp.simulation.build_world import build_world
 from fedexp.simulation.world import World
-from fedexp.training.workers import WorkerPool
+from fedexp.training.workers.pool import WorkerPool
 
 IMAGES, TURNS = 5000, 3
 BESIDE, A_CALL = (8, 16, 32), (8, 16, 32, 64, 128)  # models side by side, images of a call

@@ -30,10 +30,10 @@ def our_round(batch: int, engine: str, *more: str) -> Callable[[], object]:
     """Every client's steps by one of fedexp's engines."""
     import numpy as np
 
-    from fedexp.simulation.building import build_world
-    from fedexp.training.batches import draw_batches
-    from fedexp.training.loop import Task
-    from fedexp.training.workers import WorkerPool
+    from fedexp.simulation.build_world import build_world
+    from fedexp.training.client.batches import draw_batches
+    from fedexp.training.loop.trainer import Task
+    from fedexp.training.workers.pool import WorkerPool
 
     size = CLIENTS * STEPS * batch
     made = ("dataset=synthetic", "dataset.shape=[1,28,28]", f"dataset.train_size={size}", "dataset.test_size=100")

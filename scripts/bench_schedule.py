@@ -14,9 +14,9 @@ import torch
 from fedexp.core.random_streams import stream, streams
 from fedexp.core.values import Plan
 from fedexp.parts.local.sgd import SGD
-from fedexp.training.batches import Batches, draw_all, draw_batches, running_losses
-from fedexp.training.loop import Task
-from fedexp.training.timetable import BatchSchedule
+from fedexp.training.client.batches import Batches, draw_all, draw_batches, running_losses
+from fedexp.training.loop.trainer import Task
+from fedexp.training.stacked.batch_schedule import BatchSchedule
 
 TURNS = 50
 ROUNDS = {

@@ -21,9 +21,9 @@ ROUNDS = 12
 
 
 def measure(selector: str, clients: int) -> dict[str, object]:
-    from fedexp.simulation.building import build_world
+    from fedexp.simulation.build_world import build_world
     from fedexp.simulation.rounds import run_rounds
-    from fedexp.training.workers import WorkerPool
+    from fedexp.training.workers.pool import WorkerPool
 
     needs_fleet = selector in ("fedcs", "hybridfl", "dyn_hybridfl")
     experiment = build(

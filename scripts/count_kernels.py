@@ -29,11 +29,11 @@ pretend_device.substitute()
 from bench import WORKLOADS, build, overrides  # noqa: E402
 
 from fedexp.simulation import context  # noqa: E402
-from fedexp.simulation.building import build_world  # noqa: E402
-from fedexp.simulation.tasks import make_task  # noqa: E402
-from fedexp.training.batches import draw_batches  # noqa: E402
-from fedexp.training.captures import CudaGraphCache  # noqa: E402
-from fedexp.training.workers import WorkerPool  # noqa: E402
+from fedexp.simulation.build_world import build_world  # noqa: E402
+from fedexp.simulation.local_task import make_task  # noqa: E402
+from fedexp.training.client.batches import draw_batches  # noqa: E402
+from fedexp.training.stacked.graph_cache import CudaGraphCache  # noqa: E402
+from fedexp.training.workers.pool import WorkerPool  # noqa: E402
 
 TIMES = {"pfl": 10}  # a tenth of its 50 participants is counted: bytes and operations are so many times as many
 RATES = {"float32": 67e12, "tf32": 495e12, "bf16": 989e12}  # of matrix products, a second

@@ -13,7 +13,7 @@ from textwrap import wrap
 from fedexp.commands import listing
 from fedexp.config import catalog
 from fedexp.config.override_text import plain_text
-from fedexp.core.files import write_atomically
+from fedexp.files.atomic import write_atomically
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))

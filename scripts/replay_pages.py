@@ -9,9 +9,9 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-from fedexp.core.files import write_atomically
 from fedexp.data.store import data_root
-from fedexp.replay import again, overview, page, table
+from fedexp.files.atomic import write_atomically
+from fedexp.replay import overview, page, recheck, table
 from fedexp.replay.results import Result
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,7 +55,7 @@ def run_again(count: int) -> int:
         return 0
     faults = []
     for name, lines in groupby(sorted(cheapest(count), key=lambda named: named[0]), key=lambda named: named[0]):
-        faults += again.run_again(table.load(name), [line for _, line in lines], print)
+        faults += recheck.run_again(table.load(name), [line for _, line in lines], print)
     print("\n".join(faults) if faults else f"{count} results came out as they were written")
     return int(bool(faults))
 

@@ -1,4 +1,4 @@
-"""What goes together, in words: the rows of the table in `fedexp/simulation/compatibility.py`, with the options that
+"""What goes together, in words: the rows of the table in `fedexp/simulation/setup/compatibility.py`, with the options that
 they speak of.
 """
 
@@ -9,7 +9,7 @@ from typing import Any
 from fedexp.config import catalog, roles
 from fedexp.config.location import conf_dir
 from fedexp.core.part import build
-from fedexp.simulation.compatibility import ROWS, Incompatibility, has_flag
+from fedexp.simulation.setup.compatibility import ROWS, Incompatibility, has_flag
 from tests.composing import config
 
 GIVEN = {  # what must be given

@@ -14,7 +14,7 @@ from fedexp.config import catalog, one_at_a_time
 from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core import part as spec
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.setup.experiment import Experiment
 
 CONF = conf_dir()
 MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60")

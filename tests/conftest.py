@@ -18,7 +18,7 @@ from networks import narrow_convolution, narrow_resnet18
 from threadpoolctl import threadpool_limits
 
 from fedexp.parts.model import chain
-from fedexp.training.examples import Examples
+from fedexp.training.client.examples import Examples
 
 pytest.register_assert_rewrite("preparation")
 remember()

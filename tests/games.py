@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedexp.maths.shapley.utilities import Utilities, all_coalitions
+from fedexp.maths.shapley.game.utilities import Utilities, all_coalitions
 
 Method = Literal["auto", "exact", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage", "surrogate"]
 Stop = Literal["values", "ranking", "budget"]

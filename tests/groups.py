@@ -7,10 +7,10 @@ import pytest
 
 from fedexp.core import part as spec
 from fedexp.core.values import State
-from fedexp.simulation.building import build_world
+from fedexp.simulation.build_world import build_world
 from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
-from fedexp.training.workers import WorkerPool
+from fedexp.training.workers.pool import WorkerPool
 
 GROUPED = (
     "dataset=synthetic",

@@ -6,7 +6,7 @@ from worlds import Tiny, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.simulation import compatibility
+from fedexp.simulation.setup import compatibility
 
 PUBLIC, EMPTY = "scenario.public_fraction=0.3", {"features": {}, "pretraining": {}}
 

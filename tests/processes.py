@@ -32,7 +32,7 @@ from fedexp import cli
 from fedexp.config import roles
 
 IMPORTED = (
-    *("fedexp.cli", "fedexp.commands.launch", "fedexp.run.run", "fedexp.sweep.multirun", "fedexp.search.search"),
+    *("fedexp.cli", "fedexp.commands.launch", "fedexp.run.run", "fedexp.sweep.command", "fedexp.search.search"),
     *("pandas", "sklearn.cluster", "torch.distributed", "torch.func", "hydra._internal.core_plugins.basic_launcher"),
 )
 USUAL = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)  # as Python does by itself

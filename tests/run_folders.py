@@ -11,7 +11,7 @@ import yaml
 
 CHOICES = {"experiment": None, "algorithm": None, "fleet": "none", "selector": "random", "hydra/output": "default"}
 CONFIG = {
-    "_target_": "fedexp.simulation.experiment.Experiment",
+    "_target_": "fedexp.simulation.setup.experiment.Experiment",
     "rounds": 4,
     "data_dir": "${data_root:}",
     "scenario": {"clients": 4, "participants": 2},

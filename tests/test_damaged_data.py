@@ -12,7 +12,7 @@ import pytest
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import idx
-from fedexp.parts.dataset import believed
+from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.contract import Dataset, Facts
 from fedexp.parts.dataset.leaf import Leaf
 from fedexp.parts.dataset.npz import Npz
@@ -46,8 +46,8 @@ USERS = {"user_data": {"u": {"x": [[1, 2], [3, 4.5]], "y": [0, 1]}, "v": {"x": [
 def read(dataset: Dataset) -> None:
     """All that a run and `fedexp data check` do with a dataset."""
     dataset.require(Path())
-    facts = believed.checked_facts(dataset, Path())
-    believed.refuse(dataset, facts, dataset.load(Path(), 0))
+    facts = check_data.checked_facts(dataset, Path())
+    check_data.refuse(dataset, facts, dataset.load(Path(), 0))
     dataset.verify(Path())
 
 

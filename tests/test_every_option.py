@@ -14,7 +14,7 @@ from own_targets import told
 
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
-from fedexp.maths.metrics import SHARES, main_metric
+from fedexp.maths.curve_metrics import SHARES, main_metric
 from fedexp.run.run import run
 from fedexp.run.tables import METRICS
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import fedexp
-from fedexp.commands.parsing import COMMANDS
+from fedexp.commands.arguments.parsing import COMMANDS
 
 PACKAGE = Path(fedexp.__file__).parent
 # fmt: off

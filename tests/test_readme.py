@@ -20,9 +20,9 @@ from fedexp.config.compose import Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.run.checked import validate_config
 from fedexp.run.isolation import isolate_process
-from fedexp.simulation import compatibility
+from fedexp.run.validate import validate_config
+from fedexp.simulation.setup import compatibility
 from fedexp.sweep import points as sweep
 from scripts import options
 

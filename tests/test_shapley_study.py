@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from script_modules import imported
 
-from fedexp.maths.shapley.utilities import all_coalitions
+from fedexp.maths.shapley.game.utilities import all_coalitions
 
 FOLDER = Path(__file__).parents[1] / "scripts" / "studies" / "shapley"
 

@@ -10,8 +10,8 @@ import pytest
 from script_modules import imported
 
 from fedexp.replay import results
-from fedexp.replay.measure import Quantity
 from fedexp.replay.page import JudgedCell
+from fedexp.replay.quantity import Quantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Published, judge

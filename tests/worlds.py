@@ -9,14 +9,14 @@ import torch
 from fedexp.core import part as spec
 from fedexp.core.values import Memory, Plan, State, Uploads
 from fedexp.simulation import context
-from fedexp.simulation.answers import with_checks
-from fedexp.simulation.building import build_world
+from fedexp.simulation.build_world import build_world
+from fedexp.simulation.checks.contract_checks import with_checks
+from fedexp.simulation.local_task import make_task
 from fedexp.simulation.round import Row, fold, run_round
-from fedexp.simulation.tasks import make_task
 from fedexp.simulation.world import World
-from fedexp.training.batches import draw_batches
-from fedexp.training.loop import Task
-from fedexp.training.workers import WorkerPool
+from fedexp.training.client.batches import draw_batches
+from fedexp.training.loop.trainer import Task
+from fedexp.training.workers.pool import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 WEIGHTLESS = {"pfnm": ("aggregator.s=1e-9",)}  # what keeps a rule's prior from pulling at agreeing clients

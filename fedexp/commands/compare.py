@@ -11,19 +11,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedexp.commands import offered
-from fedexp.commands.parsing import InvalidArgument, Parser, complete_folder
+from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILURE, print_error
-from fedexp.core.files import display_path, write_atomically
-from fedexp.core.terminal import width
+from fedexp.files.atomic import display_path, write_atomically
+from fedexp.process.exits import FAILURE, print_error
+from fedexp.process.terminal import width
 from fedexp.run.folders import OUTPUTS, is_run
 
 if TYPE_CHECKING:
     from fedexp.compare.pairing import Contest
     from fedexp.compare.study import Comparison
-    from fedexp.report.runs import Run
+    from fedexp.report.read.runs import Run
 
 NAME = "compare.md"
 UNEQUAL = ("epochs", "steps", "megabytes")  # as `fedexp.compare.equality` knows them, which needs NumPy
@@ -45,15 +45,15 @@ FAIL_IF = (
 def build_parser() -> Parser:
     """Declares folders and picks; those before --against are A's, those after it B's."""
     parser = Parser("compare A... --against B... [--fail-if TEXT]", __doc__)
-    parser.words("runs", lambda _, word: offered.complete_run_folder(word))
+    parser.words("runs", lambda _, word: candidates.complete_run_folder(word))
     many: dict[str, Any] = {"action": "extend", "default": []}
     parser.add_flag(
-        "the other side", "--against", nargs="*", values=offered.complete_run_folder, metavar="B...", **many
+        "the other side", "--against", nargs="*", values=candidates.complete_run_folder, metavar="B...", **many
     )
     parser.add_flag(MEASURES, "--measures", type=_measures, metavar="NAMES", **many)
     parser.add_flag(OUT, "--out", type=_out, values=complete_folder, metavar="FILE")
     free = f"{', '.join(UNEQUAL)}: what of the budget may differ, because that is what is compared"
-    names = {"values": lambda typed: offered.complete_list(UNEQUAL, typed), "metavar": "NAMES"}
+    names = {"values": lambda typed: candidates.complete_list(UNEQUAL, typed), "metavar": "NAMES"}
     parser.add_flag(free, "--unequal", type=_unequal, **names, **many)
     parser.add_flag(FAIL_IF, "--fail-if", action="append", default=[], metavar="TEXT")
     parser.add_flag("print columns that do not fit the terminal, too", "--wide", action="store_true")
@@ -123,7 +123,7 @@ def _out(value: str) -> Path:
 
 def _collect_runs(folders: Sequence[Path], picks: dict[str, str]) -> "list[Run]":
     from fedexp.config import roles
-    from fedexp.report import methods, runs
+    from fedexp.report.read import methods, runs
 
     selected_runs, _ = runs.collect_runs(folders, "compare")
     for key, value in picks.items():

@@ -6,8 +6,8 @@ fish:         fedexp completion fish > ~/.config/fish/completions/fedexp.fish
 
 import sys
 
-from fedexp.commands.parsing import Parser
-from fedexp.commands.tab_completion import SCRIPTS
+from fedexp.commands.arguments.parsing import Parser
+from fedexp.commands.arguments.tab_completion import SCRIPTS
 from fedexp.core.errors import ConfigError
 
 

@@ -2,7 +2,7 @@
 
 from argparse import Namespace
 
-from fedexp.commands.parsing import Parser, complete_folder, folder_path
+from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError, did_you_mean
@@ -39,7 +39,7 @@ def act(words: list[str]) -> int:
     if not names:
         raise ConfigError(f"data {verb} needs dataset names; known: {', '.join(available)}")
     keys = _keys([word for word in operands if word.startswith(KEY)], names)
-    from fedexp.commands.datasets import check, download
+    from fedexp.commands.arguments.datasets import check, download
     from fedexp.data import store
 
     return (check if verb == "check" else download)(names, arguments.data_dir or store.data_root(), keys=keys)

@@ -12,20 +12,20 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from fedexp.config import noted
+from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer, raw_config, read_config, resolve_config
 from fedexp.config.hydra_errors import explain_unknown_key, refuse_missing_folders
 from fedexp.config.location import conf_dir
 from fedexp.config.trust import NO_TRUST, Trust
-from fedexp.core import logs
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import exit_on_error
-from fedexp.core.files import display_path
 from fedexp.core.nested import walk
-from fedexp.core.torchrun import rank
-from fedexp.run import folders, retrack
-from fedexp.run.checked import validate_config
-from fedexp.sweep import multirun
+from fedexp.files.atomic import display_path
+from fedexp.process import logs
+from fedexp.process.exits import exit_on_error
+from fedexp.process.torchrun import rank
+from fedexp.run import change_tracker, folders
+from fedexp.run.validate import validate_config
+from fedexp.sweep import command
 from fedexp.sweep.points import Point
 
 
@@ -41,7 +41,7 @@ def launch(arguments: Namespace) -> int:
                 with composer.explain_errors(request.config_name, request.overrides), refuse_missing_folders():
                     composer.hydra.show_info(arguments.info, request.config_name, request.overrides)
             elif arguments.multirun or "hydra.mode=MULTIRUN" in arguments.overrides:
-                multirun.run(composer, request, job)
+                command.run(composer, request, job)
             else:
                 _single(composer, request)
     finally:
@@ -52,21 +52,21 @@ def launch(arguments: Namespace) -> int:
 def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NO_TRUST) -> int:
     """Continues the run of a folder, or the sweep."""
     try:
-        node = retrack.tracker_from_words(
-            [word for word in words if word.startswith(retrack.TRACKER_PREFIXES)], trust.config_dir
+        node = change_tracker.tracker_from_words(
+            [word for word in words if word.startswith(change_tracker.TRACKER_PREFIXES)], trust.config_dir
         )
-        trust = retrack.extend_trust(trust, node)
-        other_words = [word for word in words if not word.startswith(retrack.TRACKER_PREFIXES)]
+        trust = change_tracker.extend_trust(trust, node)
+        other_words = [word for word in words if not word.startswith(change_tracker.TRACKER_PREFIXES)]
         if folders.is_sweep(folder):
             with logs.restore_logging():
-                multirun.resume(folder, other_words, node, trust)
+                command.resume(folder, other_words, node, trust)
             return 0
     finally:
         GlobalHydra.instance().clear()
     if other_words:
         raise ConfigError(f"a run goes on as it began, but for tracker=...; start a new one to change {other_words[0]}")
     config = read_config(folder, trust)
-    retrack.write_tracker(folder, node)
+    change_tracker.write_tracker(folder, node)
     from fedexp.run.run import resume
 
     with logs.restore_logging():
@@ -105,7 +105,7 @@ def _single(composer: Composer, request: Request) -> None:
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
     if config.hydra.mode == RunMode.MULTIRUN:
         composer.composed = None
-        multirun.run(composer, request, job)
+        command.run(composer, request, job)
         return
     run_config = validate_config(composer, config, request.overrides)
     if rank():
@@ -120,7 +120,7 @@ def _run_folder(config: DictConfig) -> Iterator[Path]:
     """Claims the folder of a run and writes its config there, which Hydra itself would write in place and unsynced."""
     with folders.provisional_folder(config.hydra.run) as folder:
         config.hydra.run.dir = str(folder)
-        noted.save(folder, config)
+        saved_config.save(folder, config)
         config.hydra.output_subdir = None
         yield folder
 

@@ -6,8 +6,9 @@
 import sys
 from argparse import Namespace
 
-from fedexp.commands import listing, offered
-from fedexp.commands.parsing import Parser
+from fedexp.commands import listing
+from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.parsing import Parser
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 
@@ -33,5 +34,5 @@ def act(words: list[str]) -> int:
 
 def _completions(arguments: Namespace, _: str) -> list[str]:
     if len(arguments.names) == 1:
-        return offered.options(arguments.names[0], arguments.config_dir)
-    return [] if arguments.names else offered.groups(arguments.config_dir)
+        return candidates.options(arguments.names[0], arguments.config_dir)
+    return [] if arguments.names else candidates.groups(arguments.config_dir)

@@ -4,11 +4,11 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from fedexp.commands import offered
+from fedexp.commands.arguments import candidates
 from fedexp.config import catalog, roles
 from fedexp.config.override_text import plain_text
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.core.files import display_path
+from fedexp.files.atomic import display_path
 
 RUN = """
 
@@ -30,7 +30,7 @@ def describe_groups(conf: Path, config_dir: Path | None = None) -> str:
     rows = []
     purposes = catalog.purposes(conf)
     installed = {role.name: role.purpose for role in roles.installed_roles()}
-    purposes |= {group: installed.get(group, "") for group in offered.groups(config_dir) if group not in purposes}
+    purposes |= {group: installed.get(group, "") for group in candidates.groups(config_dir) if group not in purposes}
     width = max(map(len, purposes), default=0)
     indent = " " * (width + 4)
     for group, purpose in purposes.items():
@@ -45,17 +45,17 @@ def marked_options(conf: Path, group: str, config_dir: Path | None = None) -> li
     user_options = catalog.options(config_dir, group) if config_dir else []
     defaults = {role.name: role.default for role in roles.installed_roles()} | catalog.defaults(conf)
     chosen = defaults.get(group)
-    names = sorted(offered.options(group, config_dir), key=lambda name: (name != chosen, name))
+    names = sorted(candidates.options(group, config_dir), key=lambda name: (name != chosen, name))
     return [f"{name}{'*' if name == chosen else ''}{'+' if name in user_options else ''}" for name in names]
 
 
 def describe_group(conf: Path, group: str, config_dir: Path | None = None) -> str:
     """Describes every option of a group."""
-    _demand_known(group, "group", offered.groups(config_dir))
+    _demand_known(group, "group", candidates.groups(config_dir))
     names = {name.rstrip("*+"): name for name in sorted(marked_options(conf, group, config_dir))}
     width = max(map(len, names.values()))
     descriptions = {
-        name: catalog.description(offered.source_folder(group, name, config_dir), group, name) for name in names
+        name: catalog.description(candidates.source_folder(group, name, config_dir), group, name) for name in names
     }
     rows = (f"  {names[name]:{width}}  {description}".rstrip() for name, description in descriptions.items())
     example = f"The keys of one: fedexp list {group} {next(iter(names))}\n"
@@ -68,9 +68,9 @@ def _legend(config_dir: Path | None) -> str:
 
 def describe_option(conf: Path, group: str, option: str, config_dir: Path | None = None) -> str:
     """Describes an option: what it does, and every key it sets, with its value and the file's comment on it."""
-    _demand_known(group, "group", offered.groups(config_dir))
-    _demand_known(option, f"option of {group}", offered.options(group, config_dir))
-    conf = offered.source_folder(group, option, config_dir)
+    _demand_known(group, "group", candidates.groups(config_dir))
+    _demand_known(option, f"option of {group}", candidates.options(group, config_dir))
+    conf = candidates.source_folder(group, option, config_dir)
     return f"{group}={option}: {catalog.description(conf, group, option)}\n" + _align(option_keys(conf, group, option))
 
 

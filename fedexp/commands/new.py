@@ -10,9 +10,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from fedexp.commands.parsing import Parser, complete_folder, folder_path
+from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import display_path
+from fedexp.files.atomic import display_path
 from fedexp.new.new import groups, trial_command, write
 
 

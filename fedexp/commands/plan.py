@@ -13,11 +13,11 @@ point.
 import sys
 import time
 
-from fedexp.commands.parsing import Parser
+from fedexp.commands.arguments.parsing import Parser
 from fedexp.commands.run import add_run_options
-from fedexp.core import logs
 from fedexp.core.errors import ConfigError
-from fedexp.core.torchrun import under_torchrun
+from fedexp.process import logs
+from fedexp.process.torchrun import under_torchrun
 
 
 def build_parser() -> Parser:
@@ -36,15 +36,15 @@ def act(words: list[str]) -> int:
         raise ConfigError("plan tries rounds in one group of processes; run it without torchrun")
     with logs.restore_logging():
         logs.silence()
-        from fedexp.plan.telling import report_progress
+        from fedexp.plan.progress import report_progress
 
         with report_progress() as voice:
-            from fedexp.plan import asked, table
+            from fedexp.plan import request, table
             from fedexp.plan.plan import plan
 
             loaded_s = time.perf_counter() - start_time
             voice.begin_step("reading the config", print_now=False)
-            wanted = asked.compose(arguments)
+            wanted = request.compose(arguments)
             estimate = plan(wanted.config, start_time, loaded_s, voice)
     sys.stdout.write((table.as_json if arguments.json else table.table)(estimate, wanted))
     return 0

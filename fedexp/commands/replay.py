@@ -12,7 +12,7 @@ script.
 import sys
 from pathlib import Path
 
-from fedexp.commands.parsing import (
+from fedexp.commands.arguments.parsing import (
     InvalidArgument,
     Parser,
     complete_folder,
@@ -21,10 +21,10 @@ from fedexp.commands.parsing import (
     nonempty_text,
 )
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILURE, interruptible, print_error
-from fedexp.core.files import display_path, write_atomically
-from fedexp.core.terminal import width
-from fedexp.replay import shelf
+from fedexp.files.atomic import display_path, write_atomically
+from fedexp.process.exits import FAILURE, interruptible, print_error
+from fedexp.process.terminal import width
+from fedexp.replay import catalog
 from fedexp.run.folders import OUTPUTS
 
 PAGE = "README.md"
@@ -33,7 +33,7 @@ PAGE = "README.md"
 def build_parser() -> Parser:
     """Declares a table, and how much of it to run."""
     parser = Parser("replay [NAME] [--cells PATTERN] [--seeds N] [--budget HOURS]", __doc__)
-    parser.words("words", lambda arguments, _: [] if arguments.words else shelf.names())
+    parser.words("words", lambda arguments, _: [] if arguments.words else catalog.names())
     parser.add_flag(
         "only cells called so; * stands for anything", "--cells", type=nonempty_text, default="*", metavar="PATTERN"
     )
@@ -82,7 +82,7 @@ def act(words: list[str]) -> int:
 def _list_tables(into: Path) -> str:
     """The tables with their verdicts so far."""
     from fedexp.replay import overview
-    from fedexp.report.markup import Grid
+    from fedexp.report.draw.markdown import Grid
 
     tables = overview.read_progress(into)
     return (

@@ -10,16 +10,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedexp.commands import offered
-from fedexp.commands.parsing import InvalidArgument, Parser, complete_folder
+from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.parsing import InvalidArgument, Parser, complete_folder
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import display_path
-from fedexp.core.terminal import width
+from fedexp.files.atomic import display_path
+from fedexp.process.terminal import width
 from fedexp.run.folders import OUTPUTS, is_run
 
 if TYPE_CHECKING:
-    from fedexp.report.markup import Grid
-    from fedexp.report.runs import Run
+    from fedexp.report.draw.markdown import Grid
+    from fedexp.report.read.runs import Run
 
 NAME = "report.html"
 
@@ -27,7 +27,7 @@ NAME = "report.html"
 def build_parser() -> Parser:
     """Declares folders of runs, the page to write, and the settings of a grid."""
     parser = Parser("report DIR... [--grid ROWS,COLUMNS] [--out FILE] [--wide]", __doc__)
-    parser.words("folders", lambda _, word: offered.complete_run_folder(word))
+    parser.words("folders", lambda _, word: candidates.complete_run_folder(word))
     help_text = "lay final accuracies out by two settings instead, as heat maps with the worst case of each row"
     parser.add_flag(f"{help_text}; e.g. aggregator,attack", "--grid", type=_axes, metavar="ROWS,COLUMNS")
     parser.add_flag("the page: FILE.html or FILE.md", "--out", type=_page, values=complete_folder, metavar="FILE")
@@ -42,7 +42,7 @@ def act(words: list[str]) -> int:
         raise ConfigError("report needs folders of runs; e.g. fedexp report outputs/latest")
     directories = list(map(Path, arguments.folders))
     page = arguments.out or (directories[0] if len(directories) == 1 else OUTPUTS) / NAME
-    from fedexp.report import runs
+    from fedexp.report.read import runs
 
     collected_runs, empty = runs.collect_runs(directories)
     try:
@@ -60,9 +60,10 @@ def act(words: list[str]) -> int:
 def _write_report(
     page: Path, collected_runs: "list[Run]", empty: list[Path], by: tuple[str, str] | None
 ) -> "list[tuple[str, Grid]]":
-    from fedexp.report import grid_page, methods
-    from fedexp.report import page as paper
     from fedexp.report.html import page as screen
+    from fedexp.report.pages import grid_page
+    from fedexp.report.pages import markdown_page as paper
+    from fedexp.report.read import methods
 
     html, grouped = page.suffix == ".html", methods.group_runs(collected_runs)
     if by is None:

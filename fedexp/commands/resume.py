@@ -11,11 +11,11 @@ A folder runs nothing of its own: parts from modules that were never run on this
 from argparse import Namespace
 from pathlib import Path
 
-from fedexp.commands import offered
-from fedexp.commands.parsing import Parser, integer_at_least
-from fedexp.commands.trusting import add_trust_flag, trust_of
+from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.parsing import Parser, integer_at_least
+from fedexp.commands.arguments.trust_flags import add_trust_flag, trust_of
 from fedexp.core.errors import ConfigError
-from fedexp.core.own_files import refuse_special_files
+from fedexp.files.untrusted import refuse_special_files
 from fedexp.run import folders
 
 CHANGEABLE = ("tracker", "hydra/launcher")  # what may be chosen again
@@ -53,8 +53,8 @@ def act(words: list[str]) -> int:
 
 def _completions(arguments: Namespace, word: str) -> list[str]:
     if not arguments.words:
-        return offered.complete_run_folder(word)
+        return candidates.complete_run_folder(word)
     arguments.overrides = arguments.words[1:]
     return [
-        completion for completion in offered.complete_override(arguments, word) if completion.startswith(CHANGEABLE)
+        completion for completion in candidates.complete_override(arguments, word) if completion.startswith(CHANGEABLE)
     ]

@@ -3,8 +3,9 @@
 from argparse import Namespace
 from collections.abc import Sequence
 
-from fedexp.commands import listing, offered
-from fedexp.commands.parsing import Parser
+from fedexp.commands import listing
+from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.parsing import Parser
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
 
@@ -27,7 +28,7 @@ def build_parser() -> Parser:
 
 def add_run_options(parser: Parser) -> None:
     """Declares the words that compose a run, and the flags that say how."""
-    parser.words("overrides", offered.complete_override)
+    parser.words("overrides", candidates.complete_override)
     help_text = "every combination of comma-separated values: -m seed=0,1 model=mlp,keras_cnn"
     parser.add_flag(help_text, "-m", "--multirun", action="store_true")
     parser.add_config_dir("look for your own options and experiments in DIR too")

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from fedexp.commands import offered
-from fedexp.commands.parsing import Parser, complete_folder, folder_path, integer_at_least
+from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path, integer_at_least
 from fedexp.config.trust import Trust, remember_modules
 from fedexp.core.errors import ConfigError
 from fedexp.run import folders
@@ -20,7 +20,7 @@ from fedexp.run import folders
 def build_parser() -> Parser:
     """Declares the words of a run, and how to search."""
     parser = Parser("search key=interval(A,B) [...] [--trials N]", __doc__)
-    parser.words("overrides", offered.complete_override)
+    parser.words("overrides", candidates.complete_override)
     parser.add_flag("trials of each method (20)", "--trials", type=integer_at_least(1), default=20, metavar="N")
     help_text = "processes at once (1); more may join by fedexp resume DIR, which also goes on after a kill"
     parser.add_flag(help_text, "--jobs", type=integer_at_least(1), default=1, metavar="N")
@@ -53,12 +53,12 @@ def act(words: list[str]) -> int:
 
 def resume(search_folder: Path, words: Sequence[str], jobs: int, trust: Trust) -> int:
     """Works on a search that was begun, beside other processes that may do so too."""
-    from fedexp.run import retrack
+    from fedexp.run import change_tracker
 
-    if not all(word.startswith(retrack.TRACKER_PREFIXES) for word in words):
+    if not all(word.startswith(change_tracker.TRACKER_PREFIXES) for word in words):
         raise ConfigError("a search goes on as it began; only --jobs and tracker=... may be given anew")
     from fedexp.search.search import run_search
 
-    node = retrack.tracker_from_words(words, trust.config_dir)
-    sys.stdout.write(run_search(search_folder, jobs, retrack.extend_trust(trust, node), node))
+    node = change_tracker.tracker_from_words(words, trust.config_dir)
+    sys.stdout.write(run_search(search_folder, jobs, change_tracker.extend_trust(trust, node), node))
     return 0

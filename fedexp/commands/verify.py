@@ -20,23 +20,23 @@ import secrets
 import sys
 from pathlib import Path
 
-from fedexp.commands import offered
-from fedexp.commands.parsing import Parser, integer_at_least, nonempty_text
-from fedexp.commands.trusting import add_trust_flag, trust_of
-from fedexp.core import logs
+from fedexp.commands.arguments import candidates
+from fedexp.commands.arguments.parsing import Parser, integer_at_least, nonempty_text
+from fedexp.commands.arguments.trust_flags import add_trust_flag, trust_of
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILURE, CommandExit
-from fedexp.core.files import display_path
-from fedexp.core.own_files import refuse_special_files
-from fedexp.core.terminal import escape_controls
-from fedexp.core.torchrun import under_torchrun
+from fedexp.files.atomic import display_path
+from fedexp.files.untrusted import refuse_special_files
+from fedexp.process import logs
+from fedexp.process.exits import FAILURE, CommandExit
+from fedexp.process.terminal import escape_controls
+from fedexp.process.torchrun import under_torchrun
 from fedexp.run import folders
 
 
 def build_parser() -> Parser:
     """Declares a run folder, a sweep or a results.csv."""
     parser = Parser("verify DIR|results.csv [--rounds K] [--seed S] [--all]", __doc__)
-    parser.words("places", lambda _, word: offered.complete_run_folder(word))
+    parser.words("places", lambda _, word: candidates.complete_run_folder(word))
     parser.add_flag(
         "how many rounds are replayed (those of a minute), or lines (3)",
         "--rounds",
@@ -69,13 +69,13 @@ def act(words: list[str]) -> int:
         raise ConfigError("verify starts its workers itself; run it without torchrun")
     with logs.restore_logging():
         logs.silence()
-        from fedexp.replay import again
+        from fedexp.replay import recheck
         from fedexp.verify.sweep import verify_sweep
         from fedexp.verify.verify import ReplayBudget, verify
 
         if folder is None:
             count = None if arguments.all else arguments.rounds or 3
-            complaints, exact = again.verify(target, count, seed, _say, arguments.table)
+            complaints, exact = recheck.verify(target, count, seed, _say, arguments.table)
         else:
             budget, check = (
                 ReplayBudget(seed, arguments.rounds, arguments.all),

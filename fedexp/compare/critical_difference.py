@@ -13,8 +13,8 @@ import numpy as np
 from scipy import stats
 
 from fedexp.compare.statistics import LEVEL
-from fedexp.core.files import atomic_path
-from fedexp.report import look
+from fedexp.files.atomic import atomic_path
+from fedexp.report.draw import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,10 +95,10 @@ def _draw_scale(axes: "Axes", ranks: Ranks) -> None:
         axes.plot([tick, tick], [0, -0.2], color="#222222", linewidth=1.2)
         axes.text(tick, -0.3, str(tick), ha="center", va="bottom", fontsize=9)
     reach = min(ranks.difference, methods - 1)
-    axes.plot([1, 1 + reach], [-1.25, -1.25], color=look.COLORS[1], linewidth=2)
+    axes.plot([1, 1 + reach], [-1.25, -1.25], color=style.COLORS[1], linewidth=2)
     beyond = " (wider than the axis)" if ranks.difference > methods - 1 else ""
     label = f"critical difference {ranks.difference:.2f}{beyond}"
-    axes.text(1, -1.35, label, ha="left", va="bottom", fontsize=9, color=look.COLORS[1])
+    axes.text(1, -1.35, label, ha="left", va="bottom", fontsize=9, color=style.COLORS[1])
 
 
 def _draw_name(axes: "Axes", ranks: Ranks, method: int, position: int, depth: float) -> None:
@@ -107,7 +107,7 @@ def _draw_name(axes: "Axes", ranks: Ranks, method: int, position: int, depth: fl
     height = depth + (position if on_left else methods - 1 - position) + 0.1
     edge = 1 - 0.05 * (methods - 1) if on_left else methods + 0.05 * (methods - 1)
     mean = ranks.mean[method]
-    axes.plot([mean, mean, edge], [0, height, height], color=look.COLORS[method % len(look.COLORS)], linewidth=1.4)
+    axes.plot([mean, mean, edge], [0, height, height], color=style.COLORS[method % len(style.COLORS)], linewidth=1.4)
     text = f"{ranks.names[method]}  {mean:.2f}" if on_left else f"{mean:.2f}  {ranks.names[method]}"
     away = -0.02 if on_left else 0.02
     axes.text(

@@ -12,8 +12,8 @@ import numpy as np
 from fedexp.config import roles
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import display_path
-from fedexp.report.runs import Run
+from fedexp.files.atomic import display_path
+from fedexp.report.read.runs import Run
 
 DATA = roles.role_names(about_data=True)
 BUDGET = ("rounds", "scenario.clients", "scenario.participants", "scenario.public_fraction", "evaluation.every")

@@ -7,8 +7,8 @@ from fedexp.compare.critical_difference import Ranks
 from fedexp.compare.pairing import Contest
 from fedexp.compare.statistics import LEVEL, POWER, PairedStatistics, pairs_needed
 from fedexp.compare.study import Comparison, Row
-from fedexp.maths.metrics import SHARES
-from fedexp.report.markup import Grid
+from fedexp.maths.curve_metrics import SHARES
+from fedexp.report.draw.markdown import Grid
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ from typing import Any
 from fedexp.compare import equality
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import display_path
-from fedexp.report.methods import differing_keys, differing_options, freeze, labels, options, settings
-from fedexp.report.runs import Run
+from fedexp.files.atomic import display_path
+from fedexp.report.read.methods import differing_keys, differing_options, freeze, labels, options, settings
+from fedexp.report.read.runs import Run
 
 _NOT_THE_METHOD = (*equality.DATA, "partition", "setting", "experiment")  # data, and bundles of settings
 Block = tuple[str, int]  # data, seed

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.maths.metrics import HIGHER_IS_BETTER, area_under, best, final, rounds_to, time_to
-from fedexp.report.runs import Run, shared_metric
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, area_under, best, final, rounds_to, time_to
+from fedexp.report.read.runs import Run, shared_metric
 
 METRIC_NAMES = ("loss_auc", *(name for metric in HIGHER_IS_BETTER for name in (f"test_{metric}", f"{metric}_auc")))
 THRESHOLD_NAMES = ("roa", "toa")

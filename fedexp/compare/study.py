@@ -11,8 +11,8 @@ from fedexp.compare.pairing import Contest
 from fedexp.compare.quantities import Quantity
 from fedexp.compare.statistics import PairedStatistics
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import display_path
-from fedexp.report.runs import Run
+from fedexp.files.atomic import display_path
+from fedexp.report.read.runs import Run
 
 
 @dataclass(frozen=True, eq=False)

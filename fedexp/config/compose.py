@@ -20,16 +20,16 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import launchers, log_settings, noted, one_at_a_time, roles
+from fedexp.config import launchers, log_settings, one_at_a_time, roles, saved_config
 from fedexp.config.compositions import PointComposer
 from fedexp.config.hydra_errors import COMPOSE_ERRORS, explain, refuse_missing_folders
 from fedexp.config.resolvers import no_environment, register_resolvers
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import display_path
-from fedexp.core.moved import migrate_config
 from fedexp.core.nested import walk
-from fedexp.core.passwords import keep_in_environment, without_passwords
+from fedexp.core.renamed_targets import migrate_config
+from fedexp.files.atomic import display_path
+from fedexp.files.url_credentials import keep_in_environment, without_passwords
 
 
 @dataclass
@@ -217,10 +217,10 @@ def read_config(folder: Path, trust: Trust = NO_TRUST) -> dict[str, Any]:
     Raises:
         ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted.
     """
-    path = folder / noted.FOLDER / "config.yaml"
-    if not noted.exists(folder):
+    path = folder / saved_config.FOLDER / "config.yaml"
+    if not saved_config.exists(folder):
         raise ConfigError(_missing_config_message(folder))
-    raw = noted.read_raw(folder)
+    raw = saved_config.read_raw(folder)
     if not isinstance(raw.get("_target_"), str):
         raise ConfigError(f"{display_path(path)} must hold the config of a run, which has a _target_; restore it")
     trust.demand(raw, folder)
@@ -239,9 +239,9 @@ def read_config(folder: Path, trust: Trust = NO_TRUST) -> dict[str, Any]:
 def _missing_config_message(folder: Path) -> str:
     if any((folder / name).is_file() and (folder / name).stat().st_size for name in ("metrics.csv", "state.pt")):
         return f"{display_path(folder)} has rounds but no config; restore its .hydra/config.yaml"
-    if not (folder / noted.FOLDER).is_dir():
+    if not (folder / saved_config.FOLDER).is_dir():
         return f"{display_path(folder)} is no run folder: it has no .hydra/config.yaml"
-    words = [*noted.overrides(folder), f"hydra.run.dir={display_path(folder)}"]
+    words = [*saved_config.overrides(folder), f"hydra.run.dir={display_path(folder)}"]
     return (
         f"{display_path(folder)} was cut off before its config was written; begin again: fedexp run {shlex.join(words)}"
     )

@@ -9,11 +9,11 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.resolvers import oc
 
-from fedexp.core.cpu_cores import usable_cores
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import display_path
 from fedexp.core.nested import flatten_keys
+from fedexp.files.atomic import display_path
 from fedexp.maths.unseen import unseen_count
+from fedexp.process.cpu_cores import usable_cores
 
 MLFLOW = "MLFLOW_TRACKING_URI"
 NO_DEFAULT = object()

@@ -106,7 +106,7 @@ ROLES = (
     Role("server_schedule", CONTRACT.format("schedule", "Schedule"), "constant"),
     _builtin_role("stop", "Stop", "rounds", on_host=True),
     _builtin_role("tracker", "Tracker", "none", changes_results=False),
-    Role("engine", "fedexp.training.engine.Engine", changes_results=False, binding=("precision",)),
+    Role("engine", "fedexp.training.engine.contract.Engine", changes_results=False, binding=("precision",)),
 )
 
 

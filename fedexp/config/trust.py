@@ -18,11 +18,11 @@ from typing import Any
 
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import display_path, write_atomically
 from fedexp.core.importing import FACTORY
-from fedexp.core.locks import file_lock
-from fedexp.core.moved import current_target
-from fedexp.core.passwords import is_in_environment
+from fedexp.core.renamed_targets import current_target
+from fedexp.files.atomic import display_path, write_atomically
+from fedexp.files.locks import file_lock
+from fedexp.files.url_credentials import is_in_environment
 
 OURS, ENTRY_POINTS, NAME = "fedexp", "fedexp.parts", "own_parts.json"
 ADDRESSES = "tracker addresses"  # no name of a package

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from fedexp.core.errors import ConfigError, did_you_mean, missing_package_hint
 from fedexp.core.importing import import_object
-from fedexp.core.moved import current_target
+from fedexp.core.renamed_targets import current_target
 
 MAX_INTEGER = 10**9  # bound of whole numbers that have none of their own; no count of an experiment is larger
 

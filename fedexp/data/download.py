@@ -9,8 +9,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import atomic_path, publish
 from fedexp.data.store import PublishedFile, digest
+from fedexp.files.atomic import atomic_path, publish
 
 Accept = Callable[[Path], None]
 

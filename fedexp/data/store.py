@@ -15,8 +15,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import atomic_path
 from fedexp.data import npy_header
+from fedexp.files.atomic import atomic_path
 
 Arrays = dict[str, np.ndarray]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from fedexp.core.csv_lines import demand_unique_names, read_header, separator_name
 from fedexp.core.errors import ConfigError, did_you_mean, first_line
+from fedexp.files.user_csv import demand_unique_names, read_header, separator_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from fedexp.core.errors import ConfigError, first_line
-from fedexp.core.files import publish, scratch_path
 from fedexp.data import idx
 from fedexp.data.store import digest
+from fedexp.files.atomic import publish, scratch_path
 
 EMNIST_CLASSES = {"byclass": 62, "bymerge": 47, "balanced": 47, "letters": 26, "digits": 10, "mnist": 10}
 EMNIST_SIZES = {

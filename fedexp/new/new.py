@@ -11,7 +11,7 @@ from pathlib import Path
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.core.files import display_path, publish, scratch_path
+from fedexp.files.atomic import display_path, publish, scratch_path
 
 EXAMPLES = Path(__file__).parent / "examples"
 BUNDLE = 'chooses options of other groups and needs no code; write a YAML file as "An experiment" in docs/parts.md does'

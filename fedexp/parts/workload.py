@@ -7,9 +7,9 @@ from typing import Annotated, Literal, Self
 
 import numpy as np
 
-from fedexp.core.changed import replace_unchecked
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Part, Range
+from fedexp.core.replace_unchecked import replace_unchecked
 
 PositiveInt = Annotated[int, Range(1)]
 Epochs = PositiveInt | Annotated[float, Range(0, low_open=True)] | tuple[PositiveInt, ...]

@@ -10,18 +10,19 @@ import numpy as np
 
 from fedexp.core.part import build
 from fedexp.plan import forecast
+from fedexp.plan.dry_run import DryRun, RunEstimate, find_end, run_dry
 from fedexp.plan.forecast import RunOutline, Seconds
 from fedexp.plan.probe import ProbeResult, probe
-from fedexp.plan.ration import BudgetedPool, TimeBudget
-from fedexp.plan.rehearsal import DryRun, RunEstimate, find_end, run_dry
-from fedexp.plan.telling import ProgressReporter
+from fedexp.plan.progress import ProgressReporter
+from fedexp.plan.time_budget import BudgetedPool, TimeBudget
 from fedexp.run.environment import device_name
-from fedexp.simulation import compatibility, context
-from fedexp.simulation.building import build_world
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation import context
+from fedexp.simulation.build_world import build_world
+from fedexp.simulation.setup import compatibility
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
-from fedexp.training.engine import EngineChoice
-from fedexp.training.workers import WorkerPool
+from fedexp.training.engine.contract import EngineChoice
+from fedexp.training.workers.pool import WorkerPool
 
 EXIT_SHARE = 0.35  # share of the loading time that the interpreter takes to end
 ANSWER_S = 15.0  # from the command until the trial ends

@@ -14,19 +14,19 @@ import torch
 from fedexp.core.values import State, Uploads
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.plan.alarm import TimeLimitExceeded, time_limit
+from fedexp.plan.dry_run import round_work, trains_in_lockstep
 from fedexp.plan.footprint import gpu_mb, peak_mb, workers_mb
-from fedexp.plan.ration import BudgetedPool, PartialRoundError, TimeBudget
-from fedexp.plan.rehearsal import round_work, trains_in_lockstep
-from fedexp.plan.telling import ProgressReporter
-from fedexp.run import checkpoint
+from fedexp.plan.progress import ProgressReporter
+from fedexp.plan.time_budget import BudgetedPool, PartialRoundError, TimeBudget
 from fedexp.run.logbook import Logbook
 from fedexp.run.progress import SilentProgress
+from fedexp.run.state import checkpoint
 from fedexp.simulation import context
-from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import reason_to_stop, run_rounds, with_workers
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
-from fedexp.training.workers import TRAINING, WorkerPool
+from fedexp.training.workers.pool import TRAINING, WorkerPool
 
 GRACE_S = 5.0  # for work that cannot be tried in part; after it the trial is given up
 PATIENCE_S = 2.0  # for rounds after the second, which make the estimate better

@@ -5,9 +5,9 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from fedexp.core.durations import format_duration
-from fedexp.plan.asked import PlanRequest
 from fedexp.plan.plan import Forecast
+from fedexp.plan.request import PlanRequest
+from fedexp.process.durations import format_duration
 
 
 def table(plan: Forecast, request: PlanRequest) -> str:

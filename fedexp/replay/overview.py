@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from fedexp.replay import page, results, shelf, table
+from fedexp.replay import catalog, page, results, table
 from fedexp.replay.page import JudgedCell
-from fedexp.report.markup import Grid
+from fedexp.report.draw.markdown import Grid
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def runs(
 
 def read_progress(into: Path) -> list[TableProgress]:
     """Reads every table of the package, with its results in a folder."""
-    tables = [table.load(name) for name in shelf.names()]
+    tables = [table.load(name) for name in catalog.names()]
     return [
         TableProgress(
             published_table.name,

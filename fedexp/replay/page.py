@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fedexp.replay import results, shelf
+from fedexp.replay import catalog, results
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell, PublishedTable
 from fedexp.replay.verdict import Published, Verdict, judge
-from fedexp.report.markup import Grid, escape_markdown
+from fedexp.report.draw.markdown import Grid, escape_markdown
 
 OUTCOMES = ("inside", "outside", "disputed", "not resolved", "no number", "not run")
 
@@ -81,8 +81,8 @@ def markdown(table: PublishedTable, lines: Sequence[JudgedCell], into: str) -> s
 
 def _rerun_note(table: PublishedTable, into: str) -> str:
     """The commands that make the page and its lines again; a table of the user's own is named by its file."""
-    is_user_table = table.name not in shelf.names()
-    name = f"{table.name}{shelf.ENDING}" if is_user_table else table.name
+    is_user_table = table.name not in catalog.names()
+    name = f"{table.name}{catalog.ENDING}" if is_user_table else table.name
     page = shlex.join(["fedexp", "replay", name, "--seeds", "0", "--into", into])
     lines = shlex.join(
         ["fedexp", "verify", f"{into}/{table.name}/{results.NAME}", *(["--table", name] if is_user_table else [])]

@@ -19,25 +19,25 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import noted
+from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, comparable_configs, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.trust import Trust
-from fedexp.core import csv_table, summary_json
 from fedexp.core.errors import ConfigError, closest_names
-from fedexp.core.files import display_path
-from fedexp.core.open_folders import make_folder, open_folder
-from fedexp.core.own_files import refuse_special_files
+from fedexp.files import run_tables, summary_json
+from fedexp.files.atomic import display_path
+from fedexp.files.open_folders import make_folder, open_folder
+from fedexp.files.untrusted import refuse_special_files
 from fedexp.replay import results
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell, PublishedTable
-from fedexp.report import runs
+from fedexp.report.read import runs
 from fedexp.run import digests
-from fedexp.run.checkpoint import changed_keys
+from fedexp.run.state.checkpoint import changed_keys
+from fedexp.sweep.executor import build_launcher
 from fedexp.sweep.launchers.contract import PointEnd
 from fedexp.sweep.points import Point, compose, compose_point, validate_point
-from fedexp.sweep.sweep import build_launcher
-from fedexp.sweep.worker import run_point
+from fedexp.sweep.run_point import run_point
 
 RUNS = "runs"
 
@@ -159,13 +159,15 @@ class Replay:
     def _prepare(self, folder: Path, run_config: DictConfig) -> None:
         """Saves a run's config. One that is there must be of the same run, but is not used: it may be planted."""
         refuse_special_files(folder)
-        if noted.is_complete(folder):
-            if changed := changed_keys(*comparable_configs(OmegaConf.create(noted.read_raw(folder)), run_config)):
+        if saved_config.is_complete(folder):
+            if changed := changed_keys(
+                *comparable_configs(OmegaConf.create(saved_config.read_raw(folder)), run_config)
+            ):
                 raise ConfigError(
                     f"{display_path(folder)} holds another run than the table asks for: {changed}; remove it"
                 )
-            shutil.rmtree(folder / noted.FOLDER)
-        noted.save(folder, run_config)
+            shutil.rmtree(folder / saved_config.FOLDER)
+        saved_config.save(folder, run_config)
 
     def _record_end(self, end: PointEnd) -> None:
         for job in self.running.pop(end.folder):
@@ -198,7 +200,7 @@ def read_result(job: Job, folder: Path) -> Result:
     run, summary = runs.read(folder), summary_json.read(folder)
     if run is None or summary is None:
         raise ConfigError(f"{display_path(folder)} has not finished; remove it and run the table again")
-    last = [line["digest"] for line in csv_table.read_lines(folder / digests.NAME, digests.COLUMNS)][-1:]
+    last = [line["digest"] for line in run_tables.read_lines(folder / digests.NAME, digests.COLUMNS)][-1:]
     return Result(
         cell=job.cell.name,
         seed=job.seed,

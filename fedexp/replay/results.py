@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from fedexp.core.csv_lines import rows_with_lines
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import display_path, write_atomically
-from fedexp.core.locks import file_lock
-from fedexp.core.open_folders import make_folder
-from fedexp.core.own_files import read_regular
+from fedexp.files.atomic import display_path, write_atomically
+from fedexp.files.locks import file_lock
+from fedexp.files.open_folders import make_folder
+from fedexp.files.untrusted import read_regular
+from fedexp.files.user_csv import rows_with_lines
 from fedexp.replay.table import Cell, PublishedTable
 from fedexp.replay.verdict import OurValues
 

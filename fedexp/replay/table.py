@@ -30,11 +30,11 @@ from typing import Any
 
 from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.fields import describe_type, fits
-from fedexp.core.files import display_path
-from fedexp.core.yaml_file import read_yaml
-from fedexp.replay import shelf
-from fedexp.replay.measure import Quantity
-from fedexp.replay.shelf import ENDING
+from fedexp.files.atomic import display_path
+from fedexp.files.untrusted_yaml import read_yaml
+from fedexp.replay import catalog
+from fedexp.replay.catalog import ENDING
+from fedexp.replay.quantity import Quantity
 from fedexp.replay.verdict import Published
 
 _NAME = re.compile(r"(?!\.)[\w.=, %()+-]{1,80}")  # not of a hidden folder, nor of `.` or `..`
@@ -102,9 +102,9 @@ def load(name: str) -> PublishedTable:
                 f"there is no file {name}; give a table of your own as a file, or one of {_table_names()}"
             )
         return read(path)
-    if name not in shelf.names():
-        raise ConfigError(f"unknown table {name}; {did_you_mean(name, shelf.names())}")
-    return read(shelf.tables_dir() / f"{name}{ENDING}")
+    if name not in catalog.names():
+        raise ConfigError(f"unknown table {name}; {did_you_mean(name, catalog.names())}")
+    return read(catalog.tables_dir() / f"{name}{ENDING}")
 
 
 def read(path: Path) -> PublishedTable:
@@ -245,4 +245,4 @@ def _demand(node: Any, kinds: Mapping[str, Any], required_keys: Sequence[str], w
 
 
 def _table_names() -> str:
-    return ", ".join(shelf.names())
+    return ", ".join(catalog.names())

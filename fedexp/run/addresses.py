@@ -5,8 +5,8 @@ from typing import Any
 
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import display_path
 from fedexp.core.part import build
+from fedexp.files.atomic import display_path
 from fedexp.parts.tracker.contract import Tracker
 
 

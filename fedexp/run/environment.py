@@ -8,8 +8,8 @@ from pathlib import Path
 
 import torch
 
-from fedexp.simulation.experiment import Experiment
-from fedexp.training.engine import EngineChoice
+from fedexp.simulation.setup.experiment import Experiment
+from fedexp.training.engine.contract import EngineChoice
 
 BATCHING_ENGINE = "stacked"  # this engine groups rows by workers, and with other runs' rows: so sums change their order
 

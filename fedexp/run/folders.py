@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import USAGE_ERROR, CommandExit, name_too_long
-from fedexp.core.files import display_path, make_parents, remove_leftovers, shell_path
-from fedexp.core.locks import file_lock
-from fedexp.core.open_folders import FolderGoneError, open_folder, refuse_other_folder
-from fedexp.core.own_files import refuse_special_outputs
+from fedexp.files.atomic import display_path, make_parents, remove_leftovers, shell_path
+from fedexp.files.locks import file_lock
+from fedexp.files.open_folders import FolderGoneError, open_folder, refuse_other_folder
+from fedexp.files.untrusted import refuse_special_outputs
+from fedexp.process.exits import USAGE_ERROR, CommandExit, name_too_long
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig

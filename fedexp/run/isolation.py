@@ -12,7 +12,7 @@ from hydra.version import VersionBase
 from omegaconf.basecontainer import BaseContainer
 from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
 
-from fedexp.core import logs
+from fedexp.process import logs
 
 _REPLACED_SINGLETONS = (GlobalHydra, HydraConfig, VersionBase)
 

@@ -11,10 +11,11 @@ import torch
 from fedexp.core.values import State, Uploads
 from fedexp.parts.federation.statistics import class_counts
 from fedexp.parts.tracker.courier import TrackerClient
-from fedexp.report import closing, clusters, curves, federation, seen
-from fedexp.run import checkpoint, digests, opening, summary
+from fedexp.report.topics import clusters, curves, federation, run_summary, seen
+from fedexp.run import banner, digests, summary
 from fedexp.run.environment import device_name, surroundings
 from fedexp.run.progress import Progress
+from fedexp.run.state import checkpoint
 from fedexp.run.tables import (
     CLIENTS,
     CLUSTERS,
@@ -24,9 +25,9 @@ from fedexp.run.tables import (
     round_client_rows,
     write_table,
 )
-from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import client_accuracy
 from fedexp.simulation.round import Row
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Logbook:
         if not name.exists():
             federation.write_csv(name, self.counts, self.world.label_names)
         exp, world = self.exp, self.world
-        for line in opening.lines(exp, world.partition.clients):
+        for line in banner.lines(exp, world.partition.clients):
             self.progress.say(line)
         self.progress.say(
             f"{world.partition.clients} clients, {len(world.partition.indices)} training examples, "
@@ -130,7 +131,7 @@ class Logbook:
         summary.write(self.folder / "summary.json", facts)  # the last file: with it the run is finished
         if facts["audit"] is not None:
             self.progress.say(facts["audit"]["statement"])
-        self.progress.say(closing.summary_table({**facts, "folder": str(self.folder)}))
+        self.progress.say(run_summary.summary_table({**facts, "folder": str(self.folder)}))
         return table
 
     def _draw_client_images(self) -> None:

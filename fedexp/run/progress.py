@@ -8,8 +8,8 @@ import sys
 from contextlib import ExitStack
 from typing import Any
 
-from fedexp.core import logs, terminal
-from fedexp.maths.metrics import main_metric
+from fedexp.maths.curve_metrics import main_metric
+from fedexp.process import logs, terminal
 
 log = logging.getLogger("fedexp.run.run")
 

@@ -6,25 +6,26 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.config.trust import NO_TRUST, Trust
-from fedexp.core import summary_json
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.files import display_path, shell_path
-from fedexp.core.open_folders import make_folder
 from fedexp.core.part import build
-from fedexp.core.torchrun import under_torchrun
 from fedexp.core.values import State, Uploads
+from fedexp.files import summary_json
+from fedexp.files.atomic import display_path, shell_path
+from fedexp.files.open_folders import make_folder
 from fedexp.parts.tracker.contract import Tracker
-from fedexp.run import addresses, checkpoint, folders, summary
-from fedexp.run.agreement import read_consistency
+from fedexp.process.torchrun import under_torchrun
+from fedexp.run import addresses, folders, summary
+from fedexp.run.consistency import read_consistency
 from fedexp.run.logbook import Logbook
-from fedexp.simulation import compatibility
-from fedexp.simulation.building import build_world
-from fedexp.simulation.experiment import Experiment
+from fedexp.run.state import checkpoint
+from fedexp.simulation.build_world import build_world
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import run_rounds, run_silently, with_workers
+from fedexp.simulation.setup import compatibility
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
-from fedexp.training.engine import EngineChoice
-from fedexp.training.workers import WorkerPool, join_torchrun
+from fedexp.training.engine.contract import EngineChoice
+from fedexp.training.workers.pool import WorkerPool, join_torchrun
 
 log = logging.getLogger(__name__)
 

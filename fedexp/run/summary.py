@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedexp.core import csv_table
-from fedexp.core.files import write_atomically
 from fedexp.core.values import State
-from fedexp.core.version import __version__
-from fedexp.maths import metrics
+from fedexp.files import run_tables
+from fedexp.files.atomic import write_atomically
+from fedexp.maths import curve_metrics
 from fedexp.parts.federation.statistics import label_distances, size_gini, size_spread
+from fedexp.process.version import __version__
 from fedexp.run.environment import device_name, installed_version, instructions
 from fedexp.run.tables import METRICS
 from fedexp.simulation import context
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def read_metrics(path: Path) -> "pd.DataFrame":
     """metrics.csv as a table; empty cells are NaN."""
-    return csv_table.read_frame(path, METRICS)
+    return run_tables.read_frame(path, METRICS)
 
 
 def summarise(exp: Experiment, world: World, state: State, table: "pd.DataFrame", counts: np.ndarray) -> dict[str, Any]:
@@ -42,15 +42,15 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", 
     """
     distances = label_distances(counts)
     main, seconds = exp.metrics[0], table["sim_s" if exp.fleet.simulates else "host_s"]
-    values, higher = table[f"test_{main}"], metrics.HIGHER_IS_BETTER[main]
-    roa, toa = (metrics.thresholds(setting, main) for setting in (exp.evaluation.roa, exp.evaluation.toa))
+    values, higher = table[f"test_{main}"], curve_metrics.HIGHER_IS_BETTER[main]
+    roa, toa = (curve_metrics.thresholds(setting, main) for setting in (exp.evaluation.roa, exp.evaluation.toa))
     return {
-        f"final_{main}": metrics.final(values),
-        f"best_{main}": metrics.best(values, higher),
-        "loss_auc": metrics.area_under(table["test_loss"]),
-        f"{main}_auc": metrics.area_under(values),
-        "roa": {str(x): metrics.rounds_to(values, x, table["round"], higher) for x in roa},
-        "toa": {str(x): metrics.time_to(values, seconds, x, higher) for x in toa},
+        f"final_{main}": curve_metrics.final(values),
+        f"best_{main}": curve_metrics.best(values, higher),
+        "loss_auc": curve_metrics.area_under(table["test_loss"]),
+        f"{main}_auc": curve_metrics.area_under(values),
+        "roa": {str(x): curve_metrics.rounds_to(values, x, table["round"], higher) for x in roa},
+        "toa": {str(x): curve_metrics.time_to(values, seconds, x, higher) for x in toa},
         "privacy": privacy_guarantee(exp, table),
         "rounds": state.round,
         "updates": state.updates,
@@ -105,7 +105,7 @@ def privacy_guarantee(exp: Experiment, table: "pd.DataFrame") -> dict[str, Any] 
     if promise is None:
         return None
     names = [name for name in ("epsilon_rdp", "epsilon_pld") if f"privacy.{name}" in table]
-    spent = {name: metrics.final(table[f"privacy.{name}"]) for name in names}
+    spent = {name: curve_metrics.final(table[f"privacy.{name}"]) for name in names}
     return {**spent, **exp.privacy.terms(), "promise": promise}
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from fedexp.core.csv_table import split
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import atomic_path
-from fedexp.core.open_folders import refuse_other_file, refuse_other_folder
 from fedexp.core.values import State, Uploads
-from fedexp.maths.metrics import HIGHER_IS_BETTER
+from fedexp.files.atomic import atomic_path
+from fedexp.files.open_folders import refuse_other_file, refuse_other_folder
+from fedexp.files.run_tables import split
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
 from fedexp.simulation import context
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
 METRICS = (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 
 from fedexp.scoring.side_by_side import BatchedEvaluator
-from fedexp.training.examples import Examples
+from fedexp.training.client.examples import Examples
 
 PART_SIZE = 100  # examples of one pass: their 128 outputs for 32 mixtures stay in a core's second-level cache
 MAX_FLOATS = 2**26  # floats in all; if there are more, nothing is kept

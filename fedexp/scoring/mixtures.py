@@ -11,8 +11,8 @@ from fedexp.core.values import Layout
 from fedexp.parts.loss.contract import Loss
 from fedexp.scoring.first_layer import FirstLayerCache
 from fedexp.scoring.side_by_side import BatchedEvaluator, SequentialEvaluator
-from fedexp.training.examples import Examples
-from fedexp.training.workers import MIXTURES, Work
+from fedexp.training.client.examples import Examples
+from fedexp.training.workers.pool import MIXTURES, Work
 
 BLOCK = 500  # examples of one job
 MODELS_PER_PASS = 8  # convolutional models in one pass on a CPU; more do not fit into its second-level cache

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from fedexp.training.chains import layer_chain
+from fedexp.training.layers.sequential import layer_chain
 
 
 def is_2x2_pool(layer: nn.Module) -> bool:

@@ -11,14 +11,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from fedexp.core.device_clock import synchronized_time
 from fedexp.core.values import Layout, Weights
 from fedexp.parts.loss.contract import Loss
-from fedexp.scoring.gauge import MetricSet
+from fedexp.process.device_clock import synchronized_time
+from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.pooling import with_fast_pooling
-from fedexp.training.binding import view_parameters
-from fedexp.training.examples import Examples
-from fedexp.training.workers import EVALUATION, LOSSES, Work
+from fedexp.training.client.examples import Examples
+from fedexp.training.client.parameter_views import view_parameters
+from fedexp.training.workers.pool import EVALUATION, LOSSES, Work
 
 
 @dataclass(frozen=True)

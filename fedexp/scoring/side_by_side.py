@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from fedexp.core.values import Layout
 from fedexp.parts.layers import AddChannel, BatchNorm
 from fedexp.scoring.pooling import is_2x2_pool, max_pool_2x2
-from fedexp.training.chains import layer_chain
+from fedexp.training.layers.sequential import layer_chain
 
 Entries = dict[str, torch.Tensor]  # weights and buffers of one layer, each [G, *shape]
 

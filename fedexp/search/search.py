@@ -14,28 +14,28 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
-from fedexp.config import noted
+from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer, resolve_config
 from fedexp.config.environment_words import words_with_environment
 from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import no_environment
 from fedexp.config.trust import Trust
-from fedexp.core import logs
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import resumable
-from fedexp.core.files import display_path, write_atomically
-from fedexp.core.open_folders import open_folder
 from fedexp.core.part import build
-from fedexp.core.yaml_file import read_yaml
-from fedexp.maths.metrics import HIGHER_IS_BETTER
-from fedexp.run import addresses, retrack
+from fedexp.files.atomic import display_path, write_atomically
+from fedexp.files.open_folders import open_folder
+from fedexp.files.untrusted_yaml import read_yaml
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.process import logs
+from fedexp.process.exits import resumable
+from fedexp.run import addresses, change_tracker
 from fedexp.search import space, table
 from fedexp.search.study import Budget, MethodTrials
 from fedexp.search.trial import VALIDATION_ONLY, execute
-from fedexp.sweep import believed
+from fedexp.sweep import saved_overrides
 from fedexp.sweep.launchers.joblib import parallel
 from fedexp.sweep.points import Point, compose, compose_point, validate_point
-from fedexp.sweep.worker import shared_cores
+from fedexp.sweep.run_point import shared_cores
 
 NAME = "search.yaml"
 
@@ -101,7 +101,7 @@ class Search:
 def save(search: Search, folder: Path) -> None:
     """Writes the settings of a search into its folder."""
     content = {**asdict(search), "words": words_with_environment(search.words)}
-    write_atomically(folder / NAME, noted.as_text(OmegaConf.create(content)).encode())
+    write_atomically(folder / NAME, saved_config.as_text(OmegaConf.create(content)).encode())
 
 
 def load(folder: Path, trust: Trust) -> Search:
@@ -119,7 +119,7 @@ def load(folder: Path, trust: Trust) -> Search:
                 f"{display_path(path)}: {name} must be what was asked of a search, got {content.get(name)!r}"
             )
     if not trust.composed:
-        believed.refuse_hydra(content["words"], path)
+        saved_overrides.refuse_hydra(content["words"], path)
     options_folder = trust.options(Path(content["config_dir"]) if content["config_dir"] else None, folder)
     if content["metric"] not in HIGHER_IS_BETTER:
         raise ConfigError(
@@ -191,8 +191,8 @@ def _run_next_trial(
             trust.demand(configs[-1], study.root)
             run_folder = (study.trial_folder(trial.number) / seed).absolute()
             addresses.demand(configs[-1], run_folder, trust)
-            noted.save(run_folder, run_config)
-            retrack.write_tracker(run_folder, tracker)
+            saved_config.save(run_folder, run_config)
+            change_tracker.write_tracker(run_folder, tracker)
         execute(study, trial, configs)
         sys.stdout.write(f"{study.name} #{trial.number}: {table.outcome(study, trial.number)}  {' '.join(params)}\n")
         sys.stdout.flush()

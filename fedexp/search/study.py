@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.locks import file_lock
-from fedexp.core.open_folders import make_folder
-from fedexp.maths.metrics import HIGHER_IS_BETTER
+from fedexp.files.locks import file_lock
+from fedexp.files.open_folders import make_folder
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
 from fedexp.run import folders
 from fedexp.sweep.launchers.contract import import_optional
 

@@ -4,10 +4,10 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.files import display_path, write_atomically
-from fedexp.core.terminal import width
-from fedexp.maths.metrics import HIGHER_IS_BETTER
-from fedexp.report.markup import Grid
+from fedexp.files.atomic import display_path, write_atomically
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+from fedexp.process.terminal import width
+from fedexp.report.draw.markdown import Grid
 from fedexp.search.space import Space
 from fedexp.search.study import MethodTrials
 

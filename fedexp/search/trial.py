@@ -5,15 +5,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fedexp.core import csv_table, logs
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.files import write_atomically
-from fedexp.core.open_folders import make_folder
-from fedexp.maths.metrics import final, main_metric
+from fedexp.files import run_tables
+from fedexp.files.atomic import write_atomically
+from fedexp.files.open_folders import make_folder
+from fedexp.maths.curve_metrics import final, main_metric
+from fedexp.process import logs
 from fedexp.run.run import complete
 from fedexp.search.study import MethodTrials
 from fedexp.simulation.round import Row
-from fedexp.sweep.worker import TRACEBACK
+from fedexp.sweep.run_point import TRACEBACK
 
 VALIDATION_ONLY = ("evaluation.test=false", "evaluation.validation=true", "pictures=false")
 
@@ -55,7 +56,7 @@ def score(config: dict[str, Any], folder: Path, watch: Callable[[Row], None] | N
     with logs.restore_logging():
         logs.log_to(folder, console=False)
         complete(config, folder, watch)
-    table = csv_table.read_frame(folder / "metrics.csv")
+    table = run_tables.read_frame(folder / "metrics.csv")
     metric = main_metric(table, "validation")
     value = final(table[f"validation_{metric}"]) if f"validation_{metric}" in table else None
     if value is None:

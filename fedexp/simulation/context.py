@@ -6,8 +6,7 @@ import numpy as np
 
 from fedexp.core.random_streams import stream
 from fedexp.core.values import Layout, Plan, Weights
-from fedexp.simulation.besides import ExtraMessages
-from fedexp.simulation.views import (
+from fedexp.simulation.context_views import (
     AuditQueries,
     ClientQueries,
     FleetQueries,
@@ -15,6 +14,7 @@ from fedexp.simulation.views import (
     TrafficQueries,
     ValidationQueries,
 )
+from fedexp.simulation.extra_messages import ExtraMessages
 from fedexp.simulation.world import World
 
 

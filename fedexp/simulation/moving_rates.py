@@ -1,6 +1,6 @@
 """Learning rates that a schedule changes: columns of metrics.csv, absent where rates are constant."""
 
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.setup.experiment import Experiment
 
 
 def scheduled_rates(exp: Experiment, round: int) -> dict[str, float]:

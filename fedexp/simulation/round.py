@@ -7,18 +7,18 @@ import numpy as np
 import torch
 
 from fedexp.config import roles
-from fedexp.core.device_clock import Timestamp, record_timestamp
 from fedexp.core.random_streams import streams
 from fedexp.core.values import Layout, Memory, Plan, State, Trained, Uploads, Weights, finite
 from fedexp.parts.context import Context
+from fedexp.process.device_clock import Timestamp, record_timestamp
 from fedexp.simulation import context
-from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.kept_columns import restore_personal, save_personal, zero_private_columns
+from fedexp.simulation.local_task import make_task
 from fedexp.simulation.moving_rates import scheduled_rates
-from fedexp.simulation.tasks import make_task
+from fedexp.simulation.personal_columns import restore_personal, save_personal, zero_private_columns
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.traffic import count_clients, megabytes
 from fedexp.simulation.world import World
-from fedexp.training.batches import draw_all
+from fedexp.training.client.batches import draw_all
 
 log = logging.getLogger(__name__)
 

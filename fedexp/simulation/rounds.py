@@ -8,12 +8,12 @@ import torch.distributed as dist
 
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.values import State, Uploads
-from fedexp.simulation.answers import with_checks
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.checks.contract_checks import with_checks
 from fedexp.simulation.measures import all as measurements
 from fedexp.simulation.round import Row, run_round
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
-from fedexp.training.fork import ForkedWorkers
+from fedexp.training.workers.forked import ForkedWorkers
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedexp.core.values import LABEL_BYTES, SERVER, Plan
 from fedexp.simulation.context import RoundContext, extra_messages
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation.setup.experiment import Experiment
 
 ANSWER_BYTES = 4  # a loss
 

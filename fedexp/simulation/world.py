@@ -14,20 +14,20 @@ from fedexp.core.values import Canaries, Layout, Plan, State, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.federation.partition import Partition
 from fedexp.parts.local.contract import LocalRule
-from fedexp.scoring.beside import PendingScore, SideStreamScorer
-from fedexp.scoring.gauge import MetricSet
+from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import DeferredScore, Scorer, Scores
-from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.preparation import Figures
-from fedexp.simulation.tasks import make_task
-from fedexp.training.batches import draw_all
-from fedexp.training.engine import EngineChoice
-from fedexp.training.examples import Examples
-from fedexp.training.gradients import PerExampleGradients
-from fedexp.training.loop import Task, Trainer
-from fedexp.training.losses import Objective
-from fedexp.training.workers import FINE_TUNING, TRAINING, JobKind, Work, WorkerPool
+from fedexp.scoring.side_stream import PendingScore, SideStreamScorer
+from fedexp.simulation.local_task import make_task
+from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.setup.pretraining import Figures
+from fedexp.training.client.batches import draw_all
+from fedexp.training.client.examples import Examples
+from fedexp.training.client.objective import Objective
+from fedexp.training.engine.contract import EngineChoice
+from fedexp.training.loop.trainer import Task, Trainer
+from fedexp.training.per_example.gradients import PerExampleGradients
+from fedexp.training.workers.pool import FINE_TUNING, TRAINING, JobKind, Work, WorkerPool
 
 
 @dataclass(frozen=True)

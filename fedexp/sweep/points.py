@@ -16,8 +16,8 @@ from omegaconf import DictConfig, open_dict
 from fedexp.config import one_at_a_time
 from fedexp.config.compose import Composer, Request
 from fedexp.core.errors import ConfigError
-from fedexp.core.passwords import without_password
-from fedexp.run.checked import validate_config
+from fedexp.files.url_credentials import without_password
+from fedexp.run.validate import validate_config
 
 CHECKED_AT_MOST = 200
 MOST_POINTS = 100_000

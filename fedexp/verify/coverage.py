@@ -5,17 +5,17 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.config import noted
-from fedexp.run import checkpoint
+from fedexp.config import saved_config
+from fedexp.run.state import checkpoint
 from fedexp.verify import tables
-from fedexp.verify.recorded import RunRecord
-from fedexp.verify.replay import Rerun
+from fedexp.verify.record import RunRecord
+from fedexp.verify.rerun import Rerun
 
 SHOWN = 8
 FILES = (  # that are checked, as far as the last line does not say otherwise
     *("metrics.csv", "clients.csv", "digests.csv", "clusters.csv", "client_accuracy.csv", "federation.csv"),
     *("summary.json", checkpoint.NAME, checkpoint.PREVIOUS),
-    *(f"{noted.FOLDER}/{name}.yaml" for name in noted.FILES),
+    *(f"{saved_config.FOLDER}/{name}.yaml" for name in saved_config.FILES),
 )
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import torch
 
-from fedexp.core.files import display_path
 from fedexp.core.values import State
-from fedexp.run import checkpoint, digests
+from fedexp.files.atomic import display_path
+from fedexp.run import digests
+from fedexp.run.state import checkpoint
 from fedexp.run.tables import TIMINGS
-from fedexp.verify.comparing import Difference, cells_agree
-from fedexp.verify.recorded import RunRecord, SavedState
-from fedexp.verify.replay import Rerun
+from fedexp.verify.comparison import Difference, cells_agree
+from fedexp.verify.record import RunRecord, SavedState
+from fedexp.verify.rerun import Rerun
 
 OPTIONAL = ("selector.variance", "selector.columns.standard_error", "selector.columns.sure")  # older states lack them
 

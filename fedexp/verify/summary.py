@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from fedexp.core.files import display_path
 from fedexp.core.values import State
+from fedexp.files.atomic import display_path
 from fedexp.parts.federation.statistics import class_counts
-from fedexp.report import federation
+from fedexp.report.topics import federation
 from fedexp.run.summary import as_json, figures
 from fedexp.simulation.measures import client_accuracy
-from fedexp.verify.comparing import differing_lines
-from fedexp.verify.recorded import RunRecord, read_table
-from fedexp.verify.replay import Rerun, format_row
+from fedexp.verify.comparison import differing_lines
+from fedexp.verify.record import RunRecord, read_table
+from fedexp.verify.rerun import Rerun, format_row
 from fedexp.verify.tables import reason_to_stop
 
 ROUNDING = 1e-9

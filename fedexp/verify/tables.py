@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from fedexp.core.csv_table import Line
-from fedexp.core.files import display_path
 from fedexp.core.values import Memory
+from fedexp.files.atomic import display_path
+from fedexp.files.run_tables import Line
 from fedexp.parts.stop.contract import Stop
 from fedexp.run import digests
-from fedexp.verify.comparing import Difference, differing_columns
-from fedexp.verify.recorded import RunRecord
+from fedexp.verify.comparison import Difference, differing_columns
+from fedexp.verify.record import RunRecord
 
 ROUNDING = 1e-9  # for a mean computed again, perhaps with another version of numpy
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from fedexp.config.compose import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError, RunError
-from fedexp.core.files import display_path
+from fedexp.files.atomic import display_path
 from fedexp.verify import coverage, states, summary, tables, words
-from fedexp.verify.choosing import Segment, choose, count_computed, largest_count
-from fedexp.verify.comparing import (
+from fedexp.verify.comparison import (
     TOLERANCE,
     Difference,
     changed_surroundings,
@@ -19,8 +18,9 @@ from fedexp.verify.comparing import (
     differing_lines,
     first_difference,
 )
-from fedexp.verify.recorded import RunRecord, read
-from fedexp.verify.replay import ReplayedRound, Rerun, build_rerun
+from fedexp.verify.record import RunRecord, read
+from fedexp.verify.rerun import ReplayedRound, Rerun, build_rerun
+from fedexp.verify.sampling import Segment, choose, count_computed, largest_count
 
 Say = Callable[[str], None]
 PATIENCE_S = 60.0  # of replays, if nobody says how many

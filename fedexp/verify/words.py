@@ -7,23 +7,27 @@ from typing import Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
-from fedexp.config import catalog, noted, roles
+from fedexp.config import catalog, roles, saved_config
 from fedexp.config.location import conf_dir
 from fedexp.config.option_names import option_names
-from fedexp.core.files import display_path
 from fedexp.core.nested import flatten_keys
-from fedexp.run import checkpoint
+from fedexp.files.atomic import display_path
+from fedexp.run.state import checkpoint
 
 
 def override_complaints(folder: Path) -> Iterator[str]:
     """Yields options in hydra.yaml and words in overrides.yaml that the config of the run contradicts."""
-    written, recorded_options, config_folder = noted.read_raw(folder), noted.choices(folder), folder / noted.FOLDER
+    written, recorded_options, config_folder = (
+        saved_config.read_raw(folder),
+        saved_config.choices(folder),
+        folder / saved_config.FOLDER,
+    )
     names, groups = (
         option_names(written, recorded_options),
         {*recorded_options, *catalog.groups(conf_dir()), *roles.role_names()},
     )
     try:
-        words = _override_values(noted.overrides(folder))
+        words = _override_values(saved_config.overrides(folder))
     except HydraException:
         yield f"{display_path(config_folder / 'overrides.yaml')} does not hold words of a run"
         return

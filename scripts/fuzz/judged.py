@@ -12,15 +12,15 @@ from omegaconf import OmegaConf
 
 from fedexp import cli
 from fedexp.config.hydra_errors import COMPOSE_ERRORS
-from fedexp.core import logs
-from fedexp.core.exits import exit_on_error
 from fedexp.core.nested import walk
 from fedexp.core.part import build
 from fedexp.parts.tracker.contract import SendingTracker, Tracker
+from fedexp.process import logs
+from fedexp.process.exits import exit_on_error
 from fedexp.run import folders
 from fedexp.run.folders import has_rounds
 from fedexp.run.run import run
-from fedexp.simulation import compatibility
+from fedexp.simulation.setup import compatibility
 from scripts.forked import outcome
 from tests import composing
 

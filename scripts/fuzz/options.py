@@ -5,7 +5,7 @@ from itertools import combinations
 
 from omegaconf import OmegaConf
 
-from fedexp.commands.parsing import COMMANDS
+from fedexp.commands.arguments.parsing import COMMANDS
 from fedexp.core.nested import walk
 from scripts.fuzz.judged import Input, run_of, typed
 from tests.composing import CONF, MADE, TINY
@@ -16,7 +16,15 @@ ODD = (
     *("nan", "inf", "-inf", "0", "-1", "0.5", "1e20", "-1e20", "100000000000000000000", "true", "null"),
     *("x", "''", "[]", "[3]", "[nan]", "[[1]]", "{a: 1}", "{_target_: os.system}"),
 )
-TARGETS = ("3", "null", "..x", "x", "os.system", "fedexp.core.part.Part", "fedexp.simulation.experiment.Experiment")
+TARGETS = (
+    "3",
+    "null",
+    "..x",
+    "x",
+    "os.system",
+    "fedexp.core.part.Part",
+    "fedexp.simulation.setup.experiment.Experiment",
+)
 SCRIBBLES = (
     *(
         "",

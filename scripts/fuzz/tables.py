@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedexp.core.exits import USAGE_ERROR
+from fedexp.process.exits import USAGE_ERROR
 from scripts.fuzz.judged import Input
 from scripts.fuzz.odd_tables import COLUMNS, ENCODINGS, NAMES, REWRITTEN, TWICE, WORDS
 from scripts.fuzz.users_files import Prepare, damaged, run_on

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.core.exits import USAGE_ERROR
+from fedexp.process.exits import USAGE_ERROR
 from scripts.fuzz.judged import Input, run_of
 
 ROUNDS = 2

@@ -23,7 +23,7 @@ from scipy import stats
 
 from fedexp.replay import page, results, table
 from fedexp.replay.page import JudgedCell
-from fedexp.report.markup import Grid
+from fedexp.report.draw.markdown import Grid
 
 HERE = Path(__file__).parent
 REPLAYS = HERE.parent / "replays"

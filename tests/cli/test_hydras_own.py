@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fedexp import cli
-from fedexp.sweep import multirun
+from fedexp.sweep import command
 
 CALLBACK = """
 from hydra.experimental.callback import Callback
@@ -42,7 +42,7 @@ def test_a_run_tells_its_callbacks(runs, heard: list[str]):
 
 @pytest.mark.parametrize("sweeper", ["basic", "one_at_a_time"])
 def test_a_launcher_of_others_gets_every_point(runs, heard: list[str], monkeypatch, sweeper: str):
-    monkeypatch.setattr(multirun, "build_launcher", lambda _: None)
+    monkeypatch.setattr(command, "build_launcher", lambda _: None)
     words = (*WORDS, f"hydra/sweeper={sweeper}", "seed=0,1", "hydra.sweep.dir=many")
     assert cli.main(["run", "-m", *words]) == 0
     assert heard == ["sweep start", "seed 0", "seed 1", "sweep end"]

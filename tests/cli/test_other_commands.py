@@ -62,7 +62,7 @@ def test_other_ranks_say_who_they_are(monkeypatch, capsys):
 
 
 def test_data_commands_get_names_and_folder(monkeypatch):
-    from fedexp.commands import datasets as commands
+    from fedexp.commands.arguments import datasets as commands
     from fedexp.data import store
 
     calls = []

@@ -7,7 +7,7 @@ import pytest
 from tracking import FAST
 
 from fedexp import cli
-from fedexp.core.passwords import ADDRESS_VARIABLE
+from fedexp.files.url_credentials import ADDRESS_VARIABLE
 from fedexp.parts.tracker.contract import Order
 from fedexp.parts.tracker.memo import SyncState
 from fedexp.parts.tracker.mlflow import MLflow, MlflowRun

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 from run_folders import make_run, method
 
-from fedexp.report import runs
+from fedexp.report.read import runs
 
 __all__ = ["make_run", "method"]
 

@@ -16,7 +16,7 @@ from fedexp.config.hydra_errors import explain_unknown_key
 from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
-from fedexp.run.checked import validate_config
+from fedexp.run.validate import validate_config
 from fedexp.sweep import points as sweep
 
 PACKAGE = Path(fedexp.__file__).parent
@@ -228,7 +228,10 @@ def test_the_short_way_of_the_tests_composes_what_the_command_composes():
 def test_every_dataset_of_real_files_composes():
     """Every other option runs in test_every_option."""
     for option in ("mnist", "cifar10", "har", "emnist_digits", "npz"):
-        assert resolve_config(composed(f"dataset={option}")[1])["_target_"] == "fedexp.simulation.experiment.Experiment"
+        assert (
+            resolve_config(composed(f"dataset={option}")[1])["_target_"]
+            == "fedexp.simulation.setup.experiment.Experiment"
+        )
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from processes import typed
 
 from fedexp.config import catalog, roles
 from fedexp.config.roles import ROLES, Role
-from fedexp.core import csv_table
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
+from fedexp.files import run_tables
 
 GUIDED = {name: text for name, text in files(GUIDE.read_text()).items() if name.startswith("sparse/")}
 INSTALLED = {  # what pip makes of the guide's pyproject.toml
@@ -48,7 +48,7 @@ def test_every_group_of_parts_is_a_role_and_every_role_a_part_of_the_experiment(
 
 def test_an_unknown_group_is_an_unknown_key():
     with pytest.raises(ConfigError, match="unknown key compression; known: aggregator, "):
-        spec.build({"_target_": "fedexp.simulation.experiment.Experiment", "compression": {}})
+        spec.build({"_target_": "fedexp.simulation.setup.experiment.Experiment", "compression": {}})
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_an_installed_package_adds_a_group(outside: Path):
     small = ("run", "experiment=smoke", "rounds=2", "engine.workers=1", "pictures=false", "hydra.run.dir=one")
     done = fedexp(outside, *small, "compression=turns", "compression.every=4")
     assert done.returncode == 0, done.stderr
-    rows = csv_table.read_frame(outside / "one" / "metrics.csv")
+    rows = run_tables.read_frame(outside / "one" / "metrics.csv")
     assert rows["mb_up"].tolist() == (rows["mb_down"] / 4).tolist()
     checked = fedexp(outside, "verify", "one")
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -154,7 +154,7 @@ def test_a_run_whose_package_is_gone_says_which(outside: Path):
     node = {"_target_": "sparse.turns.Turns", "every": 2}
     assert told.returncode == 0, told.stderr
     with pytest.raises(ConfigError, match="unknown key compression; it is a group of a package that is not installed"):
-        spec.build({"_target_": "fedexp.simulation.experiment.Experiment", "compression": node})
+        spec.build({"_target_": "fedexp.simulation.setup.experiment.Experiment", "compression": node})
 
 
 def test_what_does_nothing_is_idle_with_its_keys_and_without():

@@ -102,7 +102,7 @@ def made_by(factory: str) -> dict[str, Any]:
     return {"model": {"_target_": "fedexp.parts.model.torch.Torch", "factory": factory, "arguments": {"width": 3}}}
 
 
-@pytest.mark.parametrize("factory", ["nobody_elses.nets:make", "os:system", "fedexp.core.files:write_atomically"])
+@pytest.mark.parametrize("factory", ["nobody_elses.nets:make", "os:system", "fedexp.files.atomic:write_atomically"])
 @pytest.mark.usefixtures("note")
 def test_a_factory_is_known_by_its_own_name(factory: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Another function of the same package, of fedexp too, may do anything with the arguments that a folder gives."""

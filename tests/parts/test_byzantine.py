@@ -15,11 +15,11 @@ from fedexp.core.values import Columns
 from fedexp.parts.aggregator.krum import Krum
 from fedexp.parts.byzantine import Tolerant
 from fedexp.run.run import run
-from fedexp.simulation import compatibility
-from fedexp.simulation.building import build_world
+from fedexp.simulation.build_world import build_world
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import run_rounds
-from fedexp.training.workers import WorkerPool
+from fedexp.simulation.setup import compatibility
+from fedexp.training.workers.pool import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 MOST = {  # the largest f that 1, 2, 3, 4, 5, 6, 7, 11 rows allow

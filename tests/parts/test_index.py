@@ -15,18 +15,18 @@ from fedexp import parts
 from fedexp.config.location import conf_dir
 from fedexp.core.part import Part
 from fedexp.parts import questions
-from fedexp.simulation import views
+from fedexp.simulation import context_views
 from fedexp.simulation.context import RoundContext
 
 HERE = Path(fedexp.__file__).parent
 BASES = [found for name in parts.__all__ if isinstance(found := getattr(parts, name), type)]
 PIECES = [
-    (questions.ClientsData, views.ClientQueries),
-    (questions.FleetView, views.FleetQueries),
-    (questions.Traffic, views.TrafficQueries),
-    (questions.Validation, views.ValidationQueries),
-    (questions.PublicData, views.PublicQueries),
-    (questions.AuditView, views.AuditQueries),
+    (questions.ClientsData, context_views.ClientQueries),
+    (questions.FleetView, context_views.FleetQueries),
+    (questions.Traffic, context_views.TrafficQueries),
+    (questions.Validation, context_views.ValidationQueries),
+    (questions.PublicData, context_views.PublicQueries),
+    (questions.AuditView, context_views.AuditQueries),
 ]
 CONTRACTS = [found for found in BASES if found.__module__.endswith(".contract") and issubclass(found, Part)]
 

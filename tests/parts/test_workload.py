@@ -10,10 +10,10 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.random_streams import stream
 from fedexp.parts.local.sgd import SGD
-from fedexp.run import opening
+from fedexp.run import banner
 from fedexp.simulation import context
 from fedexp.simulation.rounds import run_rounds
-from fedexp.training.batches import draw_batches
+from fedexp.training.client.batches import draw_batches
 
 
 def test_part_of_an_epoch_is_rounded_up_by_hand():
@@ -70,7 +70,7 @@ def test_drawn_epochs_are_charged_as_they_come_and_promised_at_most(tiny: Tiny):
 )
 def test_the_opening_says_how_long(tiny: Tiny, epochs: str, words: str):
     exp = spec.build(tiny(f"scenario.local_epochs={epochs}"))
-    assert f" a round, {words} of batches of 20" in list(opening.lines(exp, 6))[1]
+    assert f" a round, {words} of batches of 20" in list(banner.lines(exp, 6))[1]
 
 
 @pytest.mark.parametrize("epochs", ["[2]", "[5,2]", "[1,2,3]"])

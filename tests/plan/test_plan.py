@@ -12,7 +12,7 @@ import pytest
 
 from fedexp.cli import main
 from fedexp.plan import probe
-from fedexp.plan.ration import PartialRoundError
+from fedexp.plan.time_budget import PartialRoundError
 
 MADE = (
     "dataset=synthetic",
@@ -133,7 +133,7 @@ def test_a_long_run_is_counted_until_it_stops(
     assert told["rounds"] < 100
     assert 30 <= told["sent"]["sim_s"] < 30 + told["sent"]["sim_s"] / told["rounds"] * 3
     assert (told["limit"], told["reason"]) == ("", "the budget of 0.5 simulated minutes is spent")
-    monkeypatch.setattr("fedexp.plan.rehearsal.PATIENCE_S", 0.05)
+    monkeypatch.setattr("fedexp.plan.dry_run.PATIENCE_S", 0.05)
     told = planned(*words, "stop.minutes=1e9")
     assert told["limit"] == "at least"
     assert told["reason"] is None

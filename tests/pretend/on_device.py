@@ -27,10 +27,10 @@ from worlds import first_round, world_of
 from fedexp.cli import main
 from fedexp.core.errors import ConfigError
 from fedexp.run.run import complete, run
-from fedexp.simulation import compatibility
-from fedexp.training import stacked
-from fedexp.training.captures import MAX_GRAPHS
-from fedexp.training.workers import pickle_value, unpickle_value
+from fedexp.simulation.setup import compatibility
+from fedexp.training.stacked import trainer as stacked
+from fedexp.training.stacked.graph_cache import MAX_GRAPHS
+from fedexp.training.workers.pool import pickle_value, unpickle_value
 
 pretend: Any = sys.modules.get("pretend_device")  # its plugin imports it first of all
 DEVICE = "cuda" if pretend is None else "pretend"

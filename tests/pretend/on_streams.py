@@ -14,7 +14,7 @@ from pandas.testing import assert_frame_equal
 from worlds import world_of
 
 from fedexp.core.values import Weights
-from fedexp.scoring.beside import SideStreamScorer
+from fedexp.scoring.side_stream import SideStreamScorer
 from fedexp.simulation.world import World
 
 SEVERAL = (

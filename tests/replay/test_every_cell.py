@@ -7,7 +7,7 @@ from fedexp.config.location import conf_dir
 from fedexp.parts.dataset.cifar10 import Cifar10
 from fedexp.parts.dataset.har import Har
 from fedexp.parts.dataset.mnist import Mnist
-from fedexp.replay import shelf, table
+from fedexp.replay import catalog, table
 from fedexp.replay.table import Cell
 from fedexp.run.isolation import isolate_process
 from fedexp.sweep.points import Point, compose, validate_point
@@ -23,7 +23,7 @@ def few(cells: tuple[Cell, ...]) -> list[Cell]:
     return chosen
 
 
-@pytest.mark.parametrize("name", shelf.names())
+@pytest.mark.parametrize("name", catalog.names())
 def test_every_cell_can_be_composed(name: str, monkeypatch: pytest.MonkeyPatch):
     """Its words are known and its parts can work together; whether the files of the data are there is not asked."""
     for dataset in (Mnist, Cifar10, Har):

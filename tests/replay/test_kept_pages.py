@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.replay import overview, shelf, table
-from fedexp.replay.measure import Quantity
+from fedexp.replay import catalog, overview, table
 from fedexp.replay.page import JudgedCell
+from fedexp.replay.quantity import Quantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Verdict
@@ -18,7 +18,7 @@ def test_every_page_shows_what_the_results_say(capsys: pytest.CaptureFixture[str
 
 def test_every_folder_of_results_is_that_of_a_table_and_has_a_page():
     folders = {path.parent for path in replay_pages.KEPT.glob("*/results.csv")}
-    assert {folder.name for folder in folders} <= set(shelf.names())
+    assert {folder.name for folder in folders} <= set(catalog.names())
     assert all((folder / "README.md").is_file() for folder in folders)
     assert folders
 
@@ -34,7 +34,7 @@ def test_the_cells_that_are_told_of_are_those_that_there_are():
     root = replay_pages.ROOT
     pages = [path.read_text() for path in (root / "scripts" / "studies").glob("*/page.yml")]
     texts = {found[1] for page in pages if (found := re.search(r"^table: (\w+)$", page, re.MULTILINE))}
-    cells = {name: len(table.load(name).cells) for name in shelf.names()}
+    cells = {name: len(table.load(name).cells) for name in catalog.names()}
     own = sum(count for name, count in cells.items() if name in texts)
     assert (len(texts), len(cells) - len(texts)) == (5, 11)
     told = {name: " ".join((root / name).read_text().split()) for name in ("README.md", "CHANGELOG.md")}

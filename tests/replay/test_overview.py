@@ -1,6 +1,6 @@
 from fedexp.replay import overview, page
-from fedexp.replay.measure import Quantity
 from fedexp.replay.page import JudgedCell
+from fedexp.replay.quantity import Quantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Verdict

@@ -4,7 +4,7 @@ from textwrap import dedent
 import pytest
 
 from fedexp.core.errors import ConfigError
-from fedexp.replay import shelf, table
+from fedexp.replay import catalog, table
 from fedexp.replay.verdict import Published
 
 TEXT = """\
@@ -173,7 +173,7 @@ def test_an_unknown_table_is_told():
         table.load("none.yml")
 
 
-@pytest.mark.parametrize("name", shelf.names())
+@pytest.mark.parametrize("name", catalog.names())
 def test_the_tables_of_the_package_can_be_read(name: str):
     assert table.load(name).cells
 

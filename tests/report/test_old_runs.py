@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from fedexp.report.methods import group_runs, options, settings
-from fedexp.report.runs import collect_runs
+from fedexp.report.read.methods import group_runs, options, settings
+from fedexp.report.read.runs import collect_runs
 
 
 def test_a_group_that_did_not_exist_did_nothing(make_run, tmp_path: Path):

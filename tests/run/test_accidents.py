@@ -17,11 +17,11 @@ from command_line import complaint, ending_with
 from processes import Command
 
 from fedexp import cli
-from fedexp.config import noted
-from fedexp.core import files
-from fedexp.run import checkpoint
+from fedexp.config import saved_config
+from fedexp.files import atomic
 from fedexp.run import run as execution
 from fedexp.run.progress import Progress
+from fedexp.run.state import checkpoint
 from fedexp.run.tables import GrowingCsv
 
 MADE = ("dataset=synthetic", "dataset.train_size=120", "dataset.test_size=60", "pictures=false", "hydra.run.dir=run")
@@ -245,7 +245,7 @@ NAMES = ("hydra", "overrides", "config")
 
 @pytest.mark.parametrize("written", range(4))
 def test_killed_while_its_config_is_written_a_run_begins_again(written: int, monkeypatch, capsys):
-    write, left = files.write_atomically, [*range(written)]
+    write, left = atomic.write_atomically, [*range(written)]
 
     def killed(path: Path, content: bytes) -> None:
         if path.parent.name == ".hydra" and not left:
@@ -255,7 +255,7 @@ def test_killed_while_its_config_is_written_a_run_begins_again(written: int, mon
         write(path, content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(noted, "write_atomically", killed)
+        patch.setattr(saved_config, "write_atomically", killed)
         ending_with(patch, KeyboardInterrupt(), at_seed=1)
         assert cli.main(["run", *QUICK, "seed=1"]) == 130
     capsys.readouterr()
@@ -270,8 +270,8 @@ def test_killed_while_its_config_is_written_a_run_begins_again(written: int, mon
         Path("run/metrics.csv").unlink()
         assert cli.main(["resume", "run"]) == 0
     assert sorted(path.stem for path in Path("run/.hydra").glob("*.yaml")) == sorted(NAMES)
-    assert noted.overrides(Path("run"))[-1] == ("seed=2" if written < 3 else "seed=1")
-    assert noted.read_raw(Path("run"))["seed"] == (2 if written < 3 else 1)
+    assert saved_config.overrides(Path("run"))[-1] == ("seed=2" if written < 3 else "seed=1")
+    assert saved_config.read_raw(Path("run"))["seed"] == (2 if written < 3 else 1)
 
 
 def test_a_point_gets_what_it_lacks_of_its_config(monkeypatch):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fedexp.core import logs
+from fedexp.process import logs
 from fedexp.run.progress import Progress
 
 

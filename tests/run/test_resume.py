@@ -19,7 +19,7 @@ from processes import Command
 
 from fedexp.commands.launch import resume
 from fedexp.core.errors import ConfigError
-from fedexp.run import checkpoint
+from fedexp.run.state import checkpoint
 
 WORDS = (
     "dataset=synthetic",

@@ -111,7 +111,7 @@ YAMLS = {
     "nested references": NESTED,
     "chain": CHAIN,
     "circle": "a: &a [*a]\n",
-    "circle of keys": "_target_: fedexp.simulation.experiment.Experiment\nseed: ${rounds}\nrounds: ${seed}\n",
+    "circle of keys": "_target_: fedexp.simulation.setup.experiment.Experiment\nseed: ${rounds}\nrounds: ${seed}\n",
     "depth": "a: " + "[" * 20_000,
     "deep keys": "".join(f"{' ' * n}a:\n" for n in range(3000)),
     "tag": "a: !!python/object/apply:os.mkdir [made]\n",
@@ -201,7 +201,7 @@ def test_wherever_a_config_names_it(role: str, stranger: str, run: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "factory", ["NAME:make", "${oc.env:MLFLOW_TRACKING_URI}", "fedexp.core.files:write_atomically", "os:system"]
+    "factory", ["NAME:make", "${oc.env:MLFLOW_TRACKING_URI}", "fedexp.files.atomic:write_atomically", "os:system"]
 )
 @pytest.mark.parametrize("command", ["resume", "verify"])
 def test_a_factory_that_a_folder_names_is_not_called(

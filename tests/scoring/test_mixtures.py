@@ -20,8 +20,8 @@ from fedexp.parts.model.mlp import MLP
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.side_by_side import LAYERS, BatchedEvaluator, SequentialEvaluator, mix_models
 from fedexp.simulation import context
-from fedexp.simulation.building import build_world
-from fedexp.training.workers import WorkerPool
+from fedexp.simulation.build_world import build_world
+from fedexp.training.workers.pool import WorkerPool
 
 MODELS = [
     (MLP(), (1, 8, 8)),

@@ -10,9 +10,9 @@ import pytest
 from fedexp.core import part as spec
 from fedexp.run.run import run
 from fedexp.run.tables import TIMINGS
-from fedexp.simulation.building import build_world
+from fedexp.simulation.build_world import build_world
 from fedexp.simulation.rounds import run_rounds
-from fedexp.training.workers import WorkerPool
+from fedexp.training.workers.pool import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 PUBLIC = ("scenario.public_fraction=0.2", "rounds=4")

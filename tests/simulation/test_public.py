@@ -11,9 +11,10 @@ from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.simulation import compatibility, context
-from fedexp.simulation.division import split_data
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation import context
+from fedexp.simulation.setup import compatibility
+from fedexp.simulation.setup.data_split import split_data
+from fedexp.simulation.setup.experiment import Experiment
 
 Tiny = Callable[..., dict[str, Any]]
 PUBLIC = ("scenario.public_fraction=0.25",)  # 30 of 120

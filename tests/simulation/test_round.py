@@ -14,9 +14,9 @@ from fedexp.core.errors import RunError
 from fedexp.core.values import Uploads, Weights
 from fedexp.run.run import run
 from fedexp.simulation import context
-from fedexp.simulation.division import split_validation
 from fedexp.simulation.round import fold, merge_memories, models_to_update, run_round
 from fedexp.simulation.rounds import run_rounds
+from fedexp.simulation.setup.data_split import split_validation
 
 Tiny = Callable[..., dict[str, Any]]
 

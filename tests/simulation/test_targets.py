@@ -6,8 +6,8 @@ from worlds import Tiny, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
-from fedexp.simulation import compatibility
 from fedexp.simulation.rounds import run_rounds
+from fedexp.simulation.setup import compatibility
 
 
 @pytest.mark.parametrize("targets", ["labels", "numbers", "tokens"])

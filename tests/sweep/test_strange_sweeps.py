@@ -13,9 +13,9 @@ from hostile import refusal, replaced
 from fedexp import cli
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
-from fedexp.core.yaml_file import read_yaml
+from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.run import run as execution
-from fedexp.sweep import believed
+from fedexp.sweep import saved_overrides
 
 PATH = Path("many/multirun.yaml")
 ALLOWED = {"hydra.sweep.subdir", "hydra.sweeper.params"}
@@ -95,7 +95,7 @@ def test_no_word_about_hydra_counts_but_a_few(made: dict[str, Any]):
 
 def passed_over(made: dict[str, Any], word: str) -> bool:
     hydra = {**made["hydra"], "overrides": {"task": ["seed=0,1"], "hydra": [word]}}
-    return believed.read_overrides({"hydra": hydra}, [], PATH) == ["seed=0,1"]
+    return saved_overrides.read_overrides({"hydra": hydra}, [], PATH) == ["seed=0,1"]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_counts_is_checked(made: dict[str, Any], word: str, wanted: str | N
         assert passed_over(made, word)
         return
     with pytest.raises(ConfigError, match=wanted):
-        believed.read_overrides({"hydra": hydra}, [], PATH)
+        saved_overrides.read_overrides({"hydra": hydra}, [], PATH)
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from worlds import Tiny, first_round, world_of
 
 from fedexp.core.errors import ConfigError
 from fedexp.parts import BatchNorm
-from fedexp.run import checkpoint
 from fedexp.run.run import complete
+from fedexp.run.state import checkpoint
 from fedexp.simulation.world import World
-from fedexp.verify import replay
+from fedexp.verify import rerun
 
 ENGINES = ("loop", "stacked")
 UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8")
@@ -77,7 +77,7 @@ def test_two_runs_are_equal_resumed_and_verified(tiny: Tiny, engine: str, worker
     assert kept_bytes(tmp_path / "cut") == kept_bytes(tmp_path / "whole")
     assert (tmp_path / "cut" / "digests.csv").read_bytes() == (tmp_path / "whole" / "digests.csv").read_bytes()
     told = (tmp_path / "whole" / "digests.csv").read_text().split()[1:]
-    stage = replay.build_rerun(config, {"name": engine, "reason": ""})
+    stage = rerun.build_rerun(config, {"name": engine, "reason": ""})
     assert [f"{each.round},{each.digest}" for each in stage.replay_rounds(None, 3)] == told
 
 

@@ -27,20 +27,20 @@ from typing import Annotated, Literal
 import numpy as np
 
 from fedexp.core.part import Part, Range
-from fedexp.maths.shapley.affordable import (
+from fedexp.maths.shapley.game.exact import exact
+from fedexp.maths.shapley.game.subsampled_validation import Fidelities, make_fidelities
+from fedexp.maths.shapley.game.utilities import Utilities, all_coalitions
+from fedexp.maths.shapley.ranking.budget import (
     AT_MOST,
     EXACT_AT_MOST,
     choose_method,
     coalition_budget,
     surrogate_budget,
 )
-from fedexp.maths.shapley.exact import exact
-from fedexp.maths.shapley.fidelities import Fidelities, make_fidelities
-from fedexp.maths.shapley.fits import PAIR_SAMPLERS, STAGES, FitResult, fit_in_stages
-from fedexp.maths.shapley.settled import is_settled
-from fedexp.maths.shapley.surrogate import BATCHES, surrogate_fits
-from fedexp.maths.shapley.sweeps import SWEEP_DESIGNS, SampledValues, run_sweeps
-from fedexp.maths.shapley.utilities import Utilities, all_coalitions
+from fedexp.maths.shapley.ranking.ranking_confidence import is_settled
+from fedexp.maths.shapley.sampling.permutation_sampling import SWEEP_DESIGNS, SampledValues, run_sweeps
+from fedexp.maths.shapley.sampling.regression_sampling import PAIR_SAMPLERS, STAGES, FitResult, fit_in_stages
+from fedexp.maths.shapley.surrogate.estimator import BATCHES, surrogate_fits
 
 PUBLISHED = ("exact", "gtg", "permutations")  # done as published: no bound unless one is given
 LOOKS = (0.125, 0.25, 0.5, 1.0)  # shares of the budget after which the ranking is tested

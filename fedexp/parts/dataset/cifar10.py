@@ -15,9 +15,9 @@ import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.files import scratch_path
 from fedexp.data.download import fetch, install_file, md5_check
 from fedexp.data.store import PublishedFile, cure, locate, read_published
+from fedexp.files.atomic import scratch_path
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import Normalise, Published, image_data
 

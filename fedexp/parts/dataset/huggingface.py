@@ -21,10 +21,10 @@ import torch
 
 from fedexp.core.errors import ConfigError, did_you_mean, first_line
 from fedexp.core.fields import describe_value
-from fedexp.core.files import publish, scratch_path
 from fedexp.core.part import Range
 from fedexp.data.store import find_user_path, stamp
 from fedexp.data.tokens import Unit, encode_tokens, tokenize, vocabulary
+from fedexp.files.atomic import publish, scratch_path
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import Normalise, image_data
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.core.csv_lines import demand_unique_names, read_header
 from fedexp.core.errors import ConfigError
+from fedexp.files.user_csv import demand_unique_names, read_header
 
 COLUMNS = ("client", "round", "bandwidth_mbit", "compute_samples_per_s")
 

@@ -20,7 +20,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.layers import LSTM
-from fedexp.parts.model.drawn import InitialisedModel
+from fedexp.parts.model.initialised import InitialisedModel
 
 Width = Annotated[int, Range(1)]
 

@@ -16,7 +16,7 @@ from torch import nn
 from fedexp.core.errors import ConfigError
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.layers import BatchNorm
-from fedexp.parts.model.drawn import InitialisedModel, image_shape
+from fedexp.parts.model.initialised import InitialisedModel, image_shape
 
 WIDTHS = (32, 32, 64, 64, 128, 128)
 GROUPS = 8  # of 4, 8 and 16 channels; with the paper's 32, groups of the first two layers would have one channel

@@ -12,7 +12,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.layers import AddChannel
-from fedexp.parts.model.drawn import InitialisedModel, refuse_text
+from fedexp.parts.model.initialised import InitialisedModel, refuse_text
 
 Width = Annotated[int, Range(1)]
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.drawn import InitialisedModel, image_shape
+from fedexp.parts.model.initialised import InitialisedModel, image_shape
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from torch import nn
 
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.drawn import InitialisedModel, refuse_text
+from fedexp.parts.model.initialised import InitialisedModel, refuse_text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from fedexp.core.errors import ConfigError, did_you_mean, first_line
-from fedexp.core.stored_zip import is_stored
+from fedexp.files.stored_zip import is_stored
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.layers import BatchNorm
 

@@ -15,7 +15,7 @@ from torch import nn
 from fedexp.core.initialise import Law
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.drawn import InitialisedModel, image_shape
+from fedexp.parts.model.initialised import InitialisedModel, image_shape
 from fedexp.parts.model.refit import AdaptedClassifier
 
 

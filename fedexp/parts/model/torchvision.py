@@ -15,7 +15,7 @@ from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.part import Range
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.contract import Model
-from fedexp.parts.model.drawn import image_shape
+from fedexp.parts.model.initialised import image_shape
 from fedexp.parts.model.refit import AdaptedClassifier, matching_weights, read_weights
 
 

@@ -8,8 +8,8 @@ Two groups have these options: `schedule` moves `local.lr`, the clients' rate, a
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fedexp.core.changed import P, replace_unchecked
 from fedexp.core.part import Part, Range
+from fedexp.core.replace_unchecked import P, replace_unchecked
 
 
 def with_rate(part: P, lr: Any) -> P:

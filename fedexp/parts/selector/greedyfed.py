@@ -16,8 +16,8 @@ import numpy as np
 
 from fedexp.core.values import Memory, Plan
 from fedexp.parts.context import Context
-from fedexp.parts.selector.contributions import ShapleySelector, means_and_counts
 from fedexp.parts.selector.ranking import highest
+from fedexp.parts.selector.shapley_selector import ShapleySelector, means_and_counts
 
 
 def opening_rounds(clients: int, count: int) -> int:

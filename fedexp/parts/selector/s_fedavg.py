@@ -15,8 +15,8 @@ import torch
 from fedexp.core.part import Fraction, Range
 from fedexp.core.values import Memory, Plan, Uploads
 from fedexp.parts.context import Context
-from fedexp.parts.selector.contributions import ShapleySelector
 from fedexp.parts.selector.ranking import weighted_draw
+from fedexp.parts.selector.shapley_selector import ShapleySelector
 
 
 def inverse_softmax(values: np.ndarray) -> np.ndarray:

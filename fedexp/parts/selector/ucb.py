@@ -15,9 +15,9 @@ import numpy as np
 from fedexp.core.part import Range
 from fedexp.core.values import Memory, Plan
 from fedexp.parts.context import Context
-from fedexp.parts.selector.contributions import ShapleySelector, means_and_counts
 from fedexp.parts.selector.greedyfed import opening_order
 from fedexp.parts.selector.ranking import highest
+from fedexp.parts.selector.shapley_selector import ShapleySelector, means_and_counts
 
 
 def upper_bounds(mean: np.ndarray, count: np.ndarray, logarithm: float, beta: float) -> np.ndarray:

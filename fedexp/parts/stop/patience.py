@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from fedexp.core.part import Range
 from fedexp.core.values import Columns, Memory
-from fedexp.maths.metrics import HIGHER_IS_BETTER, main_metric
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, main_metric
 from fedexp.parts.stop.contract import Stop
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
 from fedexp.core.values import Columns, Memory
-from fedexp.maths.metrics import HIGHER_IS_BETTER, SHARES, main_metric
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, SHARES, main_metric
 from fedexp.parts.stop.contract import Stop
 
 DEFAULT_GOAL = 0.95

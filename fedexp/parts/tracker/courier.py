@@ -10,9 +10,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.exits import full_error
-from fedexp.core.files import shell_path
+from fedexp.files.atomic import shell_path
 from fedexp.parts.tracker import lines, memo
+from fedexp.process.exits import full_error
 
 log = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fedexp.config import noted
-from fedexp.core import summary_json
+from fedexp.config import saved_config
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
+from fedexp.files import summary_json
 
 FILES = ("summary.json", "metrics.csv", "federation.csv", "*.png", ".hydra/*.yaml")
 
@@ -75,7 +75,7 @@ def files(folder: Path) -> list[Path]:
 def choices(folder: Path) -> dict[str, str]:
     """The option of each group, as Hydra has recorded it; nothing for a run that Hydra did not start."""
     try:
-        chosen = noted.choices(folder)
+        chosen = saved_config.choices(folder)
     except (OSError, ConfigError):
         return {}
     return {name: option for name, option in chosen.items() if option is not None and not name.startswith("hydra/")}

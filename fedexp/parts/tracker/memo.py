@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from fedexp.core.files import write_atomically
-from fedexp.core.locks import file_lock
+from fedexp.files.atomic import write_atomically
+from fedexp.files.locks import file_lock
 
 NAME, LOCK = "tracker.json", ".tracker.lock"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from fedexp.config.trust import remember_address, was_address_used
-from fedexp.core.files import atomic_path
-from fedexp.core.passwords import with_password, without_password
+from fedexp.files.atomic import atomic_path
+from fedexp.files.url_credentials import with_password, without_password
 from fedexp.parts.tracker import memo
 from fedexp.parts.tracker.contract import Order, Receiver, SendingTracker
 from fedexp.parts.tracker.lines import Line, sanitise_name, text

@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fedexp.core.files import remove_leftovers
-from fedexp.core.open_folders import open_folder, refuse_other_folder
 from fedexp.core.part import build
-from fedexp.core.passwords import without_password
+from fedexp.files.atomic import remove_leftovers
+from fedexp.files.open_folders import open_folder, refuse_other_folder
+from fedexp.files.url_credentials import without_password
 from fedexp.parts.tracker import lines, memo
 from fedexp.parts.tracker.contract import Order, Receiver, SendingTracker
 

@@ -4,11 +4,11 @@ import io
 import re
 from xml.etree import ElementTree
 
-from fedexp.report import look
-from fedexp.report.section import Picture
+from fedexp.report.draw import style
+from fedexp.report.draw.section import Picture
 
-_INKS = {look.INK: "ink", look.QUIET: "quiet", look.RULE: "rule", look.PAPER: "card"} | {
-    color.lower(): f"c{number}" for number, color in enumerate(look.COLORS)
+_INKS = {style.INK: "ink", style.QUIET: "quiet", style.RULE: "rule", style.PAPER: "card"} | {
+    color.lower(): f"c{number}" for number, color in enumerate(style.COLORS)
 }
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # in XML; a name may hold them
 _BLANKS, _DECIMALS = re.compile(r"(?<=[A-Za-z]) |\s*\n\s*"), re.compile(r"(\.\d)\d+")
@@ -25,7 +25,7 @@ def svg(picture: Picture) -> str:
     """
     root = ElementTree.fromstring(_FORBIDDEN.sub("", _raw_svg(picture)))
     root.remove(root[0])  # the style of matplotlib, which would hold for the whole page
-    methods = {look.gid(method): method for method in picture.methods}
+    methods = {style.gid(method): method for method in picture.methods}
     used = set(re.findall(r"#(\w+)", " ".join(value for node in root.iter() for value in node.attrib.values())))
     for node in list(root.iter()):
         method = methods.get(node.get("id", ""))

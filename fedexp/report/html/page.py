@@ -5,19 +5,21 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from fedexp.core.files import write_atomically
-from fedexp.report import grid, look, provenance, sections, tables
+from fedexp.files.atomic import write_atomically
+from fedexp.report.draw import style
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.section import Section
 from fedexp.report.html.section import legend_key, section_html
-from fedexp.report.markup import Grid
-from fedexp.report.methods import Method
-from fedexp.report.runs import Run
-from fedexp.report.section import Section
-from fedexp.report.tables import Table
+from fedexp.report.pages import sections
+from fedexp.report.read.methods import Method
+from fedexp.report.read.runs import Run
+from fedexp.report.topics import grid, provenance, tables
+from fedexp.report.topics.tables import Table
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
-@look.style()
+@style.style()
 def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[Table]:
     """Writes the page and returns its tables; `empty` are the folders left out."""
     result_tables = tables.make_tables(methods)
@@ -28,7 +30,7 @@ def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[
     return result_tables
 
 
-@look.style()
+@style.style()
 def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
     """Writes the page of final accuracies by two settings, and returns the titled tables."""
     shown = sections.grid_sections(grid.panels(runs, by), by)
@@ -71,7 +73,7 @@ def _caveats_html(caveats: Sequence[str]) -> str:
 
 def _chooser(methods: Sequence[Method]) -> str:
     """The common legend of very many methods."""
-    if len(methods) <= look.CROWD:
+    if len(methods) <= style.CROWD:
         return ""
     keys = "".join(legend_key(method) for method in methods)
     return (

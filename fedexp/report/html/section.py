@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from html import escape
 from itertools import groupby
 
-from fedexp.report import look
+from fedexp.report.draw import style
+from fedexp.report.draw.section import Picture, Section
 from fedexp.report.html.drawing import svg
 from fedexp.report.html.table import table
-from fedexp.report.methods import Method
-from fedexp.report.section import Picture, Section
+from fedexp.report.read.methods import Method
 
 _DASHES = 4
 _WIDE = 6  # inches, from which on a drawing has a row of its own
@@ -25,11 +25,11 @@ def section_html(section: Section) -> str:
 
 def legend_key(method: Method) -> str:
     """One button of a legend, which hides and shows the method in every drawing."""
-    kind = f"c{method.position % len(look.COLORS)} d{method.position // len(look.COLORS) % _DASHES}"
+    kind = f"c{method.position % len(style.COLORS)} d{method.position // len(style.COLORS) % _DASHES}"
     return (
         f'<button type="button" aria-pressed="true" data-m="{method.position}"><svg class="sample" viewBox="0 0 26 8" '
         f'aria-hidden="true"><path class="{kind}" d="M1 4H25"/></svg><span>'
-        f"{escape(look.label_with_seeds(method))}</span></button>"
+        f"{escape(style.label_with_seeds(method))}</span></button>"
     )
 
 
@@ -52,7 +52,7 @@ def _figure_row(pictures: Sequence[Picture]) -> str:
 
 def _figure(picture: Picture) -> str:
     wide = ' class="wide"' if picture.figure.get_figwidth() > _WIDE else ""
-    named = picture.legend and 1 < len(picture.methods) <= look.CROWD
+    named = picture.legend and 1 < len(picture.methods) <= style.CROWD
     legend = f'<div class="legend">{"".join(map(legend_key, picture.methods))}</div>' if named else ""
     caption = f"<figcaption>{escape(picture.caption)}</figcaption>" if picture.caption else ""
     return f'<figure{wide}><div class="canvas">{svg(picture)}</div>{legend}{caption}</figure>\n'

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from fedexp.report.markup import Grid
+from fedexp.report.draw.markdown import Grid
 
 _WIDE = 9  # columns
 _COPIES = (("Markdown", Grid.markdown), ("LaTeX", Grid.latex))

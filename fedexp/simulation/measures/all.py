@@ -6,8 +6,8 @@ from typing import Any
 
 from fedexp.core.values import State, Uploads
 from fedexp.simulation import context
-from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures import clusters, own_models, participants, participation
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
 Measurement = tuple[dict[str, Any], float]  # columns, and the seconds of computing that they took

@@ -14,10 +14,10 @@ import torch
 from torch.nn import functional as F
 
 from fedexp.core.values import State, Weights
-from fedexp.simulation.experiment import Experiment
 from fedexp.simulation.measures.clusters import clusters_with_members, ensemble_predictions
 from fedexp.simulation.measures.own_models import measured_clients, personal_models, score_on_shard
 from fedexp.simulation.measures.participation import measured_unseen
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
 COLUMNS = ("client", "cluster", "examples", "global", "inside", "personal", "vote", "max", "mean", "nearest")

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from fedexp.core.device_clock import synchronized_time
 from fedexp.core.values import State, Weights
 from fedexp.parts.clustering import predictions
-from fedexp.simulation.experiment import Experiment
+from fedexp.process.device_clock import synchronized_time
 from fedexp.simulation.measures.own_models import measured_clients, score_on_shard
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
-from fedexp.training.workers import Work
+from fedexp.training.workers.pool import Work
 
 ENSEMBLE_COLUMNS = ("clusters.vote", "clusters.max", "clusters.mean", "clusters.nearest")
 MEMBER_COLUMNS = ("clusters.inside", "clusters.global_inside")

@@ -17,13 +17,13 @@ import torch
 
 from fedexp.core.random_streams import stream
 from fedexp.core.values import State, Weights
-from fedexp.maths.metrics import HIGHER_IS_BETTER
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
 from fedexp.maths.spread import best_tenth, deviation, jain, worst_tenth
-from fedexp.scoring.gauge import MetricSet
-from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.kept_columns import restore_personal
+from fedexp.scoring.metrics import MetricSet
+from fedexp.simulation.personal_columns import restore_personal
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
-from fedexp.training.workers import Work
+from fedexp.training.workers.pool import Work
 
 FLOATS = 2**24  # entries of the models that one job holds
 

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from fedexp.core.device_clock import synchronized_time
 from fedexp.core.values import SERVER, State, Uploads, Weights, finite
-from fedexp.simulation.experiment import Experiment
-from fedexp.simulation.kept_columns import restore_personal
+from fedexp.process.device_clock import synchronized_time
+from fedexp.simulation.personal_columns import restore_personal
 from fedexp.simulation.round import dispatch
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
-from fedexp.training.workers import Work
+from fedexp.training.workers.pool import Work
 
 COLUMNS = ("local.test_accuracy", "ensemble.test_accuracy", "ensemble.test_loss")
 

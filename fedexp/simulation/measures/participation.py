@@ -15,11 +15,11 @@ import numpy as np
 import torch
 
 from fedexp.core.values import State
-from fedexp.maths.metrics import HIGHER_IS_BETTER
-from fedexp.simulation.experiment import Experiment
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
 from fedexp.simulation.measures.own_models import measured_clients, sample_clients, score_on_shard
+from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
-from fedexp.training.workers import Work
+from fedexp.training.workers.pool import Work
 
 
 def blank(exp: Experiment) -> dict[str, Any]:

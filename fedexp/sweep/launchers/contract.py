@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILURE
 from fedexp.core.part import Part
+from fedexp.process.exits import FAILURE
 
 ATTEMPTS = 2  # of a point whose process dies
 

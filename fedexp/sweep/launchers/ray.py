@@ -7,8 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from fedexp.core.exits import FAILURE
 from fedexp.core.part import Range
+from fedexp.process.exits import FAILURE
 from fedexp.sweep.launchers.contract import Ends, Launcher, PointEnd, RunPoint, import_optional
 
 

@@ -12,8 +12,8 @@ from secrets import token_hex  # results are pickles: none may lie there already
 from typing import Annotated, Any, Literal
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.exits import FAILURE
 from fedexp.core.part import Range
+from fedexp.process.exits import FAILURE
 from fedexp.sweep.launchers.contract import Ends, Launcher, PointEnd, RunPoint, import_optional
 
 _POLL_S = {"local": 0.1, "slurm": 5.0}

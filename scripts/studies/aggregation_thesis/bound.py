@@ -39,9 +39,9 @@ def measured(seed: int) -> list[float]:
     """The signal of each round of a run."""
     from bench import build
 
-    from fedexp.simulation.building import build_world
+    from fedexp.simulation.build_world import build_world
     from fedexp.simulation.round import run_round
-    from fedexp.training.workers import WorkerPool
+    from fedexp.training.workers.pool import WorkerPool
 
     experiment = build([*WORDS, f"seed={seed}"])
     world = build_world(experiment, None, WorkerPool())

@@ -15,7 +15,7 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
 
-from fedexp.config import noted
+from fedexp.config import saved_config
 
 FILE = Path(__file__).parent / "strengths.csv"
 KEYS = {"sign_flip": "scale", "gaussian": "std", "alie": "z", "ipm": "epsilon", "same_value": "value"}
@@ -35,7 +35,7 @@ def of_attack(folder: Path, attack: str) -> list[tuple[str, str, float, int, str
     """A line for each run of a sweep."""
     found = []
     for metrics in folder.glob("*/metrics.csv"):
-        words = dict(word.split("=", 1) for word in noted.overrides(metrics.parent))
+        words = dict(word.split("=", 1) for word in saved_config.overrides(metrics.parent))
         with metrics.open(newline="") as table:
             seen = [line["validation_accuracy"] for line in csv.DictReader(table) if line["validation_accuracy"]]
         strength = float(words[f"attack.{KEYS[attack]}"])

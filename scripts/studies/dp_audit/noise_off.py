@@ -6,13 +6,13 @@ python scripts/studies/dp_audit/noise_off.py [WORDS OF fedexp run]
 import sys
 
 from fedexp import cli
-from fedexp.training import private
+from fedexp.training.per_example import clipped_sum
 
 
-def forget(self: private.Noise, active: object) -> None:
+def forget(self: clipped_sum.Noise, active: object) -> None:
     """Draws nothing: the noise stays zero."""
 
 
 if __name__ == "__main__":
-    private.Noise.draw = forget
+    clipped_sum.Noise.draw = forget
     sys.exit(cli.main(["run", "experiment=dp_audit", *sys.argv[1:]]))

@@ -18,11 +18,12 @@ from hydra import compose, initialize_config_dir
 from fedexp.config.compose import register_resolvers, resolve_config
 from fedexp.config.location import conf_dir
 from fedexp.core.part import build
-from fedexp.simulation import compatibility, context
-from fedexp.simulation.building import build_world
-from fedexp.simulation.experiment import Experiment
+from fedexp.simulation import context
+from fedexp.simulation.build_world import build_world
 from fedexp.simulation.round import fold, run_round
-from fedexp.training.workers import WorkerPool
+from fedexp.simulation.setup import compatibility
+from fedexp.simulation.setup.experiment import Experiment
+from fedexp.training.workers.pool import WorkerPool
 
 SEEDS = (0, 1, 2)
 GAMMA, S, S0, FACTOR = (1.0, 1e-3, 50.0), (1.0, 0.5, 0.1), (1.0, 10.0), (2, 1)

@@ -28,10 +28,10 @@ from unittest.mock import patch
 import numpy as np
 
 from fedexp.api import run
-from fedexp.core.files import atomic_path
+from fedexp.files.atomic import atomic_path
 from fedexp.maths.shapley.estimate import Estimate, Shapley
-from fedexp.maths.shapley.exact import exact
-from fedexp.maths.shapley.utilities import all_coalitions
+from fedexp.maths.shapley.game.exact import exact
+from fedexp.maths.shapley.game.utilities import all_coalitions
 
 SEEDS = 5
 PART = 0.25  # of the validation examples

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedexp.maths.shapley.estimate import Estimate, Shapley
-from fedexp.maths.shapley.exact import exact
+from fedexp.maths.shapley.game.exact import exact
 
 SAMPLING = ("gtg", "permutations", "antithetic", "stratified", "kernel", "leverage", "surrogate")
 CHOSEN = (

@@ -10,7 +10,7 @@ import pytest
 from games import FAMILIES, Method, evaluating
 
 from fedexp.maths.shapley.estimate import Estimate, Shapley
-from fedexp.maths.shapley.exact import exact
+from fedexp.maths.shapley.game.exact import exact
 
 GAMES, PLAYERS = 100, 8
 METHODS = ("gtg", "permutations", "antithetic", "stratified", "kernel", "leverage")

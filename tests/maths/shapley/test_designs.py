@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 from games import evaluating, losing
 
-from fedexp.maths.shapley.exact import exact
-from fedexp.maths.shapley.permutations import antithetic_permutations, guided_permutations, latin_square, prefixes, walk
-from fedexp.maths.shapley.sweeps import SWEEP_DESIGNS, SweepDesign, run_sweeps, sweep_rows
-from fedexp.maths.shapley.utilities import Utilities
+from fedexp.maths.shapley.game.exact import exact
+from fedexp.maths.shapley.game.utilities import Utilities
+from fedexp.maths.shapley.sampling.permutation_sampling import SWEEP_DESIGNS, SweepDesign, run_sweeps, sweep_rows
+from fedexp.maths.shapley.sampling.permutations import (
+    antithetic_permutations,
+    guided_permutations,
+    latin_square,
+    prefixes,
+    walk,
+)
 
 
 @pytest.mark.parametrize("players", [1, 2, 5, 8])
@@ -72,7 +78,7 @@ class TestSweeps:
     def test_evaluating_ahead_changes_nothing_but_the_batches(self, monkeypatch):
         utility = losing(8, np.random.default_rng(0))
         few, ahead = self.batches(utility, SWEEP_DESIGNS["gtg"], 80, 1e-4)
-        monkeypatch.setattr("fedexp.maths.shapley.sweeps.RARELY", -1.0)
+        monkeypatch.setattr("fedexp.maths.shapley.sampling.permutation_sampling.RARELY", -1.0)
         many, beside = self.batches(utility, SWEEP_DESIGNS["gtg"], 80, 1e-4)
         assert ahead.tobytes() == beside.tobytes()
         assert len(few) < len(many) / 2

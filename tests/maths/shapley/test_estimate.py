@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from games import Method
 
-from fedexp.maths.shapley import permutations
-from fedexp.maths.shapley.convergence import flexcs, gtg_authors, per_client
 from fedexp.maths.shapley.estimate import Shapley
-from fedexp.maths.shapley.exact import exact
-from fedexp.maths.shapley.sweeps import SWEEP_DESIGNS, SweepDesign
-from fedexp.maths.shapley.utilities import WORST, Utilities
+from fedexp.maths.shapley.game.exact import exact
+from fedexp.maths.shapley.game.utilities import WORST, Utilities
+from fedexp.maths.shapley.sampling import permutations
+from fedexp.maths.shapley.sampling.convergence import flexcs, gtg_authors, per_client
+from fedexp.maths.shapley.sampling.permutation_sampling import SWEEP_DESIGNS, SweepDesign
 
 
 def game(players: int, seed: int = 0):

@@ -11,8 +11,8 @@ from fedexp.parts.aggregator.fednova import normalise_rows
 from fedexp.parts.local.prox import Prox
 from fedexp.parts.local.scaffold import Scaffold
 from fedexp.parts.local.sgd import SGD
-from fedexp.simulation.compatibility import refuse
 from fedexp.simulation.rounds import run_rounds
+from fedexp.simulation.setup.compatibility import refuse
 
 UNEQUAL = ("federation=dirichlet", "federation.alpha=0.5", "selector=all", "local.batch_size=5")
 

@@ -13,7 +13,8 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Uploads
 from fedexp.maths.proximal import Penalty, proximal_residual
 from fedexp.parts.aggregator.fedplus_centre import robust_centre
-from fedexp.simulation import compatibility, context
+from fedexp.simulation import context
+from fedexp.simulation.setup import compatibility
 
 Tiny = Callable[..., dict[str, Any]]
 LIMITS = (1e-12, 5000)

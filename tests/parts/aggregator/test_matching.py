@@ -13,11 +13,12 @@ from worlds import world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, State, Uploads
-from fedexp.run import checkpoint
+from fedexp.run.state import checkpoint
 from fedexp.run.tables import TIMINGS
-from fedexp.simulation import compatibility, context
+from fedexp.simulation import context
 from fedexp.simulation.round import Row, dispatch, fold, run_round
 from fedexp.simulation.rounds import run_rounds, with_workers
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]

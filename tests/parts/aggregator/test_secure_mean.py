@@ -28,9 +28,10 @@ from fedexp.parts.aggregator.secret_sharing import (
 )
 from fedexp.parts.aggregator.secure_mean import SecureMean
 from fedexp.run.tables import TIMINGS
-from fedexp.simulation import compatibility, context
+from fedexp.simulation import context
 from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.rounds import run_rounds, with_workers
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]

@@ -16,8 +16,8 @@ from fedexp.core.values import Layout, Uploads, Weights
 from fedexp.parts.aggregator.zeno import Zeno, top_positions
 from fedexp.parts.context import Context
 from fedexp.simulation import context
-from fedexp.simulation.building import build_world
-from fedexp.training.workers import WorkerPool
+from fedexp.simulation.build_world import build_world
+from fedexp.training.workers.pool import WorkerPool
 
 
 @dataclass

@@ -9,7 +9,7 @@ from fedexp.parts.attack.backdoor import Backdoor, add_trigger
 from fedexp.parts.attack.forging import AttackerKnowledge
 from fedexp.parts.dataset.contract import Split
 from fedexp.run.run import run
-from fedexp.simulation import compatibility
+from fedexp.simulation.setup import compatibility
 
 TRAIN = Split(torch.zeros(40, 1, 4, 4, dtype=torch.uint8), torch.arange(40) % 4)
 

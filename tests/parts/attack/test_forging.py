@@ -11,9 +11,10 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Uploads
 from fedexp.run.run import run
-from fedexp.simulation import compatibility, context
-from fedexp.simulation.building import build_world
-from fedexp.training.workers import WorkerPool
+from fedexp.simulation import context
+from fedexp.simulation.build_world import build_world
+from fedexp.simulation.setup import compatibility
+from fedexp.training.workers.pool import WorkerPool
 
 
 def world_of(config):

@@ -6,7 +6,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.parts.attack.label_flip import LabelFlip
 from fedexp.parts.dataset.contract import Split
-from fedexp.simulation import compatibility
+from fedexp.simulation.setup import compatibility
 
 TRAIN = Split(torch.zeros(6, 2), torch.tensor([0, 1, 2, 3, 4, 0]))
 

@@ -16,11 +16,12 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import State
 from fedexp.parts.audit.bound import lower_bound
 from fedexp.parts.audit.canaries import CanaryAudit
-from fedexp.run import checkpoint
 from fedexp.run.run import run
-from fedexp.simulation import compatibility, context
+from fedexp.run.state import checkpoint
+from fedexp.simulation import context
 from fedexp.simulation.rounds import run_rounds, with_workers
-from fedexp.training import private
+from fedexp.simulation.setup import compatibility
+from fedexp.training.per_example import clipped_sum
 
 Tiny = Callable[..., dict[str, Any]]
 PRIVATE = ("privacy=dp_sgd", "privacy.clip=1", "privacy.delta=1e-5", "local.batch_size=full", "local.lr=0.5")
@@ -197,7 +198,7 @@ class TestAcceptance:
 
     def test_missing_noise_is_found(self, tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
         """The ledger still believes in it."""
-        monkeypatch.setattr(private.Noise, "draw", lambda self, active: None)
+        monkeypatch.setattr(clipped_sum.Noise, "draw", lambda self, active: None)
         row = lived(tiny(*WHOLE, "privacy.noise_multiplier=10", "evaluation.every=6"))[-1][1]
         assert row["privacy.epsilon_pld"] < 1.2
         assert row["audit.epsilon_lower"] > 2

@@ -12,9 +12,9 @@ from worlds import Tiny, world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.parts.augment.contract import Augment
-from fedexp.simulation.building import build_world
+from fedexp.simulation.build_world import build_world
 from fedexp.simulation.rounds import run_rounds, with_workers
-from fedexp.training.workers import WorkerPool
+from fedexp.training.workers.pool import WorkerPool
 
 IMAGES = ("dataset.shape=[3,8,8]", "model=simple_cnn", "local.batch_size=8", "evaluation.client_losses=exact")
 CHANGING = [option for option in options("augment") if option != "none"]

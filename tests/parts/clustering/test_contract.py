@@ -17,9 +17,10 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, Memory, Plan, State, Weights
 from fedexp.parts.clustering.contract import mean_of_clusters
 from fedexp.parts.context import Context
-from fedexp.run import checkpoint
-from fedexp.simulation import compatibility, context
+from fedexp.run.state import checkpoint
+from fedexp.simulation import context
 from fedexp.simulation.round import run_round
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]

@@ -14,9 +14,9 @@ from fedexp.core import part as spec
 from fedexp.core.values import State
 from fedexp.run.run import run
 from fedexp.simulation import context
-from fedexp.simulation.building import build_world
+from fedexp.simulation.build_world import build_world
 from fedexp.simulation.rounds import run_rounds
-from fedexp.training.workers import WorkerPool
+from fedexp.training.workers.pool import WorkerPool
 
 LATE = "clustering.arrivals=[1:2,3:1]"
 

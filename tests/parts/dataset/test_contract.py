@@ -9,7 +9,7 @@ import torch
 from composing import experiment, options
 
 from fedexp.core.errors import ConfigError
-from fedexp.parts.dataset import believed
+from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.contract import Data, Split, split_by_mask
 
 GIVEN = {
@@ -69,7 +69,7 @@ def test_it_says_what_is_missing_or_loads_what_its_facts_say(option: str, tmp_pa
         assert str(tmp_path) in str(error)  # noqa: PT017 - either outcome is right
         return
     assert option in NO_FILES
-    facts, loaded = believed.checked_facts(dataset, tmp_path), dataset.load(tmp_path, 0)
-    believed.refuse(dataset, facts, loaded)
+    facts, loaded = check_data.checked_facts(dataset, tmp_path), dataset.load(tmp_path, 0)
+    check_data.refuse(dataset, facts, loaded)
     if facts.targets == "class":
         assert set(loaded.train.y.tolist()) == set(range(facts.classes))

@@ -1,12 +1,12 @@
 import pytest
 
-from fedexp.parts.dataset import believed
+from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.diabetes import Diabetes
 
 
 def test_measurements_and_target_are_standardised_by_the_training_patients(tmp_path):
     data = Diabetes().load(tmp_path, 0)
-    believed.refuse(Diabetes(), Diabetes().facts(tmp_path), data)
+    check_data.refuse(Diabetes(), Diabetes().facts(tmp_path), data)
     assert (len(data.train.x), len(data.test.x)) == (353, 89)
     assert data.train.x.double().mean(dim=0).tolist() == pytest.approx([0] * 10, abs=1e-6)
     assert data.train.y.double().std(correction=0).item() == pytest.approx(1, abs=1e-6)

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from fedexp.core.errors import ConfigError
-from fedexp.parts.dataset import believed
+from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.huggingface import DICT_FILE, HuggingFace, _parse
 
 RNG = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def loaded(dataset, directory):
     """The data, if it is what its facts say."""
     dataset.require(directory)
     data = dataset.load(directory, 0)
-    believed.refuse(dataset, dataset.facts(directory), data)
+    check_data.refuse(dataset, dataset.facts(directory), data)
     return data
 
 

@@ -9,9 +9,9 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.data import leaf as reader
 from fedexp.data import npy_header
-from fedexp.parts.dataset import believed
+from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.leaf import Leaf
-from fedexp.training.examples import Examples
+from fedexp.training.client.examples import Examples
 
 
 def put(folder, part, users, name="a.json"):
@@ -25,7 +25,7 @@ def loaded(dataset, directory):
     """The data, if it is what its facts say."""
     dataset.require(directory)
     data = dataset.load(directory, 0)
-    believed.refuse(dataset, dataset.facts(directory), data)
+    check_data.refuse(dataset, dataset.facts(directory), data)
     return data
 
 

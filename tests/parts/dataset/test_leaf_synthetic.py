@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedexp.parts.dataset import believed
+from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.leaf_synthetic import CLASSES, FEATURES, LeafSynthetic, draw_examples, linear_labels, sizes
 
 
@@ -31,7 +31,7 @@ def test_sizes_are_lognormal_from_50_on():
 def test_devices_hold_a_tenth_out_and_are_the_same_for_every_seed(tmp_path):
     dataset = LeafSynthetic()
     data, facts = dataset.load(tmp_path, 0), dataset.facts(tmp_path)
-    believed.refuse(dataset, facts, data)
+    check_data.refuse(dataset, facts, data)
     people: Any = (data.train.subject, data.test.subject)
     train, test = (each.bincount(minlength=30).numpy() for each in people)
     assert np.array_equal(train + test, sizes(30, 0))

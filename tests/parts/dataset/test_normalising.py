@@ -8,7 +8,7 @@ from fedexp.parts.dataset.digits import Digits
 from fedexp.parts.dataset.mnist import PUBLISHED as OF_MNIST
 from fedexp.parts.dataset.mnist import Mnist
 from fedexp.parts.dataset.normalising import image_data, moments
-from fedexp.training.examples import Examples
+from fedexp.training.client.examples import Examples
 
 
 def split():

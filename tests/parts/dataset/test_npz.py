@@ -8,9 +8,9 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import npy_header
-from fedexp.parts.dataset import believed
+from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.npz import Npz
-from fedexp.training.examples import Examples
+from fedexp.training.client.examples import Examples
 
 RNG = np.random.default_rng(0)
 
@@ -124,7 +124,7 @@ def test_large_arrays_stay_in_the_file(tmp_path, monkeypatch, shape, layout, kin
     before = anonymous()
     dataset = Npz(path=tmp_path / "own.npz", layout=layout)
     data = dataset.load(tmp_path, 0)
-    believed.refuse(dataset, dataset.facts(tmp_path), data)
+    check_data.refuse(dataset, dataset.facts(tmp_path), data)
     examples = Examples(data.train, data, torch.device("cpu"))
     assert anonymous() - before < 8 * 2**20  # 32 MB are in the file
     assert float(examples.inputs(slice(8000, 8002)).max()) == pytest.approx(7 / data.scale)

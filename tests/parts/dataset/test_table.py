@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.parts.dataset import believed, table
+from fedexp.parts.dataset import check_data, table
 from fedexp.parts.dataset.table import OwnTable
 
 ROWS = """age,sex,ward,kept,sick,days,fever
@@ -32,7 +32,7 @@ def mine(tmp_path):
 def loaded(dataset, directory):
     """The data, if it is what its facts say."""
     data = dataset.load(directory, 0)
-    believed.refuse(dataset, dataset.facts(directory), data)
+    check_data.refuse(dataset, dataset.facts(directory), data)
     return data
 
 

@@ -7,16 +7,16 @@ import torch
 from fedexp.core.errors import ConfigError
 from fedexp.data import npy_header
 from fedexp.data.pile import SpillBuffer
-from fedexp.parts.dataset import believed, text
+from fedexp.parts.dataset import check_data, text
 from fedexp.parts.dataset.contract import IGNORED
 from fedexp.parts.dataset.text import Text, windows
-from fedexp.training.examples import Examples
+from fedexp.training.client.examples import Examples
 
 
 def loaded(dataset, directory):
     """The data, if it is what its facts say."""
     data = dataset.load(directory, 0)
-    believed.refuse(dataset, dataset.facts(directory), data)
+    check_data.refuse(dataset, dataset.facts(directory), data)
     return data
 
 

@@ -15,7 +15,7 @@ from torchvision import datasets
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import vision
-from fedexp.parts.dataset import believed
+from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.cifar10 import Cifar10
 from fedexp.parts.dataset.mnist import Mnist
 from fedexp.parts.dataset.torchvision import Torchvision
@@ -49,7 +49,7 @@ def loaded(dataset, root):
     """The data, if it is what its facts say."""
     dataset.require(root)
     data = dataset.load(root, 0)
-    believed.refuse(dataset, dataset.facts(root), data)
+    check_data.refuse(dataset, dataset.facts(root), data)
     return data
 
 

@@ -18,8 +18,8 @@ from fedexp.core.random_streams import stream
 from fedexp.parts.dataset.contract import Data, Facts, Split
 from fedexp.parts.features.autoencoder import Autoencoder, AutoencoderEncoding, Scaling, add_noise, linear_stack
 from fedexp.run.run import run
-from fedexp.simulation import compatibility
 from fedexp.simulation.round import run_round
+from fedexp.simulation.setup import compatibility
 
 Tiny = Callable[..., dict[str, Any]]
 WORDS = ("features=autoencoder", "scenario.public_fraction=0.5", "features.epochs=2", "features.code=5")

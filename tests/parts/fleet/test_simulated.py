@@ -10,9 +10,9 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Plan, Uploads
 from fedexp.parts.fleet.simulated import simulate_round, truncated_normal
 from fedexp.simulation import context
-from fedexp.simulation.building import build_world
+from fedexp.simulation.build_world import build_world
 from fedexp.simulation.world import World
-from fedexp.training.workers import WorkerPool
+from fedexp.training.workers.pool import WorkerPool
 
 LINK = 101_770 * 32 / 1.4e6  # seconds to send the 784-128-10 network at 1.4 Mbit/s: 2.33
 

@@ -10,8 +10,8 @@ from fedexp.core.errors import ConfigError
 from fedexp.parts.fleet.trace import read_trace
 from fedexp.run.run import run
 from fedexp.simulation import context
-from fedexp.simulation.building import build_world
-from fedexp.training.workers import WorkerPool
+from fedexp.simulation.build_world import build_world
+from fedexp.training.workers.pool import WorkerPool
 
 HEAD = "client,round,bandwidth_mbit,compute_samples_per_s\n"
 

@@ -12,7 +12,7 @@ from worlds import Tiny, first_round, world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.parts.local.fedlc import calibrate_logits
-from fedexp.simulation import compatibility
+from fedexp.simulation.setup import compatibility
 
 FEDLC = ("local=fedlc", "federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]")
 

@@ -15,8 +15,8 @@ from fedexp.core.values import SERVER, State, Trained, Uploads
 from fedexp.simulation import context
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World
-from fedexp.training.batches import Batches, draw_batches
-from fedexp.training.loop import Task
+from fedexp.training.client.batches import Batches, draw_batches
+from fedexp.training.loop.trainer import Task
 
 Tiny = Callable[..., dict[str, Any]]
 ALL = ("selector=all", "federation=dirichlet", "federation.alpha=1", "local.batch_size=7")

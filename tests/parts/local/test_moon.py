@@ -17,10 +17,10 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import State, Uploads
 from fedexp.parts import Facts, Model
 from fedexp.parts.local.moon import Moon, contrastive_loss
-from fedexp.run import checkpoint
-from fedexp.simulation import compatibility
+from fedexp.run.state import checkpoint
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import run_rounds
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
 
 UNEQUAL = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model.hidden=[6]")

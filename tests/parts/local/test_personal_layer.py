@@ -15,13 +15,14 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, State, Uploads
 from fedexp.parts.local.personal_layer import batch_norm_names, last_linear_names
-from fedexp.run import checkpoint
-from fedexp.simulation import compatibility, context
-from fedexp.simulation.kept_columns import personal_columns
+from fedexp.run.state import checkpoint
+from fedexp.simulation import context
 from fedexp.simulation.measures import own_models as personal
 from fedexp.simulation.measures import participants as local_models
+from fedexp.simulation.personal_columns import personal_columns
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import run_rounds
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]

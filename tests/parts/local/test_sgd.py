@@ -11,9 +11,9 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, State, Trained
 from fedexp.parts.local.sgd import SGD
 from fedexp.simulation import context
-from fedexp.simulation.compatibility import refuse
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import run_rounds
+from fedexp.simulation.setup.compatibility import refuse
 from fedexp.simulation.world import World
 
 

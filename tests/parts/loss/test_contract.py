@@ -12,7 +12,7 @@ from worlds import Tiny, first_round, world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.parts import Loss
-from fedexp.simulation import compatibility
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
 
 TARGETS = {"bce": "labels", "mse": "numbers", "mae": "numbers", "huber": "numbers", "next_token": "tokens"}

@@ -18,7 +18,7 @@ from fedexp.parts.model.complex_cnn import ComplexCNN
 from fedexp.parts.model.contract import Model
 from fedexp.parts.model.keras_cnn import KerasCNN
 from fedexp.run.run import complete
-from fedexp.verify import replay
+from fedexp.verify import rerun
 
 pytestmark = pytest.mark.usefixtures("_narrow")
 TEXT = Facts((9,), 7, 10, vocabulary=5)
@@ -134,5 +134,5 @@ def test_three_workers_and_a_resumed_run_leave_what_one_worker_does(tiny: Tiny, 
     one, three = ((tmp_path / name / "digests.csv").read_bytes() for name in ("one", "three"))
     assert one == three
     told = one.decode().split()[1:]
-    stage = replay.build_rerun(configs[1], {"name": "loop", "reason": ""})
+    stage = rerun.build_rerun(configs[1], {"name": "loop", "reason": ""})
     assert [f"{each.round},{each.digest}" for each in stage.replay_rounds(None, 2)] == told

@@ -6,7 +6,7 @@ from composing import options
 from worlds import WEIGHTLESS, Tiny, folded, uploads_like, world_of
 
 from fedexp.core.errors import ConfigError
-from fedexp.simulation import compatibility
+from fedexp.simulation.setup import compatibility
 
 
 @pytest.mark.parametrize("option", options("pre_aggregation"))

@@ -14,7 +14,7 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.run.run import run
 from fedexp.run.summary import read_metrics
-from fedexp.simulation import compatibility
+from fedexp.simulation.setup import compatibility
 
 Tiny = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.usefixtures("_narrow")

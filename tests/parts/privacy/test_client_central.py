@@ -14,8 +14,9 @@ from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.client_central import ClientCentral
-from fedexp.simulation import compatibility, context
+from fedexp.simulation import context
 from fedexp.simulation.round import run_round
+from fedexp.simulation.setup import compatibility
 
 Tiny = Callable[..., dict[str, Any]]
 CENTRAL = ("privacy=client_central", "privacy.clip=0.5", "privacy.noise_multiplier=2", "privacy.delta=1e-3")

@@ -12,10 +12,11 @@ import torch
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
 from fedexp.core.values import Uploads
-from fedexp.simulation import compatibility, context
-from fedexp.simulation.building import build_world
+from fedexp.simulation import context
+from fedexp.simulation.build_world import build_world
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
-from fedexp.training.workers import WorkerPool
+from fedexp.training.workers.pool import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 SPENT = ("privacy.clip=0.5", "privacy.noise_multiplier=1", "privacy.delta=1e-3", "aggregator.weighting=uniform")

@@ -15,13 +15,14 @@ from fedexp.core.values import State
 from fedexp.parts.local.sgd import SGD
 from fedexp.parts.privacy.accounting import epsilons
 from fedexp.parts.privacy.dp_sgd import sampling_rates
-from fedexp.simulation import compatibility, context
-from fedexp.simulation.building import build_world
+from fedexp.simulation import context
+from fedexp.simulation.build_world import build_world
 from fedexp.simulation.round import run_round
 from fedexp.simulation.rounds import run_rounds, with_workers
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
-from fedexp.training.batches import draw_batches, running_losses
-from fedexp.training.workers import WorkerPool
+from fedexp.training.client.batches import draw_batches, running_losses
+from fedexp.training.workers.pool import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.usefixtures("_narrow")

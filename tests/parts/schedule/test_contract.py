@@ -15,10 +15,10 @@ from fedexp.core.values import State
 from fedexp.parts.schedule.contract import Schedule, with_rate
 from fedexp.parts.server_optimizer.momentum import Momentum
 from fedexp.simulation import context
-from fedexp.simulation.compatibility import refuse
 from fedexp.simulation.rounds import run_rounds
-from fedexp.training.agenda import steps_on_host
-from fedexp.training.stacked import StackedTrainer
+from fedexp.simulation.setup.compatibility import refuse
+from fedexp.training.stacked.step_schedule import steps_on_host
+from fedexp.training.stacked.trainer import StackedTrainer
 
 STILL = {"constant": ("schedule.warmup=0",), "exponential": ("schedule.gamma=1",), "step": ("schedule.gamma=1",)}
 STILL |= dict.fromkeys(("cosine", "linear"), ("schedule.end=1",))

@@ -12,7 +12,8 @@ from worlds import Tiny, same, world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Memory, Plan, Uploads
-from fedexp.simulation import compatibility, context
+from fedexp.simulation import context
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
 
 

@@ -10,8 +10,8 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import Memory
 from fedexp.parts.selector.dyn_hybridfl import DynHybridFL, slowness
 from fedexp.simulation import context
-from fedexp.simulation.building import build_world
-from fedexp.training.workers import WorkerPool
+from fedexp.simulation.build_world import build_world
+from fedexp.training.workers.pool import WorkerPool
 
 
 def stage_of(update: list[float], upload: list[float]) -> Stage:

@@ -11,8 +11,8 @@ from stages import Stage, play
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.maths.shapley.estimate import Shapley
-from fedexp.parts.selector.contributions import coalition_mix, round_values, running_mean
 from fedexp.parts.selector.greedyfed import GreedyFed, opening_rounds
+from fedexp.parts.selector.shapley_selector import coalition_mix, round_values, running_mean
 
 WORTH = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
 

@@ -101,8 +101,8 @@ def test_the_server_counts_as_one_more_participant(tiny, tmp_path):
 
 @pytest.mark.parametrize(("dataset", "expected", "within"), [("mnist", 74.0, 2.0), ("cifar10", 4.4, 0.3)])
 def test_as_many_participants_as_published(dataset: str, expected: float, within: float, real_data):
-    from fedexp.simulation.building import build_world
-    from fedexp.training.workers import WorkerPool
+    from fedexp.simulation.build_world import build_world
+    from fedexp.training.workers.pool import WorkerPool
 
     words = (f"experiment=resources_{dataset}", "selector=hybridfl", "partition=thesis", f"data_dir={real_data}")
     exp = spec.build(config(*words, "engine=loop", "engine.workers=1"))

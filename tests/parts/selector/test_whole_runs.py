@@ -10,7 +10,7 @@ from worlds import world_of
 
 from fedexp.config.location import conf_dir
 from fedexp.core.values import State
-from fedexp.run import checkpoint
+from fedexp.run.state import checkpoint
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import run_rounds, with_workers

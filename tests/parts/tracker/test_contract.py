@@ -8,11 +8,11 @@ from composing import experiment
 
 from fedexp.config import roles
 from fedexp.core.errors import ConfigError
-from fedexp.core.open_folders import FolderGoneError, open_folder
+from fedexp.files.open_folders import FolderGoneError, open_folder
 from fedexp.parts.tracker import contract, sender
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.parts.tracker.mlflow import MLflow
-from fedexp.simulation import compatibility
+from fedexp.simulation.setup import compatibility
 
 
 @pytest.mark.parametrize("name", ["mlflow", "tensorboard"])

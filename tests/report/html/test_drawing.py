@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from fedexp.report import bands, look
+from fedexp.report.draw import bands, style
+from fedexp.report.draw.section import Picture
 from fedexp.report.html.drawing import svg
-from fedexp.report.methods import Method, group_runs
-from fedexp.report.runs import collect_runs
-from fedexp.report.section import Picture
+from fedexp.report.read.methods import Method, group_runs
+from fedexp.report.read.runs import collect_runs
 
 LINES = bands.PlotSpec(name="learning", title="Test accuracy", vertical="Accuracy")
 EVIL = ["</svg><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "$x_1$ costs $5", "a\x01b\n学"]
@@ -34,7 +34,7 @@ def nodes(text: str, path: str) -> list[ElementTree.Element]:
     return ElementTree.fromstring(text).findall(path)
 
 
-@look.style()
+@style.style()
 def test_a_method_is_a_group_with_its_number_and_its_name(method):
     text = svg(drawn(method, replace(method, position=3, label="other")))
     marked = nodes(text, ".//g[@data-m]")
@@ -42,24 +42,24 @@ def test_a_method_is_a_group_with_its_number_and_its_name(method):
     assert [node.findtext("title") for node in marked] == ["random", "other"] * 2
 
 
-@look.style()
+@style.style()
 def test_only_methods_of_the_picture_are_marked(method):
     assert "data-m" not in svg(replace(drawn(method), methods=()))
 
 
-@look.style()
+@style.style()
 @pytest.mark.parametrize("label", EVIL)
 def test_a_word_of_a_folder_stays_a_word(method, label):
     named = replace(method, label=label)
     picture = drawn(named)
-    look.name_rows(picture.figure.axes[0], [label])
+    style.name_rows(picture.figure.axes[0], [label])
     text = svg(replace(picture, title=label, caption=label))
     assert re.findall("<(?:script|img|/svg)", text) == ["</svg"]
     said = "".join(node.text or "" for node in nodes(text, ".//text"))
     assert label.partition("\n")[0].replace("\x01", "")[:30] in said, "and is drawn as it was written"
 
 
-@look.style()
+@style.style()
 def test_colours_are_those_of_the_page(method):
     text = svg(drawn(method))
     assert "stroke: var(--c0)" in text
@@ -67,7 +67,7 @@ def test_colours_are_those_of_the_page(method):
     assert not re.findall("#[0-9a-f]{6};?", text.replace("url(#", ""))
 
 
-@look.style()
+@style.style()
 def test_the_same_runs_give_the_same_bytes_and_two_drawings_no_common_id(method):
     one, again, other = svg(drawn(method)), svg(drawn(method)), svg(replace(drawn(method), name="else"))
     assert one == again
@@ -76,14 +76,14 @@ def test_the_same_runs_give_the_same_bytes_and_two_drawings_no_common_id(method)
     assert set(re.findall(r"(?:href=\"|url\()#(\w+)", one + other)) == set(ids)
 
 
-@look.style()
+@style.style()
 def test_a_line_of_many_points_has_few_characters():
-    figure, axes = look.canvas("T")
+    figure, axes = style.canvas("T")
     axes.plot(np.arange(300), np.random.default_rng(0).random(300))
     assert len(svg(Picture(name="x", title="T", figure=figure))) < 300 * 14 + 8000
 
 
-@look.style()
+@style.style()
 def test_it_has_a_name_for_who_cannot_see_it(method):
     root = ElementTree.fromstring(svg(replace(drawn(method), caption="Of <all> seeds")))
     assert (root.get("role"), root.get("aria-label")) == ("img", "Test accuracy. Of <all> seeds")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fedexp import cli
-from fedexp.report import look
-from fedexp.report.look import COLORS
+from fedexp.report.draw import style as look
+from fedexp.report.draw.style import COLORS
 
 _EVIL = "</script><img src=x onerror=alert(1)>"
 

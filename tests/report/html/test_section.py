@@ -2,21 +2,21 @@
 
 import re
 
-from fedexp.report import look
+from fedexp.report.draw import style
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.section import Picture, Section
 from fedexp.report.html.section import section_html
-from fedexp.report.markup import Grid
-from fedexp.report.methods import Method
-from fedexp.report.section import Picture, Section
+from fedexp.report.read.methods import Method
 
-METHODS = [Method(position, f"<m{position}>", ()) for position in range(look.CROWD + 1)]
+METHODS = [Method(position, f"<m{position}>", ()) for position in range(style.CROWD + 1)]
 
 
 def picture(name: str, tab: str = "", count: int = 0, width: float = 4.4) -> Picture:
-    figure, _ = look.canvas(name, size=(width, 3))
+    figure, _ = style.canvas(name, size=(width, 3))
     return Picture(name=name, title=name, figure=figure, methods=METHODS[:count], tab=tab)
 
 
-@look.style()
+@style.style()
 def test_pictures_of_one_tab_stand_beside_each_other():
     shown = section_html(
         Section(name="p", title="P", pictures=[picture("a", "A"), picture("b", "A"), picture("c", "B")])
@@ -25,21 +25,21 @@ def test_pictures_of_one_tab_stand_beside_each_other():
     assert (first[0], first[1].count("<figure"), second[0], second[1].count("<figure")) == ("A", 2, "B", 1)
 
 
-@look.style()
+@style.style()
 def test_one_tab_is_none():
     assert "pane" not in section_html(Section(name="p", title="P", pictures=[picture("a", "A")]))
 
 
-@look.style()
+@style.style()
 def test_a_legend_names_several_methods_but_not_a_crowd():
     buttons = [
         section_html(Section(name="p", title="P", pictures=[picture("a", count=count)])).count("<button")
-        for count in (1, 2, look.CROWD, look.CROWD + 1)
+        for count in (1, 2, style.CROWD, style.CROWD + 1)
     ]
-    assert buttons == [0, 2, look.CROWD, 0]
+    assert buttons == [0, 2, style.CROWD, 0]
 
 
-@look.style()
+@style.style()
 def test_a_large_picture_has_a_row_of_its_own():
     shown = section_html(Section(name="p", title="P", pictures=[picture("a"), picture("b", width=8)]))
     assert re.findall("<figure[^>]*>", shown) == ["<figure>", '<figure class="wide">']

@@ -10,7 +10,7 @@ import torch
 from worlds import world_of
 
 from fedexp.core.values import Layout, State, Weights
-from fedexp.run import checkpoint
+from fedexp.run.state import checkpoint
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation import context
 from fedexp.simulation.measures import own_models as personal

@@ -10,10 +10,10 @@ import pytest
 import torch
 from worlds import Tiny, world_of
 
-from fedexp.maths import metrics
+from fedexp.maths import curve_metrics
 from fedexp.run.run import run
-from fedexp.simulation import building
-from fedexp.simulation.building import load
+from fedexp.simulation import build_world
+from fedexp.simulation.build_world import load
 from fedexp.simulation.measures import client_accuracy, own_models, participation
 from fedexp.simulation.round import run_round
 
@@ -41,7 +41,7 @@ def test_a_gap_above_0_says_that_those_that_train_fare_better(tiny: Tiny, monkey
     """An accuracy that were an error: less would be better."""
     world = world_of(tiny(*WORDS))
     higher = participation.score_later(world.exp, world, world.initial_state())()[0]
-    monkeypatch.setitem(metrics.HIGHER_IS_BETTER, "accuracy", False)
+    monkeypatch.setitem(curve_metrics.HIGHER_IS_BETTER, "accuracy", False)
     lower = participation.score_later(world.exp, world, world.initial_state())()[0]
     assert higher["participation_gap"] == higher["participating_accuracy"] - higher["unseen_accuracy"] != 0
     assert lower == {**higher, "participation_gap": -higher["participation_gap"]}
@@ -55,7 +55,7 @@ def test_clients_are_measured_on_their_own_test_examples(tiny: Tiny, monkeypatch
         subject = torch.arange(len(data.test.y)) % 4
         return replace(data, test=replace(data.test, subject=subject)), told
 
-    monkeypatch.setattr(building, "load", with_people)
+    monkeypatch.setattr(build_world, "load", with_people)
     words = ("federation=subject", "dataset.subjects=6", "evaluation.own_test=true", "evaluation.unseen_fraction=0.2")
     world = world_of(tiny(*words, "seed=1"))
     state = run_round(world.exp, world, world.initial_state())[0]

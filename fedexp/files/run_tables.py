@@ -1,0 +1,122 @@
+"""The one reader of a run's tables: what a column must hold follows from its name, and every file is checked.
+
+`read_lines` reads a table as texts and stops at the first invalid line: for code that goes on from there, or compares
+cell by cell. `read_frame` reads the whole table or raises. Both leave out a last line without a line break: the run
+that wrote it may have been killed, or may still be running.
+"""
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedexp.core.errors import ConfigError
+from fedexp.files.atomic import display_path
+from fedexp.files.user_csv import demand_unique_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Line = dict[str, str]  # a table's cells by column
+
+INTEGER_COLUMNS = ("round", "client", "cluster", "participants", "examples")
+NUMERIC_COLUMNS = (
+    *("test_loss", "test_accuracy", "validation_loss", "validation_accuracy", "train_loss"),
+    *("mb_down", "mb_up", "select_s", "train_s", "aggregate_s", "evaluate_s", "host_s", "sim_s"),
+    *("loss_before", "loss_after", "epsilon_rdp", "epsilon_pld", "distance"),
+    *("global", "inside", "personal", "mean"),
+)
+_INTEGER_CELL = re.compile(r"-?\d{1,15}")
+
+
+def read_lines(path: Path, needed: Sequence[str]) -> Iterator[Line]:
+    """Yields the valid lines of a table that has these columns and starts with the first; nothing of other files."""
+    content = path.read_bytes() if path.is_file() else b""
+    columns: list[str] | None = None
+    for raw in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
+        cells = split(raw)
+        if columns is None:
+            if not cells or cells[0] != needed[0] or not set(needed) <= set(cells) or len(set(cells)) < len(cells):
+                return
+            columns = cells
+            continue
+        if cells is None or len(cells) != len(columns) or not all(map(_is_valid, columns, cells)):
+            return
+        yield dict(zip(columns, cells, strict=True))
+
+
+def split(raw: bytes) -> list[str] | None:
+    """The cells of one line; None if it is no complete line of a CSV file."""
+    if not raw.endswith(b"\n"):
+        return None
+    try:
+        return next(csv.reader([raw.decode().removesuffix("\n")], strict=True), None)
+    except (UnicodeDecodeError, csv.Error):
+        return None
+
+
+def count_consecutive(rounds: Sequence[int]) -> int:
+    """How many round numbers count up 1, 2, 3, ... before the first gap."""
+    return next((index for index, number in enumerate(rounds) if number != index + 1), len(rounds))
+
+
+def read_frame(path: Path, needed: Sequence[str] = ()) -> "pd.DataFrame":
+    """The table with its numbers as numbers; empty if there are no lines or no file.
+
+    Raises:
+        ConfigError: it is not a table, lacks one of the columns, or a cell does not suit its column.
+    """
+    import pandas as pd
+
+    content = path.read_bytes() if path.is_file() else b""
+    complete_lines = content[: content.rfind(b"\n") + 1]
+    if not complete_lines:
+        return pd.DataFrame()
+    demand_unique_names(display_path(path), split(complete_lines[: complete_lines.find(b"\n") + 1]) or [])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than columns
+            table = pd.read_csv(io.BytesIO(complete_lines), index_col=False)
+    except (
+        ValueError,
+        OverflowError,
+        pd.errors.ParserWarning,
+    ) as error:  # the other errors of pandas, and those of decoding, are ValueErrors
+        raise ConfigError(
+            f"{display_path(path)} cannot be read as a table: {str(error).strip()}; is it damaged?"
+        ) from error
+    for name in needed:
+        if name not in table:
+            raise ConfigError(f"{display_path(path)} must have a column {name}; is this the folder of a run?")
+    for name in table:
+        _refuse_invalid(path, str(name), table[name])
+    return table
+
+
+def _is_valid(name: str, cell: str) -> bool:
+    if name in INTEGER_COLUMNS:
+        return _INTEGER_CELL.fullmatch(cell) is not None
+    return name not in NUMERIC_COLUMNS or not cell or _is_number(cell)
+
+
+def _is_number(cell: object) -> bool:
+    try:
+        float(str(cell))
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse_invalid(path: Path, name: str, column: Any) -> None:
+    if name in INTEGER_COLUMNS and column.dtype.kind != "i" and len(column):
+        wanted = "whole numbers"
+    elif name in NUMERIC_COLUMNS and column.dtype.kind not in "if" and len(column):
+        wanted = "numbers"
+    else:
+        return
+    invalid = [cell for cell in column if not _is_valid(name, str(cell))]
+    example = f", got {str(invalid[0])[:40]!r}" if invalid else ""
+    raise ConfigError(f"{display_path(path)} must have {wanted} in its column {name}{example}; is it damaged?")

@@ -1,0 +1,78 @@
+"""The one reader of summary.json: every value must be of the kind that a run writes, or the file is refused."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from fedexp.core.errors import ConfigError
+from fedexp.files.atomic import display_path
+
+NAME = "summary.json"
+
+_NUMBERS = ("final_accuracy", "best_accuracy", "loss_auc", "accuracy_auc", "host_s", "sim_s", "label_skew", "size_gini")
+_COUNTS = ("rounds", "updates", "clients", "parameters", "public_examples")
+_TEXTS = ("stopped", "data_sha256", "split_sha256", "device", "instructions")
+_NODES = ("roa", "toa", "privacy", "audit", "versions", "git", "engine", "label_distances", "size_spread")
+_KINDS = {
+    **dict.fromkeys(_NUMBERS, "a number"),
+    **dict.fromkeys(_COUNTS, "a whole number"),
+    **dict.fromkeys(_TEXTS, "a text"),
+    **dict.fromkeys(_NODES, "a mapping"),
+}
+_INNER = {
+    "roa": (None, "a number"),  # None: under any name
+    "toa": (None, "a number"),
+    "versions": (None, "a text"),
+    "engine": (("name", "reason"), "a text"),
+    "git": (("commit",), "a text"),
+    "size_spread": (None, "a number"),
+    "privacy": (("promise",), "a text"),
+    "audit": (("statement",), "a text"),
+}
+
+
+def read(folder: Path) -> dict[str, Any] | None:
+    """The summary of a run folder; None if there is none yet. A value that does not exist is null.
+
+    Raises:
+        ConfigError: it is not JSON, or a value in it is of the wrong kind.
+    """
+    path = folder / NAME
+    if not path.is_file():
+        return None
+    try:
+        summary = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{display_path(path)} cannot be read as JSON: {error}; is it damaged?") from error
+    if not isinstance(summary, dict):
+        raise ConfigError(f"{display_path(path)} must hold a mapping, got {_shorten(summary)}; is it damaged?")
+    for name, kind in _KINDS.items():
+        _demand(path, name, summary.get(name), kind)
+    for name, (inner, kind) in _INNER.items():
+        node = summary.get(name) or {}
+        for key in node if inner is None else inner:
+            _demand(path, f"{name}.{key}", node.get(key), kind)
+    return summary
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is not a JSON number")
+
+
+def _demand(path: Path, name: str, value: Any, kind: str) -> None:
+    if value is not None and not _is_kind(value, kind):
+        raise ConfigError(f"{display_path(path)} must have {kind} as {name}, got {_shorten(value)}; is it damaged?")
+
+
+def _is_kind(value: Any, kind: str) -> bool:
+    if kind == "a number":
+        return type(value) in (int, float) and math.isfinite(value)
+    if kind == "a whole number":
+        return type(value) is int and 0 <= value < 10**15
+    return isinstance(value, str if kind == "a text" else Mapping)
+
+
+def _shorten(value: Any) -> str:
+    return repr(value)[:60]

@@ -1,0 +1,77 @@
+"""Reads the YAML files of run folders as plain values; anybody may have written them.
+
+What `fedexp` and Hydra write into a folder has no anchors, no tags and a few levels. Anything else may expand to far
+more than its size, or not end at all, so it is refused before it is built.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fedexp.core.errors import ConfigError
+from fedexp.files.atomic import display_path
+from fedexp.files.references import count_lookups
+from fedexp.files.untrusted import read_regular
+
+MAX_BYTES, MAX_DEPTH, MAX_LOOKUPS = 8_000_000, 40, 1_000_000  # bytes; levels; values read to resolve all references
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping of a file; empty if the file is absent or empty.
+
+    Raises:
+        ConfigError: it is not a regular file, or holds anything but a plain mapping.
+    """
+    content = _read(path)
+    if content is not None and not isinstance(content, dict):
+        raise ConfigError(f"{display_path(path)} must hold keys and values, got {_type_name(content)}; restore it")
+    return content or {}
+
+
+def read_yaml_list(path: Path) -> list[Any]:
+    """The list in a YAML file; empty if the file is absent or empty."""
+    content = _read(path)
+    if content is not None and not isinstance(content, list):
+        raise ConfigError(f"{display_path(path)} must hold a list, got {_type_name(content)}; restore it")
+    return content or []
+
+
+def _read(path: Path) -> Any:
+    try:
+        text = read_regular(path, MAX_BYTES).decode()
+        _refuse_anchors_and_tags(text, path)
+        return _refuse_excessive_lookups(yaml.load(text, Loader=_LOADER), path)
+    except FileNotFoundError:
+        return None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(
+            f"{display_path(path)} cannot be read as YAML: {' '.join(str(error).split())}; restore it"
+        ) from error
+
+
+def _refuse_anchors_and_tags(text: str, path: Path) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise ConfigError(f"{display_path(path)} must be plain YAML, got an anchor or alias; write its values out")
+        if getattr(event, "tag", None):
+            raise ConfigError(f"{display_path(path)} must be plain YAML, got the tag {event.tag}; leave it out")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ConfigError(f"{display_path(path)} must be at most {MAX_DEPTH} levels deep; restore it")
+
+
+def _refuse_excessive_lookups(node: Any, path: Path) -> Any:
+    if count_lookups(node) > MAX_LOOKUPS:
+        raise ConfigError(
+            f"{display_path(path)} must refer to its own values at most {MAX_LOOKUPS:,} times; restore it"
+        )
+    return node
+
+
+def _type_name(value: Any) -> str:
+    return {list: "a list", str: "a text"}.get(type(value), f"a {type(value).__name__}")

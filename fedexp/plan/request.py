@@ -1,0 +1,53 @@
+"""The run to be planned: composed and checked like `fedexp run`; of a sweep its first point."""
+
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.types import RunMode
+
+from fedexp.config.compose import Composer, Request, make_composer
+from fedexp.config.location import conf_dir
+from fedexp.core.errors import ConfigError
+from fedexp.run.validate import validate_config
+from fedexp.sweep.points import check_points, validate_point
+from fedexp.sweep.points import compose as compose_sweep
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """The config of a run, or of the first of several points: `point` holds the overrides that vary."""
+
+    config: dict[str, Any]
+    points: int = 1
+    point: str = ""
+
+
+def compose(flags: Namespace) -> PlanRequest:
+    """Composes and checks what the command line asks for, without making a folder."""
+    config_dir = Path(flags.config_dir) if flags.config_dir else None
+    request = Request(conf_dir(), flags.overrides, flags.config_name, config_dir)
+    try:
+        composer = make_composer(request)
+        if not flags.multirun and "hydra.mode=MULTIRUN" not in flags.overrides:
+            config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
+            if config.hydra.mode != RunMode.MULTIRUN:
+                return PlanRequest(validate_config(composer, config, request.overrides))
+            composer.composed = None
+        return _first_point(composer, request)
+    finally:
+        GlobalHydra.instance().clear()
+
+
+def _first_point(composer: Composer, request: Request) -> PlanRequest:
+    config = compose_sweep(composer, request)
+    points = check_points(composer, config)
+    if not points:
+        raise ConfigError(
+            "a sweep is planned by its first point, but hydra/sweeper decides on points as it goes; plan one point"
+        )
+    first = points[0]
+    varied = [word for word in first.overrides if any(word not in point.overrides for point in points)]
+    return PlanRequest(validate_point(composer, config, first), len(points), " ".join(varied))

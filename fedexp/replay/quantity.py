@@ -1,0 +1,64 @@
+"""The quantity a cell reads from a run: a last value, the mean of the last, or the first round with an accuracy."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.core.errors import ConfigError
+from fedexp.maths.curve_metrics import rounds_to
+from fedexp.report.read.runs import Run
+
+# How far the rounding of another machine may move a number: this much (two of 360 digits), or this share of one above
+# 1; a count of rounds by one, or by this share of it, since a curve is often flat where it meets the threshold.
+CROSS_MACHINE_TOLERANCE = 0.006
+CROSS_MACHINE_ROUNDS = 0.05
+
+_FORM = re.compile(r"roa@(?P<threshold>\d+\.?\d*|\.\d+)|(?P<column>[a-z_][\w.]*)( last (?P<last>[1-9]\d{0,5}))?")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """The mean of the last known values of a column of metrics.csv, or the first round at a threshold."""
+
+    text: str
+    column: str
+    last: int = 1
+    threshold: float | None = None
+
+    @staticmethod
+    def parse(text: str, where: str) -> "Quantity":
+        """Reads `roa@0.97`, `test_accuracy`, or `test_accuracy last 5`.
+
+        Raises:
+            ConfigError: it is none of these.
+        """
+        match = _FORM.fullmatch(text)
+        if match is None or (match["threshold"] and not 0 < float(match["threshold"]) <= 1):
+            raise ConfigError(
+                f"{where} must be roa@X with an accuracy X above 0 and up to 1, or a column of metrics.csv such as "
+                f"test_accuracy or test_accuracy last 5, got {text or 'none'}"
+            )
+        if match["threshold"]:
+            return Quantity(text, "test_accuracy", threshold=float(match["threshold"]))
+        return Quantity(text, match["column"], int(match["last"] or 1))
+
+    def agrees_across_machines(self, first: float, second: float) -> bool:
+        """Whether two machines that compute the same run may give these two numbers."""
+        larger = max(1.0, abs(first), abs(second))
+        most = CROSS_MACHINE_TOLERANCE * larger if self.threshold is None else max(1.0, CROSS_MACHINE_ROUNDS * larger)
+        return abs(first - second) <= most
+
+    def of(self, run: Run) -> float | None:
+        """Reads the number from a run; None where the run did not reach the threshold.
+
+        Raises:
+            ConfigError: the run has no value in the column.
+        """
+        values = run.column(self.column)
+        numbers = values[~np.isnan(values)]
+        if not len(numbers):
+            raise ConfigError(f"{run.folder} has no value in the column {self.column} of metrics.csv")
+        if self.threshold is not None:
+            return rounds_to(values, self.threshold, run.rounds)
+        return float(numbers[-self.last :].mean())

@@ -1,0 +1,147 @@
+"""The course of a quantity for each method: the mean line over its seeds, in the band from the least to the greatest.
+
+Between two known values of a run lies a straight line, so runs that are evaluated at different rounds or times can be
+averaged from where the last of them begins. Where some have ended (unfinished, stopped early) the line is dotted.
+A curve of many points is thinned out evenly, so that the page of a large sweep stays small: the fewer methods, the more
+points.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedexp.report.draw import style as look
+from fedexp.report.draw.section import Picture
+from fedexp.report.read.methods import Method
+from fedexp.report.read.runs import Run
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NOTE = (
+    "The line is the mean over the seeds and the band reaches from the least to the greatest of them; the line is "
+    "dotted where not all of the seeds got so far."
+)
+_MOST, _TOGETHER = 400, 12_000  # points of a line, and of all lines of a drawing
+_LOGARITHMIC = 200.0  # times the least value: from there on a quantity that is free to is drawn by its logarithm
+Curve = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Mean, minimum and maximum over runs at the positions `x`; `complete` where all runs have a value."""
+
+    x: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    complete: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlotSpec:
+    """What a picture is called and measures; `zero`: upwards from zero; `log`: by its logarithm if it spans far."""
+
+    name: str
+    title: str
+    vertical: str
+    horizontal: str = "Round"
+    zero: bool = False
+    log: bool = False
+    tab: str = ""
+
+
+def finite_points(x: np.ndarray, y: np.ndarray) -> Curve:
+    """The points `[m]` of a curve `x [n]`, `y [n]` that exist."""
+    exists = np.isfinite(x) & np.isfinite(y)
+    return x[exists], y[exists]
+
+
+def by_round(column: str) -> Callable[[Run], Curve]:
+    """A column of metrics.csv over the rounds."""
+    return lambda run: finite_points(run.rounds.astype(float), run.column(column))
+
+
+def by_column(x_column: str, y_column: str) -> Callable[[Run], Curve]:
+    """A column of metrics.csv over another one."""
+    return lambda run: finite_points(run.column(x_column), run.column(y_column))
+
+
+def band(curves: Sequence[Curve]) -> Band | None:
+    """The band of a method's curves; None where they have no points."""
+    curves = [(x, y) for x, y in curves if len(x)]
+    if not curves:
+        return None
+    grid = np.unique(np.concatenate([x for x, _ in curves]))
+    grid = grid[grid >= max(x[0] for x, _ in curves)]
+    values = np.stack([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in curves])
+    run_counts = np.isfinite(values).sum(axis=0)
+    grid, values, run_counts = grid[run_counts > 0], values[:, run_counts > 0], run_counts[run_counts > 0]
+    return Band(
+        x=grid,
+        mean=np.nanmean(values, axis=0),
+        low=np.nanmin(values, axis=0),
+        high=np.nanmax(values, axis=0),
+        complete=run_counts == len(curves),
+    )
+
+
+def thin_out(method_band: Band, most: int) -> Band:
+    """At most so many points of a band, evenly chosen by their order, the first and the last among them."""
+    if len(method_band.x) <= most:
+        return method_band
+    chosen = np.unique(np.rint(np.linspace(0, len(method_band.x) - 1, most)).astype(np.int64))
+    return Band(
+        *(
+            column[chosen]
+            for column in (method_band.x, method_band.mean, method_band.low, method_band.high, method_band.complete)
+        )
+    )
+
+
+def picture(spec: PlotSpec, methods: Sequence[Method], curve: Callable[[Run], Curve]) -> Picture | None:
+    """A band for each method that has such a curve; None where none has one."""
+    figure, axes = look.canvas(spec.title, spec.horizontal, spec.vertical)
+    drawn_bands = draw(axes, methods, curve)
+    if not drawn_bands:
+        return None
+    low = min(float(method_band.low.min()) for _, method_band in drawn_bands)
+    if spec.horizontal == "Round":
+        look.integer_ticks(axes.xaxis)
+    if spec.log and max(float(method_band.high.max()) for _, method_band in drawn_bands) > _LOGARITHMIC * low > 0:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
+    elif spec.zero and low >= 0:
+        axes.set_ylim(bottom=0)
+    drawn = [method for method, _ in drawn_bands]
+    return Picture(name=spec.name, title=spec.title, figure=figure, methods=drawn, tab=spec.tab)
+
+
+def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve]) -> list[tuple[Method, Band]]:
+    """Draws the bands of the methods that have one, and returns them; of very many methods the lines alone."""
+    bands = ((method, band([curve(run) for run in method.runs])) for method in methods)
+    drawn_bands = [(method, method_band) for method, method_band in bands if method_band is not None]
+    crowd, most = len(drawn_bands) > look.CROWD, max(8, min(_MOST, _TOGETHER // max(1, len(drawn_bands))))
+    for method, method_band in drawn_bands:
+        thin = thin_out(method_band, most)
+        if not crowd and (thin.high > thin.low).any():
+            name = look.gid(method)
+            axes.fill_between(thin.x, thin.low, thin.high, color=look.color(method), alpha=0.15, linewidth=0, gid=name)
+        _draw_line(axes, thin, method, crowd)
+    return drawn_bands
+
+
+def _draw_line(axes: "Axes", method_band: Band, method: Method, crowd: bool) -> None:
+    """The mean, dotted where not all runs are there; a point where there is but one position."""
+    style = look.line_style(method, crowd)
+    axes.plot(method_band.x, np.where(method_band.complete, method_band.mean, np.nan), **style)
+    if len(method_band.x) == 1:
+        axes.plot(method_band.x, method_band.mean, "o", color=style["color"], gid=style["gid"])
+    partly = (
+        np.convolve(~method_band.complete, [1, 1, 1], mode="same") > 0
+    )  # a point more, so that it joins the solid line
+    if partly.any():
+        axes.plot(method_band.x, np.where(partly, method_band.mean, np.nan), **{**style, "linestyle": ":"})

@@ -1,0 +1,75 @@
+"""A grid of texts as Markdown, as LaTeX (booktabs) and as plain text."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fedexp.process.terminal import CONTROLS, escape_controls
+
+_MARKDOWN = CONTROLS | str.maketrans({sign: f"\\{sign}" for sign in "\\|*`<["} | {"\n": " "})
+_LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "]": "{]}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$", "\n": " "}
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Headings and rows of the same length; the first `texts` columns are set left, the others right."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    texts: int = 1
+
+    def markdown(self) -> str:
+        """A table that also reads well where nobody renders it."""
+        texts = [[escape_markdown(text) for text in row] for row in (self.headings, *self.rows)]
+        widths = [max(3, *map(len, column)) for column in zip(*texts, strict=True)]
+        rule = ["-" * width if n < self.texts else "-" * (width - 1) + ":" for n, width in enumerate(widths)]
+        head, *body = [self._align(row, widths) for row in texts]
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, rule, *body))
+
+    def fit_width(self, width: int | None, hint: str, form: "Callable[[Grid], str] | None" = None) -> str:
+        """The table in a form (Markdown) at most so wide; the last columns give way, and the line below says so.
+
+        `hint` says there what shows them. Columns of texts and one more stay in any case.
+        """
+        write, columns = form or Grid.markdown, len(self.headings)
+        while (
+            width is not None and columns > self.texts + 1 and _text_width(write(self._first_columns(columns))) > width
+        ):
+            columns -= 1
+        left_out = self.headings[columns:]
+        note = f"{len(left_out)} more column{'s' * (len(left_out) > 1)}: {', '.join(left_out)}; {hint}\n"
+        return write(self._first_columns(columns)) + (note if left_out else "")
+
+    def _first_columns(self, count: int) -> "Grid":
+        return Grid(self.headings[:count], [row[:count] for row in self.rows], self.texts)
+
+    def latex(self) -> str:
+        """A tabular for the package booktabs."""
+        head, *body = [" & ".join(text.translate(_LATEX) for text in row) for row in (self.headings, *self.rows)]
+        columns = "l" * self.texts + "r" * (len(self.headings) - self.texts)
+        lines = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", f"{head} \\\\", "\\midrule"]
+        return "\n".join([*lines, *(f"{row} \\\\" for row in body), "\\bottomrule", "\\end{tabular}", ""])
+
+    def aligned_text(self) -> str:
+        """Aligned columns for a terminal."""
+        texts = [[escape_controls(text) for text in row] for row in (self.headings, *self.rows)]
+        widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+        return "".join("  ".join(self._align(row, widths)).rstrip() + "\n" for row in texts)
+
+    def _align(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
+        return [
+            f"{text:<{width}}" if column < self.texts else f"{text:>{width}}"
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+
+
+def escape_markdown(text: str) -> str:
+    """A text that Markdown shows as it is."""
+    return text.translate(_MARKDOWN)
+
+
+def _text_width(text: str) -> int:
+    return max(map(len, text.splitlines()))

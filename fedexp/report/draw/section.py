@@ -1,0 +1,64 @@
+"""A section of a report: its pictures and tables, whatever the page is made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedexp.report.draw import style
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.read.methods import Method
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Picture:
+    """A figure, the name of its file without an ending, and the methods whose artists bear their `look.gid`.
+
+    Pictures with a `tab` are shown in turn, those of one tab together. Without `legend` the picture names the methods.
+    """
+
+    name: str
+    title: str
+    figure: "Figure"
+    caption: str = ""
+    methods: Sequence[Method] = ()
+    legend: bool = True
+    tab: str = ""
+
+    def save(self, folder: Path) -> Path:
+        """Writes the picture with its legend as PNG."""
+        if self.methods and self.legend:
+            style.add_legend(self.figure, self.methods)
+        path = folder / f"{self.name}.png"
+        style.save(path, self.figure)
+        return path
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Section:
+    """A section: its name in links, heading, introductory note, pictures, and tables with captions.
+
+    With `as_files` the first table is a file of its own beside a Markdown page, too.
+    """
+
+    name: str
+    title: str
+    note: str = ""
+    pictures: Sequence[Picture] = ()
+    tables: Sequence[tuple[str, Grid]] = ()
+    as_files: bool = False
+
+
+def section(
+    name: str,
+    title: str,
+    note: str,
+    pictures: Sequence[Picture | None] = (),
+    tables: Sequence[tuple[str, Grid]] = (),
+) -> Section | None:
+    """Builds a section of the pictures and tables that exist; None if there are none."""
+    drawn = [picture for picture in pictures if picture is not None]
+    return Section(name=name, title=title, note=note, pictures=drawn, tables=tables) if drawn or tables else None

@@ -1,0 +1,130 @@
+"""How every picture looks: colours, lines, a quiet grid, the legend below it; and how it is saved.
+
+The colours are those of Okabe and Ito (2008) without yellow, which is too pale for a line; after seven methods the
+dashes change. matplotlib is imported when a picture is made: it would slow every other command down.
+"""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedexp.files.atomic import atomic_path
+from fedexp.report.read.methods import Method
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+INK, QUIET, RULE, PAPER = "#1c2126", "#5a646e", "#dfe3e8", "#ffffff"  # the HTML page has others of them in the dark
+CROWD = 12  # up to so many methods have bands, and a legend below each drawing of the HTML page
+_DASHES = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5)))
+_LEGEND_ROW = 0.21  # inches
+_LETTERS = 34  # of a name beside a row
+_SMALL = (4.4, 3.1)  # inches of a picture of one pair of axes, whose margins are known
+_MARGINS = {"left": 0.19, "right": 0.97, "bottom": 0.165, "top": 0.89}
+_STYLE: dict[Any, Any] = {
+    **dict.fromkeys(("text.color", "axes.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), QUIET),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 9),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    "figure.facecolor": PAPER,
+    "axes.facecolor": "none",
+    "grid.color": RULE,
+    "axes.titlesize": 11,
+    "lines.linewidth": 1.8,
+    "savefig.dpi": 150,
+    "svg.fonttype": "none",
+    **{f"figure.subplot.{side}": share for side, share in _MARGINS.items()},
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
+}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """The settings under which a picture is made and saved; also a decorator."""
+    import matplotlib
+
+    with warnings.catch_warnings(), matplotlib.rc_context(_STYLE):
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # a name in letters that the pictures' font lacks
+        yield
+
+
+def canvas(
+    title: str, horizontal: str = "", vertical: str = "", size: tuple[float, float] = _SMALL
+) -> "tuple[Figure, Axes]":
+    """A figure of a size in inches, and its empty axes with their names."""
+    from matplotlib.figure import Figure
+
+    # To work a layout out takes as long as to draw the picture.
+    figure = Figure(figsize=size, layout=None if size == _SMALL else "constrained")
+    axes = figure.subplots()
+    axes.set(title=title, xlabel=horizontal, ylabel=vertical)
+    return figure, axes
+
+
+def row_canvas(title: str, horizontal: str, rows: int, margin: float) -> "tuple[Figure, Axes]":
+    """A wide figure with so many rows, and so many inches of it for everything else."""
+    return canvas(title, horizontal, size=(8.6, margin + 0.28 * rows))
+
+
+def save(path: Path, figure: "Figure") -> None:
+    """Writes a PNG, whole or not at all."""
+    with atomic_path(path) as partial:
+        figure.savefig(partial, format="png")
+
+
+def color(method: Method) -> str:
+    """The colour of a method, the same in every picture."""
+    return COLORS[method.position % len(COLORS)]
+
+
+def gid(method: Method) -> str:
+    """The id of a method's artists, by which the HTML page hides them."""
+    return f"m{method.position}"
+
+
+def line_style(method: Method, crowd: bool = False) -> dict[str, Any]:
+    """How a method's line is drawn, thin in a crowd."""
+    dashes = _DASHES[method.position // len(COLORS) % len(_DASHES)]
+    thin = {"linewidth": 1.0, "alpha": 0.6} if crowd else {}
+    return {"color": color(method), "linestyle": dashes, "gid": gid(method), **thin}
+
+
+def add_legend(figure: "Figure", methods: Sequence[Method]) -> None:
+    """Names the methods below the picture, which grows by the room for them."""
+    from matplotlib.lines import Line2D
+
+    figure.set_layout_engine("constrained")
+    names = [label_with_seeds(method) for method in methods]
+    columns = max(1, min(len(names), int(figure.get_figwidth() / (0.066 * max(map(len, names), default=1) + 0.55))))
+    figure.set_figheight(figure.get_figheight() + _LEGEND_ROW * -(-len(names) // columns))
+    handles = [Line2D([], [], **line_style(method)) for method in methods]
+    figure.legend(handles, names, loc="outside lower center", ncols=columns)
+
+
+def label_with_seeds(method: Method) -> str:
+    """The label, and the number of seeds where there are several."""
+    return f"{method.label} ({len(method.runs)} seeds)" if len(method.runs) > 1 else method.label
+
+
+def integer_ticks(axis: Any) -> None:
+    """Ticks at whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
+
+
+def shorten(name: str) -> str:
+    """A name beside a row, cut where it is too long to leave room for a drawing."""
+    return name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…"
+
+
+def name_rows(axes: "Axes", names: Sequence[str]) -> None:
+    """Names the rows 0, 1, ... from above."""
+    axes.set_yticks(range(len(names)), labels=[shorten(name) for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")

@@ -1,0 +1,62 @@
+"""The sections of a report in their order, the same for every page; what has nothing to show is left out."""
+
+from collections.abc import Sequence
+
+from fedexp.report.draw.section import Section
+from fedexp.report.read.methods import Method
+from fedexp.report.topics import (
+    clusters,
+    federations,
+    heat_map,
+    learning,
+    privacy,
+    provenance,
+    rounds,
+    selections,
+    simulated,
+)
+from fedexp.report.topics.grid import Panel
+from fedexp.report.topics.tables import Table
+
+_READING = {
+    "results": (
+        "Mean ± sample standard deviation over the seeds. RoA@x is the first round in which the main metric (accuracy, "
+        "unless another was chosen) on the test data is x or better, ToA@x the cumulative seconds until then, AUC the "
+        "trapezoid rule over rounds; (k/n) says that only k of the n runs have the number, and the mean is over those. "
+        "Selections are summed over the rounds. Epsilon, if any, is the federation's at the end."
+    ),
+    "simulated": "By the cumulative seconds of the simulated clock; otherwise as above.",
+}
+_PANELS = (learning, simulated, privacy, rounds, selections, federations, clusters)
+
+
+def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -> list[Section]:
+    """The tables of results, the pictures, what differs, and the runs."""
+    first = [
+        Section(
+            name=table.name,
+            title=table.title,
+            note=_READING[table.name],
+            tables=[(table.title, table.grid())],
+            as_files=True,
+        )
+        for table in result_tables
+    ]
+    drawn = [module.build_section(methods) for module in _PANELS]
+    differing = provenance.differences_table(methods)
+    last = [("differences", "Differences", differing), ("runs", "Runs", provenance.runs_table(methods))]
+    closing_sections = [
+        Section(name=name, title=title, tables=[(title, grid)]) for name, title, grid in last if grid is not None
+    ]
+    return [*first, *(part for part in drawn if part is not None), *closing_sections]
+
+
+def grid_sections(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]:
+    """A heat map and a table for each panel of two settings."""
+    sections = []
+    for number, panel in enumerate(panels, start=1):
+        name, title = f"grid_{number}", panel.title or f"Final test {panel.metric}"
+        tables = [(title, panel.grid("\\".join(by)))]
+        pictures = [heat_map.picture(name, panel, by)]
+        sections.append(Section(name=name, title=title, pictures=pictures, tables=tables, as_files=True))
+    return sections

@@ -1,0 +1,84 @@
+"""The numbers of a run that the tables compare, from its metrics alone, so that unfinished runs have them too."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, area_under, best, final, rounds_to, time_to
+from fedexp.report.read import epsilon
+from fedexp.report.read.methods import Method
+from fedexp.report.read.runs import Run
+
+Numbers = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """Mean and sample standard deviation over the runs that have the number; `std` is None below two of them."""
+
+    mean: float | None
+    std: float | None
+    count: int
+    runs: int
+
+
+def statistic(values: Sequence[float | None]) -> Statistic:
+    """Returns mean and standard deviation of one number over several runs."""
+    numbers = np.array([value for value in values if value is not None], dtype=np.float64)
+    return Statistic(
+        mean=float(numbers.mean()) if len(numbers) else None,
+        std=float(numbers.std(ddof=1)) if len(numbers) > 1 and np.isfinite(numbers).all() else None,
+        count=len(numbers),
+        runs=len(values),
+    )
+
+
+def host_numbers(run: Run, metric: str, roa: Iterable[float], toa: Iterable[float]) -> Numbers:
+    """How good, how fast in rounds, and how long on this computer; ToA in its seconds for the thresholds `toa`."""
+    values, higher = run.column(f"test_{metric}"), HIGHER_IS_BETTER[metric]
+    reached = {f"RoA@{x:g}": rounds_to(values, x, run.rounds, higher) for x in roa}
+    times = {f"ToA@{x:g} host s": time_to(values, run.column("host_s"), x, higher) for x in toa}
+    return {
+        f"final {metric}": final(values),
+        f"best {metric}": best(values, higher),
+        "epsilon (PLD)": final(run.column(epsilon.COLUMN)),
+        "loss AUC": area_under(run.column("test_loss")),
+        **reached,
+        **times,
+        "selections": total(run.column("participants")),
+        "rounds": int(run.rounds[-1]),
+        "host s/round": mean_per_round(run, "host_s"),
+    }
+
+
+def simulated_numbers(run: Run, metric: str, toa: Iterable[float]) -> Numbers:
+    """How fast by the simulated clock, whose seconds count up over the rounds."""
+    values, selections = run.column(f"test_{metric}"), total(run.column("participants"))
+    seconds, higher = run.column("sim_s"), HIGHER_IS_BETTER[metric]
+    times = {f"ToA@{x:g} sim s": time_to(values, seconds, x, higher) for x in toa}
+    return {
+        **times,
+        "sim s/round": mean_per_round(run, "sim_s"),
+        "participants/round": None if selections is None else selections / len(run.rounds),
+        "rounds": int(run.rounds[-1]),
+        "selections": selections,
+        f"final {metric}": final(values),
+    }
+
+
+def thresholds(methods: Sequence[Method], key: str) -> list[float]:
+    """The values that `evaluation.roa` or `evaluation.toa` (`key`) name in any of the runs."""
+    return sorted({x for method in methods for run in method.runs for x in run.thresholds(key)})
+
+
+def total(values: np.ndarray) -> float | None:
+    """The sum of the known `values [n]`; None if there are none."""
+    finite = values[~np.isnan(values)]
+    return float(finite.sum()) if len(finite) else None
+
+
+def mean_per_round(run: Run, column: str) -> float | None:
+    """The mean increase of a cumulative column in a round."""
+    last = final(run.column(column))
+    return None if last is None else last / int(run.rounds[-1])

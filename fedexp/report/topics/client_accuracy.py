@@ -1,0 +1,79 @@
+"""The models beside each other on what each client held out, from client_accuracy.csv."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedexp.report.draw import style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TITLE = "Accuracy at the clients after the last round"
+SERIES = {
+    "global": "global model",
+    "inside": "its cluster's model",
+    "personal": "its own model",
+    "mean": "clusters together (mean)",
+}
+_MARKERS = "osD^"
+_MAX_CLIENTS = 40  # up to so many clients have a place each; of more the distribution is drawn
+
+
+def figure(table: "pd.DataFrame") -> "Figure":
+    """A dot for each client and kind of model, ordered by cluster, and the means of all; above 40 clients boxes.
+
+    Of runs without clusters, those that trained stand before those that never did.
+    """
+    order = [name for name in ("cluster", "unseen", "client") if name in table]
+    table = table.sort_values(order, kind="stable")
+    few = len(table) <= _MAX_CLIENTS
+    size = (max(6.5, 2.2 + 0.62 * len(table)) if few else 6.5, 4.2)
+    drawn, axes = style.canvas(TITLE, "", "Accuracy on what the client held out", size)
+    axes.grid(visible=False, axis="x")
+    if few:
+        _draw_clients(axes, table)
+        drawn.legend(loc="outside lower center", ncols=2 if len(table) < 8 else 4)
+    else:
+        _draw_boxes(axes, table)
+    return drawn
+
+
+def _draw_clients(axes: "Axes", table: "pd.DataFrame") -> None:
+    positions, end = np.arange(len(table)), len(table) + 0.3
+    for number, (column, name) in enumerate(_series(table).items()):
+        shift, color, marker = 0.17 * (number - 1.5), style.COLORS[number], _MARKERS[number]
+        values = table[column].to_numpy(dtype=np.float64)
+        axes.plot(positions + shift, values, marker, color=color, markersize=6, label=name)
+        finite = values[np.isfinite(values)]
+        axes.plot([end + shift], [finite.mean() if len(finite) else np.nan], marker, color=color, markersize=8)
+    axes.axvline(len(table) - 0.35, color=style.QUIET, linewidth=1)
+    for position in positions[1:]:
+        axes.axvline(position - 0.5, color=style.RULE, linewidth=0.8, zorder=0)
+    suffixes, explanation = _label_suffixes(table)
+    names = [f"{client}{word}" for client, word in zip(table["client"], suffixes, strict=True)]
+    axes.set_xticks(np.append(positions, end), labels=[*names, "mean"])
+    axes.set_xlabel(f"Client{explanation}")
+
+
+def _series(table: "pd.DataFrame") -> dict[str, str]:
+    return {column: name for column, name in SERIES.items() if column in table}
+
+
+def _label_suffixes(table: "pd.DataFrame") -> tuple[list[str], str]:
+    """What stands below the number of each client, and what that is."""
+    if "cluster" in table:
+        return [f"\n({cluster})" for cluster in table["cluster"]], ", (its cluster)"
+    if "unseen" in table:
+        return ["\n*" if unseen else "" for unseen in table["unseen"]], " (*: never trains)"
+    return [""] * len(table), ""
+
+
+def _draw_boxes(axes: "Axes", table: "pd.DataFrame") -> None:
+    values = [table[column].dropna().to_numpy(dtype=np.float64) for column in _series(table)]
+    lines = {name: {"color": style.INK} for name in ("boxprops", "whiskerprops", "capprops")}
+    axes.boxplot(values, showmeans=True, widths=0.5, **lines)  # pyright: ignore[reportArgumentType]
+    axes.set_xticks(range(1, len(values) + 1), labels=list(_series(table).values()), fontsize=8)
+    axes.set_xlabel(f"{len(table):,} clients; the triangle is their mean")

@@ -1,0 +1,112 @@
+"""Final accuracies of many runs laid out by two settings: rules by attacks, say, with the worst case of each row.
+
+What else differs between the runs makes panels. A cell is the mean over its finished runs (the seeds).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedexp.config.override_text import short_text
+from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, final
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.read.methods import differing_keys, differing_options, options, settings
+from fedexp.report.read.runs import Run, shared_metric
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """`values [R, C]` of a metric by `rows` and `columns`, NaN where no run is finished; `title`: what else was set."""
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: np.ndarray
+    metric: str = "accuracy"
+
+    @property
+    def worst(self) -> np.ndarray:
+        """The worst value of each row, `[rows]`, NaN where a cell is missing."""
+        return self.values.min(axis=1) if HIGHER_IS_BETTER[self.metric] else self.values.max(axis=1)
+
+    def grid(self, corner: str) -> Grid:
+        """The panel as texts."""
+        rows = [
+            [name, *(_text(value) for value in (*values, worst))]
+            for name, values, worst in zip(self.rows, self.values, self.worst, strict=True)
+        ]
+        return Grid([corner, *self.columns, "worst"], rows)
+
+
+def explain(runs: Sequence[Run]) -> str:
+    """What the numbers of a grid are."""
+    finished = sum(run.is_finished for run in runs)
+    metric = shared_metric(runs)
+    return f"Final test {metric} of {finished} runs; a cell is the mean over its seeds, worst the worst of its row."
+
+
+def caveats(runs: Sequence[Run]) -> list[str]:
+    """What is left out of it."""
+    unfinished = sum(not run.is_finished for run in runs)
+    return [f"{unfinished} unfinished run(s) are left out."] if unfinished else []
+
+
+def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
+    """Panels by the settings `by` (groups or dotted keys): the first makes the rows, the second the columns.
+
+    Raises:
+        ConfigError: a setting is unknown to some run, or has one value only.
+    """
+    rows, columns = (_axis_values(runs, name) for name in by)
+    other_settings, metric = _other_settings(runs, by), shared_metric(runs)
+    cells_by_title: dict[str, dict[tuple[str, str], list[float]]] = {}
+    for run in runs:
+        title = ", ".join(f"{name}={_setting_text(run, name)}" for name in other_settings)
+        value = final(run.column(f"test_{metric}")) if run.is_finished else None
+        if value is not None:
+            cell = (_setting_text(run, by[0]), _setting_text(run, by[1]))
+            cells_by_title.setdefault(title, {}).setdefault(cell, []).append(value)
+    return [replace(_panel(title, rows, columns, cells), metric=metric) for title, cells in cells_by_title.items()]
+
+
+def _panel(
+    title: str, rows: tuple[str, ...], columns: tuple[str, ...], cells: dict[tuple[str, str], list[float]]
+) -> Panel:
+    """Builds a panel from its cells, without empty rows and columns."""
+    rows = tuple(row for row in rows if any(cell[0] == row for cell in cells))
+    columns = tuple(column for column in columns if any(cell[1] == column for cell in cells))
+    return Panel(title, rows, columns, np.array([[_mean(cells.get((row, name))) for name in columns] for row in rows]))
+
+
+def _axis_values(runs: Sequence[Run], name: str) -> tuple[str, ...]:
+    setting_names = {key: None for run in runs for key in (*options(run), *settings(run))}
+    if name not in setting_names:
+        raise ConfigError(f"--grid: no run has a setting {name}; {did_you_mean(name, sorted(setting_names))}")
+    values = tuple(dict.fromkeys(_setting_text(run, name) for run in runs))
+    if len(values) > 1:
+        return values
+    raise ConfigError(f"--grid needs settings of several values, but {name} is {', '.join(values)} in every run")
+
+
+def _other_settings(runs: Sequence[Run], by: tuple[str, str]) -> list[str]:
+    """What differs besides the two settings and what belongs to them."""
+    prefixes = tuple(f"{name}." for name in by)
+    groups = [name for name in differing_options([options(run) for run in runs]) if name not in by]
+    keys = [key for key in differing_keys(runs) if key not in by and not key.startswith(prefixes)]
+    return [*groups, *(key for key in keys if key.partition(".")[0] not in groups)]
+
+
+def _setting_text(run: Run, name: str) -> str:
+    """A setting of a run as text; a dash where the run does not know it."""
+    values = {**settings(run), **options(run)}
+    return short_text(values[name]) if name in values else "-"
+
+
+def _mean(values: list[float] | None) -> float:
+    return float(np.mean(values)) if values else np.nan
+
+
+def _text(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.3f}"

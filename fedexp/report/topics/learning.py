@@ -1,0 +1,76 @@
+"""Learning curves: everything of metrics.csv that says how good the models are, over the rounds."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from fedexp.report.draw import bands
+from fedexp.report.draw.bands import Curve, PlotSpec, finite_points
+from fedexp.report.draw.section import Section, section
+from fedexp.report.read.methods import Method
+from fedexp.report.read.runs import Run, shared_metric
+
+_LOSS = "Mean loss of an example"
+_CURVES = {
+    "test_loss": PlotSpec(name="learning_loss", title="Test loss", vertical=_LOSS, log=True, tab="Test"),
+    "validation_loss": PlotSpec(
+        name="validation_loss", title="Validation loss", vertical=_LOSS, log=True, tab="Validation"
+    ),
+    "train_loss": PlotSpec(name="training_loss", title="Training loss", vertical=_LOSS, log=True, tab="Training"),
+}
+_ELSEWHERE = ("round", "participants", "examples", "mb_down", "mb_up", "fleet.seconds")  # shown by other sections
+_MOST = 6  # further columns
+_TABS = ("Test", "Validation", "Training")
+
+
+def build_section(methods: Sequence[Method]) -> Section | None:
+    """Accuracies and losses under tabs, and further columns of metrics.csv."""
+    metric = shared_metric([run for method in methods for run in method.runs])
+    main = {
+        f"{kind}_{metric}": PlotSpec(name=name, title=f"{tab} {metric}", vertical=metric.capitalize(), tab=tab)
+        for kind, name, tab in (("test", "learning", "Test"), ("validation", "validation", "Validation"))
+    }
+    further_specs = {
+        column: PlotSpec(
+            name=f"measure_{number}", title=column, vertical="", log="loss" in column, tab="Further measures"
+        )
+        for number, column in enumerate(further_columns(methods, (*main, *_CURVES)), start=1)
+    }
+    order = dict(sorted((main | _CURVES).items(), key=lambda pair: _TABS.index(pair[1].tab)))
+    drawn = [bands.picture(spec, methods, bands.by_round(column)) for column, spec in (order | further_specs).items()]
+    traffic = PlotSpec(
+        name="learning_traffic",
+        title=f"Test {metric} by megabytes sent",
+        vertical=metric.capitalize(),
+        horizontal="Megabytes sent, down and up",
+        tab="Traffic",
+    )
+    drawn.append(bands.picture(traffic, methods, over_traffic(f"test_{metric}")))
+    return section("learning", "Learning curves", bands.NOTE, drawn)
+
+
+def over_traffic(column: str) -> Callable[[Run], Curve]:
+    """A column of metrics.csv over the megabytes that all clients and the server have sent by then."""
+
+    def curve(run: Run) -> Curve:
+        sent = np.nancumsum(run.column("mb_down") + run.column("mb_up"))
+        return finite_points(sent if np.isfinite(run.column("mb_up")).any() else sent * np.nan, run.column(column))
+
+    return curve
+
+
+def further_columns(methods: Sequence[Method], drawn: Sequence[str]) -> list[str]:
+    """Columns of numbers besides those drawn that vary in some run, in the order in which they appear."""
+    runs = [run for method in methods for run in method.runs]
+    names = dict.fromkeys(str(name) for run in runs for name in run.metrics)
+    candidates = [name for name in names if name not in (*drawn, *_ELSEWHERE) and _is_further_measure(name)]
+    return [name for name in candidates if any(_varies(run, name) for run in runs)][:_MOST]
+
+
+def _is_further_measure(name: str) -> bool:
+    return not name.endswith("_s") and not name.startswith("privacy.")
+
+
+def _varies(run: Run, name: str) -> bool:
+    _, values = bands.by_round(name)(run)
+    return len(values) > 1 and bool(values.min() < values.max())

@@ -1,0 +1,88 @@
+"""What a report was made of: which runs, what to doubt, what differs between them, what they were made with."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from fedexp.config.override_text import short_text
+from fedexp.files.atomic import display_path
+from fedexp.maths.curve_metrics import final
+from fedexp.report.draw.markdown import Grid
+from fedexp.report.read.methods import Method, differing_keys, differing_options, options, settings
+from fedexp.report.read.runs import Run
+
+_PARTLY = "which makes its AUC, selections and rounds smaller and its accuracies earlier than those of a finished run"
+
+
+def count_text(methods: Sequence[Method]) -> str:
+    """How many runs of how many methods."""
+    count = sum(len(method.runs) for method in methods)
+    run_text, method_text = f"{count} run{'s' * (count > 1)}", f"{len(methods)} method{'s' * (len(methods) > 1)}"
+    return f"{run_text} of {method_text}; the runs of a method differ in the seed only."
+
+
+def caveats(methods: Sequence[Method], empty: Sequence[Path]) -> list[str]:
+    """What the reader must know before trusting a number, folders in backticks; `empty` are those left out."""
+    notes = []
+    for method in methods:
+        for run in method.runs:
+            if not run.is_finished:
+                notes.append(
+                    f"`{display_path(run.folder)}` is unfinished: used up to round {run.rounds[-1]}, {_PARTLY}."
+                )
+        notes += _repeat_notes(method)
+    return notes + [f"`{display_path(folder)}` is left out: it has no finished round." for folder in empty]
+
+
+def _repeat_notes(method: Method) -> Iterator[str]:
+    """What was run again, and whether it came out the same."""
+    for run in method.runs:
+        repeats = [repeat for repeat in method.repeats if repeat.seed == run.seed]
+        if not repeats:
+            continue
+        ends = {final(same_seed.column(f"test_{run.metric}")) for same_seed in (run, *repeats)}
+        outcome = f"all end with the same {run.metric}" if len(ends) == 1 else f"they end with different {run.metric}"
+        names = ", ".join(f"`{display_path(repeat.folder)}`" for repeat in repeats)
+        yield (
+            f"{method.label}: seed {run.seed} was run {len(repeats) + 1} times; `{display_path(run.folder)}` counts, "
+            f"not {names}; {outcome}."
+        )
+
+
+def differences_table(methods: Sequence[Method]) -> Grid | None:
+    """Every group and key in which the methods differ; with more of them than methods, a row a setting."""
+    first = [method.runs[0] for method in methods]
+    groups = differing_options([options(run) for run in first])
+    keys = [key for key in differing_keys(first) if not key.endswith("_target_")]
+    if not groups and not keys:
+        return None
+    names = ("method", *groups, *keys)
+    rows = [
+        [method.label, *(options(run).get(name, "-") for name in groups), *(_setting(run, key) for key in keys)]
+        for method, run in zip(methods, first, strict=True)
+    ]
+    if len(names) - 1 <= len(rows):
+        return Grid(names, rows, 1 + len(groups))
+    columns = list(zip(names, *rows, strict=True))
+    return Grid(("setting", *columns[0][1:]), columns[1:], len(columns[0]))
+
+
+def _setting(run: Run, key: str) -> str:
+    return short_text(settings(run)[key]) if key in settings(run) else "-"
+
+
+def runs_table(methods: Sequence[Method]) -> Grid:
+    """Where each run lies and what it was made with."""
+    headings = ("folder", "method", "seed", "rounds", "state", "versions", "commit", "device")
+    rows = [_run_row(method, run) for method in methods for run in (*method.runs, *method.repeats)]
+    return Grid(headings, rows, len(headings))
+
+
+def _run_row(method: Method, run: Run) -> list[str]:
+    summary = run.summary or {}
+    versions = ", ".join(f"{name} {version}" for name, version in (summary.get("versions") or {}).items())
+    git = summary.get("git") or {}
+    commit = f"{git['commit'][:10]}{' (changed)' if git.get('dirty') else ''}" if git.get("commit") else "-"
+    state = "repeat" if run in method.repeats else "finished" if run.is_finished else "unfinished"
+    seed = "-" if run.seed is None else str(run.seed)
+    device = summary.get("device") or "-"
+    return [display_path(run.folder), method.label, seed, str(run.rounds[-1]), state, versions or "-", commit, device]

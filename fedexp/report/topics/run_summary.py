@@ -1,0 +1,53 @@
+"""The table on the terminal at the end of a run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
+
+_SHOWN = 4  # the best thresholds that were reached
+
+
+def summary_table(summary: Mapping[str, Any]) -> str:
+    """Plain text, one number a line, aligned; what does not exist is left out."""
+    main = next((key.removeprefix("final_") for key in summary if key.startswith("final_")), "accuracy")
+    rows = [
+        (f"final {main}", _number(summary, f"final_{main}", ".4f")),
+        (f"best {main}", _number(summary, f"best_{main}", ".4f")),
+        ("loss AUC", _number(summary, "loss_auc", ".4g")),
+        (f"{main} AUC", _number(summary, f"{main}_auc", ".4g")),
+        ("epsilon", _epsilon(summary.get("privacy") or {})),
+        *_thresholds(summary.get("roa") or {}, summary.get("toa") or {}, HIGHER_IS_BETTER.get(main, True)),
+        ("rounds", _number(summary, "rounds", ",d")),
+        ("updates", _number(summary, "updates", ",d")),
+        ("host time", _seconds(summary.get("host_s"))),
+        ("simulated time", _seconds(summary.get("sim_s"))),
+        ("folder", summary.get("folder")),
+    ]
+    shown = [(name, str(value)) for name, value in rows if value is not None]
+    width = max((len(name) for name, _ in shown), default=0)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in shown)
+
+
+def _thresholds(roa: Mapping[Any, int | None], toa: Mapping[Any, float | None], higher: bool) -> list[tuple[str, str]]:
+    rounds = {float(x): value for x, value in roa.items() if value is not None}
+    times = {float(x): value for x, value in toa.items() if value is not None}
+    best = sorted(rounds.keys() | times.keys(), reverse=not higher)[-_SHOWN:]
+    rows = [(f"RoA@{x:g}", f"round {rounds[x]}") for x in best if x in rounds]
+    return rows + [(f"ToA@{x:g}", f"{times[x]:,.2f} s") for x in best if x in times]
+
+
+def _epsilon(privacy: Mapping[str, Any]) -> str | None:
+    pld, rdp = privacy.get("epsilon_pld"), privacy.get("epsilon_rdp")
+    if pld is None or rdp is None:
+        return None
+    return f"{pld:.4g} (PLD), {rdp:.4g} (RDP) at delta {privacy['delta']:g}"
+
+
+def _number(summary: Mapping[str, Any], key: str, form: str) -> str | None:
+    value = summary.get(key)
+    return None if value is None else format(value, form)
+
+
+def _seconds(value: float | None) -> str | None:
+    return None if value is None else f"{value:,.2f} s"

@@ -1,0 +1,97 @@
+"""How often each client took part: its density over the clients, by rank, and client by client where they fit."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedexp.report.draw import bands, heatmap
+from fedexp.report.draw import style as look
+from fedexp.report.draw.section import Picture, Section, section
+from fedexp.report.read.methods import Method
+from fedexp.report.read.runs import Run
+
+_POINTS = 200
+_CLIENTS, _METHODS = 120, 40  # of a map of clients by methods
+_NOTE = (
+    "The number of rounds in which a client took part. Kernel density (Gaussian, Scott's bandwidth): the clients of "
+    "all seeds pooled, cut at 0; a vertical line where all took part equally often. By rank: the clients of each run "
+    "sorted, the most selected first, so that a flat line is an even selection."
+)
+_RANKS = bands.PlotSpec(
+    name="selections_by_rank",
+    title="Selections by rank",
+    horizontal="Rank of the client",
+    vertical="Rounds",
+    zero=True,
+)
+
+
+def build_section(methods: Sequence[Method]) -> Section | None:
+    """Of the methods whose runs have clients.csv."""
+    recorded_methods = [method for method in methods if any(run.selections.any() for run in method.runs)]
+    if not recorded_methods:
+        return None
+    pictures = [
+        _densities(recorded_methods),
+        bands.picture(_RANKS, recorded_methods, by_rank),
+        _client_map(recorded_methods),
+    ]
+    return section("selections", "Selections", _NOTE, pictures)
+
+
+def density(counts: np.ndarray) -> bands.Curve | None:
+    """Positions `[n]` from 0 up, and the density `[n]` of the counts there; None if all counts are equal."""
+    if len(counts) < 2 or counts.min() == counts.max():
+        return None
+    width = float(counts.std(ddof=1)) * len(counts) ** -0.2
+    x = np.linspace(max(0.0, counts.min() - 3 * width), counts.max() + 3 * width, _POINTS)
+    values, times = np.unique(counts, return_counts=True)
+    bells = np.exp(-0.5 * ((x[:, None] - values) / width) ** 2)
+    return x, bells @ times / (len(counts) * width * np.sqrt(2 * np.pi))
+
+
+def by_rank(run: Run) -> bands.Curve:
+    """Ranks from 1, and the selections of the client of that rank."""
+    counts = np.sort(run.selections)[::-1].astype(float) if run.selections.any() else np.zeros(0)
+    return np.arange(1, len(counts) + 1, dtype=float), counts
+
+
+def mean_selections(method: Method) -> np.ndarray:
+    """The mean over the runs for each client, `[N]`, NaN for clients that a run does not have."""
+    most = max(len(run.selections) for run in method.runs)
+    counts = np.full((len(method.runs), most), np.nan)
+    for row, run in enumerate(method.runs):
+        counts[row, : len(run.selections)] = run.selections
+    return np.nanmean(counts, axis=0)
+
+
+def _densities(methods: Sequence[Method]) -> Picture:
+    title = "Selections of a client"
+    figure, axes = look.canvas(title, "Rounds in which a client took part", "Density over clients")
+    for method in methods:
+        counts = np.concatenate([run.selections for run in method.runs])
+        curve, style = density(counts), look.line_style(method, len(methods) > look.CROWD)
+        if curve is None:
+            axes.axvline(counts[0], **style)
+        else:
+            axes.plot(*curve, **style)
+    axes.set_xlim(left=0)
+    axes.set_ylim(bottom=0)
+    look.integer_ticks(axes.xaxis)
+    return Picture(name="selections", title=title, figure=figure, methods=methods)
+
+
+def _client_map(methods: Sequence[Method]) -> Picture | None:
+    means = [mean_selections(method) for method in methods]
+    clients = max(map(len, means))
+    if clients > _CLIENTS or len(methods) > _METHODS:
+        return None
+    values = np.full((len(means), clients), np.nan)
+    for row, client_means in enumerate(means):
+        values[row, : len(client_means)] = client_means
+    title = "Rounds in which each client took part"
+    figure, axes = look.row_canvas(title, "Client", len(methods), 1.3)
+    heatmap.draw_cells(figure, axes, values, "Rounds")
+    look.name_rows(axes, [method.label for method in methods])
+    look.integer_ticks(axes.xaxis)
+    return Picture(name="selections_map", title=title, figure=figure, caption="The mean over the seeds.")

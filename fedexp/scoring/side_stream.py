@@ -1,0 +1,62 @@
+"""Scoring on a second GPU stream while the first one trains the next round.
+
+The host asks for them and goes on. The GPU copies the sums to it, and the host waits only where it reads them.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedexp.core.values import Weights
+from fedexp.process.device_clock import Timestamp, record_timestamp
+from fedexp.scoring.metrics import MetricSet
+from fedexp.scoring.scorer import Scorer, Scores
+from fedexp.training.client.examples import Examples
+
+
+class PendingScore:
+    """A score that the GPU is still computing or copying to the host.
+
+    It holds the model until it is there: what the first stream frees, it gives to whoever asks next.
+    """
+
+    def __init__(
+        self, weights: Weights, sums: torch.Tensor, begin: Timestamp, end: Timestamp, metric_set: MetricSet
+    ) -> None:
+        """`sums [2 + n]` are on the host once the GPU has come to `end`."""
+        self.weights, self.sums, self.metric_set = weights, sums, metric_set
+        self.begin, self.end = begin, end
+
+    def result(self) -> Scores:
+        """The scores; waits until they are there."""
+        seconds = self.begin.seconds_until(self.end)
+        loss, count, *sums = self.sums.tolist()
+        return Scores(loss / count, self.metric_set.values(np.array(sums)), seconds)
+
+
+class SideStreamScorer:
+    """Evaluates models on a second stream with a network of its own, as the first stream may use the scorer's."""
+
+    def __init__(self, scorer: Scorer, network: Callable[[], nn.Module]) -> None:
+        """`network` makes one like the scorer's."""
+        self.stream = torch.cuda.Stream(priority=-1)  # graphs and convolutions take theirs from those of priority 0
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):  # so that nobody else is given the memory that this stream writes to
+            self.scorer = Scorer(
+                network(), scorer.layout, scorer.chunk, scorer.row.device, scorer.loss, scorer.metric_set
+            )
+
+    def begin(self, weights: Weights, examples: Examples, metric_set: MetricSet) -> PendingScore:
+        """Starts scoring a model that the current stream computes."""
+        device = weights.flat.device
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            begin = record_timestamp(device)
+            chunks = [
+                self.scorer.compute_sums(weights, examples, metric_set, part) for part in self.scorer.parts(examples)
+            ]
+            sums = torch.stack(chunks).sum(dim=0).to("cpu", non_blocking=True)
+            end = record_timestamp(device)
+        return PendingScore(weights, sums, begin, end, metric_set)

@@ -1,0 +1,188 @@
+"""Builds the world of a run in four steps: load data, split and poison it, prepare inputs, choose a trainer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import nn
+
+from fedexp.core.values import Canaries, Layout, Weights
+from fedexp.parts.dataset import check_data
+from fedexp.parts.dataset.contract import Data, Facts
+from fedexp.parts.federation.partition import Partition
+from fedexp.scoring.metrics import MetricSet
+from fedexp.scoring.mixtures import MixtureScorer
+from fedexp.scoring.scorer import Scorer
+from fedexp.simulation.setup.data_split import DataSplit, split_data
+from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.setup.poison_and_canaries import (
+    draw_canaries,
+    draw_malicious,
+    give_copies,
+    plant_canaries,
+    poison_data,
+)
+from fedexp.simulation.setup.pretraining import Figures, encode, pretrain
+from fedexp.simulation.world import World
+from fedexp.training.client import networks
+from fedexp.training.client.activation_memory import activation_floats
+from fedexp.training.client.examples import Examples
+from fedexp.training.client.recipe import Recipe
+from fedexp.training.engine.contract import EngineChoice
+from fedexp.training.engine.trainer_spec import TrainerSpec
+from fedexp.training.workers.pool import WorkerPool
+
+NetworkFactory = Callable[[], nn.Module]
+
+
+@dataclass(frozen=True)
+class PoisonedSplit:
+    """The data after poisoning and planting of canaries, and which client holds which training example."""
+
+    data: Data
+    split: DataSplit
+    partition: Partition  # canaries included
+    malicious: np.ndarray  # ascending
+    canaries: Canaries
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """The examples on the device, and the model that the first round begins with."""
+
+    train: Examples
+    test: Examples
+    validation: Examples | None
+    public: Examples | None
+    probes: dict[str, Examples]
+    first: Weights
+    metric_set: MetricSet
+    figures: dict[str, Figures]
+
+
+def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) -> World:
+    """Builds what does not change during a run; `choice` is the trainer that earlier rounds of it used, if any.
+
+    Raises:
+        ConfigError: data, parts and machine cannot work together as asked.
+        RunError: the first model is not finite.
+    """
+    torch.set_num_threads(1)
+    data, facts = load(exp)
+    input_facts = exp.features.facts(facts)
+    network = partial(
+        networks.build_network, exp.model, input_facts, exp.seed, exp.engine.activate_device(), exp.engine.precision
+    )
+    data_split = split_and_poison(exp, data)
+    rate = exp.selector.rate(data_split.partition.clients)
+    exp = replace(exp, privacy=exp.privacy.calibrate_noise(data_split.partition.sizes, exp.local, rate))
+    ready = prepare(exp, data_split, network, input_facts, pool)
+    return assemble_world(exp, data.sha256(), data_split, ready, network, choice, pool)
+
+
+def load(exp: Experiment) -> tuple[Data, Facts]:
+    """Loads the dataset; also returns the facts that it declared before, which must agree with it."""
+    data, facts = exp.dataset.load(exp.data_dir, exp.seed), check_data.checked_facts(exp.dataset, exp.data_dir)
+    check_data.refuse(exp.dataset, facts, data)
+    return data, facts
+
+
+def split_and_poison(exp: Experiment, data: Data) -> PoisonedSplit:
+    """Splits the training examples over the clients, then poisons them and plants the audit's canaries."""
+    split, data = split_data(exp, data)
+    if exp.scenario.copies:
+        data, split, malicious = give_copies(exp, data, split)
+    else:
+        malicious = draw_malicious(exp, split.partition.clients)
+    data = poison_data(exp, data, split.partition, malicious)
+    canaries = draw_canaries(exp, data, split.partition, malicious)
+    data, partition = plant_canaries(data, split.partition, canaries)
+    return PoisonedSplit(data, split, partition, malicious, canaries)
+
+
+def prepare(
+    exp: Experiment, data_split: PoisonedSplit, network: NetworkFactory, input_facts: Facts, pool: WorkerPool
+) -> PreparedRun:
+    """Learns features, moves the examples to the device and pretrains the first model."""
+    device, untrained = exp.engine.resolve_device(), network()
+    data, probes, feature_figures = encode(exp, data_split.data, data_split.split.public, pool)
+
+    train = Examples(data.train, data, device, exp.augment)
+    networks.refuse_untrainable(exp.model, network, train, input_facts.outputs, exp.loss)
+    validation, public = (
+        _subset_or_none(train, index) for index in (data_split.split.validation, data_split.split.public)
+    )
+    layout, metric_set = Layout.of(untrained), MetricSet(exp.metrics, data.class_names)
+    first, pretraining_figures = pretrain(
+        exp, network, Weights(layout.flatten(untrained).clone(), layout), public, metric_set, pool
+    )
+    return PreparedRun(
+        train=train,
+        test=Examples(data.test, data, device),
+        validation=validation and validation.normalise(),
+        public=public,
+        probes={name: Examples(split, data, device) for name, split in probes.items()},
+        first=first,
+        metric_set=metric_set,
+        figures={"features": feature_figures, "pretraining": pretraining_figures},
+    )
+
+
+def assemble_world(  # noqa: PLR0913
+    exp: Experiment,
+    data_sha256: str,
+    data_split: PoisonedSplit,
+    ready: PreparedRun,
+    network: NetworkFactory,
+    choice: EngineChoice | None,
+    pool: WorkerPool,
+) -> World:
+    """Chooses the trainer, makes the scorers, and puts the world together."""
+    layout, device, participants = ready.first.layout, exp.engine.resolve_device(), exp.scenario.participants
+    spec = TrainerSpec(network, layout, ready.train, recipe(exp, data_split.data), exp.engine.memory_mb)
+    chosen = pool.broadcast(exp.engine.choose(spec, min(participants, data_split.partition.clients)))
+    choice, floats = chosen.keep_recorded(choice), activation_floats(network(), ready.test)
+    return World(
+        exp=exp,
+        first=ready.first,
+        partition=data_split.partition,
+        held_out=data_split.split.held_out,
+        unseen=data_split.split.unseen,
+        malicious=data_split.malicious,
+        canaries=data_split.canaries,
+        train=ready.train,
+        validation=ready.validation,
+        public=ready.public,
+        test=ready.test,
+        probes=ready.probes,
+        labels=data_split.data.train.labels,
+        data_sha256=data_sha256,
+        groups=known_groups(data_split.data, data_split.partition),
+        class_names=data_split.data.class_names,
+        preparation_figures=ready.figures,
+        choice=choice,
+        network=network,
+        trainer=choice.make_trainer(spec),
+        scorer=Scorer(network(), layout, exp.engine.evaluation_batch_size(floats), device, exp.loss, ready.metric_set),
+        mixture_scorer=MixtureScorer(network(), layout, floats, device, exp.loss),
+        pool=pool,
+    )
+
+
+def recipe(exp: Experiment, data: Data) -> Recipe:
+    """The loss, local rule and privacy mechanism that every client trains with."""
+    return Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
+
+
+def known_groups(data: Data, partition: Partition) -> np.ndarray | None:
+    """The group `[N]` of each client's first example; None where the data has none, -1 for a client without data."""
+    if data.groups is None:
+        return None
+    shards = (partition.shard(client) for client in range(partition.clients))
+    return np.array([data.groups[shard[0]] if len(shard) else -1 for shard in shards], dtype=np.int64)
+
+
+def _subset_or_none(train: Examples, index: np.ndarray) -> Examples | None:
+    return train.subset(index) if len(index) else None

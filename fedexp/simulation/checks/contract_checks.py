@@ -1,0 +1,234 @@
+"""Checks of what parts return, so that a mistake is reported for the part that made it.
+
+Every check gives in words what is wrong, or None. Legend: C participants, N clients, M models, D entries of a model,
+P trainable entries.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from fedexp.config import roles
+from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.fields import describe_value, resembles
+from fedexp.core.part import Part, describe_choice
+from fedexp.core.values import SERVER, Plan, Uploads, Weights
+from fedexp.simulation.checks.value_checks import (
+    check_layout,
+    check_memory,
+    check_models,
+    check_rows,
+    check_uploads,
+    check_values,
+)
+from fedexp.simulation.setup.experiment import Experiment
+
+Check = Callable[..., str | None]
+
+
+def with_checks(exp: Experiment) -> Experiment:
+    """The same experiment with parts whose return values are checked."""
+    return cast(Experiment, CheckedExperiment(exp))
+
+
+class CheckedExperiment:
+    """Wraps an experiment; its parts are wrapped in `CheckedPart`."""
+
+    def __init__(self, exp: Experiment) -> None:
+        self._exp = exp
+        self._parts = {role: CheckedPart(role, exp.part(role), checks) for role, checks in checks_by_role().items()}
+
+    def __getattr__(self, name: str) -> Any:
+        return self._parts.get(name) or getattr(self._exp, name)
+
+    def part(self, role: str) -> Any:
+        return self._parts.get(role) or self._exp.part(role)
+
+
+class CheckedPart:
+    """Wraps a part; raises ConfigError where a method returns what its contract does not allow."""
+
+    def __init__(self, role: str, part: Part, checks: dict[str, Check]) -> None:
+        self._role, self._part, self._checks = role, part, checks
+
+    def at(self, lr: float | None) -> "CheckedPart":
+        """The wrapped part at another learning rate."""
+        return CheckedPart(self._role, cast(Any, self._part).at(lr), self._checks)
+
+    def __getattr__(self, name: str) -> Any:
+        method, check = getattr(self._part, name), self._checks.get(name)
+        if check is None:
+            return method
+
+        def checked_method(*args: Any) -> Any:
+            result = method(*args)
+            if fault := run_check(check, result, *args):
+                raise ConfigError(f"{describe_choice(self._role, self._part)}: {name} must return {fault}")
+            return result
+
+        return checked_method
+
+
+def run_check(check: Check, answer: Any, *args: Any) -> str | None:
+    """Runs a check; describes the fault, also where the check itself fails on the value."""
+    try:
+        return check(answer, *args)
+    except Exception as error:
+        return (
+            f"what its contract says, got {describe_value(answer)}, of which is said: {type(error).__name__}: "
+            f"{first_line(error)}"
+        )
+
+
+def check_plan(answer: Any, _: Any, ctx: Any) -> str | None:
+    """Checks that a plan names existing clients, each once, with an array of example numbers each."""
+    if fault := check_values(answer, Plan, dict):
+        return fault
+    owner, shards = answer[0].owner, answer[0].shards
+    if not isinstance(owner, np.ndarray) or owner.ndim != 1 or owner.dtype.kind != "i":
+        return f"a Plan whose owner is an array of whole numbers [C], got {describe_value(owner)}"
+    unknown = owner[(owner < SERVER) | (owner >= ctx.clients)]
+    if len(unknown):
+        return f"clients from 0 to {ctx.clients - 1}, got client {unknown[0]}"
+    clients, times = np.unique(owner, return_counts=True)
+    if (times > 1).any():
+        return f"each client once, got client {clients[times > 1][0]} {times.max()} times"
+    if len(shards) != len(owner) or any(
+        not isinstance(shard, np.ndarray) or shard.dtype.kind not in "iu" for shard in shards
+    ):
+        return f"a Plan with an array of example numbers a client, got {len(shards)} shards for {len(owner)} clients"
+    importance = answer[0].importance
+    if importance is not None and not (len(importance) == len(owner) and (importance >= 0).all()):
+        return f"a Plan whose importance is a number >= 0 a client, got {importance}"
+    return None
+
+
+def check_delivery(answer: Any, sent: Uploads, *args: Any) -> str | None:
+    """Checks the uploads that arrived and the seconds that they took."""
+    if fault := check_uploads(answer, sent, *args, kinds=(Uploads, float, dict)):
+        return fault
+    is_valid = type(answer[1]) in (int, float) and 0 <= answer[1] < math.inf
+    return None if is_valid else f"seconds >= 0 as a float, got {describe_value(answer[1])}"
+
+
+def check_assignment(answer: Any, before: tuple[Weights, ...], *args: Any) -> str | None:
+    """Checks the models, the participants and the number of the model that each of them gets."""
+    if fault := check_values(answer, tuple, Plan, np.ndarray, dict):
+        return fault
+    models, chosen, number, _ = answer
+    if fault := check_models(models, before) or check_plan((chosen, {}), None, args[-1]):
+        return fault
+    if number.shape != chosen.owner.shape or number.dtype.kind != "i":
+        return f"a model's number for each of {len(chosen.owner)} participants, got {describe_value(number)}"
+    odd = number[(number < 0) | (number >= len(models))]
+    return f"numbers of models from 0 to {len(models) - 1}, got {odd[0]}" if len(odd) else None
+
+
+def check_start(answer: Any, received: torch.Tensor, owner: np.ndarray, _: Any, ctx: Any) -> str | None:
+    """Checks the start `[C, D]` and the anchor `[C, P]` of the participants, given what they received, `[C, D]`."""
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        return f"(start, anchor), got {describe_value(answer)}"
+    start = check_rows(answer[0], tuple(received.shape), received, "the start [C, D]")
+    return start or check_rows(answer[1], (len(owner), ctx.layout.parameters), received, "the anchor [C, P]")
+
+
+def check_reference_models(answer: Any, received: torch.Tensor, *_: Any) -> str | None:
+    """Checks for other models' rows `[M, C, D]`, given what the participants received, `[C, D]`."""
+    if isinstance(answer, torch.Tensor) and resembles(answer, received, (*answer.shape[:1], *received.shape)):
+        return None
+    return f"other models [M, C, D] {received.dtype} {['M', *received.shape]}, got {describe_value(answer)}".replace(
+        "'", ""
+    )
+
+
+def check_finish(answer: Any, trained: Any, *_: Any) -> str | None:
+    """Checks the deltas `[C, D]` that clients send after training."""
+    return check_values(answer, torch.Tensor, dict) or check_rows(
+        answer[0], tuple(trained.received.shape), trained.received, "the delta [C, D]"
+    )
+
+
+def check_dispatch(answer: Any, weights: Weights, owner: np.ndarray, *_: Any) -> str | None:
+    """Checks for a row for each of `owner [C]`, of the clients' network, whatever the global model's layout."""
+    if (
+        isinstance(answer, torch.Tensor)
+        and answer.dim() == 2
+        and resembles(answer, weights.flat, (len(owner), answer.shape[1]))
+    ):
+        return None
+    return f"a row {weights.flat.dtype} for each of {len(owner)} participants, got {describe_value(answer)}"
+
+
+def check_model(answer: Any, weights: Weights, *_: Any) -> str | None:
+    """Checks that a model's row is as long as its layout says."""
+    return check_values(answer, Weights, dict) or check_layout(answer[0], weights)
+
+
+def check_aggregate(answer: Any, weights: Weights, voters: Uploads, *_: Any) -> str | None:
+    """Checks that a model is finite if the model and the uploads it was combined from are finite and moderate."""
+    if fault := check_model(answer, weights):
+        return fault
+    if answer[0].flat.isfinite().all() or not is_moderate(weights.flat) or not is_moderate(voters.delta):
+        return None
+    return f"finite numbers for {len(voters.owner)} finite uploads, got {count_nonfinite(answer[0].flat)}"
+
+
+def check_server_step(answer: Any, weights: Weights, proposal: Weights, *_: Any) -> str | None:
+    """Checks the server optimizer's model: no NaN from finite inputs; too high a rate may give infinite ones."""
+    if fault := check_model(answer, weights):
+        return fault
+    if not answer[0].flat.isnan().any() or not is_moderate(weights.flat) or not is_moderate(proposal.flat):
+        return None
+    return f"finite numbers for a finite proposal, got {count_nonfinite(answer[0].flat)}"
+
+
+def is_moderate(values: torch.Tensor) -> bool:
+    """Whether these numbers (any shape) are small enough that sums and squares of them do not overflow."""
+    return values.numel() == 0 or bool(values.abs().max() < 1e15)
+
+
+def count_nonfinite(values: torch.Tensor) -> str:
+    """How many of these numbers (any shape) are not finite."""
+    return f"{int(values.isnan().sum())} NaN and {int(values.isinf().sum())} infinite of {values.numel()}"
+
+
+def check_stop(answer: Any, *_: Any) -> str | None:
+    """Checks for a reason to stop, or None, and a memory."""
+    if not isinstance(answer, tuple) or len(answer) != 2 or not isinstance(answer[0], str | None):
+        return f"(a reason or None, memory), got {describe_value(answer)}"
+    return check_memory(answer[1])
+
+
+def check_regroup(answer: Any, before: tuple[Weights, ...], *_: Any) -> str | None:
+    """Checks the models, and in the memory the events: tuples of five values."""
+    if fault := check_values(answer, tuple, dict) or check_models(answer[0], before):
+        return fault
+    events = answer[1].get("events", ())
+    odd = [events] if not isinstance(events, tuple) else [event for event in events if not _has_five_values(event)]
+    return f"events as tuples (round, what, client, cluster, distance), got {odd[0]}" if odd else None
+
+
+def _has_five_values(event: Any) -> bool:
+    return isinstance(event, tuple) and len(event) == 5
+
+
+def checks_by_role() -> dict[str, dict[str, Check]]:
+    """The checks of every role by method: of its contract, and of its step if it changes uploads."""
+    steps = {role.name: {role.step: check_uploads} for role in roles.all_roles() if role.step}
+    return {role: steps.get(role, {}) | METHODS.get(role, {}) for role in (*METHODS, *steps)}
+
+
+METHODS: dict[str, dict[str, Check]] = {
+    "selector": {"choose": check_plan, "observe": check_memory},
+    "clustering": {"assign": check_assignment, "regroup": check_regroup},
+    "local": {"begin": check_start, "reference_models": check_reference_models, "finish": check_finish},
+    "fleet": {"deliver": check_delivery},
+    "privacy": {"spend": check_memory},
+    "audit": {"observe": check_memory},
+    "aggregator": {"dispatch": check_dispatch, "combine": check_aggregate},
+    "server_optimizer": {"step": check_server_step},
+    "stop": {"judge": check_stop},
+}

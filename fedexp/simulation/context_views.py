@@ -1,0 +1,187 @@
+"""The members of a round's context by topic: `ctx.clients_data`, `ctx.fleet` and the others.
+
+`fedexp.parts.context` says what each of them means.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from fedexp.core.client_resources import Resources
+from fedexp.core.random_streams import client_draws, stream
+from fedexp.core.values import Canaries, Plan, Uploads, Weights
+from fedexp.parts.context import Context
+from fedexp.parts.local.contract import LocalRule
+from fedexp.simulation.extra_messages import ExtraMessages
+from fedexp.simulation.world import World
+from fedexp.training.workers.pool import Work
+
+
+@dataclass(frozen=True)
+class ClientQueries:
+    """Queries of the clients' data, and models that clients evaluate or fine-tune besides training."""
+
+    _world: World
+    _ctx: Context
+    _extra_messages: ExtraMessages
+
+    def class_counts(self, owner: np.ndarray) -> np.ndarray:
+        classes = len(self._world.class_names)
+        counts = [np.bincount(self._world.labels[shard], minlength=classes) for shard in self._ctx.plan(owner).shards]
+        return np.array(counts, dtype=np.int64).reshape(len(owner), classes)
+
+    def labels(self, examples: np.ndarray) -> np.ndarray:
+        return self._world.labels[examples]
+
+    def groups(self, owner: np.ndarray) -> np.ndarray | None:
+        return None if self._world.groups is None else self._world.groups[owner]
+
+    def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
+        self._extra_messages.sent_for_evaluation(weights, plan.owner)
+        return self._world.client_losses(weights, plan, 1)
+
+    def fine_tune(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
+        self._extra_messages.fine_tuned += len(owner)
+        local_rule = self._world.exp.local
+        rule = local_rule if epochs is None else replace(local_rule, epochs=epochs, steps=None)
+        later_ctx: Context = replace(cast(Any, self._ctx), round=number)
+        rows = self._world.fine_tune(row, owner, later_ctx, rule)
+        private_columns = torch.from_numpy(self._ctx.traffic.private_columns).to(rows.device)
+        rows[:, private_columns] = row[private_columns]
+        return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)
+
+
+@dataclass(frozen=True)
+class FleetQueries:
+    """The clients' machines, links and work."""
+
+    _world: World
+    _ctx: Context
+    _extra_messages: ExtraMessages
+
+    @property
+    def simulates(self) -> bool:
+        return self._world.exp.fleet.simulates
+
+    def resources(self, owner: np.ndarray) -> Resources:
+        return self._world.exp.fleet.resources(owner, self._ctx)
+
+    def draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        return client_draws(self._world.exp.seed, self._ctx.round, *name, owner=owner, clients=self._ctx.clients)
+
+    def run_draws(self, *name: str, owner: np.ndarray) -> np.ndarray:
+        return client_draws(self._world.exp.seed, *name, owner=owner, clients=self._ctx.clients)
+
+    @property
+    def workload(self) -> LocalRule:
+        return self._world.exp.local
+
+    def epochs(self, examples: np.ndarray, owner: np.ndarray | None = None) -> np.ndarray:
+        if owner is None or not isinstance(self.workload.epochs, tuple):
+            return self.workload.passes(examples)
+        return np.array(
+            [self.workload.with_drawn_epochs(client, self._ctx.rng).epochs for client in owner.tolist()], dtype=float
+        )
+
+    @property
+    def evaluators(self) -> tuple[np.ndarray, ...]:
+        return self._extra_messages.evaluators
+
+
+@dataclass(frozen=True)
+class TrafficQueries:
+    """The sizes of a round's messages."""
+
+    _world: World
+
+    @property
+    def private_columns(self) -> np.ndarray:
+        return self._world.exp.local.private_columns(self._world.layout)
+
+    @property
+    def sent_entries(self) -> int:
+        trainable = self._world.layout.parameters
+        return trainable - int((self.private_columns < trainable).sum())
+
+    @property
+    def megabytes(self) -> float:
+        return (self._world.layout.size - len(self.private_columns)) * 4 / 1e6
+
+    @property
+    def download_bits(self) -> float:
+        return self.sent_entries * self._world.exp.local.rows_sent * 32.0
+
+    @property
+    def upload_ratio(self) -> float:
+        return self._world.exp.upload_bytes(self.sent_entries) * 8 / self.download_bits
+
+    @property
+    def example_bytes(self) -> int:
+        example = self._world.train.x[0]
+        return example.numel() * example.element_size()
+
+
+@dataclass(frozen=True)
+class ValidationQueries:
+    """The server's validation data."""
+
+    _world: World
+
+    @property
+    def size(self) -> int:
+        return 0 if self._world.validation is None else len(self._world.validation)
+
+    def losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
+        return self._world.model_losses(rows, examples)
+
+    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, positions: range | None = None) -> np.ndarray:
+        return self._world.mixture_losses(mix, rows, positions)
+
+    def shares(self, uploads: Uploads) -> np.ndarray:
+        return self._world.exp.aggregator.shares(uploads).cpu().numpy()
+
+
+@dataclass(frozen=True)
+class PublicQueries:
+    """The server's public data."""
+
+    _world: World
+
+    @property
+    def size(self) -> int:
+        return 0 if self._world.public is None else len(self._world.public)
+
+    def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
+        order = stream(self._world.exp.seed, "public_outputs").permutation(self.size)
+        return self._world.public_outputs(rows, np.sort(order[:limit]))
+
+
+@dataclass(frozen=True)
+class AuditQueries:
+    """What a privacy audit may use; gradients are those of the model that the round began with."""
+
+    _world: World
+    _received: Weights
+
+    @property
+    def canaries(self) -> Canaries:
+        return self._world.canaries
+
+    @property
+    def delta(self) -> float:
+        return self._world.exp.privacy.bound
+
+    def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
+        return self._world.example_losses(weights, index)
+
+    def gradients(self, index: np.ndarray) -> torch.Tensor:
+        return self._world.gradients.per_example(self._received.flat, index)
+
+    def gradient_sum(self, index: np.ndarray) -> torch.Tensor:
+        return self._world.gradients.sum(self._received.flat, index)
+
+    def run_jobs(self, out: torch.Tensor, jobs: list[tuple[np.ndarray, Callable[[], torch.Tensor]]]) -> None:
+        self._world.pool.execute(Work(out, jobs))

@@ -1,0 +1,44 @@
+"""Personal columns of a row: a client goes on from its own values in them, not from the server's.
+
+The model names some (statistics of normalisation, with `model.buffers=local`). These are sent all the same, so that the
+global model has statistics. The local rule names others (`local=personal_layer`). These never leave their client:
+nothing arrives in them, whatever an attack or noise put there, and the global model keeps its first values in them.
+
+Legend: n clients, D entries of a row.
+"""
+
+import numpy as np
+import torch
+
+from fedexp.core.client_rows import ClientRows
+from fedexp.core.values import Layout, Memory, Trained, Uploads, finite
+from fedexp.simulation.setup.experiment import Experiment
+
+
+def personal_columns(exp: Experiment, layout: Layout) -> np.ndarray:
+    """The personal columns `[m]`, ascending."""
+    return np.union1d(exp.model.personal(layout), exp.local.private_columns(layout))
+
+
+def restore_personal(
+    exp: Experiment, layout: Layout, owner: np.ndarray, rows: torch.Tensor, memory: dict[str, Memory]
+) -> torch.Tensor:
+    """`rows [n, D]` with the clients' saved personal columns put back; rows of clients without any stay."""
+    columns = personal_columns(exp, layout)
+    return ClientRows.load(memory.get("personal", {}), len(columns), rows).restore(owner, rows, columns)
+
+
+def save_personal(exp: Experiment, layout: Layout, trained: Trained, memory: Memory) -> Memory:
+    """Saves the clients' personal columns after a round; a row that is not finite leaves what was saved before."""
+    rows = trained.rows[:, torch.from_numpy(personal_columns(exp, layout)).to(trained.rows.device)]
+    saved_rows = ClientRows.load(memory, rows.shape[1], rows)
+    finite_rows = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
+    return saved_rows.with_rows(trained.owner[finite_rows], rows[torch.from_numpy(finite_rows).to(rows.device)]).save()
+
+
+def zero_private_columns(uploads: Uploads, columns: np.ndarray) -> Uploads:
+    """The uploads with zeros in the private `columns [m]`, which never leave a client."""
+    index = torch.from_numpy(columns).to(uploads.delta.device)
+    if not uploads.delta[:, index].any():
+        return uploads
+    return uploads.with_delta(uploads.delta.index_fill(1, index, 0.0))

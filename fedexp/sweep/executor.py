@@ -1,0 +1,227 @@
+"""Runs the missing points of a sweep: creates their folders, gives them to the launcher, reports how each ended."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from hydra.core.utils import configure_log
+from omegaconf import DictConfig, OmegaConf
+
+from fedexp.config import saved_config
+from fedexp.config.compose import Composer, comparable_configs, read_config
+from fedexp.config.launchers import BASIC
+from fedexp.config.trust import NO_TRUST, Trust
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import build
+from fedexp.files.atomic import display_path, shell_path
+from fedexp.process.durations import format_duration
+from fedexp.process.exits import USAGE_ERROR
+from fedexp.run import addresses, folders
+from fedexp.run.change_tracker import write_tracker
+from fedexp.sweep.launchers.basic import Basic
+from fedexp.sweep.launchers.contract import Launcher, PointEnd
+from fedexp.sweep.points import Point, compose_point
+from fedexp.sweep.run_point import TRACEBACK, run_point
+
+NUMBER = "${hydra.job.num}"
+SHOWN = 5  # failed points that the last line names
+NO_TRACKER = "fedexp.parts.tracker.contract.Tracker"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Sweep:
+    """The points of one sweep, its folder, and how far it is."""
+
+    composer: Composer
+    config: DictConfig
+    points: list[Point]
+    launcher: Launcher
+    tracker: dict[str, Any] | None = None
+    trust: Trust = NO_TRUST
+    points_by_folder: dict[Path, Point] = field(default_factory=dict)
+    finished_before: frozenset[int] = frozenset()  # points that were finished before
+    done_count: int = 0  # points with nothing left to do
+    running: int = 0  # points that are running
+    peak_running: int = 1  # the most that ran at once
+    durations: list[float] = field(default_factory=list)  # seconds of the points that ended well
+
+    def execute(self) -> list[PointEnd]:
+        """Executes what is missing or unfinished and returns the points that failed."""
+        failed = []
+        share = None if self.launcher.aloud else 1
+        execute_point = partial(run_point, share=share, aloud=self.launcher.aloud, trust=self.trust)
+        self.finished_before = self.finished_points()
+        self.done_count = len(self.finished_before)
+        with closing(self.launcher.launch(self._todo(failed), execute_point)) as outcomes:
+            for outcome in outcomes:
+                self.done_count, self.running = self.done_count + 1, self.running - 1
+                self.durations += [] if outcome.code else [outcome.seconds]
+                self._tell(outcome)
+                if outcome.code:
+                    failed.append(outcome)
+        return failed
+
+    def demand_addresses(self) -> None:
+        """Refuses another's sweep before any point begins, if its trackers would send to unknown addresses.
+
+        Known addresses are passed on to the points' processes. Points whose folders do not have their numbers are
+        checked when they begin.
+        """
+        sweep, known_addresses = Path(self.config.hydra.sweep.dir), set(self.trust.addresses)
+        for node in self._trackers(sweep):
+            addresses.demand({"tracker": node}, sweep / "0", self.trust)
+            known_addresses.update(build(node, "tracker").addresses(sweep / "0"))
+        self.trust = replace(self.trust, addresses=tuple(sorted(known_addresses)))
+
+    def _trackers(self, sweep: Path) -> list[dict[str, Any]]:
+        """The distinct trackers of all points: the one that is named now, else those in the folders or the config."""
+        if self.tracker is not None:
+            return [self.tracker]
+        begun_folders = [sweep / str(point.number) for point in self.points] if self._has_numbered_folders() else []
+        begun_folders = [point_folder for point_folder in begun_folders if saved_config.is_complete(point_folder)]
+        nodes = [
+            read_config(point_folder, self.trust).get("tracker")
+            for point_folder in begun_folders
+            if _sends_anything(saved_config.read_raw(point_folder))
+        ]
+        if len(begun_folders) < len(self.points):
+            nodes.append(comparable_configs(self.config)[0].get("tracker"))
+        return [node for number, node in enumerate(nodes) if node and node not in nodes[:number]]
+
+    def _todo(self, failed: list[PointEnd]) -> Iterator[Path]:
+        """Yields the folders of unfinished points, each created when the launcher takes it."""
+        for point in self.points:
+            try:
+                folder = self._point_folder(point)
+                self._refuse_shared(folder, point)
+                write_tracker(folder, self.tracker)
+                finished = folders.is_finished(folder)
+                if finished and self._has_tracker():
+                    send_missing(folder, self.trust)
+            except ConfigError as error:
+                log.error("failed: %s%s", point, error)
+                failed.append(PointEnd(Path(self.config.hydra.sweep.dir), USAGE_ERROR, str(error)))
+                self.done_count += point.number not in self.finished_before
+                continue
+            self.points_by_folder[folder] = point
+            if finished:
+                self.done_count += point.number not in self.finished_before
+                continue
+            self.running += 1
+            self.peak_running = max(self.peak_running, self.running)
+            if self.launcher.aloud:
+                log.info("%d of %d: %s", point.number + 1, len(self.points), point.words)
+            yield folder
+
+    def _point_folder(self, point: Point) -> Path:
+        """The folder of a point, with the point's config in it.
+
+        A point whose folder has its number need not be composed to find it. With other names it must: folder 1 may be
+        seed 1.
+        """
+        sweep = Path(self.config.hydra.sweep.dir).absolute()
+        numbered_folder = sweep / str(point.number)
+        if numbered_folder.exists() and not numbered_folder.is_dir():
+            raise ConfigError(
+                f"{display_path(numbered_folder)} must be the folder of the point, but is a file; remove it"
+            )
+        if self._has_numbered_folders() and saved_config.is_complete(numbered_folder):
+            return numbered_folder
+        point_config = compose_point(self.composer, self.config, point)
+        folder = (sweep / str(point_config.hydra.sweep.subdir)).absolute()
+        if not folder.resolve().is_relative_to(sweep.resolve()):
+            raise ConfigError(
+                f"hydra.sweep.subdir must lead below {display_path(sweep)}, got {point_config.hydra.sweep.subdir}"
+            )
+        saved_config.save(folder, point_config)
+        return folder
+
+    def _refuse_shared(self, folder: Path, point: Point) -> None:
+        if folder in self.points_by_folder:
+            number = self.points_by_folder[folder].number
+            raise ConfigError(
+                f"its folder is that of point {number}, {display_path(folder)}; hydra.sweep.subdir must differ for "
+                "every point"
+            )
+
+    def _has_numbered_folders(self) -> bool:
+        sweep_config = cast(dict[str, Any], OmegaConf.to_container(self.config.hydra.sweep, resolve=False))
+        return sweep_config["subdir"] == NUMBER
+
+    def _has_tracker(self) -> bool:
+        return _sends_anything({"tracker": self.tracker} if self.tracker else self.config)
+
+    def _tell(self, outcome: PointEnd) -> None:
+        configure_log(self.config.hydra.hydra_logging, self.config.hydra.verbose)
+        point = self.points_by_folder[outcome.folder]
+        if outcome.code:
+            log.error("failed: %s%s", point, outcome.message)
+        words = "" if self.launcher.aloud else f": {point.words}"
+        took = " failed" if outcome.code else f", {format_duration(outcome.seconds)}"
+        log.info("%d of %d%s%s%s", point.number + 1, len(self.points), words, took, self._describe_remaining())
+
+    def _describe_remaining(self) -> str:
+        """How many points remain, and how long they will take at the mean duration so far."""
+        remaining = len(self.points) - self.done_count
+        if not self.durations or not remaining:
+            return f"; {remaining} left" if remaining else ""
+        mean_seconds = sum(self.durations) / len(self.durations)
+        return f"; {remaining} left, about {format_duration(mean_seconds * remaining / self.peak_running)}"
+
+    def finished_points(self) -> frozenset[int]:
+        """The numbers of finished points, if folders are named by number; else points have to be composed first."""
+        sweep = Path(self.config.hydra.sweep.dir)
+        points = self.points if self._has_numbered_folders() else ()
+        return frozenset(point.number for point in points if folders.is_finished(sweep / str(point.number)))
+
+
+def _sends_anything(config: Mapping[str, Any] | DictConfig) -> bool:
+    """Whether a config has a tracker that sends anything."""
+    return (config.get("tracker") or {}).get("_target_", NO_TRACKER) != NO_TRACKER
+
+
+def send_missing(folder: Path, trust: Trust) -> None:
+    """Sends what the tracker lacks of a finished point."""
+    from fedexp.run.run import send
+
+    config = read_config(folder, trust)
+    addresses.demand(config, folder, trust)
+    send(config, folder)
+
+
+def build_launcher(config: DictConfig) -> Launcher | None:
+    """Builds the launcher that was chosen; None if it is somebody else's plugin.
+
+    Raises:
+        ConfigError: it cannot work here.
+    """
+    node = OmegaConf.to_container(config.hydra.launcher, resolve=True)
+    assert isinstance(node, Mapping)
+    if node.get("_target_") == BASIC:
+        return Basic()
+    if not str(node.get("_target_")).startswith("fedexp."):
+        return None
+    launcher = build(node, "hydra.launcher")
+    launcher.refuse()
+    return launcher
+
+
+def failure_message(failed: list[PointEnd], points: int, folder: Path) -> str:
+    """The error message of a sweep with failed points."""
+    named = ", ".join(display_path(outcome.folder) for outcome in failed[:SHOWN]) + (
+        ", ..." if len(failed) > SHOWN else ""
+    )
+    message = f"{len(failed)} of {points} points failed: {named}; the reasons are above and in their {TRACEBACK}"
+    finished_count = sum(folders.is_finished(outcome.folder) for outcome in failed)
+    if finished_count < len(failed):
+        message += (
+            f"; to try {'them' if not finished_count else 'those that did not end'} again: fedexp resume "
+            f"{shell_path(folder)}"
+        )
+    return message

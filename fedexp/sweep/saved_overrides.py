@@ -1,0 +1,118 @@
+"""What a resumed sweep takes from its `multirun.yaml`: settings, and Hydra's sweeper, launcher and subfolder.
+
+Everything else that Hydra would obey (loggers, callbacks, search paths, an environment, ...) comes from `conf/` again.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+
+from fedexp.config.launchers import LAUNCHERS
+from fedexp.core.errors import ConfigError, first_line
+from fedexp.files.atomic import display_path
+
+NUMBERS = ("jobs", "runs", "parallel", "timeout_min", "cpus_per_task", "gpus_per_node", "cpus", "gpus")
+CHOICES = {"hydra/sweeper": ("basic", "one_at_a_time"), "hydra/launcher": ("basic", *LAUNCHERS)}
+_OPTION = re.compile(r"[\w-]+(/[\w-]+)*")
+
+
+def read_overrides(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -> list[str]:
+    """Reads the words that compose a saved sweep again, to be followed by those that are typed now.
+
+    Raises:
+        ConfigError: they are not words, would change Hydra itself, lead out of the folder, or say where to compute.
+    """
+    saved_words = _section(saved, "overrides")
+    task, hydra = (_parse_words(saved_words.get(name), path) for name in ("task", "hydra"))
+    for word in task:
+        _demand_setting(word, path)
+    typed_keys = {word.partition("=")[0] for word in typed}
+    other_launcher = "hydra/launcher" in typed_keys  # keys of one launcher do not fit another
+    hydra = [word for word in hydra if not (other_launcher and _key(word).startswith("hydra.launcher."))]
+    accepted_words = [word.input_line for word in hydra if _key(word) not in typed_keys and _is_accepted(word, path)]
+    return [str(text) for text in [*(word.input_line for word in task), *accepted_words]]
+
+
+def read_config_name(saved: Mapping[str, Any], path: Path) -> str:
+    """Reads the name of the root config."""
+    config_name = _section(saved, "job").get("config_name")
+    if not isinstance(config_name, str) or not _OPTION.fullmatch(config_name):
+        raise ConfigError(
+            f"{display_path(path)}: hydra.job.config_name must be the name of a config, got {config_name!r}"
+        )
+    return config_name
+
+
+def read_config_dir(saved: Mapping[str, Any]) -> Path | None:
+    """Reads the --config-dir of the command that began the sweep; None if it had none."""
+    sources = _section(saved, "runtime").get("config_sources")
+    nodes = (source for source in sources or () if isinstance(source, Mapping)) if isinstance(sources, list) else ()
+    typed_paths = [source.get("path") for source in nodes if source.get("provider") == "command-line"]
+    return Path(typed_paths[0]) if typed_paths and isinstance(typed_paths[0], str) else None
+
+
+def refuse_hydra(overrides: Sequence[str], path: Path) -> None:
+    """Refuses the overrides of a point, read from a file, if they would change Hydra itself."""
+    for word in _parse_words(list(overrides), path):
+        _demand_setting(word, path)
+
+
+def _demand_setting(word: Override, path: Path) -> None:
+    if re.match(r"hydra\b", _key(word)) or re.match(r"hydra\b", word.package or ""):
+        raise ConfigError(
+            f"{display_path(path)}: a setting must be one of the experiment's, got {word.input_line}; remove it"
+        )
+    chooses = "." not in _key(word) and _key(word) != "data_dir"
+    if chooses and "../" in str(word.input_line):
+        raise ConfigError(f"{display_path(path)}: an option must be one of conf/, got {word.input_line}; remove it")
+
+
+def _is_accepted(word: Override, path: Path) -> bool:
+    """Whether a saved word about Hydra is used; words that cannot change the sweep's results are ignored."""
+    key, value = _key(word), None if word.is_delete() else word.value()
+    if key in CHOICES:
+        return _demand(value in CHOICES[key], word, f"one of {', '.join(CHOICES[key])}", path)
+    if key == "hydra.sweep.subdir":
+        inside = isinstance(value, str) and ".." not in Path(value).parts and not Path(value).is_absolute()
+        return _demand(inside, word, "a path below the sweep's folder", path)
+    if key.startswith("hydra.sweeper.params"):  # it yields settings, which are checked as such
+        single = re.fullmatch(r"hydra\.sweeper\.params\.(?!hydra$)\w+", key) and type(value) in (str, int, float)
+        return _demand(bool(single), word, "a text or number for a key of its own", path)
+    if not key.startswith("hydra.launcher."):
+        return False
+    if key.removeprefix("hydra.launcher.") in NUMBERS:
+        return _demand(type(value) in (int, float, type(None)), word, "a number", path)
+    raise ConfigError(
+        f"{display_path(path)} says where to compute: {word.input_line}; if that is right, type it again, "
+        "or another hydra/launcher="
+    )
+
+
+def _demand(right: bool, word: Override, wanted: str, path: Path) -> bool:
+    if not right:
+        raise ConfigError(f"{display_path(path)}: {_key(word)} must be {wanted}, got {word.input_line}; restore it")
+    return True
+
+
+def _parse_words(texts: Any, path: Path) -> list[Override]:
+    if not isinstance(texts, list) or not all(isinstance(word, str) for word in texts):
+        raise ConfigError(f"{display_path(path)} must hold the words of a sweep as texts; restore it")
+    try:
+        return OverridesParser.create().parse_overrides(texts)
+    except HydraException as error:
+        raise ConfigError(f"{display_path(path)} must hold the words of a sweep: {first_line(error)}") from error
+
+
+def _key(word: Override) -> str:
+    return word.key_or_group.lstrip("/")
+
+
+def _section(saved: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    hydra = saved.get("hydra")
+    child = hydra.get(key) if isinstance(hydra, Mapping) else None
+    return child if isinstance(child, Mapping) else {}

@@ -1,0 +1,27 @@
+"""What a trainer is built from."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from torch import nn
+
+from fedexp.core.values import Layout
+from fedexp.training.client.examples import Examples
+from fedexp.training.client.networks import NetworkBuilder
+from fedexp.training.client.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class TrainerSpec:
+    """What a trainer is built from: network, layout, examples, recipe and memory."""
+
+    build_network: NetworkBuilder
+    layout: Layout
+    examples: Examples
+    recipe: Recipe
+    memory_mb: float
+
+    @cached_property
+    def probe_network(self) -> nn.Module:
+        """A network for inspection only, which is never trained."""
+        return self.build_network()

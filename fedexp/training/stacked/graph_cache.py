@@ -1,0 +1,97 @@
+"""Several steps captured as one CUDA graph: one for each shape, few shapes, and one pool of memory for all.
+
+A captured step has one shape for good. Batches of another size, and rounds of another number of participants, would
+each be captured anew. So shapes are rounded up to few sizes; padded rows are frozen, padded examples masked. Of the
+graphs only those used last are kept. What a captured step leaves behind lies in its bucket, outside the pool, so that
+the graphs may share it. Legend: R rows, B batch.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedexp.training.stacked.bucket import Bucket
+
+GraphShape = tuple[
+    int, int, type, int, int
+]  # rows, batch, of which type the rate is (none: fixed), steps at once, room
+MAX_GRAPHS = 8
+GRAPH_LENGTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16)
+WARM_UP_STEPS = 3  # steps before a capture, in which libraries choose their kernels
+
+
+def round_up_size(size: int) -> int:
+    """The next of 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, ...: at most half as much again."""
+    power = 1 << max(0, size - 1).bit_length()
+    return power * 3 // 4 if size <= power * 3 // 4 else power
+
+
+def round_down_size(size: int) -> int:
+    """The largest of 1, 2, 3, 4, 6, 8, 12, ... that is at most `size`, from 1."""
+    power = 1 << (size.bit_length() - 1)
+    return power * 3 // 2 if size >= power * 3 // 2 else power
+
+
+def choose_steps_per_graph(steps: int) -> int:
+    """Chooses how many steps one graph holds: the most of `GRAPH_LENGTHS` with at most 1/16 of idle steps."""
+    return max(length for length in GRAPH_LENGTHS if length == 1 or 0 < -(-steps // length) * length * 16 <= steps * 17)
+
+
+StepArrays = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def pad_rows(
+    rows: np.ndarray, index: np.ndarray, mask: np.ndarray, active_steps: np.ndarray, pull_mask: np.ndarray
+) -> tuple[np.ndarray, StepArrays]:
+    """Rounds up R and B of positions `[R]`, examples and masks `[S, R, B]`, active steps `[S, R]`, pulls `[S, R, 1]`.
+
+    An added row is the last one again, which takes no step; an added example is the batch's last one with mask 0.
+    """
+    added_rows, added_examples = round_up_size(len(rows)) - len(rows), round_up_size(index.shape[2]) - index.shape[2]
+    rows = np.concatenate([rows, np.repeat(rows[-1:], added_rows)])
+    index = np.pad(index, ((0, 0), (0, added_rows), (0, added_examples)), mode="edge")
+    mask = np.pad(mask, ((0, 0), (0, added_rows), (0, added_examples)))
+    return rows, (
+        index,
+        mask,
+        np.pad(active_steps, ((0, 0), (0, added_rows))),
+        np.pad(pull_mask, ((0, 0), (0, added_rows), (0, 0))),
+    )
+
+
+class CudaGraphCache:
+    """Caches the buckets and CUDA graphs of the shapes that were used last."""
+
+    def __init__(self, step: Callable[[Bucket], None]) -> None:
+        """`step` takes the next steps of a bucket, in place."""
+        self.step = step
+        self.memory_pool: Any = None
+        self.graphs: OrderedDict[GraphShape, tuple[Bucket, torch.cuda.CUDAGraph]] = OrderedDict()
+
+    def get(self, shape: GraphShape, make_bucket: Callable[[], Bucket]) -> tuple[Bucket, Callable[[], None]]:
+        """Returns the bucket of a shape, creating it if needed, and the function that takes its steps."""
+        if shape not in self.graphs:
+            while len(self.graphs) >= MAX_GRAPHS:
+                self.graphs.popitem(last=False)
+            bucket = make_bucket()
+            self.graphs[shape] = bucket, self._capture(bucket)
+        self.graphs.move_to_end(shape)
+        bucket, graph = self.graphs[shape]
+        return bucket, graph.replay
+
+    def _capture(self, bucket: Bucket) -> torch.cuda.CUDAGraph:
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP_STEPS):
+                self.step(bucket)
+        torch.cuda.current_stream().wait_stream(side)
+        if self.memory_pool is None:
+            self.memory_pool = torch.cuda.graph_pool_handle()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, pool=self.memory_pool):
+            self.step(bucket)
+        return graph

@@ -1,0 +1,58 @@
+"""The inputs of a captured graph's steps as batched passes want them: channels last, padded.
+
+They are gathered for all steps of the graph at once where memory allows and nothing changes them step by step.
+Legend: k steps of a graph, R rows, B batch, H x W pixels, C channels.
+"""
+
+from collections.abc import Iterator
+
+import torch
+
+from fedexp.training.client.augmentation import BatchAugmenter
+from fedexp.training.client.examples import Examples
+from fedexp.training.layers.batched_pass import BatchedPass
+from fedexp.training.stacked.step_schedule import Steps
+
+MEMORY_DIVISOR = 8  # of the memory that rows may take: what the inputs of several steps may take of it
+
+
+class GraphInputs:
+    """Gathers the inputs of a bucket."""
+
+    def __init__(
+        self, examples: Examples, augmenter: BatchAugmenter, batched_pass: BatchedPass, memory_mb: float
+    ) -> None:
+        self.examples, self.augmenter, self.batched_pass = examples, augmenter, batched_pass
+        self.max_floats = memory_mb * 1e6 / 4 / MEMORY_DIVISOR
+        self.input_buffers: torch.Tensor | None = None
+        self.gathers_all_steps = False
+
+    def prepare(self, steps: int, rows: int, batch: int) -> None:
+        """Allocates the buffers for so many steps, rows and examples."""
+        floats = steps * rows * batch * self.examples.x[0].numel()
+        self.gathers_all_steps = not self.examples.augment.draws and floats <= self.max_floats
+        if self.batched_pass.first_im2col is not None and self.gathers_all_steps and self.examples.images:
+            self.input_buffers = self.batched_pass.first_im2col.input_buffers(steps)
+
+    def of(self, steps: Steps) -> Iterator[torch.Tensor]:
+        """Yields the inputs of every step, `[R, B, ...]`."""
+        all_inputs = self.examples.channels_last(steps.examples, self.input_buffers) if self.gathers_all_steps else None
+        for step in range(len(steps.examples)):
+            if self.input_buffers is not None and self.batched_pass.first_im2col is not None:
+                input_buffer = self.batched_pass.first_im2col.select_step(step)
+                assert input_buffer is not None
+                yield input_buffer
+            elif all_inputs is not None:
+                yield self._as_images(all_inputs[step])
+            else:
+                yield self._step_inputs(steps.at(step))
+
+    def _step_inputs(self, step: Steps) -> torch.Tensor:
+        if self.examples.augment.draws:
+            augmented_inputs = self.augmenter(self.examples.inputs(step.examples), step.steps_before)
+            return augmented_inputs.movedim(-3, -1) if self.examples.images else self._as_images(augmented_inputs)
+        return self._as_images(self.examples.channels_last(step.examples))
+
+    def _as_images(self, x: torch.Tensor) -> torch.Tensor:
+        """Views signals `[R, B, C, W]` as images of height 1, `[R, B, 1, W, C]`; others unchanged."""
+        return x.movedim(-1, -2).unsqueeze(2) if self.examples.x.dim() == 3 else x

@@ -1,0 +1,81 @@
+"""The schedule of steps as tensors: which example each row sees at each step, which rows step, which are pulled.
+
+On a GPU all steps of a round lie in one tensor, which is sent in one copy, and a captured graph of several steps finds
+its place by a counter on the device. Legend: S steps, k steps of a graph, R rows, B batch.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from fedexp.training.client.examples import Examples
+
+
+class Steps(NamedTuple):
+    """Several steps, or a single step without the first dimension.
+
+    `examples [k, R, B]` are numbers, `share [k, R, B]` above 0 where there is one: its part of the mean, or True.
+    `active [k, R, 1]` says which rows take the step and `pull_mask` which the rule pulls after it. `steps_before` and
+    `steps_after [k]` are the steps done before and after it.
+    """
+
+    examples: torch.Tensor
+    share: torch.Tensor
+    active: torch.Tensor
+    pull_mask: torch.Tensor
+    steps_before: torch.Tensor
+    steps_after: torch.Tensor
+
+    def at(self, step: int) -> "Steps":
+        """Returns a single step."""
+        return Steps(*(tensor[step] for tensor in self))
+
+
+def steps_on_host(index: np.ndarray, mask: np.ndarray, active_steps: np.ndarray, pull_mask: np.ndarray) -> Steps:
+    """Returns all steps on the CPU for `index`, `mask [S, R, B]`, `active_steps [S, R]`, `pull_mask [S, R, 1]`."""
+    examples, share, active, pulls = map(torch.from_numpy, (index, mask, active_steps[:, :, None], pull_mask))
+    counter = torch.arange(len(index) + 1.0)
+    active, pulls = active.to(counter.dtype), pulls.to(counter.dtype)  # else a scalar beside them would lose digits
+    return Steps(examples, share, active, pulls, counter[:-1], counter[1:])
+
+
+def pack_steps(
+    index: np.ndarray, mask: np.ndarray, active_steps: np.ndarray, pull_mask: np.ndarray, steps: int
+) -> np.ndarray:
+    """Packs the same steps into one int32 array `[steps, R, 2 B + 2]`, padded with idle steps up to `steps`.
+
+    Behind the numbers of the examples stand their shares, who is active and who is due, as the bits of floats.
+    """
+    shares = mask / np.maximum(mask.sum(axis=2, keepdims=True), 1)
+    floats = np.concatenate([shares, active_steps[:, :, None], pull_mask], axis=2, dtype=np.float32, casting="unsafe")
+    array = np.concatenate([index.astype(np.int32), floats.view(np.int32)], axis=2)
+    return np.pad(array, ((0, steps - len(array)), (0, 0), (0, 0)))
+
+
+class StepSchedule:
+    """All steps of a bucket on a GPU; every replay of a graph takes the next `steps_per_graph` of them."""
+
+    def __init__(self, steps: int, rows: int, batch: int, steps_per_graph: int, examples: Examples) -> None:
+        """Allocates memory for this many steps, rows and examples a batch."""
+        device, self.batch, self.steps_per_graph = examples.x.device, batch, steps_per_graph
+        self.packed_steps = torch.zeros((steps, rows, 2 * batch + 2), dtype=torch.int32, device=device)
+        self.offsets = torch.arange(steps_per_graph, device=device)
+        self.steps_done = torch.zeros(1, dtype=torch.int64, device=device)
+
+    def load(self, steps: torch.Tensor) -> None:
+        """Begins a round with these steps, packed as `[S, R, 2 B + 2]`."""
+        self.packed_steps[: len(steps)].copy_(steps)
+        self.steps_done.zero_()
+
+    def next_steps(self) -> Steps:
+        """Returns the next steps, `[k, ...]`; this runs inside the captured graph."""
+        positions = self.steps_done + self.offsets
+        block = self.packed_steps.index_select(0, positions)
+        floats = block[..., self.batch :].view(torch.float32)
+        share, active, pull_mask = floats.split([self.batch, 1, 1], dim=2)
+        return Steps(block[..., : self.batch].long(), share.contiguous(), active, pull_mask, positions, positions + 1.0)
+
+    def advance(self) -> None:
+        """Counts the steps as done; this runs inside the captured graph."""
+        self.steps_done.add_(self.steps_per_graph)

@@ -1,0 +1,178 @@
+"""The record of a run in its folder: tables, saved states, summary, and the environment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.values import State
+from fedexp.files import run_tables, summary_json
+from fedexp.files.atomic import display_path
+from fedexp.files.run_tables import Line
+from fedexp.run import digests
+from fedexp.run.state import checkpoint
+from fedexp.run.summary import read_metrics
+from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, format_cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """A saved state: its file, its round, the digest of its models, its clocks, its engine and environment."""
+
+    path: Path
+    round: int
+    digest: str
+    updates: int
+    clocks: Line
+    engine: dict[str, str]
+    surroundings: dict[str, str]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """The record of a run, read from its folder. Tables are as in the files: in that order, with their gaps."""
+
+    folder: Path
+    rows: tuple[Line, ...]
+    clients: tuple[Line, ...]
+    digest_lines: tuple[Line, ...]  # digests.csv
+    clusters: tuple[Line, ...]
+    saved_states: tuple[SavedState, ...]
+    damaged: tuple[Path, ...]
+    summary: dict[str, Any] | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run came to its end."""
+        return self.summary is not None
+
+    @cached_property
+    def finished_rounds(self) -> int:
+        """How many rounds metrics.csv has before the first gap."""
+        return run_tables.count_consecutive([int(line["round"]) for line in self.rows])
+
+    @property
+    def newest_round(self) -> int:
+        """The last round in metrics.csv, gaps or not."""
+        return max(int(line["round"]) for line in self.rows)
+
+    @property
+    def required_rounds(self) -> int:
+        """How many of the finished rounds must be in all tables: a killed run may have been writing the last one."""
+        return self.finished_rounds - (
+            not self.has_ended and self.finished_rounds == len(self.rows) == len(self.digest_lines) + 1
+        )
+
+    @cached_property
+    def lines(self) -> dict[int, Line]:
+        return {int(line["round"]): line for line in self.rows[: self.finished_rounds]}
+
+    @cached_property
+    def digests(self) -> dict[int, str]:
+        return {int(line["round"]): line["digest"] for line in self.digest_lines}
+
+    @cached_property
+    def clients_by_round(self) -> dict[int, list[Line]]:
+        """The lines of clients.csv by round."""
+        lines_by_round: dict[int, list[Line]] = {}
+        for line in self.clients:
+            lines_by_round.setdefault(int(line["round"]), []).append(line)
+        return lines_by_round
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """metrics.csv as a DataFrame of numbers."""
+        return read_metrics(self.folder / "metrics.csv")
+
+    @property
+    def starts(self) -> dict[int, SavedState]:
+        """The rounds after which a replay can start, besides the beginning, each with its state."""
+        return {
+            saved_state.round: saved_state
+            for saved_state in self.saved_states
+            if saved_state.round <= self.finished_rounds
+        }
+
+    @property
+    def last(self) -> SavedState | None:
+        """The state in state.pt, if it can be read."""
+        return next(
+            (saved_state for saved_state in self.saved_states if saved_state.path.name == checkpoint.NAME), None
+        )
+
+    @cached_property
+    def engine(self) -> dict[str, str] | None:
+        """Name and reason of the engine that made the run; None if they are not recorded."""
+        if self.saved_states:
+            return self.saved_states[-1].engine
+        summary_engine = (self.summary or {}).get("engine") or {}
+        return (
+            {name: summary_engine[name] for name in ("name", "reason")}
+            if "name" in summary_engine and "reason" in summary_engine
+            else None
+        )
+
+    @cached_property
+    def surroundings(self) -> list[dict[str, str]]:
+        """The environments of the run: one for each saved state, and the one of the summary; none if unknown."""
+        saved, summary = (
+            [saved_state.surroundings for saved_state in self.saved_states if saved_state.surroundings],
+            self.summary or {},
+        )
+        last = {
+            "engine": (summary.get("engine") or {}).get("name"),
+            "torch": (summary.get("versions") or {}).get("torch"),
+            **{name: summary.get(name) for name in ("device", "instructions")},
+        }
+        summary_surroundings = {name: value for name, value in last.items() if value}
+        return (
+            [*saved, summary_surroundings]
+            if saved or {"engine", "torch", "device"} <= summary_surroundings.keys()
+            else []
+        )
+
+
+def read(folder: Path, config: dict[str, Any]) -> RunRecord:
+    """Reads a run folder completely: every saved state is opened.
+
+    Raises:
+        ConfigError: no round is over yet, a table or the summary cannot be read, or a state belongs to another config.
+    """
+    rows = read_table(folder / "metrics.csv", METRICS)
+    if not rows:
+        raise ConfigError(f"{display_path(folder)} has no finished round in metrics.csv; there is nothing to verify")
+    saved_states, damaged = [], []
+    for path in checkpoint.list_states(folder):
+        loaded_checkpoint = checkpoint.read(path, config, torch.device("cpu"))
+        if loaded_checkpoint is None:
+            damaged.append(path)
+        else:
+            saved_states.append(
+                _saved_state(path, loaded_checkpoint.state, loaded_checkpoint.engine, loaded_checkpoint.surroundings)
+            )
+    clients, digest_lines = (
+        read_table(folder / "clients.csv", CLIENTS),
+        read_table(folder / digests.NAME, digests.COLUMNS),
+    )
+    clusters, summary = read_table(folder / "clusters.csv", CLUSTERS), summary_json.read(folder)
+    return RunRecord(folder, rows, clients, digest_lines, clusters, tuple(saved_states), tuple(damaged), summary)
+
+
+def read_table(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:
+    """All lines of a table; none if there is no file."""
+    table_lines, frame = tuple(run_tables.read_lines(path, columns)), run_tables.read_frame(path, columns)
+    if len(table_lines) != len(frame):
+        raise ConfigError(f"{display_path(path)} is not a table from line {len(table_lines) + 2} on; is it damaged?")
+    return table_lines
+
+
+def _saved_state(path: Path, state: State, engine: dict[str, str], surroundings: dict[str, str]) -> SavedState:
+    clocks = {name: str(format_cell(getattr(state, name))) for name in ("host_s", "sim_s")}
+    return SavedState(path, state.round, digests.digest(state.models), state.updates, clocks, engine, surroundings)

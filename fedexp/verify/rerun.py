@@ -1,0 +1,106 @@
+"""Computes rounds again from a saved state, in a world that is built as for the run."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedexp.core.errors import ConfigError
+from fedexp.core.part import build
+from fedexp.core.values import State
+from fedexp.files.run_tables import Line
+from fedexp.run import digests
+from fedexp.run.environment import surroundings
+from fedexp.run.state import checkpoint
+from fedexp.run.tables import cluster_rows, format_cell, metrics_columns, round_client_rows
+from fedexp.simulation.build_world import build_world
+from fedexp.simulation.rounds import run_rounds, with_workers
+from fedexp.simulation.setup import compatibility
+from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.world import World
+from fedexp.training.engine.contract import EngineChoice
+from fedexp.training.workers.pool import WorkerPool
+from fedexp.verify.record import SavedState
+
+
+@dataclass(frozen=True)
+class ReplayedRound:
+    """A round that was computed again."""
+
+    state: State
+    line: Line
+    clients: tuple[Line, ...]
+    clusters: tuple[Line, ...]
+
+    @property
+    def round(self) -> int:
+        return self.state.round
+
+    @property
+    def digest(self) -> str:
+        return digests.digest(self.state.models)
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """The world of a run, built again so that any of its rounds can be replayed."""
+
+    config: dict[str, Any]
+    world: World
+
+    @property
+    def exp(self) -> Experiment:
+        return self.world.exp
+
+    @property
+    def surroundings(self) -> dict[str, str]:
+        """The environment of this process, on which the bits of a result depend."""
+        exp = self.exp
+        workers = exp.engine.worker_count(min(exp.scenario.participants, self.world.partition.clients))
+        return surroundings(exp, self.world.choice, workers)
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether a round gives the same bits each time: not on a GPU, which may add in another order."""
+        return self.exp.engine.resolve_device().type == "cpu"
+
+    def state(self, saved_state: SavedState | None) -> State:
+        """The state in a saved file; without one, the state before the first round."""
+        if saved_state is None:
+            return self.world.initial_state()
+        loaded_checkpoint = checkpoint.read(saved_state.path, self.config, self.exp.engine.resolve_device())
+        if loaded_checkpoint is None:
+            raise ConfigError(f"{saved_state.path} changed while it was verified; verify again")
+        return loaded_checkpoint.state
+
+    def replay_rounds(self, saved_state: SavedState | None, last: int) -> Iterator[ReplayedRound]:
+        """Yields the rounds after a state, up to `last`; raises RunError if a round cannot be completed."""
+        state, exp = self.state(saved_state), replace(self.exp, rounds=last)
+        with with_workers(exp, self.world, state) as world:
+            for state_after, row, uploads in run_rounds(exp, world, state):
+                clients = tuple(map(format_row, round_client_rows(exp, world, state_after, uploads)))
+                events = cluster_rows(state_after.memory.get("clustering", {}).get("events", ()))
+                line = dict.fromkeys(metrics_columns(exp), "") | format_row(row)
+                yield ReplayedRound(state_after, line, clients, tuple(map(format_row, events)))
+
+    def scores(self, saved_state: SavedState) -> Line:
+        """The scores of a state's models on the server's data, by column of metrics.csv."""
+        world, model = self.world, self.state(saved_state).models[0]
+        column_scores: dict[str, Any] = world.score(model, world.test).columns("test")
+        if world.validation is not None:
+            column_scores |= world.score(model, world.validation).columns("validation")
+        accuracy = world.scorer.metric_set.accuracy
+        probed = {name: world.score_later(model, probe, accuracy).result() for name, probe in world.probes.items()}
+        column_scores |= {name: score.metrics["accuracy"] for name, score in probed.items()}
+        return format_row(column_scores)
+
+
+def format_row(row: Mapping[str, Any]) -> Line:
+    """The row of a table as it is written to CSV: every cell as text."""
+    return {name: str(format_cell(value)) for name, value in row.items()}
+
+
+def build_rerun(config: dict[str, Any], engine: dict[str, str] | None) -> Rerun:
+    """Builds the world, with the engine of the run if it is known."""
+    exp: Experiment = build(config)
+    compatibility.refuse(exp)
+    return Rerun(config, build_world(exp, EngineChoice(**engine) if engine else None, WorkerPool()))

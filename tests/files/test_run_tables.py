@@ -1,0 +1,78 @@
+from pathlib import Path
+
+import pytest
+
+from fedexp.core.errors import ConfigError
+from fedexp.files import run_tables
+
+WHOLE = b"round,client,loss_after,own\n1,0,0.5,a\n1,3,,b\n2,-1,inf,\n"
+NEEDED = ("round", "client")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "t.csv"
+
+
+def rounds(path: Path) -> list[str]:
+    return [line["round"] for line in run_tables.read_lines(path, NEEDED)]
+
+
+def test_both_readers_take_what_is_whole(path: Path):
+    path.write_bytes(WHOLE + b"3,1,0.")
+    assert rounds(path) == ["1", "1", "2"]
+    table = run_tables.read_frame(path, NEEDED)
+    assert table["client"].tolist() == [0, 3, -1]
+    assert table["loss_after"].tolist()[::2] == [0.5, float("inf")]
+
+
+def test_nothing_is_an_empty_table(path: Path):
+    for content in (None, b"", b"roun"):
+        if content is not None:
+            path.write_bytes(content)
+        assert rounds(path) == []
+        assert run_tables.read_frame(path, NEEDED).empty
+
+
+ODD = {
+    "a word for a round": (b"2,", b"two,", 2),
+    "a fraction of a client": (b"1,3,", b"1,3.5,", 1),
+    "no client": (b"1,3,", b"1,,", 1),
+    "a word for a number": (b"inf", b"much", 2),
+    "a cell too many": (b",b", b",b,c", 1),
+    "another encoding": (b",b", b",\xff", 1),
+    "a number beyond all": (b"1,3,", b"1,99999999999999999999,", 1),
+    "a client that is true": (b"1,3,", b"1,True,", 1),
+}
+
+
+@pytest.mark.parametrize(("was", "now", "sound"), ODD.values(), ids=ODD)
+def test_an_odd_line_ends_the_lines_and_refuses_the_table(path: Path, was: bytes, now: bytes, sound: int):
+    path.write_bytes(WHOLE.replace(was, now))
+    assert len(rounds(path)) == sound
+    with pytest.raises(ConfigError, match=r"t\.csv .*; is it damaged\?$"):
+        run_tables.read_frame(path, NEEDED)
+
+
+@pytest.mark.parametrize("header", [b"client,round", b"round,client,client", b"round", b"\xff", b"\n"])
+def test_without_its_columns_it_is_no_such_table(path: Path, header: bytes):
+    path.write_bytes(header + b"\n1,1,1\n")
+    assert rounds(path) == []
+
+
+def test_a_missing_column_is_named(path: Path):
+    path.write_bytes(b"round,own\n1,2\n")
+    with pytest.raises(ConfigError, match="must have a column client; is this the folder of a run"):
+        run_tables.read_frame(path, NEEDED)
+
+
+def test_rounds_are_counted_up_to_the_first_gap():
+    for numbers, whole in (([], 0), ([1, 2, 3], 3), ([1, 3], 1), ([2, 3], 0), ([1, 1, 2], 1)):
+        assert run_tables.count_consecutive(numbers) == whole
+
+
+def test_a_column_that_comes_twice_is_refused(path: Path):
+    path.write_bytes(b"round,client,loss_after,loss_after\n1,0,0.5,0.6\n")
+    assert rounds(path) == []
+    with pytest.raises(ConfigError, match=r"t\.csv must have a name of its own .* 2 are named loss_after; rename or"):
+        run_tables.read_frame(path, NEEDED)

@@ -1,0 +1,47 @@
+from fedexp.report.draw.markdown import Grid
+
+GRID = Grid(("method", "a_b"), [("x|y, n=5%", "1 ± 2"), ("[z]", "-")])
+
+
+def test_markdown():
+    assert GRID.markdown() == (
+        "| method     |   a_b |\n"
+        "| ---------- | ----: |\n"
+        "| x\\|y, n=5% | 1 ± 2 |\n"
+        "| \\[z]       |     - |\n"
+    )  # fmt: skip
+
+
+def test_latex():
+    assert GRID.latex() == (
+        "\\begin{tabular}{lr}\n"
+        "\\toprule\n"
+        "method & a\\_b \\\\\n"
+        "\\midrule\n"
+        "x\\textbar{}y, n=5\\% & 1 $\\pm$ 2 \\\\\n"
+        "{[}z{]} & - \\\\\n"
+        "\\bottomrule\n"
+        "\\end{tabular}\n"
+    )
+
+
+def test_plain():
+    assert GRID.aligned_text() == "method       a_b\nx|y, n=5%  1 ± 2\n[z]            -\n"
+
+
+def test_control_characters_of_a_stranger_are_written_out():
+    grid = Grid(("method", "a"), [("x\x1b[2J", "\r\x9b1")])
+    assert grid.aligned_text().splitlines()[1] == "x\\x1b[2J  \\x0d\\x9b1"
+    assert grid.markdown().splitlines()[2] == "| x\\x1b\\[2J | \\x0d\\x9b1 |"
+
+
+def test_what_does_not_fit_is_named():
+    wide = Grid(("method", "a", "b", "c"), [("random", "1.0", "2.0", "3.0"), ("x", "1", "2", "3")])
+    assert wide.fit_width(None, "ask") == wide.markdown()
+    assert wide.fit_width(28, "ask") == wide.fit_width(99, "ask") == wide.markdown()  # just as wide
+    told = wide.fit_width(27, "--wide shows it").splitlines()
+    assert told[0] == "| method |   a |   b |"
+    assert told[-1] == "1 more column: c; --wide shows it"
+    assert wide.fit_width(5, "see c.csv", Grid.aligned_text) == (
+        "method    a\nrandom  1.0\nx         1\n2 more columns: b, c; see c.csv\n"
+    )

@@ -1,0 +1,25 @@
+from fedexp.report.read.methods import group_runs
+from fedexp.report.read.runs import collect_runs
+from fedexp.report.topics import provenance
+
+
+def test_more_settings_than_methods_are_rows(make_run, tmp_path):
+    for name, rate, momentum in (("0", 0.1, 0.5), ("1", 0.2, 0.9)):
+        make_run(name, keys={"local.lr": rate, "local.momentum": momentum, "local.decay": rate})
+    grid = provenance.differences_table(group_runs(collect_runs([tmp_path])[0]))
+    assert grid is not None
+    assert grid.headings[0] == "setting"
+    assert list(grid.rows) == [
+        ("local.decay", "0.1", "0.2"),
+        ("local.lr", "0.1", "0.2"),
+        ("local.momentum", "0.5", "0.9"),
+    ]
+
+
+def test_as_many_methods_as_settings_are_rows(make_run, tmp_path):
+    for name, rate in (("0", 0.1), ("1", 0.2)):
+        make_run(name, keys={"local.lr": rate})
+    grid = provenance.differences_table(group_runs(collect_runs([tmp_path])[0]))
+    assert grid is not None
+    assert grid.headings == ("method", "local.lr")
+    assert grid.rows == [["lr=0.1", "0.1"], ["lr=0.2", "0.2"]]

@@ -1,0 +1,27 @@
+import numpy as np
+import pytest
+
+from fedexp.report.read.methods import group_runs
+from fedexp.report.read.runs import collect_runs
+from fedexp.report.topics import selections
+
+
+def test_the_density_of_selections():
+    assert selections.density(np.array([3, 3, 3])) is None
+    assert selections.density(np.array([3])) is None
+    curve = selections.density(np.array([20, 22, 24]))
+    assert curve is not None
+    x, density = curve
+    assert x[np.argmax(density)] == pytest.approx(22, abs=0.1)
+    assert np.trapezoid(density, x) == pytest.approx(1, abs=0.01)
+    cut = selections.density(np.array([0, 1, 5]))
+    assert cut is not None
+    assert cut[0][0] == 0
+
+
+def test_the_mean_selections_of_each_client(make_run, tmp_path):
+    make_run("0", seed=0)
+    (make_run("1", seed=1) / "clients.csv").write_text("round,client\n1,3\n2,3\n")
+    method = group_runs(collect_runs([tmp_path])[0])[0]
+    assert selections.mean_selections(method).tolist() == [2.0, 2.0, 0.0, 1.0]
+    assert selections.by_rank(method.runs[1])[1].tolist() == [2.0, 0.0, 0.0, 0.0]

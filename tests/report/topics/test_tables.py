@@ -1,0 +1,115 @@
+import pandas as pd
+import pytest
+
+from fedexp.report.read import methods, runs
+from fedexp.report.read.measures import Statistic, statistic
+from fedexp.report.topics import tables
+
+
+def made(folder):
+    return tables.make_tables(methods.group_runs(runs.collect_runs([folder])[0]))
+
+
+def row(table, label):
+    headings, rows = table.grid().headings, table.grid().rows
+    return next(dict(zip(headings, line, strict=True)) for line in rows if line[0] == label)
+
+
+def test_mean_and_sample_deviation_over_the_runs_that_have_the_number():
+    assert statistic([1.0, 3.0, None]) == Statistic(2.0, 2**0.5, 2, 3)
+    assert statistic([1.0]) == Statistic(1.0, None, 1, 1)
+    assert statistic([1.0, float("inf")]) == Statistic(float("inf"), None, 2, 2)
+    assert statistic([None]) == Statistic(None, None, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "text"),
+    [
+        (Statistic(0.9, 0.01, 3, 3), 4, "0.9000 ± 0.0100"),
+        (Statistic(0.9, None, 1, 1), 4, "0.9000"),
+        (Statistic(12.0, None, 1, 1), 1, "12"),
+        (Statistic(12.0, 1.41, 2, 2), 1, "12.0 ± 1.4"),
+        (Statistic(12.5, 0.71, 2, 3), 1, "12.5 ± 0.7 (2/3)"),
+        (Statistic(None, None, 0, 3), 1, "- (0/3)"),
+        (Statistic(12345.67, 2.0, 2, 2), None, "12,345.7 ± 2.0"),
+        (Statistic(0.012345, None, 1, 1), None, "0.01235"),
+        (Statistic(0.0, None, 1, 1), None, "0.0"),
+    ],
+)
+def test_cells(value, places, text):
+    assert tables.cell_text(value, places) == text
+
+
+def test_two_seeds_by_hand(make_run, tmp_path):
+    make_run("0", seed=0, accuracy=(0.4, 0.6, 0.8, 0.9))
+    make_run("1", seed=1, accuracy=(0.5, 0.6, 0.7, 0.7))
+    (table,) = made(tmp_path)
+    # losses 4, 2, 4/3, 1: (4+2)/2 + (2+4/3)/2 + (4/3+1)/2 = 5.8333 in both; 0.8 is reached by the first seed alone
+    assert row(table, "random") == {
+        "method": "random",
+        "seeds": "2",
+        "final accuracy": "0.8000 ± 0.1414",
+        "best accuracy": "0.8000 ± 0.1414",
+        "loss AUC": "5.833 ± 0.000",
+        "RoA@0.5": "1.5 ± 0.7",
+        "RoA@0.8": "3 (1/2)",
+        "ToA@0.5 host s": "0.7500 ± 0.3536",
+        "ToA@0.8 host s": "1.500 (1/2)",
+        "selections": "8 ± 0",
+        "rounds": "4 ± 0",
+        "host s/round": "0.5000 ± 0.0000",
+    }
+
+
+def test_the_frame_has_every_number_in_a_column_of_its_own(make_run, tmp_path):
+    make_run("0", seed=0)
+    make_run("1", seed=1, accuracy=(0.5, 0.6, 0.7))
+    make_run("2", choices={"selector": "all"})
+    frame = made(tmp_path)[0].frame().set_index("method")
+    assert list(frame.columns[:5]) == ["runs", "unfinished", "final accuracy mean", "final accuracy std",
+                                       "final accuracy count"]  # fmt: skip
+    assert frame.loc["random", "final accuracy mean"] == pytest.approx(0.8)
+    assert frame.loc["random", "RoA@0.8 count"] == 1
+    assert frame.loc["random", "RoA@0.8 mean"] == 3
+    assert pd.isna(frame.loc["all", "final accuracy std"])
+    assert not [name for name in frame if "0.99" in name]  # reached by nobody
+
+
+def test_the_simulated_clock_has_a_table_of_its_own(make_run, tmp_path):
+    make_run("0", metrics={"sim_s": [10.0, 30.0, 60.0, 100.0], "participants": [1, 2, 3, 4]})
+    host, simulated = made(tmp_path)
+    assert not [name for name in host.grid().headings if name.startswith("ToA")]
+    assert row(simulated, "random") == {
+        "method": "random",
+        "seeds": "1",
+        "ToA@0.5 sim s": "30.00",
+        "ToA@0.8 sim s": "60.00",
+        "sim s/round": "25.00",
+        "participants/round": "2.5",
+        "rounds": "4",
+        "selections": "10",
+        "final accuracy": "0.9000",
+    }
+
+
+def test_an_unfinished_run_counts_as_far_as_it_is_and_says_so(make_run, tmp_path):
+    make_run("0", seed=0)
+    make_run("1", seed=1, accuracy=(0.4, 0.5), finished=False)
+    cells = row(made(tmp_path)[0], "random")
+    assert cells["seeds"] == "2 (1 unfinished)"
+    assert cells["rounds"] == "3.0 ± 1.4"
+    assert cells["final accuracy"] == "0.7000 ± 0.2828"
+
+
+def test_an_old_folder_has_fewer_columns(make_run, tmp_path):
+    absent = dict.fromkeys(("participants", "host_s", "sim_s", "test_loss"), ...)
+    make_run("0", metrics=absent)
+    (table,) = made(tmp_path)
+    assert list(table.grid().headings) == ["method", "seeds", "final accuracy", "best accuracy", "RoA@0.5", "RoA@0.8",
+                                           "rounds"]  # fmt: skip
+
+
+def test_rounds_without_an_evaluation(make_run, tmp_path):
+    make_run("0", accuracy=(None, 0.6, None, 0.9))
+    cells = row(made(tmp_path)[0], "random")
+    assert (cells["RoA@0.5"], cells["RoA@0.8"]) == ("2", "4")

@@ -1,0 +1,49 @@
+"""The first lines of a run say what was composed, and when a selector has nothing to choose."""
+
+import pytest
+from composing import experiment
+
+from fedexp.run.banner import lines
+
+
+def test_two_words_bring_an_experiment():
+    told = list(lines(experiment("selector=greedyfed", "dataset=cifar10"), 100))
+    assert told == [
+        "dataset=cifar10 federation=dirichlet model=simple_cnn local=sgd selector=greedyfed aggregator=fedavg",
+        "30 rounds, 10 of 100 clients a round, 5 epochs of batches of 20",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "parts", "numbers"),
+    [
+        (("dataset=mnist",), ("dirichlet", "mlp"), (100, 10, 1)),
+        (("dataset=emnist_digits",), ("dirichlet", "mlp"), (100, 10, 1)),
+        (("dataset=har",), ("subject", "har_cnn"), (10, 10, 1)),
+        (("dataset=digits",), ("iid", "mlp"), (10, 10, 1)),
+        (("dataset=cifar10", "model=mlp", "federation=iid"), ("iid", "mlp"), (100, 10, 5)),
+        (("dataset=cifar10", "scenario.clients=7", "local.epochs=2"), ("dirichlet", "chain"), (7, 10, 2)),
+        (("dataset=cifar10", "local=full_batch_step"), ("dirichlet", "chain"), (100, 10, 1)),
+    ],
+)
+def test_what_a_dataset_brings_gives_way_to_what_is_asked(words, parts, numbers):
+    exp = experiment(*words)
+    assert tuple(type(part).__module__.rpartition(".")[2] for part in (exp.federation, exp.model)) == parts
+    assert (exp.scenario.clients, exp.scenario.participants, exp.local.epochs) == numbers
+
+
+def test_the_learning_rate_is_that_of_plain_gradients():
+    assert experiment("dataset=cifar10").local.lr == 0.05
+    assert experiment("dataset=cifar10", "local=prox").local.lr == 0.05
+    assert experiment("dataset=cifar10", "local=adam").local.lr == 0.001
+    assert experiment("dataset=mnist").local.lr == 0.1
+
+
+def test_a_selector_that_learns_and_cannot_choose_says_so():
+    *_, told = lines(experiment("selector=greedyfed"), 10)
+    assert told == (
+        "selector=greedyfed has nothing to choose: all 10 clients take part in every round; lower "
+        "scenario.participants or raise scenario.clients"
+    )
+    for words in ((), ("selector=all",), ("selector=greedyfed", "scenario.participants=3")):
+        assert len(list(lines(experiment(*words), 10))) == 2

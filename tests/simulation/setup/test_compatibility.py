@@ -1,0 +1,68 @@
+"""Every row of the table refuses what it says, and what it says to use instead is accepted."""
+
+import re
+
+import pytest
+from composing import CONF, config
+
+from fedexp.config import catalog, roles
+from fedexp.core import part as spec
+from fedexp.core.errors import ConfigError
+from fedexp.simulation.setup import compatibility
+from fedexp.simulation.setup.compatibility import ROWS, Incompatibility
+from fedexp.simulation.setup.experiment import Experiment
+from scripts import together
+
+SETTINGS = {
+    "evaluation": ["evaluation.local_models=true"],
+    "scenario": ["scenario.malicious=2", "scenario.malicious_hold_data=false"],
+}
+
+
+def example(row: Incompatibility, *instead: str) -> Experiment:
+    """An experiment in which the row holds, but for what is given instead."""
+    sides = [(row.role, row.flag), (row.other_role, row.other_flag)]
+    words = [f"{role}={together.options(role, flag)[0]}" for role, flag in sides if role in roles.role_names()]
+    settings = [word for role, _ in sides for word in SETTINGS.get(role, ())]
+    chosen = {word.partition("=")[0]: word for word in (*words, *settings, *instead)}
+    return spec.build(together.whole(*chosen.values()))
+
+
+def cure(row: Incompatibility) -> list[str]:
+    """The words of the first thing to use instead."""
+    words = re.split(r", or | or ", row.use)[0].split()
+    return ["evaluation.local_models=false"] if words == ["evaluation.personal_fraction"] else words
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.role}.{row.flag}-{row.other_role}.{row.other_flag}")
+class TestRow:
+    def test_refuses_what_it_says(self, row: Incompatibility):
+        exp = example(row)
+        assert row.holds(exp)
+        told = row.sentence(exp)
+        assert re.fullmatch(r"\S.*, but \S.*; use \S.*", told)
+        assert "{" not in told
+        with pytest.raises(ConfigError) as refused:
+            compatibility.refuse(exp)
+        assert ", but " in str(refused.value)
+
+    def test_what_it_says_to_use_is_accepted(self, row: Incompatibility):
+        assert not row.holds(example(row, *cure(row)))
+
+    def test_some_options_have_each_flag_and_some_have_not(self, row: Incompatibility):
+        for role, flag in ((row.role, row.flag), (row.other_role, row.other_flag)):
+            if role in roles.role_names() and flag != "not averages_uniformly":  # by default no mean weighs alike
+                assert 0 < len(together.options(role, flag)) < len(catalog.options(CONF, role)), (role, flag)
+
+
+def test_the_page_has_a_line_for_every_row():
+    page = together.lines()
+    assert len([line for line in page if line.startswith("* ")]) == len(ROWS)
+    assert "{" not in "".join(page)
+    line = "* `stop=simulated_time` needs a simulated clock, but `fleet=none` has none: use fleet=simulated"
+    assert line in page
+
+
+def test_the_defaults_go_together():
+    exp = spec.build(config())
+    assert not [row for row in ROWS if row.holds(exp)]

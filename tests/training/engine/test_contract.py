@@ -1,0 +1,355 @@
+"""All engines give one result: the loop equals plain PyTorch, the stack and the workers equal the loop."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from composing import options
+from torch.nn import functional as F
+from worlds import Tiny, world_of
+
+from fedexp.core import part as spec
+from fedexp.core.values import Layout, Plan
+from fedexp.parts.local.sgd import SGD
+from fedexp.simulation import context
+from fedexp.simulation.build_world import build_world
+from fedexp.simulation.round import run_round
+from fedexp.simulation.rounds import run_rounds, with_workers
+from fedexp.simulation.world import World
+from fedexp.training.client.batches import draw_batches
+from fedexp.training.client.recipe import Recipe
+from fedexp.training.loop.trainer import LoopTrainer, Task
+from fedexp.training.stacked.trainer import StackedTrainer
+from fedexp.training.workers.pool import WorkerPool
+
+pytestmark = pytest.mark.usefixtures("_narrow")
+MODELS = {
+    "mlp": "[12]",
+    "simple_cnn": "[3,8,8]",
+    "complex_cnn": "[1,16,16]",
+    "complex_cnn model.norm=group": "[1,8,8]",
+    "keras_cnn": "[1,8,8]",
+    "har_cnn": "[3,16]",
+}
+DEEP = ("complex_cnn", "complex_cnn model.norm=group")  # seconds a case: only with what meets their layers otherwise
+RULES = {
+    "sgd": (),
+    "momentum": ("local.momentum=0.9", "local.weight_decay=0.01"),
+    "adam": ("local=adam", "local.epochs=2"),
+    "prox": ("local=prox", "local.mu=0.5"),
+    "full": ("local=full_batch_step",),
+    "steps": ("local.epochs=null", "local.steps=7"),
+    "fedplus": ("algorithm=fedplus", "local.mixing=0.3"),
+    "fedplus_epoch": ("algorithm=fedplus", "local.mix=epoch", "local.epochs=2", "local.penalty=l1"),
+    "scaffold": ("algorithm=scaffold", "local.epochs=2"),
+    "scaffold_momentum": ("algorithm=scaffold", "local.epochs=2", "local.momentum=0.9", "local.clip_norm=0.5"),
+    "prox_adamw": ("local=prox", "local.mu=0.5", "local.optimizer=adamw", "local.lr=0.01", "local.weight_decay=0.1"),
+    "worker_momentum": (
+        "local.momentum=0.9",
+        "local.worker_momentum=true",
+        "local.nesterov=true",
+        "local.epochs=[1,3]",
+    ),
+    "personal_layer": ("local=personal_layer", "local.momentum=0.9"),
+}
+NARROW = ("scaffold_momentum", "prox_adamw", "worker_momentum")  # what layers they move makes no difference
+PAIRS = [
+    *((model, rule) for model in MODELS for rule in RULES if model not in DEEP and rule not in NARROW),
+    *(("mlp", rule) for rule in NARROW),
+    *((DEEP[0], rule) for rule in ("sgd", "fedplus_epoch", "scaffold", "personal_layer")),  # buffers are kept or sent
+    *((DEEP[1], rule) for rule in ("adam", "steps")),
+]
+
+
+def words(model: str, *more: str) -> tuple[str, ...]:
+    dropout = ("model.dropout=0",) if model == "keras_cnn" else ()
+    # 20 examples each in batches of 8: the padded last batch has 4, enough for BatchNorm to be well conditioned
+    sizes = ("local.batch_size=8",) if "local=full_batch_step" not in more else ()
+    return (*f"model={model}".split(), f"dataset.shape={MODELS[model]}", *sizes, *dropout, *more)
+
+
+def last(config: dict[str, Any]) -> tuple[list[dict[str, Any]], torch.Tensor]:
+    """Every row of the metrics, and the last model."""
+    exp = spec.build(config)
+    world = build_world(exp, None, WorkerPool())
+    with with_workers(exp, world, world.initial_state()) as world:
+        lived = list(run_rounds(exp, world, world.initial_state()))
+    return [row for _, row, _ in lived], lived[-1][0].models[0].flat
+
+
+def same(one: list[dict[str, Any]], other: list[dict[str, Any]], tolerance: float) -> None:
+    for left, right in zip(one, other, strict=True):
+        for name in ("test_loss", "test_accuracy", "train_loss", "participants", "examples"):
+            assert left[name] == pytest.approx(right[name], abs=tolerance, rel=0), name
+
+
+def prepared(config: dict[str, Any]) -> tuple[World, Task]:
+    """A world and the task of its first round, with clients of different sizes."""
+    exp = spec.build(config)
+    world = build_world(exp, None, WorkerPool())
+    plan = context.make_context(world, 1).plan(np.arange(world.partition.clients))
+    batches = tuple(
+        draw_batches(exp.local, len(shard), context.make_context(world, 1).rng("batches", client))
+        for client, shard in enumerate(plan.shards)
+    )
+    received = world.first.flat.expand(len(plan.owner), -1)
+    start, anchor = exp.local.begin(received, plan.owner, {}, context.make_context(world, 1))
+    return world, Task(start, anchor, plan, batches, 0, 1)
+
+
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("model", MODELS)
+def test_loop_equals_plain_pytorch(tiny: Tiny, model: str, optimizer: str):
+    world, task = prepared(tiny(*words(model, f"local={optimizer}", "federation=dirichlet", "federation.alpha=1")))
+    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir))
+    out = world.trainer.run(task, np.arange(len(task.batches)))
+    x, y = world.train.x, world.train.y
+    if world.train.images:
+        x = x.permute(0, 3, 1, 2)
+    for row, batches in enumerate(task.batches):
+        network.load_state_dict(world.layout.views(world.first.flat.clone()), strict=False)
+        network.train()
+        make = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[optimizer]
+        descend = make(network.parameters(), lr=world.exp.local.lr)
+        for a, b in zip(batches.bounds[:-1], batches.bounds[1:], strict=True):
+            index = torch.from_numpy(task.plan.shards[row][batches.order[a:b]])
+            descend.zero_grad()
+            F.cross_entropy(network(x[index].double().contiguous()), y[index]).backward()
+            descend.step()
+        torch.testing.assert_close(out[row, :-2], world.layout.flatten(network), atol=1e-8, rtol=0)
+
+
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize(("model", "rule"), PAIRS)
+def test_stacked_is_the_same_mathematics_as_loop(tiny: Tiny, model: str, rule: str):
+    loop, row = last(tiny(*words(model, *RULES[rule])))
+    stacked, stacked_row = last(tiny(*words(model, *RULES[rule], "engine=stacked")))
+    same(loop, stacked, 1e-9)
+    torch.testing.assert_close(stacked_row, row, atol=1e-8, rtol=0)
+
+
+class OwnRule(SGD):
+    """Freezes rows as the template for rules of one's own does."""
+
+    def update(
+        self, w: torch.Tensor, grad: torch.Tensor, slots: torch.Tensor, step: torch.Tensor, active: torch.Tensor | None
+    ) -> None:
+        w.sub_(grad * (self.lr if active is None else self.lr * active))
+
+
+@pytest.mark.parametrize("rule", [SGD(lr=1e25, batch_size=8), OwnRule(lr=1e25, batch_size=8)], ids=["sgd", "own"])
+def test_a_row_that_is_done_does_not_overflow_in_the_steps_of_others(tiny: Tiny, rule: SGD):
+    """After one step of such a rate a row is finite, after two it is not: so it ends in both engines."""
+    world, task = prepared(tiny("dataset.shape=[12]"))
+    shards = tuple(np.arange(size) for size in (16, 8))
+    batches = tuple(draw_batches(rule, len(shard), np.random.default_rng(0)) for shard in shards)
+    task = replace(task, start=task.start[:2], anchor=task.anchor[:2], plan=Plan(np.arange(2), shards), batches=batches)
+    recipe, ends = Recipe(world.exp.loss, rule, world.exp.privacy, 4), []
+    for engine in (LoopTrainer, StackedTrainer):
+        more = (64.0,) if engine is StackedTrainer else ()
+        ends.append(engine(world.network(), world.layout, world.train, recipe, *more).run(task, np.arange(2)))
+    for end in ends:
+        assert end.isfinite().all(dim=1).tolist() == [False, True]
+    torch.testing.assert_close(ends[0][1], ends[1][1], rtol=1e-5, atol=0)
+
+
+def test_a_padded_example_is_never_a_strangers(tiny: Tiny):
+    """Example 0 overflows the network; a client that does not hold it does not see it, whatever is padded."""
+    for model in ("mlp", "complex_cnn"):
+        world, task = prepared(tiny(*words(model)))
+        world.train.x[0] = 1e38
+        rows = np.array([row for row, shard in enumerate(task.plan.shards) if 0 not in shard])
+        recipe = Recipe(world.exp.loss, world.exp.local, world.exp.privacy, 4)
+        out = StackedTrainer(world.network(), world.layout, world.train, recipe, 64.0).run(task, rows)
+        assert out.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("model", "rule"),
+    [(model, rule) for model in MODELS for rule in ("sgd", "momentum", "full") if (model, rule) in PAIRS],
+)
+def test_stacked_equals_loop_in_single_precision(tiny: Tiny, model: str, rule: str):
+    loop, _ = last(tiny(*words(model, *RULES[rule])))
+    stacked, _ = last(tiny(*words(model, *RULES[rule], "engine=stacked")))
+    same(loop, stacked, 1e-4)
+
+
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("model", ["mlp", "complex_cnn"])
+def test_unequal_clients_padding_and_buckets(tiny: Tiny, model: str, engine: str):
+    sizes = ("federation=dirichlet", "federation.alpha=2", "federation.min_size=9", "scenario.participants=6")
+    loop, _ = last(tiny(*words(model, *sizes)))
+    small, _ = last(
+        tiny(*words(model, *sizes), f"engine={engine}", "engine.memory_mb=0.001", "engine.evaluation_chunk=7")
+    )
+    same(loop, small, 1e-9)
+
+
+@pytest.mark.usefixtures("_double")
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("model", MODELS)
+def test_two_workers_equal_one(tiny: Tiny, model: str, engine: str):
+    one, model_of_one = last(tiny(*words(model), f"engine={engine}"))
+    two, model_of_two = last(tiny(*words(model), f"engine={engine}", "engine.workers=2"))
+    same(one, two, 0 if engine == "loop" else 1e-9)
+    if engine == "loop":
+        assert torch.equal(model_of_one, model_of_two)
+
+
+@pytest.mark.parametrize("rule", ["fedplus", "fedplus_epoch", "scaffold", "personal_layer"])
+def test_two_workers_equal_one_where_clients_keep_rows(tiny: Tiny, rule: str):
+    buffers = ("model.buffers=local", "evaluation.personal_fraction=0.3")
+    one, model_of_one = last(tiny(*words("complex_cnn", *RULES[rule], *buffers)))
+    two, model_of_two = last(tiny(*words("complex_cnn", *RULES[rule], *buffers, "engine.workers=2")))
+    same(one, two, 0)
+    for name in ("personal_accuracy", "personal_worst_decile"):
+        assert [row[name] for row in one] == [row[name] for row in two]
+    assert torch.equal(model_of_one, model_of_two)
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+def test_more_workers_than_clients(tiny: Tiny, engine: str):
+    words = (f"engine={engine}", "scenario.participants=2", "stop=target", "stop.value=1")
+    one, _ = last(tiny(*words))
+    three, _ = last(tiny(*words, "engine.workers=3"))
+    same(one, three, 1e-4)
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("model", ["keras_cnn", "complex_cnn"])
+def test_two_runs_are_bit_identical(tiny: Tiny, model: str, engine: str):
+    first, second = (last(tiny(f"model={model}", "dataset.shape=[1,8,8]", f"engine={engine}"))[1] for _ in range(2))
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("engine", ["loop", "stacked"])
+@pytest.mark.parametrize("rule", ["sgd", "fedplus_epoch", "scaffold"])
+def test_order_of_clients_does_not_matter(tiny: Tiny, engine: str, rule: str):
+    world, task = prepared(tiny("federation=dirichlet", "federation.alpha=1", f"engine={engine}", *RULES[rule]))
+    order = np.array([3, 0, 5, 1, 4, 2])
+    turned = Task(
+        task.start[order],
+        task.anchor[order],
+        Plan(task.plan.owner[order], tuple(task.plan.shards[row] for row in order)),
+        tuple(task.batches[row] for row in order),
+        0,
+        1,
+    )
+    straight = world.trainer.run(task, np.arange(6))
+    torch.testing.assert_close(world.trainer.run(turned, np.arange(6)), straight[torch.from_numpy(order)])
+
+
+def test_dropout_of_a_client_does_not_depend_on_its_neighbours(tiny: Tiny):
+    world, task = prepared(tiny("model=keras_cnn", "dataset.shape=[1,8,8]"))
+    assert torch.equal(world.trainer.run(task, np.array([1, 4]))[1], world.trainer.run(task, np.array([4]))[0])
+
+
+def test_large_clients_are_normalised_in_the_batch(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    world, task = prepared(tiny("dataset.shape=[3,8,8]", "model=simple_cnn"))
+    cached = world.trainer.run(task, np.arange(3))
+    monkeypatch.setattr("fedexp.training.loop.trainer.CACHED_FLOATS", 0)
+    assert torch.equal(world.trainer.run(task, np.arange(3)), cached)
+
+
+def test_groups_of_the_stack_cover_all_rows_within_the_bound(tiny: Tiny):
+    world, task = prepared(tiny("federation=dirichlet", "federation.alpha=0.3", "engine=stacked"))
+    assert isinstance(world.trainer, StackedTrainer)
+    steps = np.array([batches.steps for batches in task.batches])
+    for workers in (1, 2, 4):
+        groups = world.trainer.groups(task, workers)
+        assert sorted(np.concatenate(groups).tolist()) == list(range(6))
+        assert all(steps[rows].max() <= 2 * max(1, steps[rows].min()) for rows in groups)
+    assert len(world.trainer.groups(task, 6)) == 6
+
+
+def test_a_client_without_examples_sends_nothing_and_weighs_nothing(tiny: Tiny):
+    for engine in ("loop", "stacked"):
+        config = tiny("dataset.classes=2", "dataset.train_size=4", "scenario.participants=6", f"engine={engine}")
+        world = build_world(spec.build(config), None, WorkerPool())
+        state, row, sent = run_round(world.exp, world, world.initial_state())
+        empty = sent.examples == 0
+        assert empty.sum() == 2
+        assert not sent.delta[torch.from_numpy(empty)].any()
+        assert np.isnan(sent.loss_after[empty]).all()
+        assert row["examples"] == 4
+        assert state.models[0].flat.isfinite().all()
+
+
+def test_exact_client_losses_are_those_of_the_models(tiny: Tiny):
+    config = tiny("evaluation.client_losses=exact")
+    world = build_world(spec.build(config), None, WorkerPool())
+    _, _, sent = run_round(world.exp, world, world.initial_state())
+    network = world.exp.model.network(world.exp.dataset.facts(world.exp.data_dir)).eval()
+    assert sent.exact is not None
+    for position, client in enumerate(sent.owner):
+        index = torch.from_numpy(world.partition.shard(client))
+        for flat, told in (
+            (world.first.flat, sent.exact[position, 0]),
+            (world.first.flat + sent.delta[position], sent.exact[position, 1]),
+        ):
+            network.load_state_dict(world.layout.views(flat), strict=False)
+            with torch.no_grad():
+                loss = F.cross_entropy(network(world.train.inputs(index)), world.train.y[index])
+            assert told == pytest.approx(float(loss), abs=1e-5)
+
+
+MANY = ("scenario.clients=32", "scenario.participants=32")
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "reason"),
+    [
+        ((), "loop", "on a CPU, fewer than 32 participants"),
+        (MANY, "stacked", "on a CPU, at least 32 participants and at most 20,000 parameters"),
+        ((*MANY, "model.hidden=[2000]"), "loop", "on a CPU, more than 20,000 parameters"),
+        (
+            (*MANY, "model=simple_cnn", "dataset.shape=[1,8,8]"),
+            "loop",
+            "a CPU runs stacked convolutions slower than one client after another",
+        ),
+    ],
+)
+def test_auto_follows_from_the_config(tiny: Tiny, words: tuple[str, ...], name: str, reason: str):
+    choice = world_of(tiny("engine=auto", *words)).choice
+    assert (choice.name, choice.reason) == (name, reason)
+
+
+@pytest.mark.parametrize(("engine", "kind"), [("loop", LoopTrainer), ("stacked", StackedTrainer)])
+def test_the_first_step_is_made_before_the_clock_runs(
+    tiny: Tiny, engine: str, kind: type[LoopTrainer | StackedTrainer], monkeypatch: pytest.MonkeyPatch
+):
+    run, made = kind.run, []
+    monkeypatch.setattr(kind, "run", lambda self, task, rows: made.append(self) or run(self, task, rows))
+    assert world_of(tiny(f"engine={engine}")).trainer in made
+
+
+@pytest.mark.usefixtures("_double")
+def test_dropout_is_the_same_in_both_engines(tiny: Tiny):
+    unequal = ("federation=dirichlet", "federation.alpha=1", "local.batch_size=8", "model=keras_cnn")
+    loop, row = last(tiny(*unequal, "dataset.shape=[1,8,8]"))
+    stacked, stacked_row = last(tiny(*unequal, "dataset.shape=[1,8,8]", "engine=stacked"))
+    same(loop, stacked, 1e-9)
+    torch.testing.assert_close(stacked_row, row, atol=1e-8, rtol=0)
+
+
+def test_layout_is_shared_by_both_trainers(tiny: Tiny):
+    world, task = prepared(tiny("model=complex_cnn", "dataset.shape=[1,16,16]", "local.batch_size=8"))
+    assert isinstance(world.trainer, LoopTrainer)
+    facts = world.exp.dataset.facts(world.exp.data_dir)
+    network = world.exp.model.network(facts)
+    assert Layout.of(network) == world.layout
+    recipe = Recipe(world.exp.loss, world.exp.local, world.exp.privacy, facts.classes)
+    stacked = StackedTrainer(network, world.layout, world.train, recipe, 512)
+    rows = np.arange(2)
+    torch.testing.assert_close(stacked.run(task, rows), world.trainer.run(task, rows), atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("option", options("engine"))
+def test_every_engine_names_itself_and_the_reason(tiny: Tiny, option: str):
+    world = world_of(tiny(f"engine={option}", "engine.workers=1"))
+    assert world.choice.name in ("loop", "stacked")
+    assert world.choice.reason

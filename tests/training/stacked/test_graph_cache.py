@@ -1,0 +1,39 @@
+import numpy as np
+
+from fedexp.training.stacked.graph_cache import choose_steps_per_graph, pad_rows, round_down_size, round_up_size
+
+
+def test_shapes_are_rounded_up():
+    assert [round_up_size(size) for size in range(1, 14)] == [1, 2, 3, 4, 6, 6, 8, 8, 12, 12, 12, 12, 16]
+    assert [round_down_size(size) for size in range(1, 14)] == [1, 2, 3, 4, 4, 6, 6, 8, 8, 8, 8, 12, 12]
+    rows, (index, mask, taking, due) = pad_rows(
+        np.array([7, 3, 4, 2, 1]),
+        np.arange(50).reshape(2, 5, 5),
+        np.ones((2, 5, 5), dtype=bool),
+        np.array([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]], dtype=bool),
+        np.ones((2, 5, 1), dtype=np.float32),
+    )
+    assert rows.tolist() == [7, 3, 4, 2, 1, 1]
+    assert taking.sum(axis=0).tolist() == [2, 2, 1, 1, 1, 0]
+    assert due.sum(axis=0).ravel().tolist() == [2, 2, 2, 2, 2, 0]
+    assert index.shape == mask.shape == (2, 6, 6)
+    assert int(mask.sum()) == 2 * 5 * 5
+    assert index[..., 5].tolist() == [[4, 9, 14, 19, 24, 24], [29, 34, 39, 44, 49, 49]]  # of the same batch
+
+
+def test_few_steps_are_captured_together_and_next_to_none_in_vain():
+    assert [choose_steps_per_graph(steps) for steps in (0, 1, 2, 3, 5, 16, 17, 31, 115)] == [
+        1,
+        1,
+        2,
+        3,
+        5,
+        16,
+        6,
+        16,
+        12,
+    ]
+    assert all(
+        -(-steps // choose_steps_per_graph(steps)) * choose_steps_per_graph(steps) <= steps * 17 / 16
+        for steps in range(1, 500)
+    )
