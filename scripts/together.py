@@ -1,6 +1,4 @@
-"""What goes together, in words: the rows of the table in `fedexp/simulation/setup/compatibility.py`, with the options that
-they speak of.
-"""
+"""What goes together: the rows of `fedexp/simulation/setup/compatibility.py`, with the options they speak of."""
 
 from functools import cache
 from textwrap import fill

@@ -10,7 +10,7 @@ from fedexp.commands.arguments.parsing import COMMANDS
 PACKAGE = Path(fedexp.__file__).parent
 # fmt: off
 LAYERS = (
-    "core", "maths", "data", "config", "parts", "training", "scoring", "simulation",  # a run in memory
+    "core", "files", "process", "maths", "data", "config", "parts", "training", "scoring", "simulation",  # a run in memory
     "report", "run", "sweep", "plan", "verify", "compare", "search", "replay", "new",  # rooms of commands
     "commands", "api", "cli", "__main__",
 )

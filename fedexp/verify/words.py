@@ -17,11 +17,8 @@ from fedexp.run.state import checkpoint
 
 def override_complaints(folder: Path) -> Iterator[str]:
     """Yields options in hydra.yaml and words in overrides.yaml that the config of the run contradicts."""
-    written, recorded_options, config_folder = (
-        saved_config.read_raw(folder),
-        saved_config.choices(folder),
-        folder / saved_config.FOLDER,
-    )
+    written, recorded_options = saved_config.read_raw(folder), saved_config.choices(folder)
+    config_folder = folder / saved_config.FOLDER
     names, groups = (
         option_names(written, recorded_options),
         {*recorded_options, *catalog.groups(conf_dir()), *roles.role_names()},

@@ -68,7 +68,7 @@ def test_the_cheapest_results_of_several_tables_are_taken(monkeypatch: pytest.Mo
 def test_results_run_again_are_compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """With every fault that comes back the command fails; without the data nothing is run."""
     told: list[list[str]] = [["a differs"], []]
-    monkeypatch.setattr(replay_pages.again, "run_again", lambda *_: told.pop())
+    monkeypatch.setattr(replay_pages.recheck, "run_again", lambda *_: told.pop())
     monkeypatch.setattr(replay_pages, "data_root", lambda: tmp_path)
     assert replay_pages.main(["--again", "1"]) == 0
     assert len(told) == 2
