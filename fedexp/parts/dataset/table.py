@@ -60,10 +60,9 @@ class OwnTable(Dataset):
                 f"OwnTable.target must be one column where classes are predicted, got {list(self.targets)}; set "
                 "dataset.predicts=numbers or dataset.predicts=labels"
             )
-        if len(set(self.targets)) < len(self.targets):
-            raise ConfigError(
-                f"OwnTable.target must name each column once, got {list(self.targets)}; leave the rest out"
-            )
+        for key, names in (("target", self.targets), ("ignore", self.ignore)):
+            if len(set(names)) < len(names):
+                raise ConfigError(f"OwnTable.{key} must name each column once, got {list(names)}; leave the rest out")
 
     @property
     def targets(self) -> tuple[str, ...]:

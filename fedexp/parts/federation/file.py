@@ -91,7 +91,7 @@ def _read_vector(file: Path) -> np.ndarray:
     except Exception as error:  # of many kinds, where the header is damaged
         raise ConfigError(f"{file} cannot be read as a .npy file: {first_line(error)}") from None
     if array.dtype.kind == "f":  # as programs hold whole numbers with gaps
-        filled = np.where(np.isnan(array), NOBODY, array)
+        filled = np.where(np.isnan(array), NOBODY, array.astype(np.float64))
         if (np.floor(filled) == filled).all() and (np.abs(filled) < EXACT).all():
             array = filled.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":

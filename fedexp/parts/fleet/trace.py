@@ -14,6 +14,7 @@ import numpy as np
 from fedexp.core.errors import ConfigError
 from fedexp.files.user_csv import demand_unique_names, read_header
 
+LIMIT = 2**31  # of clients and rounds: what both make up together fits into int64
 COLUMNS = ("client", "round", "bandwidth_mbit", "compute_samples_per_s")
 
 
@@ -63,7 +64,7 @@ def read_trace(path: Path) -> Trace:
         demand_unique_names(path, read_header(path))
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # lines with more cells than the header
-            table = pd.read_csv(path, skip_blank_lines=False, index_col=False)
+            table = pd.read_csv(path, skip_blank_lines=False, index_col=False, dtype=str)
     except ConfigError:
         raise
     except (OSError, ValueError, csv.Error, pd.errors.ParserWarning) as error:
@@ -75,12 +76,14 @@ def read_trace(path: Path) -> Trace:
         )
     table = table.loc[:, list(COLUMNS)].apply(pd.to_numeric, errors="coerce").astype(float)
     valid_keys = (table["client"] >= 0) & (table["round"] >= 1) & (table[["client", "round"]] % 1 == 0).all(axis=1)
+    valid_keys &= (table[["client", "round"]] < LIMIT).all(axis=1)
     rates = table[["bandwidth_mbit", "compute_samples_per_s"]]
     bad = table.index[~(valid_keys & (rates > 0).all(axis=1) & np.isfinite(rates).all(axis=1))]
     if len(bad) or not len(table):
         line = int(bad[0]) + 2 if len(bad) else 2
         raise ConfigError(
-            f"fleet.trace={path} line {line} must hold a client >= 0, a round >= 1 and two positive rates; correct it"
+            f"fleet.trace={path} line {line} must hold a client >= 0 and a round >= 1, both below 2^31, and two "
+            "positive rates; correct it"
         )
     if (twice := table.duplicated(["client", "round"])).any():
         line = int(table.index[twice][0]) + 2

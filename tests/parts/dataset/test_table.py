@@ -255,9 +255,11 @@ def test_names_that_differ_in_case_are_different_names(mine, tmp_path):
     assert mine("Y,y\n" + "0,1\n1,0\n" * 9, target="y", split=None).facts(tmp_path).shape == (1,)
 
 
-def test_a_target_is_named_once():
+def test_a_column_is_named_once():
     with pytest.raises(ConfigError, match=r"target must name each column once, got \['a', 'a'\]; leave the rest out"):
         OwnTable(file=Path("x.csv"), target=("a", "a"), predicts="numbers")
+    with pytest.raises(ConfigError, match=r"ignore must name each column once, got \['a', 'a'\]; leave the rest out"):
+        OwnTable(file=Path("x.csv"), target="y", ignore=("a", "a"))
 
 
 @pytest.mark.parametrize("cell", [[1, 2], {"a": 1}])

@@ -41,7 +41,20 @@ def test_who_has_no_line_is_named(tmp_path: Path):
         trace.at(np.array([1]), 1)
 
 
-@pytest.mark.parametrize("line", ["0,0,1,1", "0,1,0,1", "-1,1,1,1", "0,1,x,1", "0,1,1,inf", "0.5,1,1,1", "0,1,,1"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0,0,1,1",
+        "0,1,0,1",
+        "-1,1,1,1",
+        "0,1,x,1",
+        "0,1,1,inf",
+        "0.5,1,1,1",
+        "0,1,,1",
+        "1e19,1,1,1",
+        f"{'1' * 400},1,1,1",
+    ],
+)
 def test_a_line_that_cannot_be_is_named(tmp_path: Path, line: str):
     with pytest.raises(ConfigError, match="line 3 must hold"):
         read_trace(written(tmp_path, f"0,1,1,1\n{line}\n"))
