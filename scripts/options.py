@@ -18,7 +18,7 @@ from fedexp.files.atomic import write_atomically
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts import together  # noqa: E402
+from scripts import compatibility_page  # noqa: E402
 
 CONF = ROOT / "conf"
 COLUMNS = 120  # what a terminal shows
@@ -64,7 +64,7 @@ def pages() -> dict[Path, str]:
     """What the pages must hold."""
     made = {
         "options.md": {"groups": groups(), "keys": keys(), "options": options()},
-        "together.md": {"together": _lines(["", *together.lines()])},
+        "compatibility.md": {"together": _lines(["", *compatibility_page.lines()])},
     }
     return {ROOT / "docs" / page: filled((ROOT / "docs" / page).read_text(), tables) for page, tables in made.items()}
 

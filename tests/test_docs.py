@@ -24,7 +24,7 @@ TYPED = (
     "options.md",
     "compare.md",
     "plans.md",
-    "together.md",
+    "compatibility.md",
 )
 SNIPPET = re.compile(r"^```python\n((?:(?!```).*\n)*)```\n(?:\n((?:    .*\n)+))?", re.MULTILINE)
 NUMBER = re.compile(r"-?\d+\.\d+")

@@ -11,7 +11,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.simulation.setup import compatibility
 from fedexp.simulation.setup.compatibility import ROWS, Incompatibility
 from fedexp.simulation.setup.experiment import Experiment
-from scripts import together
+from scripts import compatibility_page
 
 SETTINGS = {
     "evaluation": ["evaluation.local_models=true"],
@@ -22,10 +22,10 @@ SETTINGS = {
 def example(row: Incompatibility, *instead: str) -> Experiment:
     """An experiment in which the row holds, but for what is given instead."""
     sides = [(row.role, row.flag), (row.other_role, row.other_flag)]
-    words = [f"{role}={together.options(role, flag)[0]}" for role, flag in sides if role in roles.role_names()]
+    words = [f"{role}={compatibility_page.options(role, flag)[0]}" for role, flag in sides if role in roles.role_names()]
     settings = [word for role, _ in sides for word in SETTINGS.get(role, ())]
     chosen = {word.partition("=")[0]: word for word in (*words, *settings, *instead)}
-    return spec.build(together.whole(*chosen.values()))
+    return spec.build(compatibility_page.whole(*chosen.values()))
 
 
 def cure(row: Incompatibility) -> list[str]:
@@ -52,11 +52,11 @@ class TestRow:
     def test_some_options_have_each_flag_and_some_have_not(self, row: Incompatibility):
         for role, flag in ((row.role, row.flag), (row.other_role, row.other_flag)):
             if role in roles.role_names() and flag != "not averages_uniformly":  # by default no mean weighs alike
-                assert 0 < len(together.options(role, flag)) < len(catalog.options(CONF, role)), (role, flag)
+                assert 0 < len(compatibility_page.options(role, flag)) < len(catalog.options(CONF, role)), (role, flag)
 
 
 def test_the_page_has_a_line_for_every_row():
-    page = together.lines()
+    page = compatibility_page.lines()
     assert len([line for line in page if line.startswith("* ")]) == len(ROWS)
     assert "{" not in "".join(page)
     line = "* `stop=simulated_time` needs a simulated clock, but `fleet=none` has none: use fleet=simulated"
