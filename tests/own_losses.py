@@ -31,5 +31,5 @@ class Costing(Loss):
 
     cost: str
 
-    def each(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def per_example(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         return LOSSES[self.cost](outputs, targets)

@@ -10,7 +10,8 @@ from fedexp.commands.arguments.parsing import COMMANDS
 PACKAGE = Path(fedexp.__file__).parent
 # fmt: off
 LAYERS = (
-    "core", "files", "process", "maths", "data", "config", "parts", "training", "scoring", "simulation",  # a run in memory
+    "core", "files", "process",
+    "maths", "data", "config", "parts", "training", "scoring", "simulation",  # a run in memory
     "report", "run", "sweep", "plan", "verify", "compare", "search", "replay", "new",  # rooms of commands
     "commands", "api", "cli", "__main__",
 )
@@ -78,7 +79,7 @@ def test_the_round_fits_on_one_screen():
 
 def test_no_branch_on_clustering_in_the_rounds():
     branches = (ast.If, ast.IfExp, ast.While, ast.Match, ast.comprehension)
-    for name in ("round", "rounds", "context", "world", "kept_columns", "measures/own_models"):
+    for name in ("round", "rounds", "context", "world", "personal_columns", "measures/own_models"):
         for node in ast.walk(ast.parse((PACKAGE / "simulation" / f"{name}.py").read_text())):
             tests = node.ifs if isinstance(node, ast.comprehension) else [getattr(node, "test", node)]
             if isinstance(node, branches):
@@ -97,7 +98,7 @@ def test_no_clustering_is_named_outside_its_room():
 
 
 def test_metrics_are_pure():
-    assert not list(imports(PACKAGE / "maths" / "metrics.py"))
+    assert not list(imports(PACKAGE / "maths" / "curve_metrics.py"))
 
 
 def test_no_file_has_outgrown_a_page():

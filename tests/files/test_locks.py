@@ -17,7 +17,7 @@ from fedexp.files.locks import file_lock
 HOLDER = """
 import sys, time
 from pathlib import Path
-from fedexp.core.locks import locked
+from fedexp.files.locks import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -34,7 +34,7 @@ MOST = {  # the largest f that 1, 2, 3, 4, 5, 6, 7, 11 rows allow
 @pytest.mark.parametrize("name", MOST)
 def test_the_largest_number_that_a_rule_bears(tiny: Tiny, name: str):
     rule = spec.build(tiny(f"aggregator={name}")).aggregator
-    assert [max(rule.most(rows), -1) for rows in (1, 2, 3, 4, 5, 6, 7, 11)] == MOST[name]
+    assert [max(rule.max_byzantine(rows), -1) for rows in (1, 2, 3, 4, 5, 6, 7, 11)] == MOST[name]
 
 
 def test_what_is_reported(caplog: pytest.LogCaptureFixture):

@@ -37,7 +37,7 @@ def contract(group: str) -> Place:
     return usual(group, "contract")
 
 
-ENGINE = Place("fedexp.training.engine.contract", "training/test_engine.py", "training/engine/contract.py")
+ENGINE = Place("fedexp.training.engine.contract", "training/engine/test_contract.py", "training/engine/contract.py")
 DOES_NOTHING = "an option that does nothing is the base class of the contract"
 STANDS_ABOVE = "an engine chooses among real trainers, which stand above parts; all three are a few lines of one file"
 BOTH_RATES = "the clients' rate and the server's change alike: two groups, one set of classes in parts/schedule"

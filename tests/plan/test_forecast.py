@@ -35,8 +35,8 @@ def test_training_grows_with_the_work():
 
 
 def test_rounds_that_are_not_evaluated_are_shorter():
-    assert course(5, every=2).evaluations == 3  # 2, 4, 5
-    assert seconds(FOUND, course(5, every=2), 0).rounds == 10 + 12 + 0.5 - 2 * 0.5
+    assert course(5, evaluate_every=2).evaluations == 3  # 2, 4, 5
+    assert seconds(FOUND, course(5, evaluate_every=2), 0).rounds == 10 + 12 + 0.5 - 2 * 0.5
 
 
 def test_one_round():

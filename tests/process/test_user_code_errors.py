@@ -43,7 +43,7 @@ def test_a_method_comes_before_the_functions_that_it_calls():
 
     told = user_code_errors.find_user_code(caught(lambda: Failing()(3)))
     assert told is not None
-    assert ".Failing.forward (test_blame.py, line " in told
+    assert ".Failing.forward (test_user_code_errors.py, line " in told
 
 
 def test_code_that_only_calls_us_is_not_to_blame():

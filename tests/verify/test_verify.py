@@ -132,7 +132,7 @@ def test_a_changed_state_is_named_with_its_round(folder: Path, verified: Callabl
 @pytest.mark.usefixtures("folder")
 def test_all_rounds_are_played_that_fit_and_chance_draws_them(verified: Callable, monkeypatch: pytest.MonkeyPatch):
     assert "played again: rounds 1-9. " in verified()[1]
-    monkeypatch.setattr("fedexp.verify.verify.fitting", lambda *_: 3)
+    monkeypatch.setattr("fedexp.verify.verify.largest_count", lambda *_: 3)
     drawn = [re.findall("drawn by (--rounds) (3) (--seed) (.*)\n", verified()[1])[0] for _ in range(2)]
     assert drawn[0] != drawn[1]
     assert verified(*drawn[0])[1] == verified(*drawn[0])[1]

@@ -153,7 +153,9 @@ MAKERS: dict[type[nn.Module], Maker] = {
     nn.GroupNorm: lambda planned_layer, context, _: BatchedNorm(context, make_group_norm(planned_layer.layer)),
     nn.Dropout: _dropout,
     nn.Dropout2d: _dropout,
-    nn.Flatten: lambda planned_layer, *_: BatchedFlatten(planned_layer.shape, channels_first=planned_layer.turned),
+    nn.Flatten: lambda planned_layer, *_: BatchedFlatten(
+        planned_layer.shape, channels_first=planned_layer.channels_first
+    ),
     nn.Identity: lambda *_: BatchedIdentity(),
     AddChannel: lambda *_: BatchedAddChannel(),
 }

@@ -30,7 +30,7 @@ class TestAudit:
             assert same(memory, kept), "a memory is a value: it is not written in place"
             memory = following
         told = audit.report(memory, context.make_context(world, 4))
-        assert told.keys() == audit.blank().keys()
+        assert told.keys() == audit.empty_columns().keys()
         assert all(value is not None for value in told.values())
 
     def test_nobody_takes_part(self, tiny: Tiny, option: str):

@@ -56,7 +56,7 @@ class TestAugment:
 def test_engines_agree(tiny: Tiny, option: str, more: tuple[str, ...]):
     words = (f"augment={option}", *IMAGES, *more)
     rows, model = last(tiny(*words))
-    if spec.build(tiny(*words)).augment.alone:
+    if spec.build(tiny(*words)).augment.one_by_one:
         with pytest.raises(ConfigError, match=f"augment={option} changes one image after another; use engine=loop"):
             last(tiny(*words, "engine=stacked"))
         return

@@ -63,7 +63,7 @@ class TestLocalRule:
     def test_a_clipped_gradient_is_as_long_as_asked(self, tiny: Tiny, option: str):
         rule = spec.build(tiny(f"local={option}", "local.clip_norm=2")).local
         grad = torch.tensor([[3.0, 4.0], [0.6, 0.8]])
-        torch.testing.assert_close(rule.clipped(grad), torch.tensor([[1.2, 1.6], [0.6, 0.8]]))
+        torch.testing.assert_close(rule.clip_gradient(grad), torch.tensor([[1.2, 1.6], [0.6, 0.8]]))
 
     def test_epochs_may_be_a_part_or_drawn(self, tiny: Tiny, option: str):
         for epochs in ("0.5", "[1,3]"):

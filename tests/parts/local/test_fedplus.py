@@ -108,8 +108,8 @@ def test_mu_zero_is_no_federation(tiny: Tiny, penalty: str):
 
 def test_theta_follows_from_alpha_and_the_step(tiny: Tiny):
     rule = spec.build(tiny("local=fedplus", "local.alpha=2", "local.lr=0.25")).local
-    assert rule.stay == 2 / 3
-    assert spec.build(tiny("local=fedplus", "local.theta=0.5")).local.stay == 0.5
+    assert rule.step_weight == 2 / 3
+    assert spec.build(tiny("local=fedplus", "local.theta=0.5")).local.step_weight == 0.5
 
 
 @pytest.mark.parametrize(("mix", "lr"), [("step", 1.0), ("step", 0.5), ("epoch", 0.5)])

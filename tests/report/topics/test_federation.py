@@ -79,7 +79,7 @@ def test_matplotlib_is_imported_late_and_pyplot_never(tmp_path):
 import sys
 from pathlib import Path
 import numpy as np
-from fedexp.report import federation
+from fedexp.report.topics import federation
 assert "matplotlib" not in sys.modules
 federation.draw(Path({str(tmp_path / "federation.png")!r}), np.eye(3, dtype=int), list("abc"))
 assert "matplotlib.pyplot" not in sys.modules

@@ -22,7 +22,9 @@ SETTINGS = {
 def example(row: Incompatibility, *instead: str) -> Experiment:
     """An experiment in which the row holds, but for what is given instead."""
     sides = [(row.role, row.flag), (row.other_role, row.other_flag)]
-    words = [f"{role}={compatibility_page.options(role, flag)[0]}" for role, flag in sides if role in roles.role_names()]
+    words = [
+        f"{role}={compatibility_page.options(role, flag)[0]}" for role, flag in sides if role in roles.role_names()
+    ]
     settings = [word for role, _ in sides for word in SETTINGS.get(role, ())]
     chosen = {word.partition("=")[0]: word for word in (*words, *settings, *instead)}
     return spec.build(compatibility_page.whole(*chosen.values()))

@@ -42,7 +42,7 @@ def test_bfloat16_takes_the_written_out_passes_and_trains_as_autocast_to_the_bit
     ends = []
     for written in (True, False):
         if not written:
-            monkeypatch.setattr("fedexp.training.loop.trainer.written", lambda *_: None)
+            monkeypatch.setattr("fedexp.training.loop.trainer.manual_pass", lambda *_: None)
         world = world_of(tiny("engine=loop", "engine.precision=bf16", "local.batch_size=6", *words))
         assert isinstance(world.trainer, LoopTrainer)
         assert (world.trainer.manual_pass is not None) == written

@@ -207,7 +207,7 @@ def rows(config: dict[str, Any], out: bool, monkeypatch: pytest.MonkeyPatch) -> 
     """The rows that all clients train in the first round, with passes written out or not."""
     with monkeypatch.context() as patch:
         if not out:
-            patch.setattr("fedexp.training.loop.trainer.written", lambda *_: None)
+            patch.setattr("fedexp.training.loop.trainer.manual_pass", lambda *_: None)
         world = world_of(config)
         assert isinstance(world.trainer, LoopTrainer)
         task = first_round(world)

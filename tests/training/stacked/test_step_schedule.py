@@ -32,7 +32,7 @@ def test_turns_follow_each_other():
                     assert not any(each.any() for each in turns.at(step)[:4])
                     continue
                 mine, wanted = turns.at(step), host.at(first + step)
-                for name in ("examples", "active", "due", "before", "number"):
+                for name in ("examples", "active", "pull_mask", "steps_before", "steps_after"):
                     assert torch.equal(getattr(mine, name).double(), getattr(wanted, name).double()), name
                 assert torch.equal(mine.share > 0, wanted.share)
                 there = wanted.share.any(dim=1)
