@@ -17,8 +17,8 @@ from fedexp.files.locks import file_lock
 HOLDER = """
 import sys, time
 from pathlib import Path
-from fedexp.files.locks import locked
-with locked(Path(sys.argv[1])):
+from fedexp.files.locks import file_lock
+with file_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """

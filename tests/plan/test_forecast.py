@@ -13,7 +13,7 @@ def tried(work: float, seconds: float | None, training: float, evaluation: float
 
 
 def course(rounds: int, work: tuple[float, ...] | None = None, **more: Any) -> RunOutline:
-    known: dict[str, Any] = {"clients": 0, "every": 1, "checkpoint_s": 1e9, "keep_states": 0, **more}
+    known: dict[str, Any] = {"clients": 0, "evaluate_every": 1, "checkpoint_s": 1e9, "keep_states": 0, **more}
     return RunOutline(rounds, work, **known)
 
 
