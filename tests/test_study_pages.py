@@ -11,13 +11,13 @@ from script_modules import imported
 
 from fedexp.replay import results
 from fedexp.replay.page import JudgedCell
-from fedexp.replay.quantity import Quantity
+from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Published, judge
 
 STUDIES = Path(__file__).parents[1] / "scripts" / "studies"
-ROUNDS = Quantity.parse("roa@0.8", "")
+ROUNDS = CellQuantity.parse("roa@0.8", "")
 OTHERS = {"shapley", "benchmarks", "report"}  # made and tested elsewhere; the last has no result
 
 
@@ -30,7 +30,9 @@ def scripts() -> Iterator[list[ModuleType]]:
 
 def line(name: str, *values: float | None, published: Published | None = None, minutes: float = 2.0) -> JudgedCell:
     """A cell of eight seeds whose first ones have these values."""
-    cell = Cell(name, (f"rounds={len(name)}",), Quantity("test_accuracy", "test_accuracy"), 8, published, (), minutes)
+    cell = Cell(
+        name, (f"rounds={len(name)}",), CellQuantity("test_accuracy", "test_accuracy"), 8, published, (), minutes
+    )
     found = [
         Result(name, seed, cell.fingerprint, value, 30, "", 60.0, "fedexp 0", "") for seed, value in enumerate(values)
     ]

@@ -86,12 +86,10 @@ def plan(config: dict[str, Any], started: float, loaded_s: float, progress: Prog
     dry_run, counted = usable_dry_run(exp, world)
     rounds, limit, reason = expected_rounds(exp, world, result, dry_run)
     outline = outline_run(exp, world, dry_run, rounds)
-    spent = (
-        forecast.seconds(result, outline, elapsed_s + preparation.skipped_seconds(0.0, math.inf))
-        if result.tried_rounds
-        else None
-    )
-    memory, gpu = forecast.memory_mb(result, outline) if result.tried_rounds else (None, None)
+    spent, memory, gpu = None, None, None
+    if result.tried_rounds:
+        spent = forecast.seconds(result, outline, elapsed_s + preparation.skipped_seconds(0.0, math.inf))
+        memory, gpu = forecast.memory_mb(result, outline)
     return Forecast(
         choice=world.choice,
         device=device_name(exp),

@@ -18,7 +18,7 @@ _FORM = re.compile(r"roa@(?P<threshold>\d+\.?\d*|\.\d+)|(?P<column>[a-z_][\w.]*)
 
 
 @dataclass(frozen=True)
-class Quantity:
+class CellQuantity:
     """The mean of the last known values of a column of metrics.csv, or the first round at a threshold."""
 
     text: str
@@ -27,7 +27,7 @@ class Quantity:
     threshold: float | None = None
 
     @staticmethod
-    def parse(text: str, where: str) -> "Quantity":
+    def parse(text: str, where: str) -> "CellQuantity":
         """Reads `roa@0.97`, `test_accuracy`, or `test_accuracy last 5`.
 
         Raises:
@@ -40,8 +40,8 @@ class Quantity:
                 f"test_accuracy or test_accuracy last 5, got {text or 'none'}"
             )
         if match["threshold"]:
-            return Quantity(text, "test_accuracy", threshold=float(match["threshold"]))
-        return Quantity(text, match["column"], int(match["last"] or 1))
+            return CellQuantity(text, "test_accuracy", threshold=float(match["threshold"]))
+        return CellQuantity(text, match["column"], int(match["last"] or 1))
 
     def agrees_across_machines(self, first: float, second: float) -> bool:
         """Whether two machines that compute the same run may give these two numbers."""

@@ -9,7 +9,7 @@ from fedexp.core.random_streams import stream
 from fedexp.files.atomic import display_path
 from fedexp.process.exits import interruptible
 from fedexp.replay import catalog, results, table
-from fedexp.replay.quantity import Quantity
+from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.replay import Job, Replay
 from fedexp.replay.results import Result
 from fedexp.replay.table import PublishedTable
@@ -94,7 +94,7 @@ def _rerun_line(
     return fault
 
 
-def difference(before: Result, now: Result, measure: Quantity) -> str | None:
+def difference(before: Result, now: Result, measure: CellQuantity) -> str | None:
     """How a result differs from the earlier one, in words; on another machine it may differ by rounding."""
     if (before.digest, before.value) == (now.digest, now.value):
         return None

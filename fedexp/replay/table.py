@@ -34,7 +34,7 @@ from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.replay import catalog
 from fedexp.replay.catalog import ENDING
-from fedexp.replay.quantity import Quantity
+from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.verdict import Published
 
 _NAME = re.compile(r"(?!\.)[\w.=, %()+-]{1,80}")  # not of a hidden folder, nor of `.` or `..`
@@ -51,7 +51,7 @@ class Cell:
 
     name: str
     overrides: tuple[str, ...]
-    measure: Quantity
+    measure: CellQuantity
     seeds: int
     published: Published | None = None
     replications: tuple[tuple[str, Published], ...] = ()
@@ -177,7 +177,7 @@ def _parse_cell(node: Any, common: Mapping[str, Any], where: str) -> Cell:
     return Cell(
         name=node["name"],
         overrides=overrides,
-        measure=Quantity.parse(node.get("measure") or common["measure"], f"{where}: measure"),
+        measure=CellQuantity.parse(node.get("measure") or common["measure"], f"{where}: measure"),
         seeds=seeds,
         published=published,
         replications=tuple(

@@ -25,7 +25,7 @@ def max_pool_2x2(x: torch.Tensor) -> torch.Tensor:
 
 
 def with_fast_pooling(network: nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The network's forward function, with 2 x 2 max pools of a sequential network done by `max_pool_2x2`."""
+    """The network's forward function, of `[B, *shape]`; 2 x 2 max pools of a chain go to `max_pool_2x2`."""
     chain = layer_chain(network)
     if chain is None:
         return network

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from tests.simulation.checks.test_contract_checks import MISTAKES, PARTS, config_of, own_parts
 
 from scripts.fuzz.judged import Input, as_command, begun
 from tests import composing
+from tests.simulation.checks.test_contract_checks import MISTAKES, PARTS, config_of, own_parts
 
 NAN = float("nan")
 ODD: dict[str, Any] = {

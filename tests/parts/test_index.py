@@ -95,6 +95,7 @@ def test_the_index_waits_for_nothing():
     heavy = "import sys, fedexp.parts; print('torch' in sys.modules or 'numpy' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
     assert told.stdout == "False\n"
-    light = "import sys; from fedexp.parts import ConfigError, Receiver, SendingTracker, SyncState; print('torch' in sys.modules)"
+    names = "ConfigError, Receiver, SendingTracker, SyncState"
+    light = f"import sys; from fedexp.parts import {names}; print('torch' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", light], capture_output=True, text=True, check=True)
     assert told.stdout == "False\n"

@@ -5,7 +5,7 @@ import pytest
 
 from fedexp.replay import catalog, overview, table
 from fedexp.replay.page import JudgedCell
-from fedexp.replay.quantity import Quantity
+from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Verdict
@@ -54,7 +54,7 @@ def test_a_cell_that_is_outside_says_what_was_tried():
 
 def test_the_cheapest_results_of_several_tables_are_taken(monkeypatch: pytest.MonkeyPatch):
     def some(name: str, *seconds: float) -> overview.TableProgress:
-        cell = Cell("a", (), Quantity.parse("test_accuracy", ""), 9)
+        cell = Cell("a", (), CellQuantity.parse("test_accuracy", ""), 9)
         found = [Result("a", seed, "x", 0.5, 2, "d", took, "here", "c") for seed, took in enumerate(seconds)]
         return overview.TableProgress(name, "", [JudgedCell(cell, found, Verdict("inside"))])
 

@@ -1,13 +1,13 @@
 from fedexp.replay import overview, page
 from fedexp.replay.page import JudgedCell
-from fedexp.replay.quantity import Quantity
+from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Verdict
 
 
 def cell(name: str, seeds: int, minutes: float | None) -> Cell:
-    return Cell(name, (f"x={name[0]}",), Quantity.parse("test_accuracy", ""), seeds, minutes=minutes)
+    return Cell(name, (f"x={name[0]}",), CellQuantity.parse("test_accuracy", ""), seeds, minutes=minutes)
 
 
 def run(seconds: float, seed: int = 0) -> Result:

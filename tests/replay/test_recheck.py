@@ -9,7 +9,7 @@ import pytest
 from fedexp import cli
 from fedexp.core.errors import RunError
 from fedexp.replay import catalog, results
-from fedexp.replay.quantity import Quantity
+from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.recheck import difference
 from fedexp.replay.results import Result
 
@@ -33,7 +33,7 @@ BEFORE = Result("a", 1, "x", 0.5, 2, "d1", 1.0, "here", "c")
     ],
 )
 def test_what_counts_as_a_difference(changes, told):
-    assert difference(BEFORE, Result(**{**vars(BEFORE), **changes}), Quantity.parse("test_accuracy", "")) == told
+    assert difference(BEFORE, Result(**{**vars(BEFORE), **changes}), CellQuantity.parse("test_accuracy", "")) == told
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_what_counts_as_a_difference(changes, told):
 def test_how_far_another_machine_may_be_off(measure: str, then: float, now: float | None, alike: bool):
     before = Result(**{**vars(BEFORE), "value": then, "rounds": 100})
     after = Result(**{**vars(before), "value": now, "digest": "d2", "made_by": "there"})
-    assert (difference(before, after, Quantity.parse(measure, "")) is None) == alike
+    assert (difference(before, after, CellQuantity.parse(measure, "")) is None) == alike
 
 
 @pytest.fixture

@@ -203,15 +203,13 @@ def refuse_data(exp: Experiment) -> None:
     metrics.refuse(exp.metrics, facts)
     refuse_thresholds(exp)
     exp.stop.refuse(exp.metrics[0])
-    exp.honest_federation.refuse(facts)
-    exp.attack.refuse(facts)
-    exp.audit.refuse(facts)
+    for part in (exp.honest_federation, exp.attack, exp.audit):
+        part.refuse(facts)
     input_facts = exp.features.facts(facts)
     exp.augment.refuse(input_facts)
     exp.model.refuse(input_facts)
-    exp.local.refuse(exp.model, input_facts)
-    exp.aggregator.refuse(exp.model, input_facts)
-    exp.privacy.refuse(exp.model, input_facts)
+    for part in (exp.local, exp.aggregator, exp.privacy):
+        part.refuse(exp.model, input_facts)
 
 
 def refuse_targets(exp: Experiment, facts: Facts) -> None:

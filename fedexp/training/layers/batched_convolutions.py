@@ -31,13 +31,8 @@ class ConvolutionImplementation(ABC):
         self, spec: ConvolutionSpec, entries: torch.Tensor, grads: torch.Tensor, batch: int, needs_input_grad: bool
     ) -> None:
         """For batches `[R, batch, H, W, C]`; `needs_input_grad` says whether the input gradient is needed."""
-        self.spec, self.entries, self.grads, self.batch, self.needs_input_grad = (
-            spec,
-            entries,
-            grads,
-            batch,
-            needs_input_grad,
-        )
+        self.spec, self.entries, self.grads = spec, entries, grads
+        self.batch, self.needs_input_grad = batch, needs_input_grad
 
     @property
     def input_buffer(self) -> torch.Tensor | None:
@@ -81,10 +76,8 @@ class Im2col(ConvolutionImplementation):
             sides = spec.output_size[0] + 2 * top, spec.output_size[1] + 2 * side
             self.padded_grad = entries.new_zeros((rows, batch, *sides, spec.outputs))
             kernels = torch.arange(spec.outputs * spec.entries_per_output, device=entries.device).view(spec.outputs, -1)
-            flipped_positions = (
-                kernels[:, : spec.patch_size].unflatten(1, (*spec.kernel, -1)).permute(1, 2, 0, 3).flip(0, 1)
-            )
-            self.flipped_kernels = flipped_positions.reshape(-1)
+            patch_positions = kernels[:, : spec.patch_size].unflatten(1, (*spec.kernel, -1))
+            self.flipped_kernels = patch_positions.permute(1, 2, 0, 3).flip(0, 1).reshape(-1)
 
     @property
     def input_buffer(self) -> torch.Tensor | None:
@@ -171,14 +164,12 @@ class PerRowConvolution(ConvolutionImplementation):
     def backward(self, grad: torch.Tensor) -> torch.Tensor:
         weight, spec = self._kernels(), self.spec
         grad_input = torch.empty_like(self.x, memory_format=torch.contiguous_format) if self.needs_input_grad else grad
-        output_mask, bias_sizes = [self.needs_input_grad, True, spec.bias], [spec.outputs] if spec.bias else None
+        mask, bias_sizes = [self.needs_input_grad, True, spec.bias], [spec.outputs] if spec.bias else None
 
         def differentiate(row: int) -> None:
             images, row_grad = (tensor[row].permute(0, 3, 1, 2) for tensor in (self.x, grad))
             settings = spec.settings(spec.groups)
-            results = aten.convolution_backward.default(
-                row_grad, images, weight[row], bias_sizes, *settings, output_mask
-            )
+            results = aten.convolution_backward.default(row_grad, images, weight[row], bias_sizes, *settings, mask)
             self._write_grads(row, results[1], results[2] if spec.bias else None)
             if self.needs_input_grad:
                 grad_input[row] = results[0].permute(0, 2, 3, 1)
@@ -228,11 +219,8 @@ def _input_grad(weight: torch.Tensor, grad: torch.Tensor, spec: ConvolutionSpec)
     """Returns the input gradient `[R, B, H, W, C]` by PyTorch's grouped convolution, a group a row."""
     rows, batch = grad.shape[:2]
     input_like = grad.new_empty((batch, rows * spec.channels, *spec.input_size))
-    settings = spec.settings(rows * spec.groups)
-    output_mask = [True, False, False]
-    results = aten.convolution_backward.default(
-        _rows_to_channels(grad), input_like, weight.flatten(0, 1), None, *settings, output_mask
-    )
+    arguments = input_like, weight.flatten(0, 1), None, *spec.settings(rows * spec.groups)
+    results = aten.convolution_backward.default(_rows_to_channels(grad), *arguments, [True, False, False])
     return _channels_to_rows(results[0], rows)
 
 

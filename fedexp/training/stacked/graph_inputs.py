@@ -11,7 +11,7 @@ import torch
 from fedexp.training.client.augmentation import BatchAugmenter
 from fedexp.training.client.examples import Examples
 from fedexp.training.layers.batched_pass import BatchedPass
-from fedexp.training.stacked.step_schedule import Steps
+from fedexp.training.stacked.step_schedule import StepBatch
 
 MEMORY_DIVISOR = 8  # of the memory that rows may take: what the inputs of several steps may take of it
 
@@ -34,7 +34,7 @@ class GraphInputs:
         if self.batched_pass.first_im2col is not None and self.gathers_all_steps and self.examples.images:
             self.input_buffers = self.batched_pass.first_im2col.input_buffers(steps)
 
-    def of(self, steps: Steps) -> Iterator[torch.Tensor]:
+    def of(self, steps: StepBatch) -> Iterator[torch.Tensor]:
         """Yields the inputs of every step, `[R, B, ...]`."""
         all_inputs = self.examples.channels_last(steps.examples, self.input_buffers) if self.gathers_all_steps else None
         for step in range(len(steps.examples)):
@@ -47,7 +47,7 @@ class GraphInputs:
             else:
                 yield self._step_inputs(steps.at(step))
 
-    def _step_inputs(self, step: Steps) -> torch.Tensor:
+    def _step_inputs(self, step: StepBatch) -> torch.Tensor:
         if self.examples.augment.draws:
             augmented_inputs = self.augmenter(self.examples.inputs(step.examples), step.steps_before)
             return augmented_inputs.movedim(-3, -1) if self.examples.images else self._as_images(augmented_inputs)

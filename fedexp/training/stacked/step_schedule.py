@@ -12,7 +12,7 @@ import torch
 from fedexp.training.client.examples import Examples
 
 
-class Steps(NamedTuple):
+class StepBatch(NamedTuple):
     """Several steps, or a single step without the first dimension.
 
     `examples [k, R, B]` are numbers, `share [k, R, B]` above 0 where there is one: its part of the mean, or True.
@@ -27,17 +27,17 @@ class Steps(NamedTuple):
     steps_before: torch.Tensor
     steps_after: torch.Tensor
 
-    def at(self, step: int) -> "Steps":
+    def at(self, step: int) -> "StepBatch":
         """Returns a single step."""
-        return Steps(*(tensor[step] for tensor in self))
+        return StepBatch(*(tensor[step] for tensor in self))
 
 
-def steps_on_host(index: np.ndarray, mask: np.ndarray, active_steps: np.ndarray, pull_mask: np.ndarray) -> Steps:
+def steps_on_host(index: np.ndarray, mask: np.ndarray, active_steps: np.ndarray, pull_mask: np.ndarray) -> StepBatch:
     """Returns all steps on the CPU for `index`, `mask [S, R, B]`, `active_steps [S, R]`, `pull_mask [S, R, 1]`."""
     examples, share, active, pulls = map(torch.from_numpy, (index, mask, active_steps[:, :, None], pull_mask))
     counter = torch.arange(len(index) + 1.0)
     active, pulls = active.to(counter.dtype), pulls.to(counter.dtype)  # else a scalar beside them would lose digits
-    return Steps(examples, share, active, pulls, counter[:-1], counter[1:])
+    return StepBatch(examples, share, active, pulls, counter[:-1], counter[1:])
 
 
 def pack_steps(
@@ -68,13 +68,15 @@ class StepSchedule:
         self.packed_steps[: len(steps)].copy_(steps)
         self.steps_done.zero_()
 
-    def next_steps(self) -> Steps:
+    def next_steps(self) -> StepBatch:
         """Returns the next steps, `[k, ...]`; this runs inside the captured graph."""
         positions = self.steps_done + self.offsets
         block = self.packed_steps.index_select(0, positions)
         floats = block[..., self.batch :].view(torch.float32)
         share, active, pull_mask = floats.split([self.batch, 1, 1], dim=2)
-        return Steps(block[..., : self.batch].long(), share.contiguous(), active, pull_mask, positions, positions + 1.0)
+        return StepBatch(
+            block[..., : self.batch].long(), share.contiguous(), active, pull_mask, positions, positions + 1.0
+        )
 
     def advance(self) -> None:
         """Counts the steps as done; this runs inside the captured graph."""

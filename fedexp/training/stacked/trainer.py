@@ -33,7 +33,7 @@ from fedexp.training.stacked.batch_schedule import BatchSchedule
 from fedexp.training.stacked.bucket import Bucket
 from fedexp.training.stacked.buckets import Buckets, round_up_to_multiple
 from fedexp.training.stacked.graph_cache import CudaGraphCache, StepArrays, pad_rows, round_down_size, round_up_size
-from fedexp.training.stacked.step_schedule import Steps, steps_on_host
+from fedexp.training.stacked.step_schedule import StepBatch, steps_on_host
 
 Tensors = tuple[torch.Tensor, ...]
 PREFETCH_DIVISOR = 8 * 16  # an eighth of the memory for coins, which take 16 bytes each while they are drawn
@@ -198,7 +198,7 @@ class StackedTrainer:
         torch.stack(losses, out=bucket.losses)
         bucket.step_schedule.advance()
 
-    def _take_step(self, bucket: Bucket, step: Steps) -> torch.Tensor:
+    def _take_step(self, bucket: Bucket, step: StepBatch) -> torch.Tensor:
         """Takes one step of every row, in place; returns the losses `[R]` before it."""
         parameters, mask = self.layout.parameters, step.share > 0
         x, y = bucket.augmenter(self.examples.inputs(step.examples), step.steps_before), self.examples.y[step.examples]
@@ -214,7 +214,7 @@ class StackedTrainer:
             buffers.copy_(new_buffers)
         return loss
 
-    def _manual_gradient(self, bucket: Bucket, step: Steps, x: torch.Tensor, y: torch.Tensor) -> Tensors:
+    def _manual_gradient(self, bucket: Bucket, step: StepBatch, x: torch.Tensor, y: torch.Tensor) -> Tensors:
         """Returns gradients `[R, P]` and losses `[R]` by batched passes without autograd; moves the buffers."""
         assert bucket.batched_pass is not None
         with torch.no_grad():
@@ -224,7 +224,7 @@ class StackedTrainer:
             bucket.batched_pass.backward(output_grad)
         return bucket.gradient, loss
 
-    def _update_rows(self, bucket: Bucket, step: Steps, gradient: torch.Tensor, loss: torch.Tensor) -> torch.Tensor:
+    def _update_rows(self, bucket: Bucket, step: StepBatch, gradient: torch.Tensor, loss: torch.Tensor) -> torch.Tensor:
         """Updates all rows by their gradients `[R, P]`, in place; returns the losses `[R]` unchanged."""
         w, rule = bucket.w[:, : self.layout.parameters], bucket.rule
         direction = rule.direction(rule.clip_gradient(gradient), w, bucket.anchor)

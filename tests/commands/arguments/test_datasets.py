@@ -62,7 +62,7 @@ def test_real_files(real):
 
 
 def test_importing_the_datasets_is_light():
-    modules = ["commands.datasets", *(f"parts.dataset.{name}" for name in commands.dataset_names())]
+    modules = ["commands.arguments.datasets", *(f"parts.dataset.{name}" for name in commands.dataset_names())]
     program = "import sys\n" + "\n".join(f"import fedexp.{name}" for name in modules)
     program += "\nprint(sorted({'sklearn', 'pandas', 'scipy', 'torchvision'} & set(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -115,6 +115,7 @@ def test_what_is_told_of_training_and_what_is_measured_is_the_loss(tiny: Tiny):
     ],
 )
 def test_anything_but_a_number_for_each_example_is_refused(tiny: Tiny, engine: str, cost: str, came: str):
-    said = rf"^loss=own_losses.Costing: per_example must return a number for every example, torch.float32 \[\d\], got {came}$"
+    wanted = r"a number for every example, torch.float32 \[\d\]"
+    said = rf"^loss=own_losses.Costing: per_example must return {wanted}, got {came}$"
     with pytest.raises(ConfigError, match=said):
         world_of(costing(tiny(f"engine={engine}", "scenario.clients=40", "scenario.participants=32"), cost))
