@@ -163,7 +163,7 @@ def refuse_answers(subject: str, network: nn.Module, inputs: torch.Tensor, outpu
 def refuse_gradients(
     subject: str, network: nn.Module, batches: Iterator[tuple[torch.Tensor, torch.Tensor]], loss: Loss
 ) -> torch.Tensor:
-    """Returns the training output of the first batch; more batches `(inputs, targets)` serve rarely used layers.
+    """Returns the training output `[B, ...]` of the first batch; more `(inputs, targets)` serve rarely used layers.
 
     Raises:
         ConfigError: a parameter has no dense gradient in any of the batches, or training moves an integer.

@@ -46,7 +46,7 @@ class BatchedNorm(BatchedLayer):
 def make_group_norm(
     layer: nn.GroupNorm,
 ) -> Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]:
-    """Returns a function for `BatchedNorm` that normalises groups of each example's channels."""
+    """Returns a function for `BatchedNorm` that normalises groups of the channels of images `[R, B, H, W, C]`."""
 
     def normalise(x: torch.Tensor, scale: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:
         y = F.group_norm(x.flatten(0, 1).permute(0, 3, 1, 2), layer.num_groups, eps=layer.eps)
