@@ -61,10 +61,10 @@ class ClippedGradientSum:
             return total, loss
         self.tape.clear()
         losses = self.losses(self.network(x), y)
-        errors = torch.autograd.grad(losses.sum(), self.tape.outputs)
+        errors = torch.autograd.grad(losses.sum(), self.tape.outputs, materialize_grads=True)
         with torch.no_grad():
             inputs = [entry.detach() for entry in self.tape.inputs]
-            return self._sum(self._gradients(inputs, list(errors))), losses.detach().mean()
+            return self._sum(self._gradients(self.tape.calls, inputs, list(errors))), losses.detach().mean()
 
     def clipped_sum(
         self, parameters: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
@@ -98,8 +98,9 @@ class ClippedGradientSum:
 
         shifts = [w.new_zeros((len(y), *shape)) for shape in self.tape.shapes]
         errors, (losses, inputs) = grad(total, has_aux=True)(shifts)
+        calls = list(self.tape.calls)
         self.tape.clear()
-        return self._gradients(inputs, errors), losses
+        return self._gradients(calls, inputs, errors), losses
 
     def _gradients_by_vmap(
         self, w: torch.Tensor, buffers: torch.Tensor, x: torch.Tensor, y: torch.Tensor, mask: torch.Tensor
@@ -112,9 +113,21 @@ class ClippedGradientSum:
         self.tape.clear()
         return [MaterialisedGradients(rows * mask[:, None])], losses * mask
 
-    def _gradients(self, inputs: list[torch.Tensor], errors: list[torch.Tensor]) -> list[LayerGradients]:
-        layers = zip(self.rules, self.tape.layers, inputs, errors, strict=True)
-        return [rule(layer, layer_input, error) for rule, layer, layer_input, error in layers if rule is not None]
+    def _gradients(
+        self, calls: list[int], inputs: list[torch.Tensor], errors: list[torch.Tensor]
+    ) -> list[LayerGradients]:
+        """Gradients of all layers, of which those in `calls` were called; those of a layer that was left out are 0."""
+        if len(calls) != len(inputs) or len({*calls}) != len(calls):
+            raise RuntimeError("a layer is called more often, or with other arguments, in training than in evaluation")
+        records, gradients = dict(zip(calls, zip(inputs, errors, strict=True), strict=True)), []
+        for number, (rule, layer) in enumerate(zip(self.rules, self.tape.layers, strict=True)):
+            assert rule is not None
+            if number in records:
+                gradients.append(rule(layer, *records[number]))
+            else:
+                entries = sum(entry.numel() for entry in layer.parameters(recurse=False))
+                gradients.append(MaterialisedGradients(errors[0].new_zeros((len(errors[0]), entries))))
+        return gradients
 
     def _sum(self, gradients: Sequence[LayerGradients]) -> torch.Tensor:
         norms = sum(gradient.squared_norms() for gradient in gradients)

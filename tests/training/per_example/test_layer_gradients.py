@@ -154,7 +154,9 @@ def by_hand(network: nn.Module, x: torch.Tensor, y: torch.Tensor, clip: float) -
     parameters, total = list(network.parameters()), torch.zeros(())
     for position in range(len(y)):
         loss = F.cross_entropy(network(x[position : position + 1]), y[position : position + 1])
-        gradient = torch.cat([each.reshape(-1) for each in torch.autograd.grad(loss, parameters)])
+        gradient = torch.cat(
+            [each.reshape(-1) for each in torch.autograd.grad(loss, parameters, materialize_grads=True)]
+        )
         total = total + gradient / max(1.0, float(gradient.norm()) / clip)
     return total
 
@@ -197,6 +199,36 @@ def test_rows_beside_each_other_and_padded_examples(name: str):
     assert losses[2] == 0
     again = stacked(rows[:, :size], rows[:, size:], x.expand(3, *x.shape), y.expand(3, -1), mask)
     assert torch.equal(again[0], totals)
+
+
+class LeavesOut(nn.Module):
+    """Leaves its middle layer out of some steps of training, or calls it twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.middle, self.last = nn.Linear(6, 5), nn.Linear(5, 5), nn.Linear(5, 4)
+        self.times = 1
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.first(x).tanh()
+        for _ in range(self.times if self.training else 1):
+            x = self.middle(x).tanh()
+        return self.last(x)
+
+
+def test_a_layer_that_a_step_leaves_out_has_a_gradient_of_zero():
+    network, x, y = LeavesOut(), torch.rand(7, 6), torch.arange(7) % 4
+    layout = Layout.of(network)
+    clipped = ClippedGradientSum(network, layout, 0.3, x[:1], cross_entropies)
+    network.train()
+    assert clipped.uses_tape
+    network.times = 0
+    total, _ = clipped.batch_sum(layout.flatten(network), x, y)
+    torch.testing.assert_close(total, by_hand(network, x, y, 0.3))
+    assert not layout.views(total)["middle.weight"].any()
+    network.times = 2
+    with pytest.raises(RuntimeError, match="called more often"):
+        clipped.batch_sum(layout.flatten(network), x, y)
 
 
 def test_known_layers_give_what_forming_every_gradient_gives():
