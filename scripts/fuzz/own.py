@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from tests.simulation.test_answers import MISTAKES, PARTS, config_of, own_parts
 
 from scripts.fuzz.judged import Input, as_command, begun
 from tests import composing
+from tests.simulation.checks.test_contract_checks import MISTAKES, PARTS, config_of, own_parts
 
 NAN = float("nan")
 ODD: dict[str, Any] = {
@@ -73,7 +73,7 @@ def mistakes() -> Iterator[Input]:
     """The mistakes whose words are known, and everything that can be raised."""
     for engine in ENGINES:
         for number, (method, change, _) in enumerate(MISTAKES):
-            yield _part(method, f"mistake {number} of tests/simulation/test_answers.py", change, engine)
+            yield _part(method, f"mistake {number} of tests/simulation/checks/test_contract_checks.py", change, engine)
         for method in PARTS:
             for error in RAISED:
                 yield _part(method, f"{error.__name__} raised", _raising(error), engine)
