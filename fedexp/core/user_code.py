@@ -20,11 +20,12 @@ def refuse_errors(
     allowed: tuple[type[BaseException], ...] = (),
     unless: Callable[[BaseException], bool] = lambda _: False,
     with_line: bool = False,
+    cure: str = "",
 ) -> Iterator[None]:
     """Turns whatever is raised inside into a ConfigError that begins with `message`.
 
     What is raised `allowed`, or where `unless` holds, goes on as it is, and so does a signal to the process.
-    `with_line` adds the file and the line of the code that raised it.
+    `with_line` adds the file and the line of the code that raised it, `cure` what to do.
     """
     with count_interrupts() as interrupts:
         try:
@@ -37,7 +38,7 @@ def refuse_errors(
             last = extract_tb(error.__traceback__)[-1]
             line = f" ({Path(last.filename).name}, line {last.lineno})" if with_line else ""
             details = ": ".join(filter(None, (type(error).__name__, first_line(error))))
-            raise ConfigError(f"{message} {details}{line}") from error
+            raise ConfigError(f"{message} {details}{line}{cure and f'; {cure}'}") from error
 
 
 @contextmanager
