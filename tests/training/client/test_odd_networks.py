@@ -82,7 +82,7 @@ def test_an_odd_network_is_refused_in_one_line(tiny: Tiny, name: str):
 
 
 def test_a_look_at_the_layers_is_refused_in_one_line():
-    own_models.LAYERS["tested"] = lambda _: Net  # type: ignore[assignment]
+    own_models.LAYERS["tested"] = lambda _: Net
     model, facts = own_models.Layered(layers="tested"), Facts((4,), 3, 100)
     with pytest.raises(ConfigError, match=r"network must return a torch\.nn\.Module, got type"):
         readable_network(model, facts)
