@@ -12,7 +12,7 @@ from fedexp import cli
 from fedexp.run.run import run
 from scripts.fuzz import all as fuzz
 from scripts.fuzz import modules
-from scripts.fuzz.judged import Input, shortcoming
+from scripts.fuzz.judged import Input, shortcoming, without_warnings
 from scripts.fuzz.modules import differing
 from scripts.fuzz.users_files import whole_or_nothing
 from tests.composing import tiny
@@ -90,6 +90,12 @@ def test_warnings_of_the_users_code_are_no_complaints():
     given = Input("warned", lambda: says(*lines) or 2, warns=True)
     assert shortcoming(given) == ""
     assert "exit code 2 with 3 lines" in shortcoming(replace(given, warns=False))
+
+
+def test_what_a_users_del_raises_is_said_by_python():
+    said = ["Exception ignored in: <function Net.__del__ at 0x1>", "Traceback (most recent call last):", "  a", "b: c"]
+    assert without_warnings([*said, *said, "fedexp: x"]) == ["fedexp: x"]
+    assert without_warnings([*said, said[1]]) == [said[1]]
 
 
 def test_what_is_left_beside_the_run_falls_short(tmp_path: Path):

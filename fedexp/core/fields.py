@@ -90,13 +90,17 @@ def resembles(value: object, like: torch.Tensor, shape: tuple[int, ...]) -> bool
 
 def type_and_shape(value: object) -> str:
     """A value's type in words, a tensor's with its shape."""
-    return _tensor_type(value) if isinstance(value, torch.Tensor) else type(value).__name__
+    if not isinstance(value, torch.Tensor):
+        return type(value).__name__
+    subclass = "" if type(value) in (torch.Tensor, torch.nn.Parameter) else f"{type(value).__name__} "
+    return f"{subclass}{_tensor_type(value)}"
 
 
 def _tensor_type(value: torch.Tensor) -> str:
     sparse = "" if value.layout == torch.strided else " (not dense)"
     device = "" if value.device.type == "cpu" else f" on {value.device}"
-    return f"{value.dtype} {list(value.shape)}{sparse}{device}"
+    shape = "nested" if value.is_nested else list(value.shape)
+    return f"{value.dtype} {shape}{sparse}{device}"
 
 
 def describe_value(value: Any) -> str:

@@ -38,6 +38,7 @@ def read(path: Path) -> "pd.DataFrame":
                 frame = pd.read_csv(path, index_col=False, low_memory=False)  # a column has one type in all its rows
             else:
                 frame = _with_plain_numbers(pd.read_parquet(path))
+                _demand_whole_texts(frame)
     except ConfigError:
         raise
     except ImportError:
@@ -57,6 +58,13 @@ def _demand_columns(path: Path) -> None:
     if len(header) == 1 and (between := separator_name(header[0])):
         raise ConfigError(f"{path} must have commas between its cells, got {between}; save it with commas")
     demand_unique_names(path, header)
+
+
+def _demand_whole_texts(frame: "pd.DataFrame") -> None:
+    """Raises what PyArrow says of texts that are no UTF-8: it decodes the cells of a file when they are used."""
+    for _, values in frame.items():
+        if values.dtype == "string":
+            values.astype(object).to_numpy()
 
 
 def _with_plain_numbers(frame: "pd.DataFrame") -> "pd.DataFrame":

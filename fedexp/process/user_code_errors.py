@@ -66,6 +66,12 @@ def find_user_frame(error: BaseException) -> tuple[FrameType | None, int]:
     return None, 0
 
 
+def arose_in_part(error: BaseException) -> bool:
+    """Whether the first code of a user's that an error passed through is a method of a part, not of a network."""
+    frame, _ = find_user_frame(error)
+    return frame is not None and isinstance(frame.f_locals["self"], Part)
+
+
 def _location(name: str, frame: FrameType, line: int) -> str:
     return f"{name} ({Path(frame.f_code.co_filename).name}, line {line})"
 

@@ -12,6 +12,7 @@ from fedexp.core.values import Canaries, Layout, Weights
 from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.contract import Data, Facts
 from fedexp.parts.federation.partition import Partition
+from fedexp.parts.network_errors import refuse_network_errors
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Scorer
@@ -28,6 +29,7 @@ from fedexp.simulation.setup.pretraining import Figures, encode, pretrain
 from fedexp.simulation.world import World
 from fedexp.training.client import networks
 from fedexp.training.client.activation_memory import activation_floats
+from fedexp.training.client.batches import smallest_batch
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.recipe import Recipe
 from fedexp.training.engine.contract import EngineChoice
@@ -79,6 +81,8 @@ def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) 
     rate = exp.selector.rate(data_split.partition.clients)
     exp = replace(exp, privacy=exp.privacy.calibrate_noise(data_split.partition.sizes, exp.local, rate))
     ready = prepare(exp, data_split, network, input_facts, pool)
+    if smallest_batch(exp.local, data_split.partition.sizes, exp.privacy.sampling) == 1:
+        networks.refuse_single_examples(exp.model, network, ready.train)
     return assemble_world(exp, data.sha256(), data_split, ready, network, choice, pool)
 
 
@@ -142,8 +146,10 @@ def assemble_world(  # noqa: PLR0913
     """Chooses the trainer, makes the scorers, and puts the world together."""
     layout, device, participants = ready.first.layout, exp.engine.resolve_device(), exp.scenario.participants
     spec = TrainerSpec(network, layout, ready.train, recipe(exp, data_split.data), exp.engine.memory_mb)
-    chosen = pool.broadcast(exp.engine.choose(spec, min(participants, data_split.partition.clients)))
-    choice, floats = chosen.keep_recorded(choice), activation_floats(network(), ready.test)
+    with refuse_network_errors(exp.model):
+        floats = activation_floats(network(), ready.test)
+        chosen = exp.engine.choose(spec, min(participants, data_split.partition.clients))
+    choice = pool.broadcast(chosen).keep_recorded(choice)
     return World(
         exp=exp,
         first=ready.first,

@@ -27,6 +27,7 @@ from tests import composing
 LIMIT_S = 60.0
 CODES = (0, 1, 2)
 WARNING = re.compile(r"(\[W\d+ .*\] Warning: |.*:\d+: \w*Warning: )")  # of PyTorch's C++, and of Python
+IGNORED = "Exception ignored in: <function Net."  # what Python says where a user's __del__ raises
 OURS = ("fedexp: ", "Traceback (most")
 
 
@@ -64,7 +65,7 @@ def shortcoming(given: Input) -> str:
         complaints = [line for line in mine if not given.tells or line.startswith("fedexp: ")]
         if code is None:
             return f"still at it after {given.limit_s:g} s"
-        if code not in given.codes or len(complaints) != (code != 0) or any("Traceback (most" in line for line in said):
+        if code not in given.codes or len(complaints) != (code != 0) or any("Traceback (most" in line for line in mine):
             return f"exit code {code} with {len(said)} lines on stderr: {' / '.join(said)[-1500:]}"
         if code == cli.USAGE_ERROR and not there and (folder / "run").exists() and not has_rounds(folder / "run"):
             return f"refused, but left a folder: {' '.join(said)}"
@@ -73,9 +74,13 @@ def shortcoming(given: Input) -> str:
 
 def without_warnings(said: list[str]) -> list[str]:
     """The lines on stderr without the warnings of Python, which are the user's to read, and what belongs to them."""
-    kept, warned = [], False
+    kept, warned, before = [], False, ""
     for line in said:
-        warned = bool(WARNING.match(line)) or (warned and not line.startswith(OURS))
+        ignored = before.startswith(IGNORED)
+        warned = (
+            line.startswith(IGNORED) or bool(WARNING.match(line)) or (warned and (ignored or not line.startswith(OURS)))
+        )
+        before = line
         kept += [] if warned else [line]
     return kept
 

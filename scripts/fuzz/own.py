@@ -73,7 +73,7 @@ def mistakes() -> Iterator[Input]:
     """The mistakes whose words are known, and everything that can be raised."""
     for engine in ENGINES:
         for number, (method, change, _) in enumerate(MISTAKES):
-            yield _part(method, f"mistake {number} of tests/simulation/test_answers.py", change, engine)
+            yield _part(method, f"mistake {number} of tests/simulation/checks/test_contract_checks.py", change, engine)
         for method in PARTS:
             for error in RAISED:
                 yield _part(method, f"{error.__name__} raised", _raising(error), engine)

@@ -2,6 +2,7 @@
 
 import io
 import os
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -57,7 +58,13 @@ CHANGES: dict[str, Callable[[], object]] = {
     "calls torch.set_num_threads": lambda: torch.set_num_threads(torch.get_num_threads() + 1),
     "calls torch.set_float32_matmul_precision": lambda: torch.set_float32_matmul_precision("medium"),
     "calls torch.use_deterministic_algorithms": lambda: torch.use_deterministic_algorithms(True),
+    "calls torch.autocast": lambda: torch.autocast("cpu").__enter__(),
     "calls os.chdir": lambda: os.chdir("/"),
+    "calls sys.setrecursionlimit": lambda: sys.setrecursionlimit(sys.getrecursionlimit() + 1),
+    "calls sys.path.remove": lambda: sys.path.clear(),
+    "calls resource.setrlimit": lambda: resource.setrlimit(
+        resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    ),
 }
 
 
@@ -65,6 +72,8 @@ def settings() -> tuple[object, ...]:
     return (
         *(torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_default_device(), torch.get_num_threads()),
         *(torch.get_float32_matmul_precision(), torch.are_deterministic_algorithms_enabled(), os.getcwd()),  # noqa: PTH109
+        *(torch.is_autocast_enabled("cpu"), sys.getrecursionlimit(), tuple(sys.path)),
+        resource.getrlimit(resource.RLIMIT_NOFILE),
     )
 
 
@@ -95,3 +104,27 @@ def test_a_stream_that_is_closed_is_open_again(name: str, monkeypatch: pytest.Mo
     with pytest.raises(ConfigError, match=rf"but closes sys\.{name}; "), refuse_changed_settings("net"):
         getattr(sys, name).close()
     assert not getattr(sys, name).closed
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_a_stream_that_is_taken_away_is_there_again(name: str, monkeypatch: pytest.MonkeyPatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, name, stream)
+    with pytest.raises(ConfigError, match=rf"but closes sys\.{name}; "), refuse_changed_settings("net"):
+        setattr(sys, name, None)
+    assert getattr(sys, name) is stream
+
+
+def test_a_module_may_add_to_the_path(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with refuse_changed_settings("net"):
+        sys.path.insert(0, "/mine")
+    assert sys.path[0] == "/mine"
+
+
+def test_errors_may_be_left_as_they_are():
+    with (
+        pytest.raises(KeyError),
+        refuse_errors("it raised", unless=lambda error: isinstance(error, KeyError)),
+    ):
+        raise KeyError

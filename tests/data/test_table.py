@@ -43,3 +43,12 @@ def test_parquet_that_is_damaged_is_one_line(tmp_path, raw):
     with pytest.raises(ConfigError, match=r"mine.parquet cannot be read as a table: .") as caught:
         table.read(tmp_path / "mine.parquet")
     assert "\n" not in str(caught.value)
+
+
+def test_parquet_whose_texts_are_no_utf8_is_one_line(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    damaged = arrow.array([b"a", b"\xff\xfe"], arrow.binary()).view(arrow.string())
+    parquet.write_table(arrow.table({"name": damaged}), tmp_path / "mine.parquet")
+    with pytest.raises(ConfigError, match=r"mine.parquet cannot be read as a table: .") as caught:
+        table.read(tmp_path / "mine.parquet")
+    assert "\n" not in str(caught.value)

@@ -29,6 +29,7 @@ from fedexp.parts.aggregator.contract import Aggregator
 from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.contract import Model
+from fedexp.parts.network_errors import readable_network
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class Matching(Aggregator):
     keeps_layout = False
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        network = model.network(facts)
+        network = readable_network(model, facts)
         fault = find_obstacle(network)
         if fault is not None:
             raise ConfigError(

@@ -29,6 +29,7 @@ from fedexp.parts.local.contract import ModelOutputs
 from fedexp.parts.local.heavy_ball import HeavyBall
 from fedexp.parts.loss.contract import Loss
 from fedexp.parts.model.contract import Model
+from fedexp.parts.network_errors import readable_network
 
 
 def contrastive_loss(
@@ -51,7 +52,7 @@ class Moon(HeavyBall):
     temperature: Annotated[float, Positive] = 0.5
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        if not any(isinstance(layer, nn.Linear) for layer in model.network(facts).modules()):
+        if not any(isinstance(layer, nn.Linear) for layer in readable_network(model, facts).modules()):
             raise ConfigError(
                 f"local=moon compares what the last linear layer is given, but model={option(model)} has none; use "
                 "local=sgd"

@@ -29,6 +29,7 @@ from fedexp.core.values import Layout
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.local.heavy_ball import HeavyBall
 from fedexp.parts.model.contract import Model
+from fedexp.parts.network_errors import readable_network
 
 
 def last_linear_names(layout: Layout) -> tuple[str, ...]:
@@ -77,7 +78,7 @@ class PersonalLayer(HeavyBall):
         )
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        layout = Layout.of(model.network(facts))
+        layout = Layout.of(readable_network(model, facts))
         layer_patterns = ", ".join(dict.fromkeys(name.rpartition(".")[0] + ".*" for name in layout.names))
         if self.layers == "norms" and not batch_norm_names(layout):
             raise ConfigError(

@@ -28,7 +28,7 @@ def factory_arguments(factory: Callable[..., Any], facts: Facts, arguments: Mapp
     """
     try:
         parameters = inspect.signature(factory).parameters.values()
-    except ValueError:  # of a class or function that C code defines
+    except (ValueError, TypeError):  # of a class or function that C code defines, or whose __signature__ is none
         return dict(arguments)
     available = {"shape": facts.shape, "classes": facts.classes, "vocabulary": facts.vocabulary, "facts": facts}
     names = [parameter.name for parameter in parameters if parameter.kind in KINDS]
@@ -63,6 +63,12 @@ class Torch(Model):
             file, _, name = self.factory.partition(".py:")
             hint = f"; write {file.strip('./').replace('/', '.')}:{name}" if name else ""
             raise ConfigError(f"Torch.factory must be a function or class as module:name, got {self.factory!r}{hint}")
+
+        for name in self.arguments or {}:
+            if not isinstance(name, str):
+                raise ConfigError(
+                    f"Torch.arguments must have the names of parameters as keys, got {name!r}; put a name"
+                )
 
     def refuse(self, facts: Facts) -> None:
         factory_arguments(self._factory(), facts, self.arguments or {})

@@ -21,6 +21,7 @@ from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.model.contract import Model
+from fedexp.parts.network_errors import readable_network
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.contract import Sampling
 from fedexp.parts.privacy.ledger import Ledger
@@ -52,7 +53,7 @@ class DPSGD(PromisedPrivacy):
         return self.noise * self.norm if self.noise else 0.0
 
     def refuse(self, model: Model, facts: Facts) -> None:
-        for layer in model.network(facts).modules():
+        for layer in readable_network(model, facts).modules():
             if isinstance(layer, nn.modules.batchnorm._BatchNorm):
                 raise ConfigError(
                     f"privacy=dp_sgd clips the gradient of each example, but model={option(model)} has batch "

@@ -60,6 +60,14 @@ class BatchCut:
         return BatchCut(np.concatenate([[0], (epochs * visited + ends).ravel()[:steps]]), epoch, size, visited)
 
 
+def smallest_batch(rule: LocalRule, sizes: np.ndarray, sampling: Sampling) -> int:
+    """The fewest examples of a batch where clients have so many (`sizes [C]`); 0 without any, or if they are drawn."""
+    if sampling == "poisson":
+        return 0
+    counts = [np.diff(BatchCut.of(rule, size, sampling).bounds) for size in np.unique(sizes).tolist()]
+    return int(min((count.min() for count in counts if len(count)), default=0))
+
+
 def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator, sampling: Sampling = "rule") -> Batches:
     """Cuts a client's examples into batches, epoch after epoch, reshuffled each time if the rule shuffles.
 

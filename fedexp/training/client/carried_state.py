@@ -109,6 +109,6 @@ def refuse_batch_dependence(
 
 def _is_close(first: torch.Tensor, second: torch.Tensor, share: float) -> bool:
     """Whether two outputs (any shape) differ by at most a share of the largest number."""
-    if first.shape != second.shape:
+    if (first.shape, first.dtype) != (second.shape, second.dtype):
         return False
     return torch.allclose(first, second, rtol=0, atol=share * float(first.nan_to_num().abs().max()), equal_nan=True)

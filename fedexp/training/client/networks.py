@@ -21,11 +21,18 @@ from fedexp.core.user_code import refuse_changed_settings, refuse_errors
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.loss.contract import Loss
 from fedexp.parts.model.contract import Model
+from fedexp.parts.network_errors import new_network, refuse_network_errors
 from fedexp.training.client.carried_state import refuse_batch_dependence, refuse_carried_state
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.objective import example_losses
 from fedexp.training.client.parameter_views import training_mode
-from fedexp.training.client.plain_network import refuse_modules, tie_shared
+from fedexp.training.client.plain_network import (
+    refuse_entries,
+    refuse_first_values,
+    refuse_modules,
+    refuse_norms,
+    tie_shared,
+)
 from fedexp.training.client.precision import in_bf16
 
 STEPS, BATCH = 50, 64  # steps of training, and their examples at most, in one of which a parameter must have a part
@@ -42,14 +49,13 @@ def build_network(model: Model, facts: Facts, seed: int, device: torch.device, p
     """
     subject = describe_choice("model", model)
     with seed_torch(int(stream(seed, "network").integers(2**62)), device), process_unchanged(model, "network"):
-        network = model.network(facts)
-    if not isinstance(network, nn.Module):
-        raise ConfigError(f"{subject}: network must return a torch.nn.Module, got {type(network).__name__}")
-    refuse_modules(subject, network)
-    tie_shared(subject, network)
-    model.initialise(network, stream(seed, "model"))
-    network = network.to(device)
-    return in_bf16(network) if precision == "bf16" else network
+        network = new_network(model, facts)
+    with refuse_network_errors(model):
+        refuse_modules(subject, network)
+        tie_shared(subject, network)
+        model.initialise(network, stream(seed, "model"))
+        network = network.to(device)
+        return in_bf16(network) if precision == "bf16" else network
 
 
 def refuse_untrainable(
@@ -60,7 +66,20 @@ def refuse_untrainable(
     It must give `outputs`, the shape for one of them, have gradients of this loss, and depend on nothing but its
     entries.
     """
-    subject, network, second_network, first_batch = describe_choice("model", model), build(), build(), slice(0, BATCH)
+    network, second_network = build(), build()
+    with refuse_network_errors(model):
+        _try_network(model, network, second_network, examples, outputs, loss)
+
+
+def _try_network(
+    model: Model,
+    network: nn.Module,
+    second_network: nn.Module,
+    examples: Examples,
+    outputs: tuple[int, ...],
+    loss: Loss,
+) -> None:
+    subject, first_batch = describe_choice("model", model), slice(0, BATCH)
     positions = examples.to_device(np.linspace(0, len(examples) - 1, 4).astype(int))
     inputs = examples.inputs(slice(0, 2)).clone()
 
@@ -73,7 +92,7 @@ def refuse_untrainable(
         refuse_norms(subject, network)
         evaluated = refuse_answers(subject, network, inputs, outputs)
         batches = ((examples.inputs(part), examples.y[part]) for part in (slice(0, 2), *[first_batch] * STEPS))
-        trained = refuse_gradients(subject, network, batches, loss)
+        trained = refuse_gradients(subject, network, batches, loss, outputs)
     other_inputs = examples.inputs(positions.flip(0)[: len(inputs)])
     mixed_positions = positions.where(positions == positions[-1], positions[0])
     with process_unchanged(model, "forward"):
@@ -81,53 +100,6 @@ def refuse_untrainable(
         refuse_batch_dependence(
             subject, second_network, examples.inputs(positions), examples.inputs(mixed_positions), forward
         )
-
-
-def refuse_norms(subject: str, network: nn.Module) -> None:
-    """Raises ConfigError if batch normalisation has no running statistics that travel with a model."""
-    for name, layer in network.named_modules():
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
-            if layer.running_mean is None:
-                raise ConfigError(
-                    f"{subject}: {name} must have running statistics, got track_running_stats=False: an answer would "
-                    "depend on the other examples of its batch; set track_running_stats=True, or take GroupNorm"
-                )
-            if layer.momentum is None:
-                raise ConfigError(
-                    f"{subject}: {name} must have a momentum, got None: an average over all steps would go from client "
-                    "to client; set momentum=0.1"
-                )
-
-
-def refuse_entries(subject: str, network: nn.Module) -> None:
-    """Raises ConfigError unless all parameters are finite trainable floats of the default dtype."""
-    if not any(True for _ in network.parameters()):
-        raise ConfigError(f"{subject}: network must have parameters to train, but has none")
-    for name, entry in network.named_parameters():
-        if entry.dtype != torch.get_default_dtype():
-            raise ConfigError(f"{subject}: parameter {name} must be {torch.get_default_dtype()}, got {entry.dtype}")
-        if not entry.requires_grad:
-            raise ConfigError(
-                f"{subject}: parameter {name} is frozen (requires_grad=False), but every parameter of a network is "
-                "trained; make it a buffer: register_buffer"
-            )
-        if not entry.isfinite().all():
-            raise ConfigError(f"{subject}: parameter {name} must begin with finite numbers, but some are not")
-
-
-def refuse_first_values(subject: str, network: nn.Module, second_network: nn.Module) -> None:
-    """Raises ConfigError unless two builds of a network have equal initial values and share no parameter."""
-    second = dict(second_network.named_parameters())
-    for name, entry in network.named_parameters():
-        if entry is second.get(name):
-            raise ConfigError(
-                f"{subject}: network must make every parameter anew in each call, but {name} is the same one"
-            )
-        if name not in second or not torch.equal(entry, second[name]):
-            raise ConfigError(
-                f"{subject}: parameter {name} must begin with the same numbers in each call of network, but does not; "
-                "draw them with torch, which a run seeds"
-            )
 
 
 def refuse_answers(subject: str, network: nn.Module, inputs: torch.Tensor, outputs: tuple[int, ...]) -> torch.Tensor:
@@ -139,14 +111,7 @@ def refuse_answers(subject: str, network: nn.Module, inputs: torch.Tensor, outpu
     before, original_inputs = torch.get_rng_state(), inputs.clone()
     with torch.no_grad():
         answers = try_forward(subject, network.eval(), inputs)
-    wanted = (len(inputs), *outputs)
-    floats = isinstance(answers, torch.Tensor) and answers.is_floating_point() and is_real(answers)
-    axes = "examples, classes" if len(outputs) == 1 else "examples, tokens, known tokens"
-    if not floats or tuple(answers.shape) != wanted or answers.device != inputs.device:
-        raise ConfigError(
-            f"{subject}: forward must return float logits {list(wanted)} ({axes}) for examples {list(inputs.shape)}, "
-            f"got {type_and_shape(answers)}"
-        )
+    refuse_shape(subject, answers, inputs, outputs)
     if not torch.equal(before, torch.get_rng_state()):
         raise ConfigError(
             f"{subject}: forward must not draw random numbers in evaluation, but does; draw them only if self.training "
@@ -160,8 +125,27 @@ def refuse_answers(subject: str, network: nn.Module, inputs: torch.Tensor, outpu
     return answers
 
 
+def refuse_shape(
+    subject: str, answers: torch.Tensor, inputs: torch.Tensor, outputs: tuple[int, ...], mode: str = ""
+) -> None:
+    """Raises ConfigError unless an output for `inputs [B, *shape]` is a plain float tensor `[B, *outputs]`."""
+    wanted = (len(inputs), *outputs)
+    plain = type(answers) in (torch.Tensor, nn.Parameter) and not answers.is_nested
+    floats = plain and answers.is_floating_point() and is_real(answers)
+    axes = "examples, classes" if len(outputs) == 1 else "examples, tokens, known tokens"
+    if not floats or tuple(answers.shape) != wanted or answers.device != inputs.device:
+        raise ConfigError(
+            f"{subject}: forward must return float logits {list(wanted)} ({axes}) for examples {list(inputs.shape)}"
+            f"{mode}, got {type_and_shape(answers)}"
+        )
+
+
 def refuse_gradients(
-    subject: str, network: nn.Module, batches: Iterator[tuple[torch.Tensor, torch.Tensor]], loss: Loss
+    subject: str,
+    network: nn.Module,
+    batches: Iterator[tuple[torch.Tensor, torch.Tensor]],
+    loss: Loss,
+    outputs: tuple[int, ...],
 ) -> torch.Tensor:
     """Returns the training output `[B, ...]` of the first batch; more `(inputs, targets)` serve rarely used layers.
 
@@ -173,6 +157,7 @@ def refuse_gradients(
     with training_mode(network):
         for inputs, targets in batches:
             answers = try_forward(subject, network, inputs)
+            refuse_shape(subject, answers, inputs, outputs, " in training")
             used = parameters_with_gradient(subject, network, example_losses(loss, answers, targets).sum())
             first, unused_names = (
                 answers.detach() if not len(first) else first,
@@ -209,6 +194,20 @@ def parameters_with_gradient(subject: str, network: nn.Module, loss: torch.Tenso
         if grad is not None and grad.is_sparse:
             raise ConfigError(f"{subject}: parameter {name} must have a dense gradient; set sparse=False")
     return {name for name, grad in zip(names, grads, strict=True) if grad is not None}
+
+
+def refuse_single_examples(model: Model, build: NetworkBuilder, examples: Examples) -> None:
+    """Raises ConfigError if a network cannot take a batch of one example in training."""
+    network, subject = build(), describe_choice("model", model)
+    message = f"{subject}: forward must take a batch of one example in training, as some clients have, but raised"
+    with (
+        refuse_network_errors(model),
+        seed_torch(0, examples.x.device),
+        training_mode(network),
+        torch.no_grad(),
+        refuse_errors(message, cure="set local.drop_last=true or another local.batch_size, or take GroupNorm"),
+    ):
+        network(examples.inputs(slice(0, 1)))
 
 
 def try_forward(subject: str, network: nn.Module, inputs: torch.Tensor) -> torch.Tensor:

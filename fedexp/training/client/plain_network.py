@@ -28,9 +28,11 @@ def refuse_modules(subject: str, network: nn.Module) -> None:
             _refuse_entry(subject, f"{name}.{entry_name}".lstrip("."), entry)
 
 
-def _refuse_entry(subject: str, name: str, entry: torch.Tensor | None) -> None:
+def _refuse_entry(subject: str, name: str, entry: object) -> None:
     if entry is None:
         return
+    if not isinstance(entry, torch.Tensor):
+        raise ConfigError(f"{subject}: {name} must be a tensor, got {type(entry).__name__}; set it by assignment")
     if nn.parameter.is_lazy(entry):
         raise ConfigError(
             f"{subject}: {name} must have a shape before the first example, but is lazy; give the layer its sizes "
@@ -40,6 +42,8 @@ def _refuse_entry(subject: str, name: str, entry: torch.Tensor | None) -> None:
         raise ConfigError(
             f"{subject}: {name} must have values, but lies on the device meta; build the network without it"
         )
+    if entry.layout != torch.strided:
+        raise ConfigError(f"{subject}: {name} must be dense, got {entry.layout}; use its to_dense()")
 
 
 def iterate_modules(network: nn.Module) -> Iterator[tuple[str, nn.Module]]:
@@ -80,6 +84,53 @@ def tie_shared(subject: str, network: nn.Module) -> None:
             )
         layer, _, attribute = name.rpartition(".")
         setattr(network.get_submodule(layer), attribute, entry)
+
+
+def refuse_norms(subject: str, network: nn.Module) -> None:
+    """Raises ConfigError if batch normalisation has no running statistics that travel with a model."""
+    for name, layer in network.named_modules():
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm):
+            if layer.running_mean is None:
+                raise ConfigError(
+                    f"{subject}: {name} must have running statistics, got track_running_stats=False: an answer would "
+                    "depend on the other examples of its batch; set track_running_stats=True, or take GroupNorm"
+                )
+            if layer.momentum is None:
+                raise ConfigError(
+                    f"{subject}: {name} must have a momentum, got None: an average over all steps would go from client "
+                    "to client; set momentum=0.1"
+                )
+
+
+def refuse_entries(subject: str, network: nn.Module) -> None:
+    """Raises ConfigError unless all parameters are finite trainable floats of the default dtype."""
+    if not any(True for _ in network.parameters()):
+        raise ConfigError(f"{subject}: network must have parameters to train, but has none")
+    for name, entry in network.named_parameters():
+        if entry.dtype != torch.get_default_dtype():
+            raise ConfigError(f"{subject}: parameter {name} must be {torch.get_default_dtype()}, got {entry.dtype}")
+        if not entry.requires_grad:
+            raise ConfigError(
+                f"{subject}: parameter {name} is frozen (requires_grad=False), but every parameter of a network is "
+                "trained; make it a buffer: register_buffer"
+            )
+        if not entry.isfinite().all():
+            raise ConfigError(f"{subject}: parameter {name} must begin with finite numbers, but some are not")
+
+
+def refuse_first_values(subject: str, network: nn.Module, second_network: nn.Module) -> None:
+    """Raises ConfigError unless two builds of a network have equal initial values and share no parameter."""
+    second = dict(second_network.named_parameters())
+    for name, entry in network.named_parameters():
+        if entry is second.get(name):
+            raise ConfigError(
+                f"{subject}: network must make every parameter anew in each call, but {name} is the same one"
+            )
+        if name not in second or not torch.equal(entry, second[name]):
+            raise ConfigError(
+                f"{subject}: parameter {name} must begin with the same numbers in each call of network, but does not; "
+                "draw them with torch, which a run seeds"
+            )
 
 
 def _memory_end(entry: torch.Tensor) -> int:

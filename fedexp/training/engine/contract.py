@@ -14,7 +14,7 @@ from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.part import Part, Positive, Range, describe_choice
 from fedexp.core.values import Plan
 from fedexp.process.cpu_cores import usable_cores
-from fedexp.process.user_code_errors import find_user_frame
+from fedexp.process.user_code_errors import arose_in_part
 from fedexp.training.client.batches import Batches
 from fedexp.training.client.precision import make_deterministic
 from fedexp.training.engine.trainer_spec import TrainerSpec
@@ -120,8 +120,7 @@ class EngineChoice:
         except ConfigError:
             raise
         except Exception as error:
-            frame, _ = find_user_frame(error)
-            if frame is not None and isinstance(frame.f_locals["self"], Part):
+            if arose_in_part(error):
                 raise
             raise ConfigError(
                 f"engine={self.name} cannot train this model by {describe_choice('local', spec.recipe.rule)}: "

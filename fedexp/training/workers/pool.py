@@ -103,7 +103,7 @@ class WorkerPool:
         jobs = [(work.out, rows, job) for work in works for rows, job in work.jobs]
         for position in self.claim(len(jobs)):
             out, rows, job = jobs[position]
-            out[torch.from_numpy(rows)] = job()
+            out[torch.from_numpy(rows)] = job().to(out.dtype)  # the losses of float64 answers are float64
         self.all_reduce([work.out for work in works if work.jobs])
 
 

@@ -165,3 +165,15 @@ def test_a_run_goes_on_and_is_verified_by_who_ran_it_and_by_nobody_else(
         assert cli.main([command, str(tmp_path / "run")]) == 2
         assert "names own_networks:Deep, which was never run here; " in complaint(capsys)
     assert cli.main(["verify", str(tmp_path / "run"), "--trust-modules", "own_networks"]) == 0
+
+
+def test_a_broken_signature_is_as_good_as_none():
+    def make() -> None: ...
+
+    make.__signature__ = 3
+    assert factory_arguments(make, FACTS, {"width": 3}) == {"width": 3}
+
+
+def test_arguments_have_names():
+    with pytest.raises(ConfigError, match=r"arguments must have the names of parameters as keys, got 3; put a name"):
+        Torch(factory="own_networks:small", arguments={3: 4}).check()

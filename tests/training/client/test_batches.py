@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedexp.parts.local.sgd import SGD
-from fedexp.training.client.batches import Batches, draw_batches, running_losses
+from fedexp.training.client.batches import Batches, draw_batches, running_losses, smallest_batch
 
 
 def cut(batches: Batches) -> list[list[int]]:
@@ -14,6 +14,14 @@ def cut(batches: Batches) -> list[list[int]]:
 def test_seven_examples_in_batches_of_three_by_hand():
     rule = SGD(epochs=2, batch_size=3, shuffle=False)
     assert cut(draw_batches(rule, 7, np.random.default_rng(0))) == [[0, 1, 2], [3, 4, 5], [6]] * 2
+
+
+def test_the_smallest_batch_is_a_rest():
+    sizes = np.array([8, 7, 0, 12])
+    assert smallest_batch(SGD(batch_size=3), sizes, "rule") == 1
+    assert smallest_batch(SGD(batch_size=3, drop_last=True), sizes, "rule") == 3
+    assert smallest_batch(SGD(batch_size="full"), sizes, "rule") == 7
+    assert smallest_batch(SGD(batch_size=3), sizes, "poisson") == 0
 
 
 def test_drop_last_leaves_the_partial_batch_out():
