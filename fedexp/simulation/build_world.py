@@ -144,18 +144,16 @@ def assemble_world(  # noqa: PLR0913
     pool: WorkerPool,
 ) -> World:
     """Chooses the trainer, makes the scorers, and puts the world together."""
-    layout, device, participants = ready.first.layout, exp.engine.resolve_device(), exp.scenario.participants
+    layout, device, split = ready.first.layout, exp.engine.resolve_device(), data_split.split
     spec = TrainerSpec(network, layout, ready.train, recipe(exp, data_split.data), exp.engine.memory_mb)
-    with refuse_network_errors(exp.model):
-        floats = activation_floats(network(), ready.test)
-        chosen = exp.engine.choose(spec, min(participants, data_split.partition.clients))
-    choice = pool.broadcast(chosen).keep_recorded(choice)
+    floats, best = choose_engine(exp, spec, ready.test, data_split.partition.clients)
+    choice = pool.broadcast(best).keep_recorded(choice)
     return World(
         exp=exp,
         first=ready.first,
         partition=data_split.partition,
-        held_out=data_split.split.held_out,
-        unseen=data_split.split.unseen,
+        held_out=split.held_out,
+        unseen=split.unseen,
         malicious=data_split.malicious,
         canaries=data_split.canaries,
         train=ready.train,
@@ -175,6 +173,13 @@ def assemble_world(  # noqa: PLR0913
         mixture_scorer=MixtureScorer(network(), layout, floats, device, exp.loss),
         pool=pool,
     )
+
+
+def choose_engine(exp: Experiment, spec: TrainerSpec, test: Examples, clients: int) -> tuple[int, EngineChoice]:
+    """Returns the activation floats of a test example (`[T, *shape]`), and the engine for that many clients."""
+    with refuse_network_errors(exp.model):
+        floats = activation_floats(spec.build_network(), test)
+        return floats, exp.engine.choose(spec, min(exp.scenario.participants, clients))
 
 
 def recipe(exp: Experiment, data: Data) -> Recipe:
