@@ -64,6 +64,22 @@ def test_no_module_leads_back_to_itself():
     assert not ahead, "circles among " + ", ".join(ahead)
 
 
+def room(module: str) -> str:
+    """A folder inside a layer, or a file that lies in none."""
+    return ".".join(module.split(".")[:3])
+
+
+def test_rooms_of_a_layer_import_each_other_one_way():
+    ahead: dict[str, set[str]] = {}
+    for module, path in MODULES.items():
+        same_layer = {room(target) for target in imports(path) if layer(target) == layer(module)}
+        ahead.setdefault(room(module), set()).update(same_layer - {room(module)})
+    while leaves := [name for name, targets in ahead.items() if not targets & ahead.keys()]:
+        for name in leaves:
+            del ahead[name]
+    assert not ahead, "circles among " + ", ".join(ahead)
+
+
 def test_the_round_names_no_part():
     known = {name for name in imports(PACKAGE / "simulation" / "round.py") if name.startswith("fedexp.parts.")}
     assert known == {"fedexp.parts.context"}  # which options a role has, nobody says here

@@ -130,8 +130,8 @@ def refuse_shape(
 ) -> None:
     """Raises ConfigError unless an output for `inputs [B, *shape]` is a plain float tensor `[B, *outputs]`."""
     wanted = (len(inputs), *outputs)
-    plain = type(answers) in (torch.Tensor, nn.Parameter) and not answers.is_nested
-    floats = plain and answers.is_floating_point() and is_real(answers)
+    is_tensor = type(answers) in (torch.Tensor, nn.Parameter) and not answers.is_nested
+    floats = is_tensor and answers.is_floating_point() and is_real(answers)
     axes = "examples, classes" if len(outputs) == 1 else "examples, tokens, known tokens"
     if not floats or tuple(answers.shape) != wanted or answers.device != inputs.device:
         raise ConfigError(
