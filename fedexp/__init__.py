@@ -22,3 +22,8 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'fedexp' has no attribute {name!r}")
     return getattr(import_module("fedexp.api"), name)
+
+
+def __dir__() -> list[str]:
+    """What scripts use is there although it is imported when they ask for it."""
+    return [*globals(), *__all__]

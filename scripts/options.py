@@ -18,7 +18,7 @@ from fedexp.files.atomic import write_atomically
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scripts import compatibility_page  # noqa: E402
+from scripts import compatibility_page, reference_page  # noqa: E402
 
 CONF = ROOT / "conf"
 COLUMNS = 120  # what a terminal shows
@@ -65,6 +65,7 @@ def pages() -> dict[Path, str]:
     made = {
         "options.md": {"groups": groups(), "keys": keys(), "options": options()},
         "compatibility.md": {"together": _lines(["", *compatibility_page.lines()])},
+        "reference.md": {"parts": _lines(["", *reference_page.lines()])},
     }
     return {ROOT / "docs" / page: filled((ROOT / "docs" / page).read_text(), tables) for page, tables in made.items()}
 

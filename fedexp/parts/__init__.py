@@ -12,27 +12,52 @@ from fedexp.config.roles import ROLES
 
 if TYPE_CHECKING:
     from fedexp.config.roles import Role
-    from fedexp.core.client_resources import Resources
-    from fedexp.core.client_rows import ClientRows
-    from fedexp.core.errors import ConfigError, RunError
-    from fedexp.core.part import Fraction, Part, Positive, Range, option
-    from fedexp.core.values import SERVER, Canaries, Columns, Layout, Memory, Plan, Trained, Uploads, Weights, finite
+    from fedexp.core.client_resources import Resources, arrivals
+    from fedexp.core.client_rows import ClientRows, store_rows
+    from fedexp.core.errors import ConfigError, RunError, did_you_mean, first_line
+    from fedexp.core.initialise import Law, initialise
+    from fedexp.core.part import MAX_INTEGER, Fraction, Part, Positive, PositiveOrInfinite, Range, option
+    from fedexp.core.random_streams import stream
+    from fedexp.core.torch_generator import seed_torch
+    from fedexp.core.values import (
+        LABEL_BYTES,
+        SERVER,
+        Canaries,
+        Columns,
+        Layout,
+        Memory,
+        Plan,
+        Trained,
+        Uploads,
+        Weights,
+        finite,
+        lookup_by_owner,
+    )
+    from fedexp.data.encoding import held_out_mask, standardise
+    from fedexp.data.store import Arrays, find_user_file, find_user_path, load_or_make, stamp
+    from fedexp.data.tokens import Unit, encode_tokens, tokenize, vocabulary
+    from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, SHARES, main_metric
+    from fedexp.maths.optimizer_steps import adam_step, descend, heavy_ball, mask_rows, path_lengths, select_rows
+    from fedexp.maths.proximal import Penalty, proximal_fraction, proximal_residual
+    from fedexp.maths.rows import blocks, distances_to, mix_rows, sorted_columns, squared_distances, weighted_median
+    from fedexp.maths.shapley.estimate import Shapley
     from fedexp.parts.aggregator.contract import Aggregator
     from fedexp.parts.attack.contract import Attack
     from fedexp.parts.audit.contract import Audit
     from fedexp.parts.augment.contract import Augment
     from fedexp.parts.byzantine import Tolerant
-    from fedexp.parts.clustering.contract import Clustering
+    from fedexp.parts.clustering.contract import Clustering, Event, Models, mean_of_clusters
     from fedexp.parts.codec.contract import Codec
     from fedexp.parts.context import Context
-    from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+    from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split, split_by_mask
     from fedexp.parts.features.contract import Encoding, Features, Streams
     from fedexp.parts.federation.contract import Federation, Partition
     from fedexp.parts.fleet.contract import Fleet
-    from fedexp.parts.layers import BatchNorm, Dropout
+    from fedexp.parts.layers import LSTM, AddChannel, BatchNorm, Dropout
     from fedexp.parts.local.contract import LocalRule, ModelOutputs
     from fedexp.parts.loss.contract import Loss
     from fedexp.parts.model.contract import Model
+    from fedexp.parts.network_errors import readable_network
     from fedexp.parts.pre_aggregation.contract import PreAggregation
     from fedexp.parts.pretraining.contract import Pretraining
     from fedexp.parts.privacy.contract import Ledger, Privacy, Sampling
@@ -45,8 +70,16 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "HIGHER_IS_BETTER",
+    "IGNORED",
+    "LABEL_BYTES",
+    "LSTM",
+    "MAX_INTEGER",
     "SERVER",
+    "SHARES",
+    "AddChannel",
     "Aggregator",
+    "Arrays",
     "Attack",
     "Audit",
     "Augment",
@@ -62,11 +95,13 @@ __all__ = [
     "Dataset",
     "Dropout",
     "Encoding",
+    "Event",
     "Facts",
     "Features",
     "Federation",
     "Fleet",
     "Fraction",
+    "Law",
     "Layout",
     "Ledger",
     "Line",
@@ -75,11 +110,14 @@ __all__ = [
     "Memory",
     "Model",
     "ModelOutputs",
+    "Models",
     "Order",
     "Part",
     "Partition",
+    "Penalty",
     "Plan",
     "Positive",
+    "PositiveOrInfinite",
     "PreAggregation",
     "Pretraining",
     "Privacy",
@@ -93,6 +131,7 @@ __all__ = [
     "Selector",
     "SendingTracker",
     "ServerOptimizer",
+    "Shapley",
     "Split",
     "Stop",
     "Streams",
@@ -101,16 +140,55 @@ __all__ = [
     "Tracker",
     "TrackerClient",
     "Trained",
+    "Unit",
     "Uploads",
     "Weights",
     "Workload",
+    "adam_step",
+    "arrivals",
+    "blocks",
+    "descend",
+    "did_you_mean",
+    "distances_to",
+    "encode_tokens",
+    "find_user_file",
+    "find_user_path",
     "finite",
+    "first_line",
+    "heavy_ball",
+    "held_out_mask",
+    "initialise",
+    "load_or_make",
+    "lookup_by_owner",
+    "main_metric",
+    "mask_rows",
+    "mean_of_clusters",
+    "mix_rows",
     "option",
+    "path_lengths",
+    "proximal_fraction",
+    "proximal_residual",
+    "readable_network",
+    "seed_torch",
+    "select_rows",
+    "sorted_columns",
+    "split_by_mask",
+    "squared_distances",
+    "stamp",
+    "standardise",
+    "store_rows",
+    "stream",
+    "tokenize",
+    "vocabulary",
+    "weighted_median",
 ]
 _HOMES = (  # those without PyTorch first: a tracker is imported by a process that needs none
     *("fedexp.config.roles", "fedexp.core.errors", "fedexp.core.part", "fedexp.parts.tracker.contract"),
-    *(f"fedexp.core.{name}" for name in ("values", "client_resources", "client_rows")),
-    *(f"fedexp.parts.{name}" for name in ("byzantine", "context", "layers", "workload")),
+    *(f"fedexp.core.{name}" for name in ("values", "client_resources", "client_rows", "initialise", "random_streams")),
+    *(f"fedexp.maths.{name}" for name in ("rows", "optimizer_steps", "proximal", "curve_metrics", "shapley.estimate")),
+    *(f"fedexp.data.{name}" for name in ("store", "encoding", "tokens")),
+    *(f"fedexp.parts.{name}" for name in ("byzantine", "context", "layers", "network_errors", "workload")),
+    "fedexp.core.torch_generator",
     *(role.contract.rpartition(".")[0] for role in ROLES if role.contract.startswith("fedexp.parts.")),
 )
 
@@ -122,3 +200,8 @@ def __getattr__(name: str) -> Any:
             if hasattr(imported := import_module(module), name):
                 return getattr(imported, name)
     raise AttributeError(f"module 'fedexp.parts' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The names above, which are there although they are imported when they are asked for."""
+    return [*globals(), *__all__]

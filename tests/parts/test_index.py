@@ -45,6 +45,29 @@ def test_the_index_is_sorted_and_exact():
         assert getattr(parts, name) is vars(sys.modules[module])[name], name
 
 
+def test_the_index_is_shown():
+    assert {*parts.__all__} <= {*dir(parts)}
+    assert {*fedexp.__all__} <= {*dir(fedexp)}
+
+
+FILES = {"dataset", "tracker"}  # groups whose options read formats and write elsewhere, by rooms of their own
+ROOMS = {  # options that read files, or whose mathematics fill a room
+    *("model/torch", "model/chain", "model/refit", "federation/file", "fleet/trace"),
+    *("selector/shapley_selector", "aggregator/matching", "aggregator/pfnm", "aggregator/spahm"),
+}
+
+
+def test_our_options_need_no_more_than_the_index_and_their_group():
+    for path in sorted((HERE / "parts").glob("*/*.py")):
+        option = path.relative_to(HERE / "parts").with_suffix("").as_posix()
+        if path.stem in ("__init__", "contract") or path.parent.name in FILES or option in ROOMS:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            if module.startswith("fedexp") and not module.startswith(f"fedexp.parts.{path.parent.name}"):
+                assert not {alias.name for alias in node.names} - {*parts.__all__}, option
+
+
 def test_what_is_not_in_the_index_is_not_there():
     assert not hasattr(parts, "World")
     assert not hasattr(parts, "np")

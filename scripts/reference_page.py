@@ -1,0 +1,63 @@
+"""The reference of `fedexp.parts`: every name that a part may import, with what its docstring says."""
+
+import inspect
+from textwrap import fill
+from typing import Any
+
+from fedexp import parts
+
+SIMPLE = (str, int, float, tuple, frozenset, set, dict)
+
+
+def lines() -> list[str]:
+    """A chapter for each contract and class, then the functions and the constants."""
+    members = {name: getattr(parts, name) for name in parts.__all__}
+    classes = {name: member for name, member in members.items() if inspect.isclass(member)}
+    functions = {name: member for name, member in members.items() if inspect.isfunction(member)}
+    contracts = {name: kind for name, kind in classes.items() if issubclass(kind, parts.Part)}
+    chapters = ["## Contracts", "", *(line for name in contracts for line in describe_class(name, contracts[name]))]
+    others = {name: kind for name, kind in classes.items() if name not in contracts}
+    chapters += ["## Values", "", *(line for name in others for line in describe_class(name, others[name]))]
+    chapters += ["## Functions", "", *(line for name in functions for line in describe_function(name, functions[name]))]
+    constants = {name: member for name, member in members.items() if isinstance(member, SIMPLE)}
+    chapters += ["## Constants", "", *(_item(f"`{name}` is `{value!r}`") for name, value in constants.items()), ""]
+    return chapters
+
+
+def describe_class(name: str, kind: type) -> list[str]:
+    """A class with its docstring, then its own public methods and properties."""
+    text = [f"### {name}", "", *_paragraphs(kind), ""]
+    for member, value in vars(kind).items():
+        if member.startswith("_") or not inspect.getdoc(value):
+            continue
+        if inspect.isfunction(value):
+            text += [_item(f"`{member}{_signature(value)}`: {_summary(value)}")]
+        elif isinstance(value, property | classmethod | staticmethod):
+            text += [_item(f"`{member}`: {_summary(value)}")]
+    return [*text, ""] if text[-1] else text
+
+
+def describe_function(name: str, function: Any) -> list[str]:
+    """A function with its signature and its docstring."""
+    return [f"### {name}", "", f"`{name}{_signature(function)}`", "", *_paragraphs(function), ""]
+
+
+def _signature(function: Any) -> str:
+    names = [f"*{name}" if entry.kind is entry.VAR_POSITIONAL else name for name, entry in _parameters(function)]
+    return f"({', '.join(names)})"
+
+
+def _parameters(function: Any) -> list[tuple[str, inspect.Parameter]]:
+    return [pair for pair in inspect.signature(function).parameters.items() if pair[0] != "self"]
+
+
+def _item(text: str) -> str:
+    return fill(text, 118, initial_indent="* ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _summary(member: Any) -> str:
+    return " ".join((inspect.getdoc(member) or "").split("\n\n")[0].split())
+
+
+def _paragraphs(member: Any) -> list[str]:
+    return [fill(_summary(member), 118, break_long_words=False, break_on_hyphens=False)] if member.__doc__ else []
