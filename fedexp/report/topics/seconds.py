@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from fedexp.report.draw import bands
-from fedexp.report.draw import style as look
+from fedexp.report.draw import bands, style
 from fedexp.report.draw.section import Picture
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
@@ -22,8 +21,8 @@ def picture(spec: bands.PlotSpec, methods: Sequence[Method], column: str) -> Pic
             rounds, spent = seconds_by_round(column)(run)
             missed = np.isin(rounds, run.rounds[run.column(CONVERGED) == 0])
             if drawn and missed.any():
-                style = {"color": look.color(method), "markersize": 5, "gid": look.gid(method)}
-                drawn.figure.axes[0].plot(rounds[missed], spent[missed], "x", **style)
+                line_style = {"color": style.color(method), "markersize": 5, "gid": style.gid(method)}
+                drawn.figure.axes[0].plot(rounds[missed], spent[missed], "x", **line_style)
     return drawn
 
 
