@@ -9,7 +9,7 @@ from fedexp.report.draw.bands import PlotSpec
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run, shared_metric
-from fedexp.report.topics import seconds
+from fedexp.report.topics import rounds
 
 _BLOCKS = 300  # up to so many rounds of a run have a block each; beyond, a block is several rounds
 _MOST = 40  # rows
@@ -32,10 +32,10 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     )
     pictures = [
         bands.picture(spec, timed, bands.by_column("sim_s", f"test_{metric}")),
-        seconds.picture(_SPENT, timed, "sim_s"),
+        rounds.seconds_picture(_SPENT, timed, "sim_s"),
         timeline(timed[:_MOST]),
     ]
-    return section("simulated-clock", "Simulated clock", f"{bands.NOTE} {seconds.CROSSES}", pictures)
+    return section("simulated-clock", "Simulated clock", f"{bands.NOTE} {rounds.CROSSES}", pictures)
 
 
 def timeline(methods: Sequence[Method]) -> Picture:
