@@ -6,7 +6,7 @@ from fedexp.report.draw.section import Section
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import (
     clusters,
-    federations,
+    federation,
     heat_map,
     learning,
     privacy,
@@ -27,7 +27,7 @@ _READING = {
     ),
     "simulated": "By the cumulative seconds of the simulated clock; otherwise as above.",
 }
-_PANELS = (learning, simulated, privacy, rounds, selections, federations, clusters)
+_PANELS = (learning, simulated, privacy, rounds, selections, federation, clusters)
 
 
 def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -> list[Section]:
