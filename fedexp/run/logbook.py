@@ -11,7 +11,7 @@ import torch
 from fedexp.core.values import State, Uploads
 from fedexp.parts.federation.statistics import class_counts
 from fedexp.parts.tracker.courier import TrackerClient
-from fedexp.report.topics import clusters, curves, federation, run_summary, seen
+from fedexp.report.topics import clusters, curves, federation, run_summary
 from fedexp.run import banner, digests, summary
 from fedexp.run.environment import device_name, surroundings
 from fedexp.run.progress import Progress
@@ -140,12 +140,12 @@ class Logbook:
         if not (self.exp.federation.shifts_features and world.train.images):
             return
         client_data = {
-            client: world.train.to_device(partition.shard(client)[: seen.IMAGES])
-            for client in seen.choose_clients(partition.sizes)
+            client: world.train.to_device(partition.shard(client)[: federation.CLIENT_IMAGES])
+            for client in federation.choose_image_clients(partition.sizes)
         }
         images = {client: world.train.x[index].cpu().numpy() for client, index in client_data.items()}
         high = 255.0 if world.test.x.dtype == torch.uint8 else float(world.test.x.max())
-        seen.draw(self.folder / "seen.png", images, high)
+        federation.draw_images(self.folder / "seen.png", images, high)
 
     def _archive_resumed_state(self) -> None:
         """Copies the resumed state into `states/` if the run was killed before it had done so."""

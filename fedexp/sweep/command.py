@@ -141,12 +141,12 @@ def _set_folder(config: DictConfig, folder: Path) -> None:
 
 def _conclude(folder: Path, evaluation: DictConfig) -> None:
     """Ranks the points of a sweep that has ended, and draws accuracy against privacy."""
-    from fedexp.report.topics import privacy_curves, sweep_table
+    from fedexp.report.topics import privacy, sweep_table
 
     metric = evaluation.metrics[0] if evaluation.metrics else "loss"
     sys.stdout.write(sweep_table.conclude(folder, evaluation.rank_on, metric))
     sys.stdout.write(f"sweep  {display_path(folder / 'sweep.csv')}\n")
-    sys.stdout.write("".join(f"figure  {display_path(path)}\n" for path in privacy_curves.conclude(folder)))
+    sys.stdout.write("".join(f"figure  {display_path(path)}\n" for path in privacy.conclude(folder)))
 
 
 def _read_saved(folder: Path) -> dict[str, Any]:

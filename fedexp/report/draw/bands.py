@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedexp.report.draw import style as look
+from fedexp.report.draw import style
 from fedexp.report.draw.section import Picture
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
@@ -103,13 +103,13 @@ def thin_out(method_band: Band, most: int) -> Band:
 
 def picture(spec: PlotSpec, methods: Sequence[Method], curve: Callable[[Run], Curve]) -> Picture | None:
     """A band for each method that has such a curve; None where none has one."""
-    figure, axes = look.canvas(spec.title, spec.horizontal, spec.vertical)
+    figure, axes = style.canvas(spec.title, spec.horizontal, spec.vertical)
     drawn_bands = draw(axes, methods, curve)
     if not drawn_bands:
         return None
     low = min(float(method_band.low.min()) for _, method_band in drawn_bands)
     if spec.horizontal == "Round":
-        look.integer_ticks(axes.xaxis)
+        style.integer_ticks(axes.xaxis)
     if spec.log and max(float(method_band.high.max()) for _, method_band in drawn_bands) > _LOGARITHMIC * low > 0:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
@@ -124,24 +124,24 @@ def draw(axes: "Axes", methods: Sequence[Method], curve: Callable[[Run], Curve])
     """Draws the bands of the methods that have one, and returns them; of very many methods the lines alone."""
     bands = ((method, band([curve(run) for run in method.runs])) for method in methods)
     drawn_bands = [(method, method_band) for method, method_band in bands if method_band is not None]
-    crowd, most = len(drawn_bands) > look.CROWD, max(8, min(_MOST, _TOGETHER // max(1, len(drawn_bands))))
+    crowd, most = len(drawn_bands) > style.CROWD, max(8, min(_MOST, _TOGETHER // max(1, len(drawn_bands))))
     for method, method_band in drawn_bands:
         thin = thin_out(method_band, most)
         if not crowd and (thin.high > thin.low).any():
-            name = look.gid(method)
-            axes.fill_between(thin.x, thin.low, thin.high, color=look.color(method), alpha=0.15, linewidth=0, gid=name)
+            name = style.gid(method)
+            axes.fill_between(thin.x, thin.low, thin.high, color=style.color(method), alpha=0.15, linewidth=0, gid=name)
         _draw_line(axes, thin, method, crowd)
     return drawn_bands
 
 
 def _draw_line(axes: "Axes", method_band: Band, method: Method, crowd: bool) -> None:
     """The mean, dotted where not all runs are there; a point where there is but one position."""
-    style = look.line_style(method, crowd)
-    axes.plot(method_band.x, np.where(method_band.complete, method_band.mean, np.nan), **style)
+    line_style = style.line_style(method, crowd)
+    axes.plot(method_band.x, np.where(method_band.complete, method_band.mean, np.nan), **line_style)
     if len(method_band.x) == 1:
-        axes.plot(method_band.x, method_band.mean, "o", color=style["color"], gid=style["gid"])
+        axes.plot(method_band.x, method_band.mean, "o", color=line_style["color"], gid=line_style["gid"])
     partly = (
         np.convolve(~method_band.complete, [1, 1, 1], mode="same") > 0
     )  # a point more, so that it joins the solid line
     if partly.any():
-        axes.plot(method_band.x, np.where(partly, method_band.mean, np.nan), **{**style, "linestyle": ":"})
+        axes.plot(method_band.x, np.where(partly, method_band.mean, np.nan), **{**line_style, "linestyle": ":"})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Picture:
-    """A figure, the name of its file without an ending, and the methods whose artists bear their `look.gid`.
+    """A figure, the name of its file without an ending, and the methods whose artists bear their `style.gid`.
 
     Pictures with a `tab` are shown in turn, those of one tab together. Without `legend` the picture names the methods.
     """

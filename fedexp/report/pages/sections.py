@@ -6,8 +6,7 @@ from fedexp.report.draw.section import Section
 from fedexp.report.read.methods import Method
 from fedexp.report.topics import (
     clusters,
-    federations,
-    heat_map,
+    federation,
     learning,
     privacy,
     provenance,
@@ -15,7 +14,7 @@ from fedexp.report.topics import (
     selections,
     simulated,
 )
-from fedexp.report.topics.grid import Panel
+from fedexp.report.topics.grid import Panel, panel_picture
 from fedexp.report.topics.tables import Table
 
 _READING = {
@@ -27,7 +26,7 @@ _READING = {
     ),
     "simulated": "By the cumulative seconds of the simulated clock; otherwise as above.",
 }
-_PANELS = (learning, simulated, privacy, rounds, selections, federations, clusters)
+_PANELS = (learning, simulated, privacy, rounds, selections, federation, clusters)
 
 
 def method_sections(methods: Sequence[Method], result_tables: Sequence[Table]) -> list[Section]:
@@ -57,6 +56,6 @@ def grid_sections(panels: Sequence[Panel], by: tuple[str, str]) -> list[Section]
     for number, panel in enumerate(panels, start=1):
         name, title = f"grid_{number}", panel.title or f"Final test {panel.metric}"
         tables = [(title, panel.grid("\\".join(by)))]
-        pictures = [heat_map.picture(name, panel, by)]
+        pictures = [panel_picture(name, panel, by)]
         sections.append(Section(name=name, title=title, pictures=pictures, tables=tables, as_files=True))
     return sections

@@ -1,6 +1,7 @@
-"""`federation.csv` and `federation.png`: who holds how many examples of which class.
+"""Who holds how many examples of which class, and how clients see them, of a run and in a report.
 
-Legend: N clients, K classes.
+`federation.csv`, `federation.png`, and where the federation makes clients see differently `seen.png`. A report draws
+each different division of the data among the clients once. Legend: N clients, K classes.
 """
 
 import csv
@@ -10,18 +11,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedexp.files.atomic import atomic_path
+from fedexp.core.errors import ConfigError
+from fedexp.files import run_tables
+from fedexp.files.atomic import atomic_path, display_path
 from fedexp.parts.federation.statistics import label_distances
 from fedexp.report.draw import heatmap, style
+from fedexp.report.draw.section import Picture, Section, section
+from fedexp.report.read.methods import Method
+from fedexp.report.read.runs import Run
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+CLIENT_IMAGES = 6  # at most, of a client in `seen.png`
 _BLOCK = 1 << 16  # rows formatted at a time
 _MAX_COLUMNS = 100  # up to so many clients have a column each in the picture
 _NUMBERED = 30  # up to so many clients and classes have their counts written out
 _BINS = 100
+_IMAGE_CLIENTS = 10  # at most, in `seen.png`
+_MAX_PARTITIONS = 8  # at most, in a report
+Users = list[tuple[Method, Run]]
 
 
 def write_csv(path: Path, counts: np.ndarray, class_names: Sequence[str]) -> None:
@@ -57,6 +68,76 @@ def grouped_shares(counts: np.ndarray) -> np.ndarray:
     starts = np.arange(groups) * len(shares) // groups
     members = np.diff(starts, append=len(shares))
     return (np.add.reduceat(shares, starts, axis=0) / members[:, None]).T
+
+
+@style.style()
+def draw_images(path: Path, images: dict[int, np.ndarray], high: float) -> None:
+    """Writes what clients see; `images` holds those of each client, `[n, H, W, channels]`, from 0 to `high`."""
+    style.save(path, image_figure(images, high))
+
+
+def image_figure(images: dict[int, np.ndarray], high: float) -> "Figure":
+    """A row of images for each client, which are `[n, H, W, channels]`; other than three channels are averaged."""
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(1.2 + 0.9 * CLIENT_IMAGES, 0.6 + 0.9 * len(images)), layout="constrained")
+    drawn.suptitle("What clients see", fontsize=11)
+    rows = drawn.subplots(len(images), CLIENT_IMAGES, squeeze=False)
+    for row, (client, client_images) in zip(rows, images.items(), strict=True):
+        for column, axes in enumerate(row):
+            axes.set(xticks=[], yticks=[])
+            axes.spines[:].set_visible(False)
+            if column < len(client_images):
+                axes.imshow(
+                    _scale_pixels(client_images[column], high), cmap="gray", vmin=0, vmax=1, interpolation="nearest"
+                )
+        row[0].set_ylabel(f"Client {client}", rotation=0, ha="right", va="center")
+    return drawn
+
+
+def choose_image_clients(sizes: np.ndarray) -> list[int]:
+    """The clients that are drawn, of those `sizes [N]` with examples: at most ten, evenly over their numbers."""
+    candidates = np.flatnonzero(sizes)
+    return (
+        candidates[np.unique(np.linspace(0, len(candidates) - 1, _IMAGE_CLIENTS).round().astype(int))].tolist()
+        if len(candidates)
+        else []
+    )
+
+
+def build_section(methods: Sequence[Method]) -> Section | None:
+    """A picture for each of the first divisions."""
+    partitions = find_partitions(methods)
+    limit_note = (
+        f" The first {_MAX_PARTITIONS} of {len(partitions)} federations." if len(partitions) > _MAX_PARTITIONS else ""
+    )
+    pictures = [
+        Picture(
+            name=f"federation_{number}",
+            title=f"Federation {number}",
+            figure=figure(counts.to_numpy(), [str(name) for name in counts]),
+            caption=f"{_describe_users(users, methods)}.",
+            tab=f"Federation {number}",
+        )
+        for number, (counts, users) in enumerate(partitions[:_MAX_PARTITIONS], start=1)
+    ]
+    return section("federations", "Federations", f"Examples of each class that the clients hold.{limit_note}", pictures)
+
+
+def find_partitions(methods: Sequence[Method]) -> "list[tuple[pd.DataFrame, Users]]":
+    """The examples that each client (row) holds of each class (column), and the runs of this division.
+
+    Raises:
+        ConfigError: a federation.csv counts something else than whole examples.
+    """
+    users_by_table: dict[bytes, Users] = {}
+    for method in methods:
+        for run in method.runs:
+            path = run.folder / "federation.csv"
+            if path.is_file():
+                users_by_table.setdefault(path.read_bytes(), []).append((method, run))
+    partitions = [(_read_counts(users[0][1].folder / "federation.csv"), users) for users in users_by_table.values()]
+    return [(counts, users) for counts, users in partitions if counts.size]
 
 
 def _client_figure(counts: np.ndarray, class_names: Sequence[str]) -> "Figure":
@@ -130,3 +211,24 @@ def _draw_sizes(axes: "Axes", sizes: np.ndarray) -> None:
     spread = f"{low:,} to {high:,}, median {np.median(sizes):,.0f}" if high > low else f"all {low:,}"
     axes.set_title(f"Client sizes: {spread}", fontsize=10)
     axes.set(xlabel="Examples of a client", ylabel="Clients")
+
+
+def _scale_pixels(image: np.ndarray, high: float) -> np.ndarray:
+    scaled = np.clip(image.astype(np.float64) / high, 0, 1)
+    return scaled if scaled.shape[-1] == 3 else scaled.mean(axis=-1)
+
+
+def _read_counts(path: Path) -> "pd.DataFrame":
+    counts = run_tables.read_frame(path).iloc[:, 2:]
+    for name, column in counts.items():
+        if column.dtype.kind != "i" and len(column):
+            raise ConfigError(f"{display_path(path)} must have whole numbers in its column {name}; is it damaged?")
+    return counts
+
+
+def _describe_users(users: Users, methods: Sequence[Method]) -> str:
+    """Which seeds, and which methods unless it is all of them."""
+    seeds = sorted({run.seed for _, run in users if run.seed is not None})
+    named = list(dict.fromkeys(method.label for method, _ in users))
+    of_seeds = f"Seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}" if seeds else "Unknown seed"
+    return f"{of_seeds} of {'every method' if len(named) == len(methods) else '; '.join(named)}"

@@ -10,8 +10,10 @@ import numpy as np
 
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError, did_you_mean
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, final
+from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, SHARES, final
+from fedexp.report.draw import heatmap, style
 from fedexp.report.draw.markdown import Grid
+from fedexp.report.draw.section import Picture
 from fedexp.report.read.methods import differing_keys, differing_options, options, settings
 from fedexp.report.read.runs import Run, shared_metric
 
@@ -69,6 +71,21 @@ def panels(runs: Sequence[Run], by: tuple[str, str]) -> list[Panel]:
             cell = (_setting_text(run, by[0]), _setting_text(run, by[1]))
             cells_by_title.setdefault(title, {}).setdefault(cell, []).append(value)
     return [replace(_panel(title, rows, columns, cells), metric=metric) for title, cells in cells_by_title.items()]
+
+
+def panel_picture(name: str, panel: Panel, by: tuple[str, str]) -> Picture:
+    """A heat map with numbers in the cells, grey with a dash where there is none; the last column is the worst case."""
+    values = np.column_stack([panel.values, panel.worst])
+    height, width = values.shape
+    size = (2.2 + 0.75 * width, 1.6 + 0.38 * height)
+    title = f"Final test {panel.metric}"
+    figure, axes = style.canvas(title, by[1], by[0], size)
+    heatmap.draw_cells(figure, axes, values, f"Test {panel.metric}", greatest=1.0 if panel.metric in SHARES else None)
+    heatmap.draw_numbers(axes, values, lambda value: "-" if np.isnan(value) else f"{value:.2f}")
+    style.name_rows(axes, panel.rows)
+    axes.axvline(width - 1.5, color=style.PAPER, linewidth=4)
+    axes.set_xticks(range(width), labels=[*map(style.shorten, panel.columns), "worst"], rotation=35, ha="right")
+    return Picture(name=name, title=title, figure=figure, caption=panel.title)
 
 
 def _panel(

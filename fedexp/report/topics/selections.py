@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedexp.report.draw import bands, heatmap
-from fedexp.report.draw import style as look
+from fedexp.report.draw import bands, heatmap, style
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run
@@ -67,17 +66,17 @@ def mean_selections(method: Method) -> np.ndarray:
 
 def _densities(methods: Sequence[Method]) -> Picture:
     title = "Selections of a client"
-    figure, axes = look.canvas(title, "Rounds in which a client took part", "Density over clients")
+    figure, axes = style.canvas(title, "Rounds in which a client took part", "Density over clients")
     for method in methods:
         counts = np.concatenate([run.selections for run in method.runs])
-        curve, style = density(counts), look.line_style(method, len(methods) > look.CROWD)
+        curve, line_style = density(counts), style.line_style(method, len(methods) > style.CROWD)
         if curve is None:
-            axes.axvline(counts[0], **style)
+            axes.axvline(counts[0], **line_style)
         else:
-            axes.plot(*curve, **style)
+            axes.plot(*curve, **line_style)
     axes.set_xlim(left=0)
     axes.set_ylim(bottom=0)
-    look.integer_ticks(axes.xaxis)
+    style.integer_ticks(axes.xaxis)
     return Picture(name="selections", title=title, figure=figure, methods=methods)
 
 
@@ -90,8 +89,8 @@ def _client_map(methods: Sequence[Method]) -> Picture | None:
     for row, client_means in enumerate(means):
         values[row, : len(client_means)] = client_means
     title = "Rounds in which each client took part"
-    figure, axes = look.row_canvas(title, "Client", len(methods), 1.3)
+    figure, axes = style.row_canvas(title, "Client", len(methods), 1.3)
     heatmap.draw_cells(figure, axes, values, "Rounds")
-    look.name_rows(axes, [method.label for method in methods])
-    look.integer_ticks(axes.xaxis)
+    style.name_rows(axes, [method.label for method in methods])
+    style.integer_ticks(axes.xaxis)
     return Picture(name="selections_map", title=title, figure=figure, caption="The mean over the seeds.")

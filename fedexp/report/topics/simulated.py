@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedexp.report.draw import bands
-from fedexp.report.draw import style as look
+from fedexp.report.draw import bands, style
 from fedexp.report.draw.bands import PlotSpec
 from fedexp.report.draw.section import Picture, Section, section
 from fedexp.report.read.methods import Method
 from fedexp.report.read.runs import Run, shared_metric
-from fedexp.report.topics import seconds
+from fedexp.report.topics import rounds
 
 _BLOCKS = 300  # up to so many rounds of a run have a block each; beyond, a block is several rounds
 _MOST = 40  # rows
@@ -33,26 +32,26 @@ def build_section(methods: Sequence[Method]) -> Section | None:
     )
     pictures = [
         bands.picture(spec, timed, bands.by_column("sim_s", f"test_{metric}")),
-        seconds.picture(_SPENT, timed, "sim_s"),
+        rounds.seconds_picture(_SPENT, timed, "sim_s"),
         timeline(timed[:_MOST]),
     ]
-    return section("simulated-clock", "Simulated clock", f"{bands.NOTE} {seconds.CROSSES}", pictures)
+    return section("simulated-clock", "Simulated clock", f"{bands.NOTE} {rounds.CROSSES}", pictures)
 
 
 def timeline(methods: Sequence[Method]) -> Picture:
     """A row for the first timed run of each method, a block for each round (or several), every other one paler."""
     title = "Rounds on the simulated clock"
-    figure, axes = look.row_canvas(title, "Simulated seconds", len(methods), 1.1)
+    figure, axes = style.row_canvas(title, "Simulated seconds", len(methods), 1.1)
     most = 1
     for row, method in enumerate(methods):
         begins, ends, rounds_per_block = blocks(next(run for run in method.runs if run.has_simulated_clock))
         most = max(most, rounds_per_block)
         gaps = np.full(len(begins), np.nan)
         odd = np.column_stack([begins, ends, gaps])[1::2].ravel()
-        style = {"color": look.color(method), "linewidth": 12, "solid_capstyle": "butt", "gid": look.gid(method)}
-        axes.plot([0, ends[-1]], [row, row], alpha=0.5, **style)
-        axes.plot(odd, np.full(len(odd), row), **style)
-    look.name_rows(axes, [method.label for method in methods])
+        line_style = {"color": style.color(method), "linewidth": 12, "solid_capstyle": "butt", "gid": style.gid(method)}
+        axes.plot([0, ends[-1]], [row, row], alpha=0.5, **line_style)
+        axes.plot(odd, np.full(len(odd), row), **line_style)
+    style.name_rows(axes, [method.label for method in methods])
     axes.set_xlim(left=0)
     several = f", of the longest runs {most}" if most > 1 else ""
     caption = f"The first run of each method; a block is a round{several}."

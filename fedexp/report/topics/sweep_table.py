@@ -22,10 +22,10 @@ from fedexp.files import run_tables
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, area_under, final, main_metric
 from fedexp.process.terminal import width
+from fedexp.report.draw import style
 from fedexp.report.draw.markdown import Grid
 from fedexp.report.read.measures import statistic
 from fedexp.report.read.runs import natural_order
-from fedexp.report.topics import sweep_bars
 
 RankOn = Literal["validation", "test"]
 SHOWN = 40  # rows on the terminal and bars in the picture
@@ -50,6 +50,15 @@ class RankedRun:
         return np.asarray(pd.to_numeric(self.metrics[name], errors="coerce"), dtype=np.float64).tolist()
 
 
+@dataclass(frozen=True)
+class SweepBar:
+    """One bar of `sweep.png`: its label, its length, and the standard deviation over seeds if there is one."""
+
+    label: str
+    mean: float
+    std: float | None
+
+
 def conclude(folder: Path, on: RankOn = "validation", by: str = "loss") -> str:
     """Writes `sweep.csv` and, where there is a ranking, `sweep.png` into the folder; returns the table as text."""
     points = read_points(folder)
@@ -61,8 +70,8 @@ def conclude(folder: Path, on: RankOn = "validation", by: str = "loss") -> str:
         lines.append(f"... and {len(table) - SHOWN} more in {display_path(folder / 'sweep.csv')}")
     if "rank" in table:
         title = f"{on.capitalize()} {by}: area under the curve"
-        sweep_bars.draw(
-            folder / "sweep.png", bars(table, f"{on}_{by} AUC"), title, higher_is_better=_higher_is_better(by)
+        draw_bars(
+            folder / "sweep.png", best_bars(table, f"{on}_{by} AUC"), title, higher_is_better=_higher_is_better(by)
         )
         lines += _warnings(table, points, f"{on}_{by}")
     else:
@@ -120,19 +129,38 @@ def grid(table: pd.DataFrame) -> Grid:
     return Grid(names, [[_text(line[name]) for name in names] for line in _records(table)], texts=0)
 
 
-def bars(table: pd.DataFrame, area: str) -> list[sweep_bars.SweepBar]:
+def best_bars(table: pd.DataFrame, area: str) -> list[SweepBar]:
     """The best rows that have a rank, each named by its swept keys."""
     names = [str(name) for name in table]
     keys = names[1 : names.index("seeds")]
     best = [line for line in _records(table) if line["rank"] is not None][:SHOWN]
     return [
-        sweep_bars.SweepBar(
+        SweepBar(
             label=", ".join(f"{key}={line[key]}" for key in keys) or "all points",
             mean=line[f"{area} mean"],
             std=line.get(f"{area} std"),
         )
         for line in best
     ]
+
+
+@style.style()
+def draw_bars(path: Path, bars: Sequence[SweepBar], title: str, *, higher_is_better: bool = False) -> None:
+    """Bars from 0, standard deviations as lines where there are some; the first is the best, in another colour."""
+    positions, means = np.arange(len(bars)), np.array([bar.mean for bar in bars])
+    stds = np.array([np.nan if bar.std is None else bar.std for bar in bars])
+    several = np.isfinite(stds) & np.isfinite(means)
+    over = " (mean ± standard deviation over seeds)" if several.any() else ""
+    better = "higher" if higher_is_better else "lower"
+    size = (8, 1.3 + 0.26 * len(bars))
+    figure, axes = style.canvas(f"{title}{over}", f"Area over rounds, {better} is better", size=size)
+    colors = [style.COLORS[0] if mean == means[0] else style.COLORS[5] for mean in means]
+    axes.barh(positions, np.where(np.isfinite(means), means, 0), height=0.75, color=colors)
+    axes.errorbar(means[several], positions[several], xerr=stds[several], fmt="none", ecolor=style.INK, capsize=2)
+    axes.set_yticks(positions, labels=[bar.label for bar in bars], fontsize=8)
+    axes.set_ylim(len(bars) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    style.save(path, figure)
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:

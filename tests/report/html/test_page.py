@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from fedexp import cli
-from fedexp.report.draw import style as look
-from fedexp.report.draw.style import COLORS
+from fedexp.report.draw import style
 
 _EVIL = "</script><img src=x onerror=alert(1)>"
 
@@ -87,7 +86,12 @@ def test_style_and_script_travel_with_the_package():
 
 
 def test_the_colours_in_the_light_are_those_of_the_pictures():
-    style = files("fedexp.report.html").joinpath("page.css").read_text(encoding="utf-8")
-    light = dict(re.findall(r"--(\w+): light-dark\((#\w{6})", style))
-    assert [light[f"c{number}"] for number in range(len(COLORS))] == [color.lower() for color in COLORS]
-    assert [light[name] for name in ("ink", "quiet", "rule", "card")] == [look.INK, look.QUIET, look.RULE, look.PAPER]
+    sheet = files("fedexp.report.html").joinpath("page.css").read_text(encoding="utf-8")
+    light = dict(re.findall(r"--(\w+): light-dark\((#\w{6})", sheet))
+    assert [light[f"c{number}"] for number in range(len(style.COLORS))] == [color.lower() for color in style.COLORS]
+    assert [light[name] for name in ("ink", "quiet", "rule", "card")] == [
+        style.INK,
+        style.QUIET,
+        style.RULE,
+        style.PAPER,
+    ]

@@ -10,7 +10,7 @@ import pytest
 
 from fedexp.report.draw import style
 from fedexp.report.read import methods, runs
-from fedexp.report.topics import client_accuracy, clusters, membership
+from fedexp.report.topics import client_accuracy, clusters
 from fedexp.run.run import run
 from fedexp.simulation.measures.client_accuracy import COLUMNS
 
@@ -40,45 +40,45 @@ def is_picture(path: Path) -> bool:
 
 class TestMembership:
     def test_by_hand(self):
-        found = membership.memberships(EVENTS, 4, 3)
+        found = clusters.memberships(EVENTS, 4, 3)
         assert found.cluster.tolist() == [[1, 1, 1, 1], [0, 1, 1, 1], [0, 2, 2, 1], [0, 0, 0, 0]]
         assert np.argwhere(found.waiting).tolist() == [[0, 0], [1, 1], [1, 2]]
         assert np.argwhere(found.trained).tolist() == [[0, 1], [2, 3]]
 
     def test_rounds_that_a_resumed_run_has_not_reached_are_left_out(self):
-        found = membership.memberships(EVENTS, 3, 2)
+        found = clusters.memberships(EVENTS, 3, 2)
         assert found.cluster[2].tolist() == [0, 2, 2]
         assert found.waiting[1].tolist() == [False, True, True]
 
     @style.style()
     @pytest.mark.parametrize(("events", "clients"), [(EVENTS, 4), (EVENTS, 500), (EVENTS.iloc[:0], 2)])
     def test_drawn(self, events: pd.DataFrame, clients: int, tmp_path: Path):
-        style.save(tmp_path / "clusters.png", membership.figure(events, clients, 3))
+        style.save(tmp_path / "clusters.png", clusters.membership_figure(events, clients, 3))
         assert is_picture(tmp_path / "clusters.png")
 
     @style.style()
     def test_a_cell_is_pale_where_a_client_waits_and_empty_where_it_has_no_cluster(self):
-        (image,) = membership.figure(EVENTS, 4, 3).axes[0].images
+        (image,) = clusters.membership_figure(EVENTS, 4, 3).axes[0].images
         strength = np.asarray(image.get_array())[:, :, 3]
         assert strength.tolist() == [[0, 0, 0, 0], [0.35, 1, 1, 1], [0, 0.35, 0.35, 1], [0, 1, 1, 1]]
 
     def test_clients_in_the_order_of_their_last_cluster(self):
         cluster = np.array([[0, 2], [0, 1], [1, 1]])
         none = np.zeros_like(cluster, dtype=bool)
-        shown, rows = membership.order_by_cluster(membership.Memberships(cluster, none, none))
+        shown, rows = clusters.order_by_cluster(clusters.Memberships(cluster, none, none))
         assert rows == [1, 2, 0]
         assert shown.cluster.tolist() == [[0, 1], [1, 1], [0, 2]]
 
     def test_of_very_many_clients_some_are_shown(self):
         none = np.zeros((1000, 2), dtype=np.int64)
-        _, rows = membership.order_by_cluster(membership.Memberships(none, none > 0, none > 0))
+        _, rows = clusters.order_by_cluster(clusters.Memberships(none, none > 0, none > 0))
         assert (len(rows), rows[0], rows[-1]) == (400, 0, 999)
 
     @style.style()
     def test_more_clusters_than_colours(self):
         events = pd.DataFrame([(0, "join", client, client + 1, None) for client in range(20)], columns=EVENTS.columns)
-        assert membership.figure(events, 20, 1).axes
-        assert membership.color_of(1) == membership.color_of(8)
+        assert clusters.membership_figure(events, 20, 1).axes
+        assert clusters.color_of(1) == clusters.color_of(8)
 
 
 @style.style()

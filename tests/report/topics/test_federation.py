@@ -1,10 +1,15 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from fedexp.core.errors import ConfigError
+from fedexp.report.draw import style
+from fedexp.report.read.methods import group_runs
+from fedexp.report.read.runs import collect_runs
 from fedexp.report.topics import federation
 
 COUNTS = np.array([[3, 0, 2], [0, 0, 0], [1, 4, 0]])
@@ -85,3 +90,59 @@ federation.draw(Path({str(tmp_path / "federation.png")!r}), np.eye(3, dtype=int)
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@style.style()
+def test_each_different_federation_is_drawn_once(make_run, tmp_path):
+    folders = [make_run(str(number), seed=number) for number in range(3)]
+    (folders[-1] / "federation.csv").write_text("client,examples,cat,dog\n0,1,1,0\n")
+    part = federation.build_section(group_runs(collect_runs([tmp_path])[0]))
+    assert part is not None
+    assert [one.caption for one in part.pictures] == ["Seeds 0, 1 of every method.", "Seed 2 of every method."]
+
+
+@style.style()
+def test_of_very_many_federations_the_first_are_drawn(make_run, tmp_path):
+    for number in range(10):
+        (make_run(str(number), seed=number) / "federation.csv").write_text(
+            f"client,examples,cat\n0,{number},{number}\n"
+        )
+    part = federation.build_section(group_runs(collect_runs([tmp_path])[0]))
+    assert part is not None
+    assert len(part.pictures) == 8
+    assert part.note.endswith("The first 8 of 10 federations.")
+
+
+@pytest.mark.parametrize("row", ["0,1,x", "0,1,", "0,1,0.5"])
+def test_what_is_no_number_of_examples_is_named(make_run, tmp_path, row):
+    (make_run("0") / "federation.csv").write_text(f"client,examples,cat\n{row}\n")
+    with pytest.raises(ConfigError, match="must have whole numbers in its column cat; is it damaged"):
+        federation.find_partitions(group_runs(collect_runs([tmp_path])[0]))
+
+
+@pytest.mark.parametrize("text", ["", "client,examples,cat\n", "client,examples\n0,1\n"])
+def test_a_table_without_clients_or_classes_is_left_out(make_run, tmp_path, text):
+    (make_run("0") / "federation.csv").write_text(text)
+    assert federation.find_partitions(group_runs(collect_runs([tmp_path])[0])) == []
+
+
+@style.style()
+def test_a_row_for_each_client_with_its_images():
+    gray, colour = np.full((2, 4, 4, 1), 510), np.full((9, 4, 4, 3), 51)
+    drawn = federation.image_figure({3: gray, 8: colour}, 255)
+    shown = [axes.images[0].get_array() for axes in drawn.axes if axes.images]
+    assert [np.asarray(one).shape for one in shown] == [(4, 4)] * 2 + [(4, 4, 3)] * federation.CLIENT_IMAGES
+    assert float(np.asarray(shown[0]).max()) == 1
+    assert float(np.asarray(shown[-1]).max()) == pytest.approx(0.2)
+    assert [axes.get_ylabel() for axes in drawn.axes if axes.get_ylabel()] == ["Client 3", "Client 8"]
+
+
+def test_the_clients_are_spread_over_their_numbers():
+    assert federation.choose_image_clients(np.array([0, 4, 4])) == [1, 2]
+    assert federation.choose_image_clients(np.ones(100)) == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99]
+    assert federation.choose_image_clients(np.zeros(3)) == []
+
+
+def test_the_picture_is_written(tmp_path: Path):
+    federation.draw_images(tmp_path / "seen.png", {0: np.zeros((1, 4, 4, 1))}, 1.0)
+    assert (tmp_path / "seen.png").read_bytes().startswith(b"\x89PNG")

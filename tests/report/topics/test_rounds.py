@@ -6,7 +6,7 @@ import pytest
 from fedexp.report.draw import bands, style
 from fedexp.report.read.methods import group_runs
 from fedexp.report.read.runs import collect_runs, read
-from fedexp.report.topics import convergence, rounds, seconds
+from fedexp.report.topics import rounds
 
 LINES = bands.PlotSpec(name="x", title="Seconds", vertical="Seconds")
 
@@ -29,7 +29,7 @@ def test_without_stages_there_is_no_profile(make_run, tmp_path):
 def test_seconds_of_a_round_are_differences(make_run):
     run = read(make_run("0", metrics={"sim_s": [1.0, 3.0, 3.5, 10.0]}))
     assert run is not None
-    numbers, spent = seconds.seconds_by_round("sim_s")(run)
+    numbers, spent = rounds.seconds_by_round("sim_s")(run)
     assert numbers.tolist() == [1, 2, 3, 4]
     assert spent.tolist() == [1, 2, 0.5, 6.5]
 
@@ -37,7 +37,7 @@ def test_seconds_of_a_round_are_differences(make_run):
 @style.style()
 def test_a_round_that_did_not_converge_has_a_cross(make_run, tmp_path):
     make_run("0", metrics={"selector.converged": [1, 0, 1, 1]})
-    picture = seconds.picture(LINES, methods_of(tmp_path), "host_s")
+    picture = rounds.seconds_picture(LINES, methods_of(tmp_path), "host_s")
     assert picture is not None
     cross = picture.figure.axes[0].lines[-1]
     assert (cross.get_marker(), np.asarray(cross.get_xdata()).tolist()) == ("x", [2.0])
@@ -48,5 +48,5 @@ def test_the_share_of_converged_rounds_leaves_out_rounds_without_an_estimate(mak
     none = read(make_run("1"))
     assert some is not None
     assert none is not None
-    assert convergence.converged_share(some) == pytest.approx(2 / 3)
-    assert convergence.converged_share(none) is None
+    assert rounds.converged_share(some) == pytest.approx(2 / 3)
+    assert rounds.converged_share(none) is None

@@ -126,7 +126,7 @@ def test_the_csv_holds_every_row_and_the_terminal_the_best(point, tmp_path, monk
     text = sweep_table.conclude(folder)
     assert f"... and 1 more in {folder / 'sweep.csv'}" in text
     assert pd.read_csv(folder / "sweep.csv")["a"].tolist() == [2, 1, 0]
-    assert [bar.label for bar in sweep_table.bars(rank(folder), "validation_loss AUC")] == ["a=2", "a=1"]
+    assert [bar.label for bar in sweep_table.best_bars(rank(folder), "validation_loss AUC")] == ["a=2", "a=1"]
 
 
 def test_a_sweep_of_the_seed_alone_is_one_row(point, tmp_path):
