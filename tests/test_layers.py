@@ -80,6 +80,12 @@ def test_rooms_of_a_layer_import_each_other_one_way():
     assert not ahead, "circles among " + ", ".join(ahead)
 
 
+def test_no_folder_but_those_of_options_is_crowded():
+    for folder in {path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE / "new" / "examples"}:
+        count = len([path for path in folder.glob("*.py") if path.name != "__init__.py"])
+        assert count <= 15 or folder.parent == PACKAGE / "parts", f"{folder} has {count} files"
+
+
 def test_the_round_names_no_part():
     known = {name for name in imports(PACKAGE / "simulation" / "round.py") if name.startswith("fedexp.parts.")}
     assert known == {"fedexp.parts.context"}  # which options a role has, nobody says here
