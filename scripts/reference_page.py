@@ -1,6 +1,7 @@
 """The reference of `fedexp.parts`: every name that a part may import, with what its docstring says."""
 
 import inspect
+import re
 from textwrap import fill
 from typing import Any
 
@@ -20,15 +21,19 @@ def lines() -> list[str]:
     chapters += ["## Values", "", *(line for name in others for line in describe_class(name, others[name]))]
     chapters += ["## Functions", "", *(line for name in functions for line in describe_function(name, functions[name]))]
     constants = {name: member for name, member in members.items() if isinstance(member, SIMPLE)}
+    types = {name: member for name, member in members.items() if name not in {*classes, *functions, *constants}}
+    chapters += ["## Types", "", *(_item(f"`{name}` is `{_type_text(member)}`") for name, member in types.items()), ""]
     chapters += ["## Constants", "", *(_item(f"`{name}` is `{value!r}`") for name, value in constants.items()), ""]
     return chapters
 
 
 def describe_class(name: str, kind: type) -> list[str]:
     """A class with its docstring, then its own public methods and properties."""
+    if not kind.__module__.startswith("fedexp."):
+        return [f"### {name}", "", f"PyTorch's `{kind.__name__}`.", ""]
     text = [f"### {name}", "", *_paragraphs(kind), ""]
     for member, value in vars(kind).items():
-        if member.startswith("_") or not inspect.getdoc(value):
+        if member.startswith("_") or not getattr(value, "__doc__", None):
             continue
         if inspect.isfunction(value):
             text += [_item(f"`{member}{_signature(value)}`: {_summary(value)}")]
@@ -49,6 +54,10 @@ def _signature(function: Any) -> str:
 
 def _parameters(function: Any) -> list[tuple[str, inspect.Parameter]]:
     return [pair for pair in inspect.signature(function).parameters.items() if pair[0] != "self"]
+
+
+def _type_text(member: Any) -> str:
+    return re.sub(r"(?<![\w.])(?:\w+\.)+(?=\w)", "", member.__name__ if inspect.isclass(member) else str(member))
 
 
 def _item(text: str) -> str:

@@ -47,7 +47,12 @@ def replace_part(folder: Path, role: str, node: Any) -> None:
 
 def is_complete(folder: Path) -> bool:
     """Whether all three files are there."""
-    return all(_file_exists(folder, name) for name in FILES)
+    return not missing_files(folder)
+
+
+def missing_files(folder: Path) -> list[Path]:
+    """Those of the three files that are not there, or are empty."""
+    return [_path(folder, name) for name in FILES if not _file_exists(folder, name)]
 
 
 def exists(folder: Path) -> bool:

@@ -1,10 +1,10 @@
 """Jobs with a limited time: jobs that do not fit are skipped, and their time is estimated from those that were done.
 
-A crew sees only jobs, so no algorithm is mentioned here. Each stage of a round (jobs of one kind, until another kind
-comes) may take two thirds of the time that is left; of a kind that is new, one job is always tried. A training job may
-be stopped halfway. The time of the rest is estimated by its effort (steps, examples, models) at the rate of the tried
-part. Missing results are sampled from those that were computed, so that the round can go on. Such results mean nothing:
-only times are taken from these rounds.
+A pool of workers sees only jobs, so no algorithm is mentioned here. Each stage of a round (jobs of one kind, until
+another kind comes) may take two thirds of the time that is left; of a kind that is new, one job is always tried. A
+training job may be stopped halfway. The time of the rest is estimated by its effort (steps, examples, models) at the
+rate of the tried part. Missing results are sampled from those that were computed, so that the round can go on. Such
+results mean nothing: only times are taken from these rounds.
 
 All processes of a group make the same decisions: the clock, which differs between them, decides only which jobs they
 do, and their reports on these are summed.
@@ -55,7 +55,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class SkippedTime:
-    """Seconds that a call of the crew would have taken longer, when it ended, and in which stage of a round."""
+    """Seconds that a call of the pool would have taken longer, when it ended, and in which stage of a round."""
 
     end: float
     stage: str
@@ -106,7 +106,7 @@ class TimeBudget:
 
 
 class BudgetedPool(WorkerPool):
-    """A crew that does as much of its work as a ration of time allows."""
+    """A pool of workers that does as much of its work as a budget of time allows."""
 
     times_jobs = True
 

@@ -162,5 +162,5 @@ class Logbook:
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()
 
     def _engine_and_surroundings(self) -> tuple[dict[str, str], dict[str, str]]:
-        choice, crew = self.world.choice, self.world.pool
-        return asdict(choice), surroundings(self.exp, choice, crew.size)
+        choice, pool = self.world.choice, self.world.pool
+        return asdict(choice), surroundings(self.exp, choice, pool.size)

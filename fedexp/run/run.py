@@ -101,10 +101,10 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
     exp: Experiment = build(config)
     compatibility.refuse(exp)
     device = exp.engine.activate_device()
-    crew = join_torchrun(device) if under_torchrun() else WorkerPool()
-    saved = crew.broadcast(_load_state(folder, config, exp) if folder else None)
+    pool = join_torchrun(device) if under_torchrun() else WorkerPool()
+    saved = pool.broadcast(_load_state(folder, config, exp) if folder else None)
     state, saved_engine = saved or (None, None)
-    world = build_world(exp, EngineChoice(**saved_engine) if saved_engine else None, crew)
+    world = build_world(exp, EngineChoice(**saved_engine) if saved_engine else None, pool)
     exp = world.exp
     state = state or world.initial_state()
     with with_workers(exp, world, state) as world:

@@ -73,7 +73,7 @@ class Scorer:
             return self.forward(inputs)
 
     def work(self, weights: Weights, examples: Examples, metric_set: MetricSet) -> Work:
-        """The evaluation of one model as jobs, one a chunk: (loss sum, examples, seconds, sums of the gauge)."""
+        """The evaluation of one model as jobs, one a chunk: (loss sum, examples, seconds, sums of the metrics)."""
         jobs = [
             (np.array([position]), lambda part=part: self._timed_sums(weights, examples, metric_set, part))
             for position, part in enumerate(self.parts(examples))
@@ -111,7 +111,7 @@ class Scorer:
         return float(sum(sums) / len(index)) if sums else float("nan")
 
     def sums(self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor) -> torch.Tensor:
-        """Loss sum, examples, seconds and sums of the gauge, `[3 + n]`, at the positions `index [S]`, not empty."""
+        """Loss sum, examples, seconds and sums of the metrics, `[3 + n]`, at the positions `index [S]`, not empty."""
         return torch.stack(
             [self._timed_sums(weights, examples, metric_set, part) for part in index.split(self.chunk)]
         ).sum(dim=0)
@@ -137,7 +137,7 @@ class Scorer:
     def compute_sums(
         self, weights: Weights, examples: Examples, metric_set: MetricSet, index: torch.Tensor | slice
     ) -> torch.Tensor:
-        """Loss sum, examples and sums of the gauge, `[2 + n]`, at the positions `index [S]`; waits for no device."""
+        """Loss sum, examples and sums of the metrics, `[2 + n]`, at the positions `index [S]`; waits for no device."""
         labels = examples.y[index]
         logits = self.logits(weights, examples.inputs(index))
         with torch.inference_mode():

@@ -101,7 +101,7 @@ class World:
     ) -> DeferredScore | PendingScore:
         """Starts scoring a model; idle workers take the jobs, at the latest when the result is asked for.
 
-        They are those of the run's metrics, unless another gauge is given.
+        They are those of the run's metrics, unless other metrics are given.
         """
         metric_set = metric_set or self.scorer.metric_set
         if self._has_second_stream:

@@ -16,7 +16,10 @@ from fedexp.run.state import checkpoint
 
 
 def override_complaints(folder: Path) -> Iterator[str]:
-    """Yields options in hydra.yaml and words in overrides.yaml that the config of the run contradicts."""
+    """Yields options in hydra.yaml and words in overrides.yaml that contradict the config, or that they are missing."""
+    if missing := saved_config.missing_files(folder):
+        yield from (f"{display_path(path)} is missing" for path in missing)
+        return
     written, recorded_options = saved_config.read_raw(folder), saved_config.choices(folder)
     config_folder = folder / saved_config.FOLDER
     names, groups = (

@@ -225,6 +225,8 @@ FORGERIES: dict[str, tuple[str, Forge, str]] = {
     "overrides.yaml: a value": ("run", words(lambda typed: [*typed, "local.lr=9"]), "says local.lr=9, but the config"),
     "overrides.yaml: rounds": ("run", words(lambda typed: [*typed, "rounds=900"]), "says rounds=900, but the config"),
     "overrides.yaml: a mark": ("run", words(lambda typed: [*typed, "+certified=true"]), "says certified=True, but the"),
+    "overrides.yaml is gone": ("run", gone(".hydra/overrides.yaml"), ".hydra/overrides.yaml is missing"),
+    "hydra.yaml is gone": ("run", gone(".hydra/hydra.yaml"), ".hydra/hydra.yaml is missing"),
     "overrides.yaml: nonsense": ("run", words(lambda typed: ["a b c=,"]), "does not hold words of a run"),
     "config.yaml: a selector": ("run", config("fedexp.parts.selector.ucb.UCB", GREEDY), "belongs to another config"),
     "config.yaml: a rate": ("run", config("local_lr: 0.1", "local_lr: 0.2"), "belongs to another config"),

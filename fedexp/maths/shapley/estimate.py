@@ -1,18 +1,19 @@
 """Shapley values of a round: exact, by a smooth surrogate, or by one of six ways of sampling.
 
 Source: GTG-Shapley (Liu et al. 2022, arXiv 2109.02053) as used by GreedyFed (Singhal et al. 2023, arXiv 2312.09108);
-the sources of the other methods are in their own files: `surrogate`, `permutations`, `kernel`, `leverage`.
-U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the model that the round began with.
+the sources of the other methods are in their own files: `surrogate/estimator`, and in `sampling` `permutations`,
+`kernel`, `leverage`. U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the model that the
+round began with.
 
 Utilities are means over the validation examples, or over `examples` of them (drawn once a run) if there are more.
-The surrogate evaluates 3 M coalitions on all of these and the others on a `part` of them (`fidelities`). Its budget is
-`coalitions`, or 12 M, in a few batches. It stops early when the largest standard error is at most 1 % of the spread of
-the values (`stop=values`), or when the ranking is settled.
+The surrogate evaluates 3 M coalitions on all of these and the others on a `part` of them (`subsampled_validation`). Its
+budget is `coalitions`, or 12 M, in a few batches. It stops early when the largest standard error is at most 1 % of the
+spread of the values (`stop=values`), or when the ranking is settled.
 The budget of the other methods is `permutations_per_client` times M permutations; for `kernel` and `leverage` it is the
 expected number of distinct coalitions in so many permutations. `coalitions` bounds it; if it is not given the bound is
 2,048, and there is none for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep
 is always made.
-`auto` is exact up to 6 players, then the surrogate (`affordable`).
+`auto` is exact up to 6 players, then the surrogate (`budget`).
 
 Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; a round with
 |U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Methods that are not

@@ -2,8 +2,8 @@
 
 w + tau_eff sum_k p_k delta_k / ||a_k||_1 with tau_eff = sum_k p_k ||a_k||_1. a_k holds the weights that client k's
 update gives to the gradients along its steps: its 1-norm is the number of steps for plain SGD, more with momentum, less
-with FedProx's pull (`LocalRule.amounts_to`); with both some weights are negative. Clipping, weight decay and SCAFFOLD's
-variates count as part of the gradient. p_k are the shares of FedAvg. With equal a_k it is FedAvg.
+with FedProx's pull (`LocalRule.effective_steps`); with both some weights are negative. Clipping, weight decay and
+SCAFFOLD's variates count as part of the gradient. p_k are the shares of FedAvg. With equal a_k it is FedAvg.
 
 Deviations: in the authors' code tau_eff counts steps, not ||a_k||_1, where there is a proximal term, so that equal
 clients go further than FedProx's. A client that took no step moves nothing.

@@ -4,7 +4,7 @@ t counts rounds from 0, N_k the client's participations. Clients that never took
 infinity), in the random order of GreedyFed's first rounds; the other places go to the highest bounds. The selection
 thesis drops beta (beta = 1) and writes ln t (`logarithm=t`); beta = 0 is GreedyFed after its first rounds.
 
-What it remembers is what every selector with Shapley values does: `ShapleySelector` in `contributions.py`.
+What it remembers is what every selector with Shapley values does: `ShapleySelector` in `shapley_selector.py`.
 """
 
 from dataclasses import dataclass

@@ -24,7 +24,7 @@ def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[
 
 
 def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Section], csv: Mapping[str, str]) -> None:
-    """Writes the folder of the page, then the page; a section that is `filed` has its first table as files."""
+    """Writes the folder of the page, then the page; a section whose tables are files has its first table as files."""
     folder, content = page.with_suffix(""), [lead, "".join(f"* {note}\n" for note in caveats)]
     for section in shown:
         for picture in section.pictures:

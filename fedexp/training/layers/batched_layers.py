@@ -75,7 +75,7 @@ class BatchedLinear(BatchedLayer):
 
 
 class BatchedConvolution(BatchedLayer):
-    """A convolution by one of the implementations in `stacked_convolutions`."""
+    """A convolution by one of the implementations in `batched_convolutions`."""
 
     def __init__(self, implementation: ConvolutionImplementation) -> None:
         self.implementation = implementation

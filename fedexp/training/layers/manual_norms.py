@@ -1,4 +1,4 @@
-"""Manual passes of normalisation layers, like those of `written_layers`."""
+"""Manual passes of normalisation layers, like those of `manual_layers`."""
 
 import torch
 from torch import nn

@@ -3,7 +3,7 @@
 g_bar = g / max(1, ||g||_2 / C) over all parameters of the model together; (sum g_bar + N(0, sigma^2 C^2 I)) / B with
 the nominal B, however many examples a batch holds (Abadi et al. 2016, algorithm 1). A gradient of norm zero stays zero.
 
-Layers that `example_gradients` knows are clipped from their inputs and the gradients at their outputs, which costs
+Layers that `layer_gradients` knows are clipped from their inputs and the gradients at their outputs, which costs
 little more than a plain step; a network with any other layer, or with entries that are used in several places (tied
 weights, layers that are called twice), is differentiated example by example by torch.func.
 Legend: B examples, P trainable entries, D entries of a row, R rows.

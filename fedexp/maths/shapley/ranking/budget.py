@@ -6,13 +6,13 @@ the expected number of distinct coalitions is 2 (nobody, all) plus the sum over 
 Utilities are remembered, so only distinct coalitions cost anything.
 
 The surrogate evaluates at most `PER_PLAYER` M coalitions, or the experiment's `coalitions`. Measured on 30 rounds of
-MNIST with M = 10 (`scripts/studies/shapley`), stopping at 7, 8 or 10 M where errors are small and with a quarter of
-the examples for all but 3 M coalitions (`fidelities`): 84 coalitions on average, which cost as much as 43 on all
+MNIST with M = 10 (`scripts/studies/shapley`), stopping at 7, 8 or 10 M where errors are small and with a quarter of the
+examples for all but 3 M coalitions (`subsampled_validation`): 84 coalitions on average, which cost as much as 43 on all
 examples. The largest error of a client (mean of 5 seeds) was 1.0 % of the spread in the median round and 2.4 % in the
 worst; the better half was right in 94 %. With 8 M coalitions, all on all examples, the worst round had 4.1 %; with 6 M,
-11 %. On smooth synthetic games with M = 100 the errors stay near 10 % up to 12 M.
-`auto` takes exact values where all 2^M coalitions fit into that budget, the surrogate up to `SMOOTH_AT_MOST` players
-(its linear algebra grows with the cube of the coalitions), leverage scores beyond:
+11 %. On smooth synthetic games with M = 100 the errors stay near 10 % up to 12 M. `auto` takes exact values where all
+2^M coalitions fit into that budget, the surrogate up to `SMOOTH_AT_MOST` players (its linear algebra grows with the
+cube of the coalitions), leverage scores beyond:
 
     M                  1   2   3   4   5   6    7    8    9   10   12   20   50   100   170   200     201
     2^M                2   4   8  16  32  64  128  256  512 1024 4096  1e6 1e15  1e30  1e51  1e60

@@ -1,7 +1,7 @@
 """Shapley values of a smooth surrogate: few coalitions are evaluated, a Gaussian process predicts the others.
 
 If M is at most `ALL_AT_MOST`, every coalition that was not evaluated is predicted and the exact formula is applied,
-SV_k = sum over S of c_k(S) U(S). For more players the surrogate is evaluated along random circles (`circles`).
+SV_k = sum over S of c_k(S) U(S). For more players the surrogate is evaluated along random circles (`circular_windows`).
 Values add up to U(all) - U(nobody) either way.
 
 Standard errors are the square roots of the posterior variance of sum over S of c_k(S) U(S), coalitions not evaluated
@@ -9,7 +9,7 @@ Standard errors are the square roots of the posterior variance of sum over S of 
 by the Shapley kernel (`kernel`, `regression`), also linear in the utilities, and the variance of the circles is added.
 If the game is not smooth the variance is that of unrelated utilities, and large.
 With a part of the examples there are two games: the utility on the part, and the difference from that on all
-(`fidelities`). Their values and variances add.
+(`subsampled_validation`). Their values and variances add.
 Coverage of the 95 % intervals at 12 M coalitions and M = 10: 0.93 on 14 rounds of MNIST, 0.97 on 5 of CIFAR-10; on
 simulated games of M = 8 and 10 0.93 to 0.97 (unrelated, losing) and 0.91 to 0.95 (threshold: smooth nowhere).
 Ours and new, as far as we know: KernelSHAP's surrogate is additive in the members, this one is smooth in the mixture
