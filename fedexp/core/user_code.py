@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from traceback import extract_tb
 from typing import IO, Any
@@ -107,7 +106,7 @@ def _process_settings() -> dict[str, tuple[Callable[[], Any], Callable[[Any], An
         "os.chdir": (_working_folder, _enter_folder),
         "sys.path.remove": (lambda: set(path) <= set(sys.path), set_path),
     }
-    if "resource" in sys.modules or find_spec("resource"):
+    with suppress(ImportError):  # Windows has no such limits
         import resource
 
         settings["resource.setrlimit"] = (lambda: resource.getrlimit(resource.RLIMIT_NOFILE), _set_open_files)
