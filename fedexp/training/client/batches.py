@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedexp.core.errors import ConfigError
 from fedexp.parts.local.contract import LocalRule
 from fedexp.parts.privacy.contract import Sampling
 
@@ -64,7 +65,10 @@ def smallest_batch(rule: LocalRule, sizes: np.ndarray, sampling: Sampling) -> in
     """The fewest examples of a batch where clients have so many (`sizes [C]`); 0 without any, or if they are drawn."""
     if sampling == "poisson":
         return 0
-    counts = [np.diff(BatchCut.of(rule, size, sampling).bounds) for size in np.unique(sizes).tolist()]
+    try:
+        counts = [np.diff(BatchCut.of(rule, size, sampling).bounds) for size in np.unique(sizes).tolist()]
+    except (ValueError, MemoryError):
+        raise ConfigError("local.epochs gives a client more steps than memory can hold; lower it") from None
     return int(min((count.min() for count in counts if len(count)), default=0))
 
 

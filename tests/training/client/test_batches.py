@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedexp.core.errors import ConfigError
 from fedexp.parts.local.sgd import SGD
 from fedexp.training.client.batches import Batches, draw_batches, running_losses, smallest_batch
 
@@ -69,3 +70,8 @@ def test_running_losses_weigh_batches_by_their_examples():
 def test_running_losses_of_nobody_do_not_exist():
     nobody = draw_batches(SGD(), 0, np.random.default_rng(0))
     assert np.isnan(running_losses(np.zeros(0), nobody.counts, nobody.epoch)).all()
+
+
+def test_more_steps_than_memory_holds_are_refused():
+    with pytest.raises(ConfigError, match="more steps than memory can hold; lower it"):
+        smallest_batch(SGD(epochs=1e20, batch_size=5), np.array([20]), "rule")
