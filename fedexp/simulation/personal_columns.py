@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from fedexp.core.client_rows import ClientRows
-from fedexp.core.values import Layout, Memory, Trained, Uploads, finite
+from fedexp.core.values import Layout, Memory, Trained, finite
 from fedexp.simulation.setup.experiment import Experiment
 
 
@@ -34,11 +34,3 @@ def save_personal(exp: Experiment, layout: Layout, trained: Trained, memory: Mem
     saved_rows = ClientRows.load(memory, rows.shape[1], rows)
     finite_rows = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
     return saved_rows.with_rows(trained.owner[finite_rows], rows[torch.from_numpy(finite_rows).to(rows.device)]).save()
-
-
-def zero_private_columns(uploads: Uploads, columns: np.ndarray) -> Uploads:
-    """The uploads with zeros in the private `columns [m]`, which never leave a client."""
-    index = torch.from_numpy(columns).to(uploads.delta.device)
-    if not uploads.delta[:, index].any():
-        return uploads
-    return uploads.with_delta(uploads.delta.index_fill(1, index, 0.0))
