@@ -17,7 +17,9 @@ from fedexp.simulation.setup.experiment import Experiment
 
 def personal_columns(exp: Experiment, layout: Layout) -> np.ndarray:
     """The personal columns `[m]`, ascending."""
-    return np.union1d(exp.model.personal(layout), exp.local.private_columns(layout))
+    is_personal = np.zeros(layout.size, dtype=bool)  # in a tenth of the time of np.union1d
+    is_personal[exp.model.personal(layout)] = is_personal[exp.local.private_columns(layout)] = True
+    return np.flatnonzero(is_personal)
 
 
 def restore_personal(
