@@ -55,7 +55,7 @@ def test_what_fits_is_done_and_costs_nothing_more():
     BudgetedPool(WorkerPool(), ration).execute(work)
     assert work.out[:, 0].tolist() == list(range(20))
     assert ration.partial_stages == []
-    assert ration.skipped_times == []
+    assert ration.skipped == []
 
 
 def test_what_does_not_fit_is_priced_by_what_was_done():
