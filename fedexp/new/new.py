@@ -110,7 +110,7 @@ def files(group: str, name: str) -> dict[str, str]:
     path = example_option(group)
     option = path.read_text(encoding="utf-8")
     module, example = re.findall(r"^_target_: (\S+)\.(\w+)$", option, re.MULTILINE)[0]
-    code, class_name = _read_module(module), "".join(map(_capital, name.split("_")))
+    code, class_name = _read_module(module), "".join(word[:1].upper() + word[1:] for word in name.split("_"))
     nodes = ast.walk(ast.parse(code))
     if class_name != example and class_name in {getattr(node, "id", getattr(node, "name", "")) for node in nodes}:
         raise ConfigError(
@@ -167,10 +167,6 @@ def _with_public_imports(code: str) -> str:
     for node in reversed(imports):
         lines[node.lineno - 1 : node.end_lineno] = [statement] if node is imports[0] else []
     return "\n".join([*lines, ""])
-
-
-def _capital(word: str) -> str:
-    return word[:1].upper() + word[1:]
 
 
 def _refuse_group(group: str) -> None:

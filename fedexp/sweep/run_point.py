@@ -5,11 +5,10 @@ The point's folder holds all that is needed: `.hydra/config.yaml` what to run, t
 """
 
 import os
-import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, redirect_stderr, redirect_stdout, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -119,10 +118,5 @@ def shared_cores(share: int | None) -> Iterator[None]:
 @contextmanager
 def _discard_output() -> Iterator[None]:
     """Discards what a point prints: several on one terminal would only disturb each other."""
-    streams = sys.stdout, sys.stderr
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        sys.stdout = sys.stderr = nowhere
-        try:
-            yield
-        finally:
-            sys.stdout, sys.stderr = streams
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        yield
