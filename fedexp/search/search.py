@@ -73,7 +73,8 @@ class Search(Budget):
         first, metrics = [dimension.extreme_overrides()[0] for dimension in self.space.dimensions], {}
         for number, method in enumerate(self.space.methods):
             words = [*method, *first, self.space.seeds[0]]
-            metrics[build(validate_point(composer, config, self.point(number, words))).metrics[0]] = method
+            _, run_config = validate_point(composer, config, self.point(number, words))
+            metrics[build(run_config).metrics[0]] = method
         if len(metrics) > 1:
             raise ConfigError(
                 f"a search must have one main metric for all methods, got {', '.join(metrics)}; set evaluation.metrics"
