@@ -12,6 +12,7 @@ from fedexp.core.values import Layout, Memory, Plan, State, Trained, Uploads, We
 from fedexp.parts.context import Context
 from fedexp.process.device_clock import Timestamp, record_timestamp
 from fedexp.simulation import context
+from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.local_task import make_task
 from fedexp.simulation.moving_rates import scheduled_rates
 from fedexp.simulation.personal_columns import restore_personal, save_personal, zero_private_columns
@@ -30,27 +31,30 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     ctx, clock = context.make_context(world, state.round + 1, state.models), Stopwatch(world.first.flat.device)
     mem: dict[str, Memory] = {role: without_columns(memory) for role, memory in state.memory.items()}
 
-    plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
-    models, plan, model, mem["clustering"] = exp.clustering.assign(state.models, plan, mem.get("clustering", {}), ctx)
+    plan, mem["selector"] = check_call(exp, "selector", exp.selector.choose, mem.get("selector", {}), ctx)
+    models, plan, model, mem["clustering"] = check_call(
+        exp, "clustering", exp.clustering.assign, state.models, plan, mem.get("clustering", {}), ctx
+    )
     clock.lap("select_s")
     start = dispatch(exp, world, models, model, plan.owner, mem)
 
     sent, mem = train(exp, world, start, model, plan, mem, ctx)
     clock.lap("train_s")
     sent, mem = apply_filters(exp, "leaving", sent, mem, ctx)
-    uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, plan, mem.get("fleet", {}), ctx)
+    uploads, seconds, mem["fleet"] = check_call(exp, "fleet", exp.fleet.deliver, sent, plan, mem.get("fleet", {}), ctx)
     uploads, mem = apply_filters(exp, "arriving", uploads, mem, ctx)
     uploads = zero_private_columns(uploads, ctx.traffic.private_columns)
-    mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
+    mem["selector"] = check_call(exp, "selector", exp.selector.observe, uploads, mem["selector"], ctx)
     clock.lap("select_s")
-    mem["audit"] = exp.audit.observe(sent, mem.get("audit", {}), ctx)
+    mem["audit"] = check_call(exp, "audit", exp.audit.observe, sent, mem.get("audit", {}), ctx)
 
     models, mem = fold(exp, models, uploads, mem, ctx)
-    models, mem["clustering"] = exp.clustering.regroup(models, uploads, mem["clustering"], ctx)
-    clock.lap("aggregate_s")
-    after = State(
-        ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + count_clients(plan.owner)
+    models, mem["clustering"] = check_call(
+        exp, "clustering", exp.clustering.regroup, models, uploads, mem["clustering"], ctx
     )
+    clock.lap("aggregate_s")
+    updates = state.updates + count_clients(plan.owner)
+    after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, updates)
     return after, metrics_row(exp, ctx, after, plan, sent, uploads) | clock.laps, sent
 
 
@@ -70,7 +74,9 @@ def dispatch(
     start = world.first.flat.expand(len(owner), -1)
     for number in np.unique(model).tolist():
         positions = np.flatnonzero(model == number)
-        rows = exp.aggregator.dispatch(models[number], owner[positions], memory.get(str(number), {}))
+        rows = check_call(
+            exp, "aggregator", exp.aggregator.dispatch, models[number], owner[positions], memory.get(str(number), {})
+        )
         index = torch.from_numpy(positions).to(rows.device)
         start = rows if len(positions) == len(owner) else start.index_copy(0, index, rows)
     return restore_personal(exp, world.layout, owner, start, mem)
@@ -97,10 +103,12 @@ def train(  # noqa: PLR0913
     rows, slot, losses = split_output(out, world.layout, world.loss_columns)
     steps = np.array([client_batches.steps for client_batches in batches], np.int64)
     trained = Trained(plan.owner, steps, received, task.start, rows, slot)
-    mem["privacy"] = exp.privacy.spend(trained.owner, trained.steps, mem.get("privacy", {}), ctx)
+    mem["privacy"] = check_call(
+        exp, "privacy", exp.privacy.spend, trained.owner, trained.steps, mem.get("privacy", {}), ctx
+    )
     mem["personal"] = save_personal(exp, world.layout, trained, mem.get("personal", {}))
     local = exp.local.at(task.lr)
-    delta, mem["local"] = local.finish(trained, mem.get("local", {}), ctx)
+    delta, mem["local"] = check_call(exp, "local", local.finish, trained, mem.get("local", {}), ctx)
     delta[:, torch.from_numpy(ctx.traffic.private_columns).to(delta.device)] = 0
     importance = np.ones(len(plan.owner)) if plan.importance is None else plan.importance
     exact = losses[:, 2:] if losses.shape[1] > 2 else None
@@ -122,7 +130,8 @@ def apply_filters(
     """Applies the parts of every role that changes uploads at this point; returns uploads and memories."""
     after = {}
     for role in roles.roles_at(when):
-        uploads, after[role.name] = getattr(exp.part(role.name), role.step)(uploads, mem.get(role.name, {}), ctx)
+        step = getattr(exp.part(role.name), role.step)
+        uploads, after[role.name] = check_call(exp, role.name, step, uploads, mem.get(role.name, {}), ctx)
     return uploads, {**mem, **after}
 
 
@@ -166,9 +175,14 @@ def update_model(
 ) -> tuple[Weights, dict[str, Memory]]:
     """Updates one model; also returns the memories of the parts that did so."""
     mixed, memories = apply_filters(exp, "mixing", uploads, model_memories, ctx)
-    proposal, aggregator_memory = exp.aggregator.combine(weights, mixed, model_memories["aggregator"], ctx)
+    proposal, aggregator_memory = check_call(
+        exp, "aggregator", exp.aggregator.combine, weights, mixed, model_memories["aggregator"], ctx
+    )
     lr = exp.server_schedule.rate(exp.server_optimizer, ctx.round)
-    updated, optimizer_memory = exp.server_optimizer.at(lr).step(weights, proposal, model_memories["server_optimizer"])
+    step = exp.server_optimizer.at(lr).step
+    updated, optimizer_memory = check_call(
+        exp, "server_optimizer", step, weights, proposal, model_memories["server_optimizer"]
+    )
     return updated, memories | {"aggregator": aggregator_memory, "server_optimizer": optimizer_memory}
 
 
