@@ -9,8 +9,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.store import PublishedFile, digest
-from fedexp.files.atomic import atomic_path, publish
+from fedexp.files.atomic import atomic_path
 
 Accept = Callable[[Path], None]
 
@@ -35,25 +34,6 @@ def fetch(urls: Sequence[str], target: Path, accept: Accept) -> None:
             faults.append(f"{url}: {error}")
     where = "" if _is_writable(target) else f" ({target.parent} cannot be written; set data_dir or FEDEXP_DATA)"
     raise ConfigError(f"could not download {target.name}{where}: {'; '.join(faults)}")
-
-
-def md5_check(md5: str) -> Accept:
-    """A check that accepts only a file with this MD5."""
-
-    def accept(path: Path) -> None:
-        checksum = digest(path)
-        if checksum != md5:
-            raise ConfigError(f"MD5 {checksum}, must be {md5}")
-
-    return accept
-
-
-def install_file(part: Path, published_file: PublishedFile, directory: Path) -> None:
-    """Moves an unpacked file to its final path, if its checksum is the published one."""
-    md5_check(published_file.md5)(part)
-    target = directory / published_file.path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    publish(part, target)
 
 
 def _receive(url: str, part: Path) -> None:
