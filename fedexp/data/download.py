@@ -2,7 +2,7 @@
 
 import os
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from http.client import HTTPException
 from pathlib import Path
 
@@ -11,29 +11,23 @@ from tqdm import tqdm
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import atomic_path
 
-Accept = Callable[[Path], None]
-
 TIMEOUT_S = 60
 CHUNK = 1 << 20
 
 
-def fetch(urls: Sequence[str], target: Path, accept: Accept) -> None:
-    """Downloads from the first mirror that delivers what `accept` lets pass.
+def fetch(url: str, target: Path, accept: Callable[[Path], None]) -> None:
+    """Downloads a file that `accept` lets pass.
 
     Raises:
-        ConfigError: none did, or the folder cannot be written; nothing is left behind.
+        ConfigError: it does not arrive or is another one, or the folder cannot be written; nothing is left behind.
     """
-    faults = []
-    for url in urls:
-        try:
-            with atomic_path(target) as part:
-                _receive(url, part)
-                accept(part)
-            return
-        except (OSError, HTTPException, ConfigError) as error:
-            faults.append(f"{url}: {error}")
-    where = "" if _is_writable(target) else f" ({target.parent} cannot be written; set data_dir or FEDEXP_DATA)"
-    raise ConfigError(f"could not download {target.name}{where}: {'; '.join(faults)}")
+    try:
+        with atomic_path(target) as part:
+            _receive(url, part)
+            accept(part)
+    except (OSError, HTTPException, ConfigError) as error:
+        where = "" if _is_writable(target) else f" ({target.parent} cannot be written; set data_dir or FEDEXP_DATA)"
+        raise ConfigError(f"could not download {target.name}{where}: {url}: {error}") from None
 
 
 def _receive(url: str, part: Path) -> None:
