@@ -59,7 +59,7 @@ class RoundContext:
 
     @property
     def sizes(self) -> np.ndarray:
-        return self._world.sizes
+        return self._world.partition.sizes
 
     def rng(self, *name: str | int) -> np.random.Generator:
         return stream(self._world.exp.seed, self.round, *name)

@@ -64,11 +64,6 @@ class World(PreparedRun):
         """The names and shapes of the entries of a row."""
         return self.first.layout
 
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """Examples of every client, int64 [N]."""
-        return self.partition.sizes
-
     @property
     def client_eval_data(self) -> Examples:
         """The split that held-out examples are taken from: the training data, or the test data with `own_test`."""
