@@ -62,15 +62,15 @@ def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) 
     network = partial(
         networks.build_network, exp.model, input_facts, exp.seed, exp.engine.activate_device(), exp.engine.precision
     )
-    poisoned = split_and_poison(exp, data)
-    partition = poisoned.split.partition
+    poisoned_split = split_and_poison(exp, data)
+    partition = poisoned_split.split.partition
     exp = replace(
         exp, privacy=exp.privacy.calibrate_noise(partition.sizes, exp.local, exp.selector.rate(partition.clients))
     )
-    ready = prepare(exp, poisoned, network, input_facts, pool)
+    ready = prepare(exp, poisoned_split, network, input_facts, pool)
     if smallest_batch(exp.local, partition.sizes, exp.privacy.sampling) == 1:
         networks.refuse_single_examples(exp.model, network, ready.train)
-    return assemble_world(exp, data.sha256(), poisoned, ready, network, choice, pool)
+    return assemble_world(exp, data.sha256(), poisoned_split, ready, network, choice, pool)
 
 
 def load(exp: Experiment) -> tuple[Data, Facts]:
@@ -94,12 +94,12 @@ def split_and_poison(exp: Experiment, data: Data) -> PoisonedSplit:
 
 
 def prepare(
-    exp: Experiment, poisoned: PoisonedSplit, network: NetworkFactory, input_facts: Facts, pool: WorkerPool
+    exp: Experiment, poisoned_split: PoisonedSplit, network: NetworkFactory, input_facts: Facts, pool: WorkerPool
 ) -> PreparedRun:
     """Learns features, moves the examples to the device and pretrains the first model."""
     device, untrained = exp.engine.resolve_device(), network()
-    split = poisoned.split
-    data, probes, feature_figures = encode(exp, poisoned.data, split.public, pool)
+    split = poisoned_split.split
+    data, probes, feature_figures = encode(exp, poisoned_split.data, split.public, pool)
 
     train = Examples(data.train, data, device, exp.augment)
     networks.refuse_untrainable(exp.model, network, train, input_facts.outputs, exp.loss)
@@ -122,15 +122,20 @@ def prepare(
 def assemble_world(  # noqa: PLR0913
     exp: Experiment,
     data_sha256: str,
-    poisoned: PoisonedSplit,
+    poisoned_split: PoisonedSplit,
     ready: PreparedRun,
     network: NetworkFactory,
     choice: EngineChoice | None,
     pool: WorkerPool,
 ) -> World:
     """Chooses the trainer, makes the scorers, and puts the world together."""
-    metric_set = MetricSet(exp.metrics, poisoned.data.class_names)
-    layout, device, data, split = ready.first.layout, exp.engine.resolve_device(), poisoned.data, poisoned.split
+    metric_set = MetricSet(exp.metrics, poisoned_split.data.class_names)
+    layout, device, data, split = (
+        ready.first.layout,
+        exp.engine.resolve_device(),
+        poisoned_split.data,
+        poisoned_split.split,
+    )
     clients_recipe = Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
     spec = TrainerSpec(network, layout, ready.train, clients_recipe, exp.engine.memory_mb)
     floats, best = choose_engine(exp, spec, ready.test, split.partition.clients)
@@ -141,8 +146,8 @@ def assemble_world(  # noqa: PLR0913
         partition=split.partition,
         held_out=split.held_out,
         unseen=split.unseen,
-        malicious=poisoned.malicious,
-        canaries=poisoned.canaries,
+        malicious=poisoned_split.malicious,
+        canaries=poisoned_split.canaries,
         labels=data.train.labels,
         data_sha256=data_sha256,
         groups=known_groups(data, split.partition),

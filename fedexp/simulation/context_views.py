@@ -16,7 +16,7 @@ from fedexp.core.values import Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.simulation.extra_messages import ExtraMessages
-from fedexp.simulation.local_task import make_task
+from fedexp.simulation.local_task import make_task, run_task
 from fedexp.simulation.world import World
 from fedexp.training.client.batches import draw_all
 from fedexp.training.client.examples import Examples
@@ -57,7 +57,7 @@ class ClientQueries:
         rules = [rule.with_drawn_epochs(client, later_ctx.rng) for client in owner.tolist()]
         batches = draw_all(rules, plan.sizes, streams(exp.seed, number, "fine_tune", owner=owner))
         task = make_task(exp, row.expand(len(owner), -1), plan, batches, {}, later_ctx)
-        rows = self._world.run_task(task, 2, self._world.trainer.run, FINE_TUNING)[:, : len(row)]
+        rows = run_task(self._world, task, 2, self._world.trainer.run, FINE_TUNING)[:, : len(row)]
         private_columns = torch.from_numpy(self._ctx.traffic.private_columns).to(rows.device)
         rows[:, private_columns] = row[private_columns]
         return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)

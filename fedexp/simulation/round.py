@@ -13,7 +13,7 @@ from fedexp.parts.context import Context
 from fedexp.process.device_clock import Timestamp, record_timestamp
 from fedexp.simulation import context
 from fedexp.simulation.checks.contract_checks import check_call
-from fedexp.simulation.local_task import make_task
+from fedexp.simulation.local_task import make_task, train_task
 from fedexp.simulation.moving_rates import scheduled_rates
 from fedexp.simulation.personal_columns import restore_personal, save_personal, zero_private_columns
 from fedexp.simulation.setup.experiment import Experiment
@@ -99,8 +99,7 @@ def train(  # noqa: PLR0913
     draws = streams(exp.seed, ctx.round, "batches", owner=plan.owner)
     batches = draw_all(rules, plan.sizes, draws, exp.privacy.sampling)
     task = make_task(exp, received, plan, batches, mem.get("local", {}), ctx)
-    out = world.run_task(task, world.loss_columns, world.train_rows)
-    rows, slot, losses = split_output(out, world.layout, world.loss_columns)
+    rows, slot, losses = split_output(train_task(world, task), world.layout, exp.evaluation.loss_columns)
     steps = np.array([client_batches.steps for client_batches in batches], np.int64)
     trained = Trained(plan.owner, steps, received, task.start, rows, slot)
     mem["privacy"] = check_call(

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import torch
 from torch import nn
 
 from fedexp.core.values import Canaries, Layout, State, Weights
@@ -20,9 +19,9 @@ from fedexp.simulation.setup.pretraining import Figures
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.objective import Objective
 from fedexp.training.engine.contract import EngineChoice
-from fedexp.training.loop.trainer import Task, Trainer
+from fedexp.training.loop.trainer import Trainer
 from fedexp.training.per_example.gradients import PerExampleGradients
-from fedexp.training.workers.pool import TRAINING, JobKind, Work, WorkerPool
+from fedexp.training.workers.pool import WorkerPool
 
 
 @dataclass(frozen=True)
@@ -117,40 +116,6 @@ class World(PreparedRun):
         clip = self.exp.privacy.example_clip or math.inf
         objective = Objective(self.exp.loss, self.exp.local, network)
         return PerExampleGradients(network, self.layout, clip, self.train, objective.per_example)
-
-    def run_task(
-        self, task: Task, loss_columns: int, run: Callable[[Task, np.ndarray], torch.Tensor], kind: JobKind = TRAINING
-    ) -> torch.Tensor:
-        """Runs a task in groups of rows over the workers; returns `[C, D + loss_columns]`.
-
-        With a rule that tells its last slot, `[C, D + P + loss_columns]`.
-        """
-        steps = np.array([batches.steps for batches in task.batches], dtype=float)
-        width = self.layout.size + self.layout.parameters * self.exp.local.finish_needs_slot + loss_columns
-        work = Work(task.start.new_zeros((len(task.start), width)), kind=kind, effort=steps)
-        task = replace(task, watch=self.pool.watch)
-        for rows in self.trainer.groups(task, self.pool.size):
-            work.jobs.append((rows, lambda rows=rows: run(task, rows)))
-        self.pool.execute(work)
-        return work.out
-
-    @property
-    def loss_columns(self) -> int:
-        """How many losses `train_rows` adds to each row."""
-        return 4 if self.exp.evaluation.client_losses == "exact" else 2
-
-    def train_rows(self, task: Task, rows: np.ndarray) -> torch.Tensor:
-        """Trains the rows `[n]` of a task; with exact client losses appends the losses before and after."""
-        out = self.trainer.run(task, rows)
-        if self.loss_columns == 2:
-            return out
-        exact = out.new_empty((len(rows), 2))
-        for position, number in enumerate(rows.tolist()):
-            index = self.train.to_device(task.plan.shards[number])
-            before, after = task.start[number], out[position, : self.layout.size]
-            for column, row in enumerate((before, after)):
-                exact[position, column] = self.scorer.mean_loss(Weights(row, self.layout), self.train, index)
-        return torch.cat([out, exact], dim=1)
 
     def initial_state(self) -> State:
         """The state before the first round."""

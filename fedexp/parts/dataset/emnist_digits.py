@@ -18,5 +18,5 @@ class EmnistDigits(ImageCollection):
 
     @property
     def collection(self) -> vision.Collection:
-        known = vision.COLLECTIONS["EMNIST", "digits"]
-        return replace(known, option="emnist_digits", class_names=tuple("0123456789"))
+        collection = vision.COLLECTIONS["EMNIST", "digits"]
+        return replace(collection, option="emnist_digits", class_names=tuple("0123456789"))

@@ -31,5 +31,5 @@ class Mnist(ImageCollection):
 
     @property
     def collection(self) -> vision.Collection:
-        known = vision.COLLECTIONS["MNIST", None]
-        return replace(known, option="mnist", digests=DIGESTS, class_names=tuple("0123456789"))
+        collection = vision.COLLECTIONS["MNIST", None]
+        return replace(collection, option="mnist", digests=DIGESTS, class_names=tuple("0123456789"))
