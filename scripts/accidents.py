@@ -37,8 +37,7 @@ from fedexp import cli  # noqa: E402
 from fedexp.core.values import Weights  # noqa: E402
 from fedexp.parts.tracker import courier, sender  # noqa: E402
 from fedexp.run.logbook import Logbook  # noqa: E402
-from fedexp.simulation import rounds  # noqa: E402
-from fedexp.simulation.world import World  # noqa: E402
+from fedexp.simulation import local_task, rounds  # noqa: E402
 from fedexp.training.workers import heartbeat, pool  # noqa: E402
 from scripts import kills  # noqa: E402
 from scripts.forked import Copy, outcome, put, warm_up  # noqa: E402
@@ -132,8 +131,8 @@ def few_files(place: Path) -> Ended:
 
 def little_memory(place: Path) -> Ended:
     def greedy() -> None:
-        train = World.train_rows
-        put(World, "train_rows", lambda *given: (torch.zeros(2**40), train(*given))[1])
+        train = local_task.train_rows
+        put(local_task, "train_rows", lambda *given: (torch.zeros(2**40), train(*given))[1])
 
     return going_on(lambda: after_round(MIDDLE, greedy), place)
 

@@ -18,6 +18,7 @@ from bench import WORKLOADS, build, overrides
 
 from fedexp.scoring.mixtures import MODELS_PER_PASS
 from fedexp.scoring.side_by_side import mix_models
+from fedexp.simulation import context
 from fedexp.simulation.build_world import build_world
 from fedexp.simulation.world import World
 from fedexp.training.workers.pool import WorkerPool
@@ -49,7 +50,7 @@ def ways(world: World, mix: np.ndarray, rows: torch.Tensor) -> dict[str, Callabl
             world.mixture_scorer.models_per_pass = together if linear_first else MODELS_PER_PASS
             if first:
                 first.blocks.clear()  # what is measured begins with the first layer
-            return world.mixture_losses(mix, rows)
+            return context.make_context(world, 1).validation.mixture_losses(mix, rows)
 
         return losses
 
@@ -71,7 +72,7 @@ def stacking(world: World) -> None:
         for models, call in seconds:
             scorer.models_per_pass, scorer.budget = models, call * scorer.floats * models
             begun = time.perf_counter()
-            world.mixture_losses(mix, rows)
+            context.make_context(world, 1).validation.mixture_losses(mix, rows)
             seconds[models, call].append(time.perf_counter() - begun)
     print("\n| models | " + " | ".join(f"{call} images" for call in A_CALL) + " |")
     print("|---|" + "---:|" * len(A_CALL))

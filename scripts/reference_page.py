@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import cached_property
 from textwrap import fill
 from typing import Any
 
@@ -37,7 +38,7 @@ def describe_class(name: str, kind: type) -> list[str]:
             continue
         if inspect.isfunction(value):
             text += [_item(f"`{member}{_signature(value)}`: {_summary(value)}")]
-        elif isinstance(value, property | classmethod | staticmethod):
+        elif isinstance(value, property | cached_property | classmethod | staticmethod):
             text += [_item(f"`{member}`: {_summary(value)}")]
     return [*text, ""] if text[-1] else text
 

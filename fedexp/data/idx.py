@@ -4,7 +4,6 @@ http://yann.lecun.com/exdb/mnist/ (section "file formats"); here only unsigned b
 """
 
 import gzip
-import io
 import math
 import struct
 import zlib
@@ -15,23 +14,6 @@ import numpy as np
 from fedexp.core.errors import ConfigError
 
 UNSIGNED_BYTES = b"\0\0\x08"
-MAX_BYTES = 2**30  # bytes
-
-
-def parse(raw: bytes, path: Path, cure: str, most: int = MAX_BYTES) -> np.ndarray:
-    """The read-only array (any shape) of an idx file; files that end in `.gz` are decompressed, to `most` bytes."""
-    try:
-        return _parse_array(_gunzip(raw, most) if path.suffix == ".gz" else raw)
-    except (OSError, EOFError, zlib.error, struct.error, IndexError, ValueError) as error:
-        raise ConfigError(f"{path} is damaged: {error}; {cure}") from None
-
-
-def _gunzip(raw: bytes, most: int) -> bytes:
-    with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
-        content = file.read(most + 1)  # a few bytes may unpack to more than memory holds
-    if len(content) > most:
-        raise ValueError(f"it holds more than {most:,} bytes")
-    return content
 
 
 def _parse_array(content: bytes) -> np.ndarray:
@@ -58,11 +40,22 @@ def find_file(directory: Path, folder: str, stem: str, shape: tuple[int, ...], c
 
 
 def read(path: Path, shape: tuple[int, ...], cure: str) -> np.ndarray:
-    """The array of a file, which must have this `shape` (any shape)."""
-    array = parse(path.read_bytes(), path, cure, _size(shape))
+    """The read-only array of a file, which must have this `shape` (any shape); `.gz` files are decompressed."""
+    try:
+        array = _parse_array(_gunzip(path, _size(shape)) if path.suffix == ".gz" else path.read_bytes())
+    except (OSError, EOFError, zlib.error, struct.error, IndexError, ValueError) as error:
+        raise ConfigError(f"{path} is damaged: {error}; {cure}") from None
     if array.shape != shape:
         raise ConfigError(f"{path} holds an array of shape {array.shape}, must be {shape} ({cure})")
     return array
+
+
+def _gunzip(path: Path, most: int) -> bytes:
+    with gzip.open(path) as file:
+        content = file.read(most + 1)  # a few bytes may unpack to more than memory holds
+    if len(content) > most:
+        raise ValueError(f"it holds more than {most:,} bytes")
+    return content
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -1,4 +1,4 @@
-"""The files of datasets: where they are, whether they are the published ones, and a cache of parsed arrays.
+"""The files of datasets: where they are, their checksums, and a cache of parsed arrays.
 
 A cache that cannot be read is made again.
 """
@@ -6,9 +6,8 @@ A cache that cannot be read is made again.
 import hashlib
 import os
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -31,39 +30,9 @@ def data_root() -> Path:
     return Path(os.environ.get("FEDEXP_DATA") or cache_dir() / "data").expanduser()
 
 
-@dataclass(frozen=True)
-class PublishedFile:
-    """A published file: its path below the data root, its size and its MD5."""
-
-    path: str
-    size: int
-    md5: str
-
-    def __str__(self) -> str:
-        return f"{self.path} ({self.size:,} bytes, MD5 {self.md5})"
-
-
 def cure(name: str, folder: str) -> str:
     """The remedy that ends every error message about an absent or damaged file."""
     return f'run "fedexp data download {name}", or set data_dir or FEDEXP_DATA to the folder that holds {folder}/'
-
-
-def locate(directory: Path, alternatives: Sequence[PublishedFile], cure: str) -> PublishedFile:
-    """The first of some equivalent files that exists with the right size.
-
-    Raises:
-        ConfigError: there is none; names the files that would do, what is wrong, and what to do.
-    """
-    faults = []
-    for file in alternatives:
-        path = directory / file.path
-        size = path.stat().st_size if path.is_file() else None
-        if size == file.size:
-            return file
-        if size is not None:
-            faults.append(f"{path} has {size:,} bytes, must be {file}")
-    wanted = " or ".join(map(str, alternatives))
-    raise ConfigError(f"{'; '.join(faults) or f'no {wanted} in {directory}'}; {cure}")
 
 
 def find_user_path(path: Path, directory: Path, fits: Callable[[Path], bool]) -> Path | None:
@@ -90,15 +59,6 @@ def find_user_file(path: Path, directory: Path, key: str, ending: str) -> Path:
 def stamp(*files: Path) -> tuple[tuple[str, int, int], ...]:
     """Path, size and time of files, which identify what was parsed from them."""
     return tuple((str(file.resolve()), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
-
-
-def read_published(directory: Path, file: PublishedFile, cure: str) -> bytes:
-    """The bytes of a published file, compared with its checksum."""
-    raw = (directory / file.path).read_bytes()
-    checksum = hashlib.md5(raw, usedforsecurity=False).hexdigest()
-    if checksum != file.md5:
-        raise ConfigError(f"{directory / file.path} is damaged: MD5 {checksum}, must be {file}; {cure}")
-    return raw
 
 
 def digest(path: Path, algorithm: str = "md5") -> str:

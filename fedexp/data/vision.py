@@ -2,10 +2,11 @@
 
 Files are where torchvision puts them, and its lists say their MD5. Bytes in the idx format are read by `idx`,
 compressed or not; of compressed ones the MD5 is compared. All other files are compared with their MD5 before
-torchvision opens them, since it unpickles some of them.
+torchvision opens them, since it unpickles some of them. torchvision takes a second or more to import, so what is known
+of a collection without it is used first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,18 +27,26 @@ EMNIST_SIZES = {
     "digits": (240_000, 40_000),
     "mnist": (60_000, 10_000),
 }
+EMNIST_MD5 = "58c8d27c78d21e728a6bc7b3cc06412e"  # of its archive; none is published of single files
 DIGITS = (1, 28, 28)
 
 
 @dataclass(frozen=True)
 class Collection:
-    """The known facts of a dataset: torchvision's class, its split, and its training and test sizes."""
+    """The known facts of a dataset: torchvision's class, its split, and its training and test sizes.
+
+    `option` is the option that reads it. `digests` are the MD5 of its files below the data root, where they are not
+    those of torchvision's lists, and `class_names` the names of its classes, where they are not torchvision's.
+    """
 
     kind: str
     shape: tuple[int, int, int]
     classes: int
     sizes: tuple[int, int]
     split: str | None = None
+    option: str = "torchvision"
+    digests: Mapping[str, str] | None = None
+    class_names: tuple[str, ...] | None = None
 
     @property
     def is_idx(self) -> bool:
@@ -47,6 +56,8 @@ class Collection:
     @property
     def words(self) -> str:
         """How the dataset is chosen on the command line."""
+        if self.option != "torchvision":
+            return self.option
         return f"torchvision dataset.name={self.kind}" + (f" dataset.split={self.split}" if self.split else "")
 
 
@@ -84,9 +95,15 @@ def idx_shapes(collection: Collection) -> dict[str, tuple[int, ...]]:
     return table
 
 
-def file_digests(collection: Collection) -> dict[str, str]:
-    """The files that are not in the idx format, below the data root, and the MD5 of each."""
+def file_digests(collection: Collection) -> Mapping[str, str]:
+    """The MD5 of each file below the data root, where one is published."""
+    if collection.digests is not None:
+        return collection.digests
+    if collection.split is not None:
+        return {}
     kind = torchvision_class(collection)
+    if collection.is_idx:
+        return {f"{collection.kind}/raw/{name}": md5 for name, md5 in kind.resources}
     if collection.kind in ("SVHN", "USPS"):
         return {name: md5 for _, name, md5 in (kind.split_list[part] for part in ("train", "test"))}
     listed = [*kind.train_list, *kind.test_list, (kind.meta["filename"], kind.meta["md5"])]
@@ -97,9 +114,11 @@ def find_files(collection: Collection, directory: Path) -> list[Path]:
     """The files of a collection; ConfigError if one is absent or has the wrong size: names it and the cure."""
     cure = download_cure(collection)
     if collection.is_idx:
+        folder, digests = f"{collection.kind}/raw", collection.digests or {}
         return [
-            idx.find_file(directory, f"{collection.kind}/raw", stem, shape, cure)
+            idx.find_file(directory, folder, stem, shape, f"MD5 {digests[name]}; {cure}" if name in digests else cure)
             for stem, shape in idx_shapes(collection).items()
+            for name in [f"{folder}/{stem}.gz"]
         ]
     missing = next((name for name in file_digests(collection) if not (directory / name).is_file()), None)
     if missing:
@@ -109,32 +128,46 @@ def find_files(collection: Collection, directory: Path) -> list[Path]:
 
 def download_cure(collection: Collection) -> str:
     """The remedy that ends every error message about an absent or damaged file."""
-    return f'run "fedexp data download {collection.words}", or set data_dir or FEDEXP_DATA to the folder that holds it'
+    source = f"from gzip.zip, MD5 {EMNIST_MD5}; " if collection.split else ""
+    folder = f"{collection.kind}/" if collection.is_idx else "it"
+    return (
+        f'{source}run "fedexp data download {collection.words}", or set data_dir or FEDEXP_DATA to the folder that '
+        f"holds {folder}"
+    )
+
+
+def compare_digests(collection: Collection, directory: Path) -> dict[Path, str | None]:
+    """The files of a collection, and the MD5 of each; None where none is published.
+
+    Raises:
+        ConfigError: a file is absent, or is not the published one.
+    """
+    digests = file_digests(collection)
+    files = {path: digests.get(path.relative_to(directory).as_posix()) for path in find_files(collection, directory)}
+    for path, md5 in files.items():
+        if md5 is not None and (checksum := digest(path)) != md5:
+            raise ConfigError(f"{path} is damaged: MD5 {checksum}, must be {md5}; {download_cure(collection)}")
+    return files
 
 
 def verify(collection: Collection, directory: Path) -> Iterator[str]:
-    """Yields a line for each file, after comparing it with its MD5 where one is published."""
-    digests = file_digests(collection) if not collection.is_idx else {}
-    if collection.is_idx and collection.split is None:
-        digests = {f"{collection.kind}/raw/{name}": md5 for name, md5 in torchvision_class(collection).resources}
-    for path in find_files(collection, directory):
+    """Yields a line for each file, which is compared with its MD5, or read to its end where none is published."""
+    for path, md5 in compare_digests(collection, directory).items():
         name = path.relative_to(directory).as_posix()
-        if name not in digests:
-            yield f"{name} has the right size (no MD5 of it is published)"
-            continue
-        checksum = digest(path)
-        if checksum != digests[name]:
-            raise ConfigError(
-                f"{path} is damaged: MD5 {checksum}, must be {digests[name]}; {download_cure(collection)}"
-            )
-        yield f"{name} (MD5 {checksum}) is right"
+        if md5 is not None:
+            yield f"{name} ({path.stat().st_size:,} bytes, MD5 {md5}) is right"
+        else:
+            shape = idx_shapes(collection)[path.name.removesuffix(".gz")]
+            entries = len(idx.read(path, shape, download_cure(collection)))
+            yield f"{name} is readable to its end and holds {entries:,} entries (no MD5 of it is published)"
 
 
 def read(collection: Collection, directory: Path) -> tuple[list[np.ndarray], tuple[str, ...]]:
     """Training images uint8 `[S, C, H, W]` and labels int64 `[S]`, test images and labels, and the classes' names."""
-    list(verify(collection, directory))
+    compare_digests(collection, directory)
     if collection.is_idx:
-        return _idx_arrays(collection, directory), class_names(collection, torchvision_class(collection))
+        names = collection.class_names or class_names(collection, torchvision_class(collection))
+        return _idx_arrays(collection, directory), names
     subsets = [_open_split(collection, directory, part) for part in ("train", "test")]
     arrays = [array for subset in subsets for array in (_channels_first(collection, subset.data), _labels(subset))]
     for array, shape in zip(

@@ -70,8 +70,8 @@ def figures(exp: Experiment, world: World, state: State, table: "pd.DataFrame", 
         "split_sha256": world.partition.sha256(),
         "label_skew": distances["total_variation"]["mean"],
         "label_distances": distances,
-        "size_gini": size_gini(world.sizes),
-        "size_spread": size_spread(world.sizes),
+        "size_gini": size_gini(world.partition.sizes),
+        "size_spread": size_spread(world.partition.sizes),
     }
 
 

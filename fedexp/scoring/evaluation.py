@@ -32,6 +32,11 @@ class Evaluation(Part):
     rank_on: Literal["validation", "test"] = "validation"
 
     @property
+    def loss_columns(self) -> int:
+        """How many losses a client reports after training."""
+        return 4 if self.client_losses == "exact" else 2
+
+    @property
     def personal(self) -> bool:
         """Whether models are measured at the clients."""
         return self.own_test or self.personal_fraction > 0

@@ -40,18 +40,15 @@ class MixtureScorer:
         self.budget = 2**28 if spacious else FLOATS
         self.floats, self.loss = floats, loss
 
-    def work(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, total: int | None = None) -> Work:
+    def work(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, total: int) -> Work:
         """Jobs for the models `mix [R, M] @ rows [M, D]`, or for each row: a loss sum for each block and model.
 
-        The effort of a job is its number of models times the share of its examples in `total`, by default in all of
-        these.
+        The effort of a job is its number of models times the share of its examples in `total`.
         """
         models = np.arange(len(rows if mix is None else mix))
         blocks = [slice(start, min(start + BLOCK, len(examples))) for start in range(0, len(examples), BLOCK)]
         work = Work(torch.zeros(len(blocks) * len(models), dtype=torch.float64, device=rows.device), kind=MIXTURES)
-        work.effort = np.repeat(
-            [(block.stop - block.start) / (total or len(examples)) for block in blocks], len(models)
-        )
+        work.effort = np.repeat([(block.stop - block.start) / total for block in blocks], len(models))
         for some in self._groups(mix, len(models)):
             group = (None, rows[some]) if mix is None else (mix[some], rows)
             for number, block in enumerate(blocks):

@@ -25,8 +25,8 @@ from fedexp.simulation.setup.poison_and_canaries import (
     plant_canaries,
     poison_data,
 )
-from fedexp.simulation.setup.pretraining import Figures, encode, pretrain
-from fedexp.simulation.world import World
+from fedexp.simulation.setup.pretraining import encode, pretrain
+from fedexp.simulation.world import PreparedRun, World
 from fedexp.training.client import networks
 from fedexp.training.client.activation_memory import activation_floats
 from fedexp.training.client.batches import smallest_batch
@@ -45,23 +45,8 @@ class PoisonedSplit:
 
     data: Data
     split: DataSplit
-    partition: Partition  # canaries included
     malicious: np.ndarray  # ascending
     canaries: Canaries
-
-
-@dataclass(frozen=True)
-class PreparedRun:
-    """The examples on the device, and the model that the first round begins with."""
-
-    train: Examples
-    test: Examples
-    validation: Examples | None
-    public: Examples | None
-    probes: dict[str, Examples]
-    first: Weights
-    metric_set: MetricSet
-    figures: dict[str, Figures]
 
 
 def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) -> World:
@@ -77,13 +62,15 @@ def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) 
     network = partial(
         networks.build_network, exp.model, input_facts, exp.seed, exp.engine.activate_device(), exp.engine.precision
     )
-    data_split = split_and_poison(exp, data)
-    rate = exp.selector.rate(data_split.partition.clients)
-    exp = replace(exp, privacy=exp.privacy.calibrate_noise(data_split.partition.sizes, exp.local, rate))
-    ready = prepare(exp, data_split, network, input_facts, pool)
-    if smallest_batch(exp.local, data_split.partition.sizes, exp.privacy.sampling) == 1:
+    poisoned_split = split_and_poison(exp, data)
+    partition = poisoned_split.split.partition
+    exp = replace(
+        exp, privacy=exp.privacy.calibrate_noise(partition.sizes, exp.local, exp.selector.rate(partition.clients))
+    )
+    ready = prepare(exp, poisoned_split, network, input_facts, pool)
+    if smallest_batch(exp.local, partition.sizes, exp.privacy.sampling) == 1:
         networks.refuse_single_examples(exp.model, network, ready.train)
-    return assemble_world(exp, data.sha256(), data_split, ready, network, choice, pool)
+    return assemble_world(exp, data.sha256(), poisoned_split, ready, network, choice, pool)
 
 
 def load(exp: Experiment) -> tuple[Data, Facts]:
@@ -103,24 +90,23 @@ def split_and_poison(exp: Experiment, data: Data) -> PoisonedSplit:
     data = poison_data(exp, data, split.partition, malicious)
     canaries = draw_canaries(exp, data, split.partition, malicious)
     data, partition = plant_canaries(data, split.partition, canaries)
-    return PoisonedSplit(data, split, partition, malicious, canaries)
+    return PoisonedSplit(data, replace(split, partition=partition), malicious, canaries)
 
 
 def prepare(
-    exp: Experiment, data_split: PoisonedSplit, network: NetworkFactory, input_facts: Facts, pool: WorkerPool
+    exp: Experiment, poisoned_split: PoisonedSplit, network: NetworkFactory, input_facts: Facts, pool: WorkerPool
 ) -> PreparedRun:
     """Learns features, moves the examples to the device and pretrains the first model."""
     device, untrained = exp.engine.resolve_device(), network()
-    data, probes, feature_figures = encode(exp, data_split.data, data_split.split.public, pool)
+    split = poisoned_split.split
+    data, probes, feature_figures = encode(exp, poisoned_split.data, split.public, pool)
 
     train = Examples(data.train, data, device, exp.augment)
     networks.refuse_untrainable(exp.model, network, train, input_facts.outputs, exp.loss)
-    validation, public = (
-        _subset_or_none(train, index) for index in (data_split.split.validation, data_split.split.public)
-    )
-    layout, metric_set = Layout.of(untrained), MetricSet(exp.metrics, data.class_names)
+    validation, public = (train.subset(index) if len(index) else None for index in (split.validation, split.public))
+    layout = Layout.of(untrained)
     first, pretraining_figures = pretrain(
-        exp, network, Weights(layout.flatten(untrained).clone(), layout), public, metric_set, pool
+        exp, network, Weights(layout.flatten(untrained).clone(), layout), public, data.class_names, pool
     )
     return PreparedRun(
         train=train,
@@ -129,47 +115,47 @@ def prepare(
         public=public,
         probes={name: Examples(split, data, device) for name, split in probes.items()},
         first=first,
-        metric_set=metric_set,
-        figures={"features": feature_figures, "pretraining": pretraining_figures},
+        preparation_figures={"features": feature_figures, "pretraining": pretraining_figures},
     )
 
 
 def assemble_world(  # noqa: PLR0913
     exp: Experiment,
     data_sha256: str,
-    data_split: PoisonedSplit,
+    poisoned_split: PoisonedSplit,
     ready: PreparedRun,
     network: NetworkFactory,
     choice: EngineChoice | None,
     pool: WorkerPool,
 ) -> World:
     """Chooses the trainer, makes the scorers, and puts the world together."""
-    layout, device, split = ready.first.layout, exp.engine.resolve_device(), data_split.split
-    spec = TrainerSpec(network, layout, ready.train, recipe(exp, data_split.data), exp.engine.memory_mb)
-    floats, best = choose_engine(exp, spec, ready.test, data_split.partition.clients)
+    metric_set = MetricSet(exp.metrics, poisoned_split.data.class_names)
+    layout, device, data, split = (
+        ready.first.layout,
+        exp.engine.resolve_device(),
+        poisoned_split.data,
+        poisoned_split.split,
+    )
+    clients_recipe = Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
+    spec = TrainerSpec(network, layout, ready.train, clients_recipe, exp.engine.memory_mb)
+    floats, best = choose_engine(exp, spec, ready.test, split.partition.clients)
     choice = pool.broadcast(best).keep_recorded(choice)
     return World(
+        **vars(ready),
         exp=exp,
-        first=ready.first,
-        partition=data_split.partition,
+        partition=split.partition,
         held_out=split.held_out,
         unseen=split.unseen,
-        malicious=data_split.malicious,
-        canaries=data_split.canaries,
-        train=ready.train,
-        validation=ready.validation,
-        public=ready.public,
-        test=ready.test,
-        probes=ready.probes,
-        labels=data_split.data.train.labels,
+        malicious=poisoned_split.malicious,
+        canaries=poisoned_split.canaries,
+        labels=data.train.labels,
         data_sha256=data_sha256,
-        groups=known_groups(data_split.data, data_split.partition),
-        class_names=data_split.data.class_names,
-        preparation_figures=ready.figures,
+        groups=known_groups(data, split.partition),
+        class_names=data.class_names,
         choice=choice,
         network=network,
         trainer=choice.make_trainer(spec),
-        scorer=Scorer(network(), layout, exp.engine.evaluation_batch_size(floats), device, exp.loss, ready.metric_set),
+        scorer=Scorer(network(), layout, exp.engine.evaluation_batch_size(floats), device, exp.loss, metric_set),
         mixture_scorer=MixtureScorer(network(), layout, floats, device, exp.loss),
         pool=pool,
     )
@@ -182,18 +168,9 @@ def choose_engine(exp: Experiment, spec: TrainerSpec, test: Examples, clients: i
         return floats, exp.engine.choose(spec, min(exp.scenario.participants, clients))
 
 
-def recipe(exp: Experiment, data: Data) -> Recipe:
-    """The loss, local rule and privacy mechanism that every client trains with."""
-    return Recipe(exp.loss, exp.local, exp.privacy, len(data.class_names))
-
-
 def known_groups(data: Data, partition: Partition) -> np.ndarray | None:
     """The group `[N]` of each client's first example; None where the data has none, -1 for a client without data."""
     if data.groups is None:
         return None
     shards = (partition.shard(client) for client in range(partition.clients))
     return np.array([data.groups[shard[0]] if len(shard) else -1 for shard in shards], dtype=np.int64)
-
-
-def _subset_or_none(train: Examples, index: np.ndarray) -> Examples | None:
-    return train.subset(index) if len(index) else None

@@ -20,7 +20,11 @@ from fedexp.simulation.world import World
 
 def make_context(world: World, number: int, models: tuple[Weights, ...] | None = None) -> "RoundContext":
     """The context of the round `number` that begins with these models (the initial one if not given)."""
-    return RoundContext(world, number, models or (world.first,))
+    models = models or (world.first,)
+    audit = AuditQueries(world, models[0])
+    return RoundContext(
+        world, number, models, TrafficQueries(world), ValidationQueries(world), PublicQueries(world), audit
+    )
 
 
 def extra_messages(ctx: "RoundContext") -> ExtraMessages:
@@ -35,6 +39,10 @@ class RoundContext:
     _world: World
     round: int
     models: tuple[Weights, ...]
+    traffic: TrafficQueries
+    validation: ValidationQueries
+    public: PublicQueries
+    audit: AuditQueries
     _extra_messages: ExtraMessages = field(default_factory=ExtraMessages)
 
     @property
@@ -51,7 +59,7 @@ class RoundContext:
 
     @property
     def sizes(self) -> np.ndarray:
-        return self._world.sizes
+        return self._world.partition.sizes
 
     def rng(self, *name: str | int) -> np.random.Generator:
         return stream(self._world.exp.seed, self.round, *name)
@@ -66,8 +74,7 @@ class RoundContext:
         return np.isin(owner, self._world.malicious)
 
     def losses(self, owner: np.ndarray, power: int = 1) -> np.ndarray:
-        self._extra_messages.sent_for_evaluation(self.models[0], owner)
-        return self._world.client_losses(self.models[0], self.plan(owner), power)
+        return self.clients_data.losses_of(self.models[0], self.plan(owner), power)
 
     @property
     def clients_data(self) -> ClientQueries:
@@ -76,19 +83,3 @@ class RoundContext:
     @property
     def fleet(self) -> FleetQueries:
         return FleetQueries(self._world, self, self._extra_messages)
-
-    @property
-    def traffic(self) -> TrafficQueries:
-        return TrafficQueries(self._world)
-
-    @property
-    def validation(self) -> ValidationQueries:
-        return ValidationQueries(self._world)
-
-    @property
-    def public(self) -> PublicQueries:
-        return PublicQueries(self._world)
-
-    @property
-    def audit(self) -> AuditQueries:
-        return AuditQueries(self._world, self.models[0])

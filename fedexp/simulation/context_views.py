@@ -4,20 +4,23 @@
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 import torch
 
 from fedexp.core.client_resources import Resources
-from fedexp.core.random_streams import client_draws, stream
+from fedexp.core.random_streams import client_draws, stream, streams
 from fedexp.core.values import Canaries, Plan, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.parts.local.contract import LocalRule
 from fedexp.simulation.extra_messages import ExtraMessages
+from fedexp.simulation.local_task import make_task, run_task
 from fedexp.simulation.world import World
-from fedexp.training.workers.pool import Work
+from fedexp.training.client.batches import draw_all
+from fedexp.training.client.examples import Examples
+from fedexp.training.workers.pool import FINE_TUNING, Work
 
 
 @dataclass(frozen=True)
@@ -39,16 +42,22 @@ class ClientQueries:
     def groups(self, owner: np.ndarray) -> np.ndarray | None:
         return None if self._world.groups is None else self._world.groups[owner]
 
-    def losses_of(self, weights: Weights, plan: Plan) -> np.ndarray:
+    def losses_of(self, weights: Weights, plan: Plan, power: int = 1) -> np.ndarray:
         self._extra_messages.sent_for_evaluation(weights, plan.owner)
-        return self._world.client_losses(weights, plan, 1)
+        index = np.concatenate([*plan.shards, np.zeros(0, np.int64)])
+        row = np.repeat(np.arange(len(plan.sizes)), plan.sizes)
+        sums = np.bincount(row, self._ctx.audit.example_losses(weights, index) ** power, len(plan.sizes))
+        return np.divide(sums, plan.sizes, out=np.full(len(sums), np.nan), where=plan.sizes > 0)
 
     def fine_tune(self, row: torch.Tensor, owner: np.ndarray, number: int, epochs: int | None) -> torch.Tensor:
         self._extra_messages.fine_tuned += len(owner)
-        local_rule = self._world.exp.local
-        rule = local_rule if epochs is None else replace(local_rule, epochs=epochs, steps=None)
+        exp, plan = self._world.exp, self._ctx.plan(owner)
+        rule = exp.local if epochs is None else replace(exp.local, epochs=epochs, steps=None)
         later_ctx: Context = replace(cast(Any, self._ctx), round=number)
-        rows = self._world.fine_tune(row, owner, later_ctx, rule)
+        rules = [rule.with_drawn_epochs(client, later_ctx.rng) for client in owner.tolist()]
+        batches = draw_all(rules, plan.sizes, streams(exp.seed, number, "fine_tune", owner=owner))
+        task = make_task(exp, row.expand(len(owner), -1), plan, batches, {}, later_ctx)
+        rows = run_task(self._world, task, 2, self._world.trainer.run, FINE_TUNING)[:, : len(row)]
         private_columns = torch.from_numpy(self._ctx.traffic.private_columns).to(rows.device)
         rows[:, private_columns] = row[private_columns]
         return torch.where(rows.isfinite().all(dim=1, keepdim=True), rows, row)
@@ -133,16 +142,34 @@ class ValidationQueries:
     """The server's validation data."""
 
     _world: World
+    _parts: dict[range, Examples] = field(default_factory=dict)  # by positions in an order that is drawn once a run
 
     @property
     def size(self) -> int:
         return 0 if self._world.validation is None else len(self._world.validation)
 
     def losses(self, rows: torch.Tensor, examples: np.ndarray | None = None) -> np.ndarray:
-        return self._world.model_losses(rows, examples)
+        part = self._examples if examples is None else self._examples.subset(examples)
+        return self._mean_losses(None, rows, part, len(part))
 
     def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, positions: range | None = None) -> np.ndarray:
-        return self._world.mixture_losses(mix, rows, positions)
+        positions = range(self.size) if positions is None else positions
+        if positions not in self._parts:
+            order = stream(self._world.exp.seed, "validation_order").permutation(self.size)
+            index = np.sort(order[positions.start : positions.stop])
+            self._parts[positions] = self._examples if len(index) == self.size else self._examples.subset(index)
+        return self._mean_losses(torch.from_numpy(mix).to(rows.device), rows, self._parts[positions], self.size)
+
+    def _mean_losses(self, mix: torch.Tensor | None, rows: torch.Tensor, examples: Examples, total: int) -> np.ndarray:
+        scorer = self._world.mixture_scorer
+        work = scorer.work(mix, rows, examples, total)
+        self._world.pool.execute(work)
+        return scorer.means(work, len(rows if mix is None else mix), len(examples)).cpu().numpy()
+
+    @property
+    def _examples(self) -> Examples:
+        assert self._world.validation is not None
+        return self._world.validation
 
     def shares(self, uploads: Uploads) -> np.ndarray:
         return self._world.exp.aggregator.shares(uploads).cpu().numpy()
@@ -159,8 +186,13 @@ class PublicQueries:
         return 0 if self._world.public is None else len(self._world.public)
 
     def outputs(self, rows: torch.Tensor, limit: int = 1000) -> torch.Tensor:
-        order = stream(self._world.exp.seed, "public_outputs").permutation(self.size)
-        return self._world.public_outputs(rows, np.sort(order[:limit]))
+        world = self._world
+        assert world.public is not None
+        order = stream(world.exp.seed, "public_outputs").permutation(self.size)
+        models = [Weights(row, world.layout) for row in rows]
+        work = world.scorer.outputs_work(models, world.public.subset(np.sort(order[:limit])), len(world.class_names))
+        world.pool.execute(work)
+        return work.out
 
 
 @dataclass(frozen=True)
@@ -179,7 +211,10 @@ class AuditQueries:
         return self._world.exp.privacy.bound
 
     def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
-        return self._world.example_losses(weights, index)
+        train = self._world.train
+        work = self._world.scorer.losses_work(weights, train, train.to_device(index))
+        self._world.pool.execute(work)
+        return work.out[:, 0].cpu().double().numpy()
 
     def gradients(self, index: np.ndarray) -> torch.Tensor:
         return self._world.gradients.per_example(self._received.flat, index)

@@ -1,12 +1,20 @@
-"""The training task of a round's participants."""
+"""The training task of a round's participants, and running it over the workers."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
 import torch
 
-from fedexp.core.values import Memory, Plan
+from fedexp.core.values import Memory, Plan, Weights
 from fedexp.parts.context import Context
+from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.world import World
 from fedexp.training.client.batches import Batches
 from fedexp.training.loop.trainer import Task
+from fedexp.training.workers.pool import TRAINING, JobKind, Work
 
 
 def make_task(
@@ -15,7 +23,49 @@ def make_task(
     """Makes the training task of a plan's participants from the rows that they `received [C, D]`."""
     lr = exp.schedule.rate(exp.local, ctx.round)
     rule = exp.local.at(lr)
-    start, anchor = rule.begin(received, plan.owner, memory, ctx)
-    reference_rows = rule.reference_models(received, plan.owner, memory, ctx) if rule.compares else None
+    start, anchor = check_call(exp, "local", rule.begin, received, plan.owner, memory, ctx)
+    reference_rows = (
+        check_call(exp, "local", rule.reference_models, received, plan.owner, memory, ctx) if rule.compares else None
+    )
     counts = torch.from_numpy(ctx.clients_data.class_counts(plan.owner)).to(received) if rule.counts_classes else None
     return Task(start, anchor, plan, batches, exp.seed, ctx.round, lr, reference_rows=reference_rows, counts=counts)
+
+
+def train_task(world: World, task: Task) -> torch.Tensor:
+    """Trains all rows of a task over the workers; returns what `train_rows` does of each."""
+    return run_task(world, task, world.exp.evaluation.loss_columns, partial(train_rows, world))
+
+
+def run_task(
+    world: World,
+    task: Task,
+    loss_columns: int,
+    run: Callable[[Task, np.ndarray], torch.Tensor],
+    kind: JobKind = TRAINING,
+) -> torch.Tensor:
+    """Runs a task in groups of rows over the workers; returns `[C, D + loss_columns]`.
+
+    With a rule that tells its last slot, `[C, D + P + loss_columns]`.
+    """
+    steps = np.array([batches.steps for batches in task.batches], dtype=float)
+    width = world.layout.size + world.layout.parameters * world.exp.local.finish_needs_slot + loss_columns
+    work = Work(task.start.new_zeros((len(task.start), width)), kind=kind, effort=steps)
+    task = replace(task, watch=world.pool.watch)
+    for rows in world.trainer.groups(task, world.pool.size):
+        work.jobs.append((rows, partial(run, task, rows)))
+    world.pool.execute(work)
+    return work.out
+
+
+def train_rows(world: World, task: Task, rows: np.ndarray) -> torch.Tensor:
+    """Trains the rows `[n]` of a task; with exact client losses appends the losses before and after."""
+    out = world.trainer.run(task, rows)
+    if world.exp.evaluation.client_losses == "running":
+        return out
+    exact = out.new_empty((len(rows), 2))
+    for position, number in enumerate(rows.tolist()):
+        index = world.train.to_device(task.plan.shards[number])
+        before, after = task.start[number], out[position, : world.layout.size]
+        for column, row in enumerate((before, after)):
+            exact[position, column] = world.scorer.mean_loss(Weights(row, world.layout), world.train, index)
+    return torch.cat([out, exact], dim=1)

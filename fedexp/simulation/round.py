@@ -11,6 +11,7 @@ from fedexp.core.values import Memory, Plan, State, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.process.device_clock import Timestamp, record_timestamp
 from fedexp.simulation import context
+from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.messages import open_messages
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.start import start, without_columns
@@ -35,19 +36,20 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     sent, mem = work(exp, world, jobs, mem, ctx)
     clock.lap("train_s")
     sent, mem = apply_filters(exp, "leaving", sent, mem, ctx)
-    uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, jobs, mem.get("fleet", {}), ctx)
+    uploads, seconds, mem["fleet"] = check_call(exp, "fleet", exp.fleet.deliver, sent, jobs, mem.get("fleet", {}), ctx)
     uploads, mem = apply_filters(exp, "arriving", uploads, mem, ctx)
     sent, uploads = (open_messages(exp, world.layout, messages) for messages in (sent, uploads))
-    mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
+    mem["selector"] = check_call(exp, "selector", exp.selector.observe, uploads, mem["selector"], ctx)
     clock.lap("select_s")
-    mem["audit"] = exp.audit.observe(sent, mem.get("audit", {}), ctx)
+    mem["audit"] = check_call(exp, "audit", exp.audit.observe, sent, mem.get("audit", {}), ctx)
 
     models, mem = fold(exp, models, uploads, mem, ctx)
-    models, mem["clustering"] = exp.clustering.regroup(models, uploads, mem["clustering"], ctx)
-    clock.lap("aggregate_s")
-    after = State(
-        ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + count_clients(jobs.owner)
+    models, mem["clustering"] = check_call(
+        exp, "clustering", exp.clustering.regroup, models, uploads, mem["clustering"], ctx
     )
+    clock.lap("aggregate_s")
+    updates = state.updates + count_clients(jobs.owner)
+    after = State(ctx.round, models, mem, state.sim_s + seconds, state.host_s, updates)
     return after, metrics_row(exp, ctx, after, jobs, sent, uploads) | clock.laps, sent
 
 
@@ -57,7 +59,8 @@ def apply_filters(
     """Applies the parts of every role that changes uploads at this point; returns uploads and memories."""
     after = {}
     for role in roles.roles_at(when):
-        uploads, after[role.name] = getattr(exp.part(role.name), role.step)(uploads, mem.get(role.name, {}), ctx)
+        step = getattr(exp.part(role.name), role.step)
+        uploads, after[role.name] = check_call(exp, role.name, step, uploads, mem.get(role.name, {}), ctx)
     return uploads, {**mem, **after}
 
 
@@ -74,7 +77,7 @@ def fold(
     if dropped := int((~usable).sum()):
         log.warning("round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(usable))
     voters = uploads.where(usable & (uploads.examples * uploads.importance > 0)).sort_by_owner()
-    local_memory = exp.local.receive(voters, mem.get("local", {}), ctx)
+    local_memory = check_call(exp, "local", exp.local.receive, voters, mem.get("local", {}), ctx)
     following, after = (
         list(models),
         {role: without_columns(mem.get(role, {})) for role in roles.role_names(a_model=True)},
@@ -103,9 +106,14 @@ def update_model(
 ) -> tuple[Weights, dict[str, Memory]]:
     """Updates one model; also returns the memories of the parts that did so."""
     mixed, memories = apply_filters(exp, "mixing", uploads, model_memories, ctx)
-    proposal, aggregator_memory = exp.aggregator.combine(weights, mixed, model_memories["aggregator"], ctx)
+    proposal, aggregator_memory = check_call(
+        exp, "aggregator", exp.aggregator.combine, weights, mixed, model_memories["aggregator"], ctx
+    )
     lr = exp.server_schedule.rate(exp.server_optimizer, ctx.round)
-    updated, optimizer_memory = exp.server_optimizer.at(lr).step(weights, proposal, model_memories["server_optimizer"])
+    step = exp.server_optimizer.at(lr).step
+    updated, optimizer_memory = check_call(
+        exp, "server_optimizer", step, weights, proposal, model_memories["server_optimizer"]
+    )
     return updated, memories | {"aggregator": aggregator_memory, "server_optimizer": optimizer_memory}
 
 

@@ -9,7 +9,7 @@ import torch.distributed as dist
 
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.values import State, Uploads
-from fedexp.simulation.checks.contract_checks import with_checks
+from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.measures import all as measurements
 from fedexp.simulation.round import Row, run_round
 from fedexp.simulation.setup.experiment import Experiment
@@ -53,11 +53,11 @@ def run_rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[St
         RunError: the global model is no longer finite, or a part cannot go on.
         ConfigError: a part does not do what its contract says.
     """
-    start, checked_exp = time.perf_counter() - state.host_s, with_checks(exp)
+    start = time.perf_counter() - state.host_s
     finish: Callable[[], tuple[State, Row, Uploads]] | None = None
     while state.round < exp.rounds and not reason_to_stop(state):
         try:
-            following, row, sent = run_round(checked_exp, world, state)
+            following, row, sent = run_round(exp, world, state)
         except (RunError, ConfigError):
             if finish is not None:  # the round before is over and gets its line
                 yield finish()
@@ -70,7 +70,7 @@ def run_rounds(exp: Experiment, world: World, state: State) -> Iterator[tuple[St
                 "kept. Lower local.lr or server_optimizer.lr, or clip the updates"
             )
         before = state
-        state, row = apply_stop_rule(checked_exp, world, following.after(host_s=time.perf_counter() - start), row)
+        state, row = apply_stop_rule(exp, world, following.after(host_s=time.perf_counter() - start), row)
         finish = evaluate_later(exp, world, before, state, row, sent)
         del before, following, sent
         if not world.evaluates_later:
@@ -94,7 +94,7 @@ def apply_stop_rule(exp: Experiment, world: World, state: State, row: Row) -> tu
         row = row | measured.columns("validation") | {"evaluate_s": measured.seconds}
     elif exp.evaluation.validation:
         row = row | world.scorer.metric_set.blank("validation")
-    reason, memory = exp.stop.judge(row, state.memory.get("stop", {}))
+    reason, memory = check_call(exp, "stop", exp.stop.judge, row, state.memory.get("stop", {}))
     stop_columns = {f"stop.{name}": value for name, value in memory.get("columns", {}).items()}
     state = state.after(memory={**state.memory, "stop": {**memory, "reason": reason}})
     return state, row | stop_columns | {"host_s": state.host_s}

@@ -5,6 +5,7 @@ import torch
 
 from fedexp.core.values import Jobs, Memory, State, Weights
 from fedexp.parts.context import Context
+from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.personal_columns import restore_personal
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
@@ -15,8 +16,10 @@ def start(
 ) -> tuple[Jobs, tuple[Weights, ...], dict[str, Memory]]:
     """Sends out the jobs of a new round; returns them, the models of the round and the memories."""
     mem = {role: without_columns(memory) for role, memory in state.memory.items()}
-    plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
-    models, plan, model, mem["clustering"] = exp.clustering.assign(state.models, plan, mem.get("clustering", {}), ctx)
+    plan, mem["selector"] = check_call(exp, "selector", exp.selector.choose, mem.get("selector", {}), ctx)
+    models, plan, model, mem["clustering"] = check_call(
+        exp, "clustering", exp.clustering.assign, state.models, plan, mem.get("clustering", {}), ctx
+    )
     begun = np.full(len(plan.owner), ctx.round)
     received = dispatch(exp, world, models, model, plan.owner, mem)
     plan_columns = plan.owner, plan.shards, plan.importance, plan.deadline_s
@@ -39,7 +42,9 @@ def dispatch(
     start = world.first.flat.expand(len(owner), -1)
     for number in np.unique(model).tolist():
         positions = np.flatnonzero(model == number)
-        rows = exp.aggregator.dispatch(models[number], owner[positions], memory.get(str(number), {}))
+        rows = check_call(
+            exp, "aggregator", exp.aggregator.dispatch, models[number], owner[positions], memory.get(str(number), {})
+        )
         index = torch.from_numpy(positions).to(rows.device)
         start = rows if len(positions) == len(owner) else start.index_copy(0, index, rows)
     return restore_personal(exp, world.layout, owner, start, mem)

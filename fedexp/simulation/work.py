@@ -8,8 +8,9 @@ import torch
 from fedexp.core.random_streams import streams
 from fedexp.core.values import Jobs, Layout, Memory, Trained, Uploads, concatenate_rows
 from fedexp.parts.context import Context
+from fedexp.simulation.checks.contract_checks import check_call
 from fedexp.simulation.context import RoundContext
-from fedexp.simulation.local_task import make_task
+from fedexp.simulation.local_task import make_task, train_task
 from fedexp.simulation.messages import private_message_columns
 from fedexp.simulation.personal_columns import save_personal
 from fedexp.simulation.setup.experiment import Experiment
@@ -42,14 +43,15 @@ def train(
     draws = streams(exp.seed, ctx.round, "batches", owner=jobs.owner)
     batches = draw_all(rules, jobs.sizes, draws, exp.privacy.sampling)
     task = make_task(exp, jobs.received, jobs, batches, mem.get("local", {}), ctx)
-    out = world.run_task(task, world.loss_columns, world.train_rows)
-    rows, slot, losses = split_output(out, world.layout, world.loss_columns)
+    rows, slot, losses = split_output(train_task(world, task), world.layout, exp.evaluation.loss_columns)
     steps = np.array([client_batches.steps for client_batches in batches], np.int64)
     trained = Trained(jobs.owner, steps, jobs.received, task.start, rows, slot)
-    mem["privacy"] = exp.privacy.spend(trained.owner, trained.steps, mem.get("privacy", {}), ctx)
+    mem["privacy"] = check_call(
+        exp, "privacy", exp.privacy.spend, trained.owner, trained.steps, mem.get("privacy", {}), ctx
+    )
     mem["personal"] = save_personal(exp, world.layout, trained, mem.get("personal", {}))
     local = exp.local.at(task.lr)
-    message, mem["local"] = local.finish(trained, mem.get("local", {}), ctx)
+    message, mem["local"] = check_call(exp, "local", local.finish, trained, mem.get("local", {}), ctx)
     message[:, torch.from_numpy(private_message_columns(exp, world.layout)).to(message.device)] = 0
     importance = np.ones(len(jobs.owner)) if jobs.importance is None else jobs.importance
     exact = losses[:, 2:] if losses.shape[1] > 2 else None

@@ -3,54 +3,54 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
-import torch
 from torch import nn
 
-from fedexp.core.random_streams import stream, streams
-from fedexp.core.values import Canaries, Layout, Plan, State, Weights
-from fedexp.parts.context import Context
+from fedexp.core.values import Canaries, Layout, State, Weights
 from fedexp.parts.federation.partition import Partition
-from fedexp.parts.local.contract import LocalRule
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import DeferredScore, Scorer, Scores
 from fedexp.scoring.side_stream import PendingScore, SideStreamScorer
-from fedexp.simulation.local_task import make_task
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.setup.pretraining import Figures
-from fedexp.training.client.batches import draw_all
 from fedexp.training.client.examples import Examples
 from fedexp.training.client.objective import Objective
 from fedexp.training.engine.contract import EngineChoice
-from fedexp.training.loop.trainer import Task, Trainer
+from fedexp.training.loop.trainer import Trainer
 from fedexp.training.per_example.gradients import PerExampleGradients
-from fedexp.training.workers.pool import FINE_TUNING, TRAINING, JobKind, Work, WorkerPool
+from fedexp.training.workers.pool import WorkerPool
 
 
 @dataclass(frozen=True)
-class World:
-    """What does not change during a run."""
+class PreparedRun:
+    """The examples on the device, and the model that the first round begins with."""
 
-    exp: Experiment
-    first: Weights  # the model before the first round
-    partition: Partition  # what the clients train on
-    held_out: Partition  # what of `client_eval_data` they measure models on
-    unseen: Partition  # what of `client_eval_data` clients that never train measure models on
-    malicious: np.ndarray  # ascending
-    canaries: Canaries  # the last training examples
+    first: Weights
     train: Examples
     validation: Examples | None
     public: Examples | None  # the server's own, which no client has
     test: Examples
     probes: dict[str, Examples]  # by the column that the accuracy on them is
+    preparation_figures: dict[str, Figures]  # what is worth telling of what was done before the first round, by role
+
+
+@dataclass(frozen=True)
+class World(PreparedRun):
+    """What does not change during a run."""
+
+    exp: Experiment
+    partition: Partition  # what the clients train on
+    held_out: Partition  # what of `client_eval_data` they measure models on
+    unseen: Partition  # what of `client_eval_data` clients that never train measure models on
+    malicious: np.ndarray  # ascending
+    canaries: Canaries  # the last training examples
     labels: np.ndarray  # of all training examples; 0 where targets are no classes
     data_sha256: str  # of the dataset as it was loaded
     groups: np.ndarray | None  # [N], which clients belong together, where that is known
     class_names: tuple[str, ...]
-    preparation_figures: dict[str, Figures]  # what is worth telling of what was done before the first round, by role
     choice: EngineChoice
     network: Callable[[], nn.Module]  # makes one more network of the run's model
     trainer: Trainer
@@ -62,11 +62,6 @@ class World:
     def layout(self) -> Layout:
         """The names and shapes of the entries of a row."""
         return self.first.layout
-
-    @cached_property
-    def sizes(self) -> np.ndarray:
-        """Examples of every client, int64 [N]."""
-        return self.partition.sizes
 
     @property
     def client_eval_data(self) -> Examples:
@@ -114,12 +109,6 @@ class World:
         """Scores of a model, now."""
         return self.score_later(weights, examples).result()
 
-    def example_losses(self, weights: Weights, index: np.ndarray) -> np.ndarray:
-        """Loss of a model on each of these training examples, float64 [n]."""
-        work = self.scorer.losses_work(weights, self.train, self.train.to_device(index))
-        self.pool.execute(work)
-        return work.out[:, 0].cpu().double().numpy()
-
     @cached_property
     def gradients(self) -> PerExampleGradients:
         """Gradients of single training examples."""
@@ -127,96 +116,6 @@ class World:
         clip = self.exp.privacy.example_clip or math.inf
         objective = Objective(self.exp.loss, self.exp.local, network)
         return PerExampleGradients(network, self.layout, clip, self.train, objective.per_example)
-
-    def client_losses(self, weights: Weights, plan: Plan, power: int) -> np.ndarray:
-        """Mean of loss**power of a model on each shard of a plan, float64 [C]; NaN for an empty one."""
-        losses = self.example_losses(weights, np.concatenate([*plan.shards, np.zeros(0, np.int64)])) ** power
-        row = np.repeat(np.arange(len(plan.sizes)), plan.sizes)
-        sums = np.bincount(row, weights=losses, minlength=len(plan.sizes))
-        return np.divide(sums, plan.sizes, out=np.full(len(sums), np.nan), where=plan.sizes > 0)
-
-    def mixture_losses(self, mix: np.ndarray, rows: torch.Tensor, positions: range | None = None) -> np.ndarray:
-        """Loss of every model `mix [R, M] @ rows [M, D]` on the server's validation data, float64 [R].
-
-        Or on the examples at these places of an order that is drawn once a run.
-        """
-        assert self.validation is not None
-        examples = self._validation_parts(range(len(self.validation)) if positions is None else positions)
-        work = self.mixture_scorer.work(torch.from_numpy(mix).to(rows.device), rows, examples, len(self.validation))
-        self.pool.execute(work)
-        return self.mixture_scorer.means(work, len(mix), len(examples)).cpu().numpy()
-
-    @cached_property
-    def _validation_parts(self) -> Callable[[range], Examples]:
-        assert self.validation is not None
-        validation, order = self.validation, stream(self.exp.seed, "validation_order").permutation(len(self.validation))
-
-        def part(positions: range) -> Examples:
-            return (
-                validation
-                if len(positions) == len(validation)
-                else validation.subset(np.sort(order[positions.start : positions.stop]))
-            )
-
-        return cache(part)
-
-    def model_losses(self, rows: torch.Tensor, index: np.ndarray | None) -> np.ndarray:
-        """Loss of every model `rows [R, D]` on the server's validation data, or on these of it, float64 [R]."""
-        assert self.validation is not None
-        examples = self.validation if index is None else self.validation.subset(index)
-        work = self.mixture_scorer.work(None, rows, examples)
-        self.pool.execute(work)
-        return self.mixture_scorer.means(work, len(rows), len(examples)).cpu().numpy()
-
-    def fine_tune(self, row: torch.Tensor, owner: np.ndarray, ctx: Context, rule: LocalRule) -> torch.Tensor:
-        """Fine-tunes one model `[D]` at the clients `owner [n]`, `[n, D]`; batches come from a stream of their own."""
-        exp, plan = self.exp, ctx.plan(owner)
-        rules = [rule.with_drawn_epochs(client, ctx.rng) for client in owner.tolist()]
-        batches = draw_all(rules, plan.sizes, streams(exp.seed, ctx.round, "fine_tune", owner=owner))
-        task = make_task(exp, row.expand(len(owner), -1), plan, batches, {}, ctx)
-        return self.run_task(task, 2, self.trainer.run, FINE_TUNING)[:, : self.layout.size]
-
-    def run_task(
-        self, task: Task, loss_columns: int, run: Callable[[Task, np.ndarray], torch.Tensor], kind: JobKind = TRAINING
-    ) -> torch.Tensor:
-        """Runs a task in groups of rows over the workers; returns `[C, D + loss_columns]`.
-
-        With a rule that tells its last slot, `[C, D + P + loss_columns]`.
-        """
-        steps = np.array([batches.steps for batches in task.batches], dtype=float)
-        width = self.layout.size + self.layout.parameters * self.exp.local.finish_needs_slot + loss_columns
-        work = Work(task.start.new_zeros((len(task.start), width)), kind=kind, effort=steps)
-        task = replace(task, watch=self.pool.watch)
-        for rows in self.trainer.groups(task, self.pool.size):
-            work.jobs.append((rows, lambda rows=rows: run(task, rows)))
-        self.pool.execute(work)
-        return work.out
-
-    def public_outputs(self, rows: torch.Tensor, index: np.ndarray) -> torch.Tensor:
-        """Log-probabilities of every model `rows [n, D]` on these of the public examples, `[n, S, K]`."""
-        assert self.public is not None
-        models = [Weights(row, self.layout) for row in rows]
-        work = self.scorer.outputs_work(models, self.public.subset(index), len(self.class_names))
-        self.pool.execute(work)
-        return work.out
-
-    @property
-    def loss_columns(self) -> int:
-        """How many losses `train_rows` adds to each row."""
-        return 4 if self.exp.evaluation.client_losses == "exact" else 2
-
-    def train_rows(self, task: Task, rows: np.ndarray) -> torch.Tensor:
-        """Trains the rows `[n]` of a task; with exact client losses appends the losses before and after."""
-        out = self.trainer.run(task, rows)
-        if self.loss_columns == 2:
-            return out
-        exact = out.new_empty((len(rows), 2))
-        for position, number in enumerate(rows.tolist()):
-            index = self.train.to_device(task.plan.shards[number])
-            before, after = task.start[number], out[position, : self.layout.size]
-            for column, row in enumerate((before, after)):
-                exact[position, column] = self.scorer.mean_loss(Weights(row, self.layout), self.train, index)
-        return torch.cat([out, exact], dim=1)
 
     def initial_state(self) -> State:
         """The state before the first round."""

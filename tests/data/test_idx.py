@@ -14,3 +14,6 @@ def test_no_more_is_unpacked_than_the_array_has(tmp_path):
     path.write_bytes(gzip.compress(head + bytes(6)))
     with pytest.raises(ConfigError, match=r"images.gz is damaged: it holds more than 13 bytes; cure"):
         idx.read(path, (5,), "cure")
+    path.write_bytes(gzip.compress(b"\0\0\x08\1" + (9).to_bytes(4) + b"abc"))
+    with pytest.raises(ConfigError, match=r"images.gz is damaged: 3 bytes do not make an array of shape \(9,\); cure"):
+        idx.read(path, (5,), "cure")

@@ -1,4 +1,3 @@
-import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -6,7 +5,7 @@ import pytest
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import npy_header
-from fedexp.data.store import PublishedFile, cache_dir, data_root, find_user_file, load_or_make, locate, read_published
+from fedexp.data.store import cache_dir, data_root, find_user_file, load_or_make
 
 
 def test_folders_come_from_the_environment(monkeypatch, tmp_path):
@@ -22,36 +21,6 @@ def test_default_cache_is_the_users(monkeypatch, tmp_path):
     monkeypatch.delenv("FEDEXP_CACHE", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_dir() == tmp_path / ".cache" / "fedexp"
-
-
-def known_of(raw, path="folder/file"):
-    return PublishedFile(path, len(raw), hashlib.md5(raw).hexdigest())
-
-
-def test_locate_takes_the_first_of_the_right_size(tmp_path):
-    first, second = known_of(b"abc", "a"), known_of(b"abcd", "b")
-    (tmp_path / "b").write_bytes(b"abcd")
-    assert locate(tmp_path, [first, second], "cure") == second
-    (tmp_path / "a").write_bytes(b"xyz")
-    assert locate(tmp_path, [first, second], "cure") == first
-
-
-def test_locate_names_file_checksum_and_cure(tmp_path):
-    known = known_of(b"abc", "a")
-    with pytest.raises(ConfigError, match=f"no a .3 bytes, MD5 {known.md5}.*; do this"):
-        locate(tmp_path, [known], "do this")
-    (tmp_path / "a").write_bytes(b"four")
-    with pytest.raises(ConfigError, match=r"has 4 bytes, must be a .3 bytes"):
-        locate(tmp_path, [known], "do this")
-
-
-def test_content_compares_the_checksum(tmp_path):
-    known = known_of(b"abc", "a")
-    (tmp_path / "a").write_bytes(b"abc")
-    assert read_published(tmp_path, known, "cure") == b"abc"
-    (tmp_path / "a").write_bytes(b"abd")
-    with pytest.raises(ConfigError, match=f"is damaged: MD5 .* must be .*{known.md5}"):
-        read_published(tmp_path, known, "cure")
 
 
 def counting():

@@ -45,24 +45,26 @@ def test_what_is_trained_is_what_the_fleet_is_told(tiny: Tiny):
     words = ("local.epochs=[1,4]", "local.batch_size=5", "selector=all", "fleet=simulated")
     world = world_of(tiny(*words))
     owner, ctx = np.arange(6), context.make_context(world, 1)
-    told = ctx.fleet.epochs(world.sizes[owner], owner)
+    told = ctx.fleet.epochs(world.partition.sizes[owner], owner)
     assert len(set(told)) > 1
     fixed = [world_of(tiny(*words, f"local.epochs={epochs}")) for epochs in (1, 2, 3, 4)]
     _, _, sent = next(rounds_with_rows(world))
     for client, epochs in enumerate(told.astype(int)):
         _, _, alike = next(rounds_with_rows(fixed[epochs - 1]))
         assert (sent.delta[client] == alike.delta[client]).all(), "as with that number for all"
-    assert ctx.fleet.resources(owner).work.tolist() == (told * world.sizes).tolist()
+    assert ctx.fleet.resources(owner).work.tolist() == (told * world.partition.sizes).tolist()
 
 
 def test_drawn_epochs_are_charged_as_they_come_and_promised_at_most(tiny: Tiny):
     private = ("privacy=dp_sgd", "privacy.clip=1", "privacy.noise_multiplier=1", "privacy.delta=1e-3")
     world = world_of(tiny(*private, "local.epochs=[1,3]", "local.batch_size=5", "selector=all", "rounds=1"))
     state, _, _ = next(run_rounds(world.exp, world, world.initial_state()))
-    told = context.make_context(world, 1).fleet.epochs(world.sizes, np.arange(6))
+    told = context.make_context(world, 1).fleet.epochs(world.partition.sizes, np.arange(6))
     ledger = state.memory["privacy"]
-    assert ledger["count"].tolist() == (told * (world.sizes // 5)).tolist()
-    assert world.exp.local.full_batch_steps(world.sizes).tolist() == (3 * (world.sizes // 5)).tolist()
+    assert ledger["count"].tolist() == (told * (world.partition.sizes // 5)).tolist()
+    assert (
+        world.exp.local.full_batch_steps(world.partition.sizes).tolist() == (3 * (world.partition.sizes // 5)).tolist()
+    )
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ class TestClock:
         plan = ctx.plan(sent.owner)
         asked, plain = world.exp.fleet.deliver(sent, plan, {}, ctx)[1], context.make_context(world, 1)
         judging = evaluation_seconds(
-            plain.fleet.resources(judges), np.ones(6), world.sizes[judges], 32.0 * ctx.traffic.sent_entries
+            plain.fleet.resources(judges), np.ones(6), world.partition.sizes[judges], 32.0 * ctx.traffic.sent_entries
         )
         training = world.exp.fleet.deliver(sent, plan, {}, plain)[1] - plain.fleet.resources(sent.owner).distribution_s
         assert line["sim_s"] == line["fleet.seconds"] == asked == pytest.approx(judging + training)

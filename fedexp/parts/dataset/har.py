@@ -69,7 +69,7 @@ class Har(Dataset):
         try:
             self.verify(directory)
         except ConfigError:
-            fetch([ARCHIVE], directory / hapt.FOLDERS[0] / hapt.ZIPS[0], _check_archive)
+            fetch(ARCHIVE, directory / hapt.FOLDERS[0] / hapt.ZIPS[0], _check_archive)
 
     def load(self, directory: Path, seed: int) -> Data:
         source = hapt.find_source(directory, self._files())

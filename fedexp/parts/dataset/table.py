@@ -23,21 +23,12 @@ from fedexp.core.random_streams import stream
 from fedexp.data import table as columns
 from fedexp.data.encoding import categories, held_out_mask, one_hot, standardise
 from fedexp.data.store import find_user_file, stamp
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split, split_by_mask
+from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MAX_CATEGORIES = 1000  # categories of a column, or classes: with more it is hardly one
-
-
-@dataclass(frozen=True)
-class ParsedTable:
-    """All rows as numbers, and the names of the classes or of the other targets."""
-
-    train: Split
-    test: Split
-    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +65,13 @@ class OwnTable(Dataset):
         return "" if self.client is None else f"dataset.client={self.client}"
 
     def facts(self, directory: Path) -> Facts:
-        parsed = self._parse_file(directory)
-        train = parsed.train
+        data = self.load(directory, 0)
+        train = data.train
         subjects = None if train.subject is None else len(train.subject.unique())
-        return Facts((train.x.shape[1],), len(parsed.names), len(train.x), subjects, self.predicts)
+        return Facts((train.x.shape[1],), len(data.class_names), len(train.x), subjects, self.predicts)
 
     def require(self, directory: Path) -> None:
-        self._parse_file(directory)
+        self.load(directory, 0)
 
     def verify(self, directory: Path) -> list[str]:
         facts, file = self.facts(directory), self._file(directory)
@@ -91,8 +82,7 @@ class OwnTable(Dataset):
         raise ConfigError("dataset=table has no source to download from: it reads your own file; set dataset.file=...")
 
     def load(self, directory: Path, seed: int) -> Data:
-        parsed = self._parse_file(directory)
-        return Data(parsed.train, parsed.test, parsed.names)
+        return _parse(self, stamp(self._file(directory)))
 
     @property
     def _kind(self) -> str:
@@ -101,13 +91,9 @@ class OwnTable(Dataset):
     def _file(self, directory: Path) -> Path:
         return find_user_file(self.file, directory, "dataset.file", ".csv or .parquet")
 
-    def _parse_file(self, directory: Path) -> ParsedTable:
-        file = self._file(directory)
-        return _parse(self, stamp(file))
-
 
 @lru_cache(maxsize=1)
-def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> ParsedTable:
+def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Data:
     """Reads the file once for facts and examples, as long as its size and time stay."""
     frame = columns.read(Path(source[0][0]))
     y, names = _targets(frame, settings)
@@ -126,7 +112,7 @@ def _parse(settings: OwnTable, source: tuple[tuple[str, int, int], ...]) -> Pars
     client = None
     if settings.client is not None:
         _, client = columns.encode_distinct(_complete_column(frame, settings.client, "dataset.client"))
-    return ParsedTable(*split_by_mask(test, _examples(frame, settings, ~test), y, client), names)
+    return Data(*split_by_mask(test, _examples(frame, settings, ~test), y, client), names)
 
 
 def _examples(frame: "pd.DataFrame", settings: OwnTable, train: np.ndarray) -> np.ndarray:

@@ -37,15 +37,6 @@ def windows(tokens: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
     return x.reshape(count, length), y.reshape(count, length)
 
 
-@dataclass(frozen=True)
-class ParsedText:
-    """The examples of a text, and its vocabulary."""
-
-    train: Split
-    test: Split
-    names: tuple[str, ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Text(Dataset):
     """Without a `file` it is Python's own licence. `vocabulary` bounds the number of different tokens."""
@@ -58,26 +49,25 @@ class Text(Dataset):
     test_fraction: Annotated[float, Range(0, 1, low_open=True, high_open=True)] = 0.2
 
     def facts(self, directory: Path) -> Facts:
-        read = self._read(directory)
-        words, authors = len(read.names), read.train.subject
+        data = self.load(directory, 0)
+        words, authors = len(data.class_names), data.train.subject
         assert authors is not None
-        return Facts((self.length,), words, len(read.train.y), len(authors.unique()), "tokens", words)
+        return Facts((self.length,), words, len(data.train.y), len(authors.unique()), "tokens", words)
 
     def require(self, directory: Path) -> None:
-        self._read(directory)
+        self.load(directory, 0)
 
     def verify(self, directory: Path) -> list[str]:
-        read = self._read(directory)
-        count = len(read.train.y) + len(read.test.y)
-        summary = f"{count:,} examples of {self.length} {self.unit}, {len(read.names):,} different ones"
+        data = self.load(directory, 0)
+        count = len(data.train.y) + len(data.test.y)
+        summary = f"{count:,} examples of {self.length} {self.unit}, {len(data.class_names):,} different ones"
         return [f"{self._file(directory)} holds {summary} (any text will do: there is no checksum)"]
 
     def download(self, directory: Path) -> None:
         raise ConfigError("dataset=text has no source to download from: it reads your own file; set dataset.file=...")
 
     def load(self, directory: Path, seed: int) -> Data:
-        read = self._read(directory)
-        return Data(read.train, read.test, read.names)
+        return _parse(self, stamp(self._file(directory)))
 
     def _file(self, directory: Path) -> Path:
         if self.file is not None:
@@ -88,12 +78,9 @@ class Text(Dataset):
             raise ConfigError(f"dataset.file must be given where Python has no {LICENCE}; set dataset.file=...")
         return licence
 
-    def _read(self, directory: Path) -> ParsedText:
-        return _parse(self, stamp(self._file(directory)))
-
 
 @lru_cache(maxsize=1)
-def _parse(settings: Text, source: tuple[tuple[str, int, int], ...]) -> ParsedText:
+def _parse(settings: Text, source: tuple[tuple[str, int, int], ...]) -> Data:
     """Reads the file once for facts and examples, as long as its size and time stay."""
     lines = _lines(Path(source[0][0]), settings)
     test = held_out_mask(np.zeros(len(lines), np.int64), settings.test_fraction, stream(0, "text", "test"))
@@ -110,7 +97,7 @@ def _parse(settings: Text, source: tuple[tuple[str, int, int], ...]) -> ParsedTe
     names = vocabulary((_tokens(lines[line], settings) for line in np.flatnonzero(~test)), settings.vocabulary)
     table = {name: number for number, name in enumerate(names)}
     train, test_examples = (_examples(lines, np.flatnonzero(chosen), table, settings) for chosen in (~test, test))
-    return ParsedText(train, test_examples, names)
+    return Data(train, test_examples, names)
 
 
 def _lines(path: Path, settings: Text) -> list[str]:

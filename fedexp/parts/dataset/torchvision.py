@@ -4,35 +4,31 @@ Files lie where torchvision puts them below the data root (`data_dir`) and are n
 splits and its images are put upright; its letters count from 0. SVHN is without its extra examples.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
+import numpy as np
 import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.data import vision
 from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
-from fedexp.parts.dataset.normalising import Normalise, image_data
+from fedexp.parts.dataset.normalising import Normalise, Published, image_data
 
 
 @dataclass(frozen=True, kw_only=True)
-class Torchvision(Dataset):
-    """Only EMNIST takes a `split`."""
+class ImageCollection(Dataset):
+    """Reads the published files of one of torchvision's collections."""
 
-    name: Literal["MNIST", "FashionMNIST", "KMNIST", "EMNIST", "CIFAR10", "CIFAR100", "SVHN", "USPS"]
-    split: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] | None = None
+    published: ClassVar[Published | None] = None  # means and deviations that need not be measured
     normalise: Normalise = "half"
 
-    def check(self) -> None:
-        if (self.name == "EMNIST") != (self.split is not None):
-            wanted = f"one of {', '.join(vision.EMNIST_CLASSES)}" if self.split is None else "null"
-            raise ConfigError(f"Torchvision.split must be {wanted} for {self.name}, got {self.split or 'null'}")
-
     @property
+    @abstractmethod
     def collection(self) -> vision.Collection:
-        """The shape, the classes and the sizes of the named dataset."""
-        return vision.COLLECTIONS[self.name, self.split]
+        """The files, the shape, the classes and the sizes."""
 
     def facts(self, directory: Path) -> Facts:
         return Facts(self.collection.shape, self.collection.classes, self.collection.sizes[0])
@@ -50,6 +46,28 @@ class Torchvision(Dataset):
             vision.download(self.collection, directory)
 
     def load(self, directory: Path, seed: int) -> Data:
-        arrays, names = vision.read(self.collection, directory)
+        arrays, names = self.read(directory)
         train_x, train_y, test_x, test_y = (torch.from_numpy(array) for array in arrays)
-        return image_data(Split(train_x, train_y), Split(test_x, test_y), names, self.normalise)
+        return image_data(Split(train_x, train_y), Split(test_x, test_y), names, self.normalise, self.published)
+
+    def read(self, directory: Path) -> tuple[list[np.ndarray], tuple[str, ...]]:
+        """Training images `[S, C, H, W]` and labels `[S]`, test images and labels, and the names of the classes."""
+        return vision.read(self.collection, directory)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Torchvision(ImageCollection):
+    """Only EMNIST takes a `split`."""
+
+    name: Literal["MNIST", "FashionMNIST", "KMNIST", "EMNIST", "CIFAR10", "CIFAR100", "SVHN", "USPS"]
+    split: Literal["byclass", "bymerge", "balanced", "letters", "digits", "mnist"] | None = None
+    normalise: Normalise = "half"
+
+    def check(self) -> None:
+        if (self.name == "EMNIST") != (self.split is not None):
+            wanted = f"one of {', '.join(vision.EMNIST_CLASSES)}" if self.split is None else "null"
+            raise ConfigError(f"Torchvision.split must be {wanted} for {self.name}, got {self.split or 'null'}")
+
+    @property
+    def collection(self) -> vision.Collection:
+        return vision.COLLECTIONS[self.name, self.split]

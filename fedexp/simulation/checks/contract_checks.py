@@ -6,15 +6,14 @@ P trainable entries.
 
 import math
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import torch
 
-from fedexp.config import roles
 from fedexp.core.errors import ConfigError, first_line
 from fedexp.core.fields import describe_value, resembles
-from fedexp.core.part import Part, describe_choice
+from fedexp.core.part import describe_choice
 from fedexp.core.values import SERVER, Plan, Uploads, Weights
 from fedexp.simulation.checks.value_checks import (
     check_layout,
@@ -26,61 +25,28 @@ from fedexp.simulation.checks.value_checks import (
 )
 from fedexp.simulation.setup.experiment import Experiment
 
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
 Check = Callable[..., str | None]
 
 
-def with_checks(exp: Experiment) -> Experiment:
-    """The same experiment with parts whose return values are checked."""
-    return cast(Experiment, CheckedExperiment(exp))
+def check_call(exp: Experiment, role: str, method: Callable[P, Answer], *args: P.args, **kwargs: P.kwargs) -> Answer:
+    """Calls a method of a role's part, and returns its answer.
 
-
-class CheckedExperiment:
-    """Wraps an experiment; its parts are wrapped in `CheckedPart`."""
-
-    def __init__(self, exp: Experiment) -> None:
-        self._exp = exp
-        self._parts = {role: CheckedPart(role, exp.part(role), checks) for role, checks in checks_by_role().items()}
-
-    def __getattr__(self, name: str) -> Any:
-        return self._parts.get(name) or getattr(self._exp, name)
-
-    def part(self, role: str) -> Any:
-        return self._parts.get(role) or self._exp.part(role)
-
-
-class CheckedPart:
-    """Wraps a part; raises ConfigError where a method returns what its contract does not allow."""
-
-    def __init__(self, role: str, part: Part, checks: dict[str, Check]) -> None:
-        self._role, self._part, self._checks = role, part, checks
-
-    def at(self, lr: float | None) -> "CheckedPart":
-        """The wrapped part at another learning rate."""
-        return CheckedPart(self._role, cast(Any, self._part).at(lr), self._checks)
-
-    def __getattr__(self, name: str) -> Any:
-        method, check = getattr(self._part, name), self._checks.get(name)
-        if check is None:
-            return method
-
-        def checked_method(*args: Any) -> Any:
-            result = method(*args)
-            if fault := run_check(check, result, *args):
-                raise ConfigError(f"{describe_choice(self._role, self._part)}: {name} must return {fault}")
-            return result
-
-        return checked_method
-
-
-def run_check(check: Check, answer: Any, *args: Any) -> str | None:
-    """Runs a check; describes the fault, also where the check itself fails on the value."""
+    Raises:
+        ConfigError: its contract does not allow this answer.
+    """
+    answer = method(*args, **kwargs)
     try:
-        return check(answer, *args)
-    except Exception as error:
-        return (
+        fault = CHECKS.get(f"{role}.{method.__name__}", check_uploads)(answer, *args)
+    except Exception as error:  # a check may fail on a value that no contract knows
+        fault = (
             f"what its contract says, got {describe_value(answer)}, of which is said: {type(error).__name__}: "
             f"{first_line(error)}"
         )
+    if fault:
+        raise ConfigError(f"{describe_choice(role, exp.part(role))}: {method.__name__} must return {fault}")
+    return answer
 
 
 def check_plan(answer: Any, _: Any, ctx: Any) -> str | None:
@@ -217,25 +183,20 @@ def _has_five_values(event: Any) -> bool:
     return isinstance(event, tuple) and len(event) == 5
 
 
-def checks_by_role() -> dict[str, dict[str, Check]]:
-    """The checks of every role by method: of its contract, and of its step if it changes uploads."""
-    steps = {role.name: {role.step: check_uploads} for role in roles.all_roles() if role.step}
-    return {role: steps.get(role, {}) | METHODS.get(role, {}) for role in (*METHODS, *steps)}
-
-
-METHODS: dict[str, dict[str, Check]] = {
-    "selector": {"choose": check_plan, "observe": check_memory},
-    "clustering": {"assign": check_assignment, "regroup": check_regroup},
-    "local": {
-        "begin": check_start,
-        "reference_models": check_reference_models,
-        "finish": check_finish,
-        "receive": check_memory,
-    },
-    "fleet": {"deliver": check_delivery},
-    "privacy": {"spend": check_memory},
-    "audit": {"observe": check_memory},
-    "aggregator": {"dispatch": check_dispatch, "combine": check_aggregate},
-    "server_optimizer": {"step": check_server_step},
-    "stop": {"judge": check_stop},
+CHECKS: dict[str, Check] = {  # by role and method; the steps of roles that change uploads have `check_uploads`
+    "selector.choose": check_plan,
+    "selector.observe": check_memory,
+    "clustering.assign": check_assignment,
+    "clustering.regroup": check_regroup,
+    "local.begin": check_start,
+    "local.reference_models": check_reference_models,
+    "local.finish": check_finish,
+    "local.receive": check_memory,
+    "fleet.deliver": check_delivery,
+    "privacy.spend": check_memory,
+    "audit.observe": check_memory,
+    "aggregator.dispatch": check_dispatch,
+    "aggregator.combine": check_aggregate,
+    "server_optimizer.step": check_server_step,
+    "stop.judge": check_stop,
 }

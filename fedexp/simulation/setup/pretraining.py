@@ -45,7 +45,7 @@ def pretrain(
     network: Callable[[], nn.Module],
     first: Weights,
     public: Examples | None,
-    metric_set: MetricSet,
+    class_names: tuple[str, ...],
     pool: WorkerPool,
 ) -> tuple[Weights, Figures]:
     """Trains the initial model on public data, if the config asks for it.
@@ -72,6 +72,7 @@ def pretrain(
         raise RunError("the model is not finite after pretraining; lower pretraining.lr")
     if public is None:
         return trained, {"seconds": time.perf_counter() - begin}
+    metric_set = MetricSet(exp.metrics, class_names)
     scorer = Scorer(network(), first.layout, 500, first.flat.device, exp.loss, metric_set)
     value = metric_set.main_value(scorer.sums(trained, public, metric_set, public.to_device(np.arange(len(public)))))
     return trained, {f"public_{metric_set.main}": value, "seconds": time.perf_counter() - begin}

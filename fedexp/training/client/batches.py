@@ -49,27 +49,39 @@ class BatchCut:
 
     @staticmethod
     def of(rule: LocalRule, examples: int, sampling: Sampling) -> "BatchCut":
-        """Returns the boundaries for a client with so many examples; Poisson sampling uses only the number of steps."""
-        size = examples if rule.batch_size == "full" else rule.batch_size
-        drops_last = rule.drop_last or sampling != "rule"
-        epoch = 0 if examples == 0 else examples // size if drops_last else math.ceil(examples / size)
+        """Returns the boundaries for a client with so many examples; Poisson sampling uses only the number of steps.
+
+        Raises:
+            ConfigError: memory cannot hold so many steps.
+        """
+        size, epoch = _batch_size_and_steps(rule, examples, sampling)
         if epoch == 0:
             return BatchCut(np.zeros(1, np.int64), 0, size, 0)
         steps, visited = rule.steps_in(epoch), min(epoch * size, examples)
         ends = np.minimum(np.arange(1, epoch + 1) * size, visited)
-        epochs = np.arange(math.ceil(steps / epoch))[:, None]
-        return BatchCut(np.concatenate([[0], (epochs * visited + ends).ravel()[:steps]]), epoch, size, visited)
+        try:
+            epochs = np.arange(math.ceil(steps / epoch))[:, None]
+            bounds = np.concatenate([[0], (epochs * visited + ends).ravel()[:steps]])
+        except (ValueError, MemoryError):
+            raise ConfigError("local.epochs gives a client more steps than memory can hold; lower it") from None
+        return BatchCut(bounds, epoch, size, visited)
+
+
+def _batch_size_and_steps(rule: LocalRule, examples: int, sampling: Sampling) -> tuple[int, int]:
+    """Returns the batch size, and the steps of an epoch, of a client with so many examples."""
+    size = examples if rule.batch_size == "full" else rule.batch_size
+    drops_last = rule.drop_last or sampling != "rule"
+    return size, 0 if examples == 0 else examples // size if drops_last else math.ceil(examples / size)
 
 
 def smallest_batch(rule: LocalRule, sizes: np.ndarray, sampling: Sampling) -> int:
     """The fewest examples of a batch where clients have so many (`sizes [C]`); 0 without any, or if they are drawn."""
-    if sampling == "poisson":
-        return 0
-    try:
-        counts = [np.diff(BatchCut.of(rule, size, sampling).bounds) for size in np.unique(sizes).tolist()]
-    except (ValueError, MemoryError):
-        raise ConfigError("local.epochs gives a client more steps than memory can hold; lower it") from None
-    return int(min((count.min() for count in counts if len(count)), default=0))
+    smallest = []
+    for examples in [] if sampling == "poisson" else np.unique(sizes).tolist():
+        size, epoch = _batch_size_and_steps(rule, examples, sampling)
+        if epoch:  # only its last batch may be smaller
+            smallest.append(min(size, examples - (epoch - 1) * size) if rule.steps_in(epoch) >= epoch else size)
+    return min(smallest, default=0)
 
 
 def draw_batches(rule: LocalRule, examples: int, rng: np.random.Generator, sampling: Sampling = "rule") -> Batches:

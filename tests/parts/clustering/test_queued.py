@@ -154,7 +154,7 @@ def test_a_new_cluster_begins_with_the_server_s_model_or_its_founder_s(live: Any
 
 def test_the_global_model_is_the_clusters_or_stays_the_server_s(live: Any):
     world, states, _ = live(*SIMILAR, "rounds=1")
-    memory, sizes = states[0].memory["clustering"], world.sizes
+    memory, sizes = states[0].memory["clustering"], world.partition.sizes
     examples = [sizes[memory["owner"].numpy()[memory["cluster"].numpy() == one]].sum() for one in (1, 2, 3)]
     rows = torch.stack([n * w.flat.double() for n, w in zip(examples, states[0].models[1:], strict=True)])
     mean = rows.sum(dim=0) / sum(examples)
@@ -208,7 +208,7 @@ def test_epochs_of_the_first_training_are_its_own(live: Any):
 def test_clients_without_examples_join_and_train_nothing(tiny: Any):
     few = ("dataset.train_size=60", "federation=dirichlet", "federation.alpha=0.02", "scenario.public_fraction=0.2")
     world = build_world(spec.build(tiny(*few, *SIMILAR, "scenario.participants=6")), None, WorkerPool())
-    empty = np.flatnonzero(world.sizes == 0)
+    empty = np.flatnonzero(world.partition.sizes == 0)
     assert len(empty) > 0
     assert torch.equal(
         context.make_context(world, 1).clients_data.fine_tune(world.first.flat, empty[:1], 0, None)[0], world.first.flat

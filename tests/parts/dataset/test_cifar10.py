@@ -1,13 +1,14 @@
 import hashlib
 import pickle
-import tarfile
+from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
 import torch
+from torchvision import datasets
 
 from fedexp.core.errors import ConfigError
-from fedexp.data.store import PublishedFile
 from fedexp.parts.dataset import cifar10
 from fedexp.parts.dataset.cifar10 import Cifar10
 
@@ -22,33 +23,24 @@ def batch_bytes(first):
     return pickle.dumps({b"data": images, b"labels": [first, first + 1]}, protocol=3)
 
 
-def known_of(path, raw):
-    return PublishedFile(path, len(raw), hashlib.md5(raw).hexdigest())
+def put(folder, monkeypatch, contents):
+    """Writes files, and makes them the published ones."""
+    digests = {f"cifar-10-batches-py/{name}": hashlib.md5(raw).hexdigest() for name, raw in contents.items()}
+    monkeypatch.setattr(cifar10, "DIGESTS", digests)
+    (folder / "cifar-10-batches-py").mkdir(exist_ok=True)
+    for name, raw in contents.items():
+        (folder / "cifar-10-batches-py" / name).write_bytes(raw)
 
 
 @pytest.fixture
 def source(monkeypatch, tmp_path):
-    """A published archive of two training batches and one test batch of two images each."""
-    files = {name: batch_bytes(2 * place) for place, name in enumerate(("one", "two", "test"))}
-    known = {name: known_of(f"cifar-10-batches-py/{name}", raw) for name, raw in files.items()}
-    folder = tmp_path / "pack" / "cifar-10-batches-py"
-    folder.mkdir(parents=True)
-    for name, raw in files.items():
-        (folder / name).write_bytes(raw)
-    archive = tmp_path / "cifar.tar.gz"
-    with tarfile.open(archive, "w:gz") as packed:
-        packed.add(folder, "cifar-10-batches-py")
+    """Two training batches and one test batch of two images each."""
     monkeypatch.setattr(cifar10, "BATCH", 2)
-    monkeypatch.setattr(cifar10, "TRAIN", (known["one"], known["two"]))
-    monkeypatch.setattr(cifar10, "TEST", (known["test"],))
-    monkeypatch.setattr(cifar10, "ARCHIVE", archive.as_uri())
-    monkeypatch.setattr(cifar10, "ARCHIVE_MD5", hashlib.md5(archive.read_bytes()).hexdigest())
-    return tmp_path / "root"
+    put(tmp_path, monkeypatch, {name: batch_bytes(2 * place) for place, name in enumerate(("one", "two", "test"))})
+    return tmp_path
 
 
-def test_download_then_load(source, tree):
-    Cifar10().download(source)
-    assert tree(source) == ["cifar-10-batches-py", *(f"cifar-10-batches-py/{name}" for name in ("one", "test", "two"))]
+def test_reads_made_files(source):
     assert len(Cifar10().verify(source)) == 3
     data = Cifar10().load(source, 0)
     assert data.train.x.shape == (4, 3, 32, 32)
@@ -58,29 +50,23 @@ def test_download_then_load(source, tree):
     assert [int(data.test.x[0, 0, 0, 0]), int(data.test.x[0, 1, 0, 0]), int(data.test.x[0, 2, 1, 1])] == [1, 2, 3]
 
 
-def test_download_cures_a_damaged_file(source):
-    Cifar10().download(source)
+def test_a_damaged_file_is_told_by_its_checksum(source):
     path = source / "cifar-10-batches-py" / "two"
     path.write_bytes(b"x" * path.stat().st_size)
-    with pytest.raises(ConfigError, match="two is damaged"):
+    with pytest.raises(ConfigError, match=r"two is damaged: MD5 .*fedexp data download cifar10"):
         Cifar10().load(source, 0)
-    Cifar10().download(source)
-    Cifar10().load(source, 0)
 
 
-def test_wrong_archive_leaves_nothing(source, monkeypatch):
-    monkeypatch.setattr(cifar10, "ARCHIVE_MD5", "0" * 32)
-    with pytest.raises(ConfigError, match="must be 0000"):
-        Cifar10().download(source)
-    assert not source.exists()
+def test_a_download_keeps_the_batches_only(source, tmp_path, monkeypatch, tree):
+    mirror, root = source / "cifar-10-batches-py", tmp_path / "root"
 
+    def fetch(_, folder, **__):
+        copytree(mirror, Path(folder) / mirror.name, dirs_exist_ok=True)
 
-def test_archive_with_a_wrong_file_leaves_nothing(source, monkeypatch):
-    known = cifar10.TRAIN[0]
-    monkeypatch.setattr(cifar10, "TRAIN", (PublishedFile(known.path, known.size, "0" * 32),))
-    with pytest.raises(ConfigError, match="must be 0000"):
-        Cifar10().download(source)
-    assert not source.exists()
+    (mirror / "batches.meta").write_bytes(b"names")
+    monkeypatch.setattr(datasets.CIFAR10, "__init__", fetch)
+    Cifar10().download(root)
+    assert tree(root) == ["cifar-10-batches-py", *(f"cifar-10-batches-py/{name}" for name in ("one", "test", "two"))]
 
 
 class Program:
@@ -101,18 +87,14 @@ class Program:
     ],
 )
 def test_pickles_that_are_no_batches(source, monkeypatch, capsys, content, words):
-    Cifar10().download(source)
-    (source / "cifar-10-batches-py" / "test").write_bytes(content)
-    monkeypatch.setattr(cifar10, "TEST", (known_of("cifar-10-batches-py/test", content),))
+    put(source, monkeypatch, {"one": batch_bytes(0), "test": content})
     with pytest.raises(ConfigError, match=words):
         Cifar10().load(source, 0)
     assert capsys.readouterr().out == ""
 
 
 def test_absent_file(tmp_path):
-    with pytest.raises(
-        ConfigError, match=r"cifar-10-batches-py/data_batch_1 .31,035,704 bytes, MD5 c99cafc1.*download"
-    ):
+    with pytest.raises(ConfigError, match=r"no cifar-10-batches-py/data_batch_1 .MD5 c99cafc1.*download cifar10"):
         Cifar10().require(tmp_path)
 
 

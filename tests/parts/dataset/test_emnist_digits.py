@@ -1,15 +1,16 @@
 import gzip
-import hashlib
 import struct
-import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.parts.dataset import emnist_digits
+from fedexp.data import vision
 from fedexp.parts.dataset.emnist_digits import EmnistDigits
+
+KEY = ("EMNIST", "digits")
 
 
 def idx_bytes(array):
@@ -27,17 +28,14 @@ def upright():
 
 @pytest.fixture
 def source(monkeypatch, tmp_path, upright):
-    """A published archive of 5 + 5 images (stored transposed), besides a file that nobody asked for."""
-    monkeypatch.setattr(emnist_digits, "SIZES", {"train": 5, "test": 5})
-    archive = tmp_path / "gzip.zip"
-    with zipfile.ZipFile(archive, "w") as packed:
-        packed.writestr("gzip/emnist-letters-train-images-idx3-ubyte.gz", b"other")
-        for stem, shape in emnist_digits.files().items():
-            array = upright.transpose(0, 2, 1) if len(shape) == 3 else np.arange(5, dtype=np.uint8)
-            packed.writestr(f"gzip/{stem}.gz", gzip.compress(idx_bytes(np.ascontiguousarray(array))))
-    monkeypatch.setattr(emnist_digits, "ARCHIVE", archive.as_uri())
-    monkeypatch.setattr(emnist_digits, "ARCHIVE_MD5", hashlib.md5(archive.read_bytes()).hexdigest())
-    return tmp_path / "root"
+    """A folder of 5 + 5 images, stored transposed."""
+    monkeypatch.setitem(vision.COLLECTIONS, KEY, replace(vision.COLLECTIONS[KEY], sizes=(5, 5)))
+    raw = tmp_path / "EMNIST" / "raw"
+    raw.mkdir(parents=True)
+    for stem, shape in vision.idx_shapes(vision.COLLECTIONS[KEY]).items():
+        array = upright.transpose(0, 2, 1) if len(shape) == 3 else np.arange(5, dtype=np.uint8)
+        (raw / f"{stem}.gz").write_bytes(gzip.compress(idx_bytes(np.ascontiguousarray(array))))
+    return tmp_path
 
 
 def test_published_sizes(tmp_path):
@@ -45,36 +43,21 @@ def test_published_sizes(tmp_path):
     assert (facts.shape, facts.classes, facts.train_size, facts.subjects) == ((1, 28, 28), 10, 240_000, None)
 
 
-def test_download_keeps_the_four_files_only(source, tree):
-    EmnistDigits().download(source)
-    files = [f"EMNIST/raw/{stem}.gz" for stem in sorted(emnist_digits.files())]
-    assert tree(source) == ["EMNIST", "EMNIST/raw", *files]
-    assert len(EmnistDigits().verify(source)) == 4
-
-
 def test_orientation_is_fixed(source, upright):
-    EmnistDigits().download(source)
     data = EmnistDigits().load(source, 0)
     assert data.train.x.dtype == torch.uint8
     assert np.array_equal(data.train.x[:, 0].numpy(), upright)
     assert data.train.x.is_contiguous()
     assert data.test.y.tolist() == [0, 1, 2, 3, 4]
+    assert data.class_names == tuple("0123456789")
 
 
 def test_decompressed_files_do(source):
-    EmnistDigits().download(source)
     packed = EmnistDigits().load(source, 0)
     for path in (source / "EMNIST" / "raw").glob("*.gz"):
         path.with_suffix("").write_bytes(gzip.decompress(path.read_bytes()))
         path.unlink()
     assert torch.equal(EmnistDigits().load(source, 0).train.x, packed.train.x)
-
-
-def test_wrong_archive_leaves_nothing(source, monkeypatch):
-    monkeypatch.setattr(emnist_digits, "ARCHIVE_MD5", "0" * 32)
-    with pytest.raises(ConfigError, match="must be 0000"):
-        EmnistDigits().download(source)
-    assert not source.exists()
 
 
 def test_absent_file(tmp_path):
@@ -85,17 +68,16 @@ def test_absent_file(tmp_path):
 
 
 def test_damaged_files(source):
-    EmnistDigits().download(source)
+    assert "is readable to its end and holds 5 entries" in EmnistDigits().verify(source)[0]
     path = source / "EMNIST" / "raw" / "emnist-digits-train-images-idx3-ubyte.gz"
     raw = path.read_bytes()
     path.write_bytes(raw[:-10])
     with pytest.raises(ConfigError, match="must hold 3,936"):
         EmnistDigits().require(source)
     path.write_bytes(raw[:20] + bytes([raw[20] ^ 255]) + raw[21:])
-    with pytest.raises(ConfigError, match="is damaged"):
-        EmnistDigits().load(source, 0)
-    EmnistDigits().download(source)
-    assert len(EmnistDigits().verify(source)) == 4
+    for read in (EmnistDigits().verify, lambda folder: EmnistDigits().load(folder, 0)):
+        with pytest.raises(ConfigError, match="is damaged"):
+            read(source)
 
 
 def test_real_files(real):

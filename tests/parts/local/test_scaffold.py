@@ -124,7 +124,7 @@ def test_it_finds_the_common_optimum_where_fedavg_drifts(tiny: Tiny):
     slopes = {}
     for rule in ("sgd", "scaffold"):
         world = world_of(tiny(f"local={rule}", *hard))
-        assert world.sizes.tolist() == [40, 40, 40]
+        assert world.partition.sizes.tolist() == [40, 40, 40]
         slopes[rule] = slope(world, lived(world, 60)[-1])
     assert slopes["scaffold"] < 0.2 * slopes["sgd"]
 

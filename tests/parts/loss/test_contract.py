@@ -12,6 +12,7 @@ from worlds import Tiny, first_round, world_of
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.parts import Loss
+from fedexp.simulation import context
 from fedexp.simulation.setup import compatibility
 from fedexp.simulation.world import World
 
@@ -73,12 +74,13 @@ class TestLoss:
         assert world.validation is not None
         rows = torch.stack([world.first.flat, 2 * world.first.flat])
         one = world.score(world.first, world.validation).loss
-        assert world.model_losses(rows, None)[0] == pytest.approx(one, rel=1e-5)
+        ctx = context.make_context(world, 1)
+        assert ctx.validation.losses(rows)[0] == pytest.approx(one, rel=1e-5)
         index = np.arange(5)
         each = world.exp.loss.evaluation_losses(
             world.scorer.logits(world.first, world.train.inputs(slice(0, 5))), world.train.y[:5]
         )
-        np.testing.assert_allclose(world.example_losses(world.first, index), each.numpy(), rtol=1e-5)
+        np.testing.assert_allclose(ctx.audit.example_losses(world.first, index), each.numpy(), rtol=1e-5)
 
     def test_targets_of_another_kind_are_refused_before_data_is_loaded(self, tiny: Tiny, option: str, tmp_path: Path):
         for targets, use in {

@@ -174,11 +174,11 @@ def test_the_ledger_counts_steps_and_reports_the_largest_clients(tiny: Tiny):
     state, taken = world.initial_state(), np.zeros(6, dtype=np.int64)
     for _ in range(3):
         state, row, sent = run_round(world.exp, world, state)
-        taken[sent.owner] += world.sizes[sent.owner] // 4
+        taken[sent.owner] += world.partition.sizes[sent.owner] // 4
         statement = world.exp.privacy.client_columns(
             sent.owner, state.memory["privacy"], context.make_context(world, state.round)
         )
-        rdp, pld = epsilons(sampling_rates(world.exp.local, world.sizes), 0.7, taken, 1e-3)
+        rdp, pld = epsilons(sampling_rates(world.exp.local, world.partition.sizes), 0.7, taken, 1e-3)
         assert statement["epsilon_rdp"].tolist() == rdp[sent.owner].tolist()
         assert statement["epsilon_pld"].tolist() == pld[sent.owner].tolist()
         assert row["privacy.epsilon_rdp"] == rdp.max()

@@ -137,6 +137,7 @@ def test_what_is_tuned_has_the_rate_of_its_round(tiny: Tiny):
     ends: list[np.ndarray] = []
     for words in ((), ("schedule=exponential", "schedule.gamma=0.5")):
         world = world_of(tiny("local=full_batch_step", *words))
-        tuned = world.fine_tune(world.first.flat, np.arange(2), context.make_context(world, 2), world.exp.local)
+        clients_data = context.make_context(world, 1).clients_data
+        tuned = clients_data.fine_tune(world.first.flat, np.arange(2), 2, None)
         ends.append((tuned - world.first.flat).numpy())
     np.testing.assert_allclose(ends[0], 2 * ends[1], atol=1e-7, rtol=1e-4)

@@ -22,6 +22,7 @@ def test_the_smallest_batch_is_a_rest():
     assert smallest_batch(SGD(batch_size=3), sizes, "rule") == 1
     assert smallest_batch(SGD(batch_size=3, drop_last=True), sizes, "rule") == 3
     assert smallest_batch(SGD(batch_size="full"), sizes, "rule") == 7
+    assert smallest_batch(SGD(epochs=0.5, batch_size=3), sizes, "rule") == 3, "all stop before their rest"
     assert smallest_batch(SGD(batch_size=3), sizes, "poisson") == 0
 
 
@@ -74,4 +75,4 @@ def test_running_losses_of_nobody_do_not_exist():
 
 def test_more_steps_than_memory_holds_are_refused():
     with pytest.raises(ConfigError, match="more steps than memory can hold; lower it"):
-        smallest_batch(SGD(epochs=1e20, batch_size=5), np.array([20]), "rule")
+        draw_batches(SGD(epochs=1e20, batch_size=5), 20, np.random.default_rng(0))

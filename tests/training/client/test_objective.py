@@ -12,6 +12,7 @@ from worlds import Tiny, first_round, world_of
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout
+from fedexp.simulation import context
 from fedexp.simulation.rounds import run_rounds
 from fedexp.training.per_example.clipped_sum import ClippedGradientSum
 
@@ -100,7 +101,7 @@ def test_what_is_told_of_training_and_what_is_measured_is_the_loss(tiny: Tiny):
     labels = world.train.y[torch.from_numpy(shard)]
     assert sent.loss_before[0] == pytest.approx(squares(logits, labels).mean().item(), rel=1e-5)
     assert row["train_loss"] == pytest.approx(np.average(sent.loss_after, weights=sent.examples))
-    asked = world.example_losses(world.first, shard)
+    asked = context.make_context(world, 1).audit.example_losses(world.first, shard)
     torch.testing.assert_close(torch.from_numpy(asked).float(), squares(logits, labels))
 
 

@@ -15,6 +15,7 @@ from worlds import world_of
 from fedexp.core.errors import ConfigError, RunError
 from fedexp.process import logs
 from fedexp.run.run import run
+from fedexp.simulation import local_task
 from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.world import World
 from fedexp.training.workers import forked as fork
@@ -33,18 +34,18 @@ def live(world: World) -> None:
 def only_in_a_worker(act: Callable[[], None]) -> Callable[..., Any]:
     here = os.getpid()
 
-    def trained(self: World, task: Any, rows: Any) -> Any:
+    def trained(world: World, task: Any, rows: Any) -> Any:
         if os.getpid() != here:
             act()
         else:
             time.sleep(0.05)  # leaves the other process a job to fail in
-        return self.trainer.run(task, rows)
+        return world.trainer.run(task, rows)
 
     return trained
 
 
 def test_a_worker_that_is_killed(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(World, "train_rows", only_in_a_worker(lambda: os.kill(os.getpid(), signal.SIGKILL)))
+    monkeypatch.setattr(local_task, "train_rows", only_in_a_worker(lambda: os.kill(os.getpid(), signal.SIGKILL)))
     with pytest.raises(RunError, match="worker 1 was killed by signal 9"):
         live(world_of(tiny("engine.workers=2", "rounds=50")))
 
@@ -53,7 +54,7 @@ def test_a_worker_that_fails_tells_its_error(tiny: Tiny, monkeypatch: pytest.Mon
     def fail() -> None:
         raise ArithmeticError("seven is not eight")
 
-    monkeypatch.setattr(World, "train_rows", only_in_a_worker(fail))
+    monkeypatch.setattr(local_task, "train_rows", only_in_a_worker(fail))
     with pytest.raises(RunError, match="seven is not eight"):
         live(world_of(tiny("engine.workers=2", "rounds=50")))
 
