@@ -1,8 +1,11 @@
 """Compares a replayed round with the recorded one: bit by bit in the same environment, else within rounding."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import torch
 
 from fedexp.files.run_tables import Line
 from fedexp.run.tables import TIMINGS
@@ -72,6 +75,21 @@ def cells_agree(written: str, replayed: str, tolerance: float) -> bool:
         if tolerance
         else written_value == replayed_value
     )
+
+
+def values_agree(written: Any, now: Any, tolerance: float) -> bool:
+    """Whether two values of a memory or a summary agree; numbers within the tolerance, relative and absolute."""
+    if isinstance(written, Mapping) and isinstance(now, Mapping):
+        return written.keys() == now.keys() and all(values_agree(written[key], now[key], tolerance) for key in now)
+    if isinstance(written, torch.Tensor) and isinstance(now, torch.Tensor):
+        now = now.to(written.device)
+        if written.shape != now.shape or written.dtype != now.dtype or not written.is_floating_point():
+            return torch.equal(written, now)
+        return torch.allclose(written, now, tolerance, tolerance, equal_nan=True)
+    if isinstance(written, float) and isinstance(now, float):
+        equally_nan = math.isnan(written) and math.isnan(now)
+        return equally_nan or math.isclose(written, now, rel_tol=tolerance, abs_tol=tolerance)
+    return type(written) is type(now) and written == now
 
 
 def changed_surroundings(then: list[dict[str, str]], now: dict[str, str]) -> str | None:

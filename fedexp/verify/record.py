@@ -1,6 +1,6 @@
 """The record of a run in its folder: tables, saved states, summary, and the environment."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from fedexp.files.run_tables import Line
 from fedexp.run import digests
 from fedexp.run.state import checkpoint
 from fedexp.run.summary import read_metrics
-from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, format_cell
+from fedexp.run.tables import TABLES, format_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,10 +40,7 @@ class RunRecord:
     """The record of a run, read from its folder. Tables are as in the files: in that order, with their gaps."""
 
     folder: Path
-    rows: tuple[Line, ...]
-    clients: tuple[Line, ...]
-    digest_lines: tuple[Line, ...]  # digests.csv
-    clusters: tuple[Line, ...]
+    tables: Mapping[str, tuple[Line, ...]]  # by file name; none of a file that is not there
     saved_states: tuple[SavedState, ...]
     damaged: tuple[Path, ...]
     summary: dict[str, Any] | None
@@ -53,38 +50,44 @@ class RunRecord:
         """Whether the run came to its end."""
         return self.summary is not None
 
+    def rounds(self, name: str) -> list[int]:
+        """The numbers in the first column of a table."""
+        return [int(line["round"]) for line in self.tables[name]]
+
     @cached_property
     def finished_rounds(self) -> int:
         """How many rounds metrics.csv has before the first gap."""
-        return run_tables.count_consecutive([int(line["round"]) for line in self.rows])
+        return run_tables.count_consecutive(self.rounds("metrics.csv"))
 
-    @property
+    @cached_property
     def newest_round(self) -> int:
         """The last round in metrics.csv, gaps or not."""
-        return max(int(line["round"]) for line in self.rows)
+        return max(self.rounds("metrics.csv"))
 
     @property
     def required_rounds(self) -> int:
         """How many of the finished rounds must be in all tables: a killed run may have been writing the last one."""
-        return self.finished_rounds - (
-            not self.has_ended and self.finished_rounds == len(self.rows) == len(self.digest_lines) + 1
-        )
+        rows, digest_lines = len(self.tables["metrics.csv"]), len(self.tables[digests.NAME])
+        return self.finished_rounds - (not self.has_ended and self.finished_rounds == rows == digest_lines + 1)
 
     @cached_property
     def lines(self) -> dict[int, Line]:
-        return {int(line["round"]): line for line in self.rows[: self.finished_rounds]}
+        """The lines of metrics.csv before the first gap."""
+        return {int(line["round"]): line for line in self.tables["metrics.csv"][: self.finished_rounds]}
 
     @cached_property
-    def digests(self) -> dict[int, str]:
-        return {int(line["round"]): line["digest"] for line in self.digest_lines}
+    def chains(self) -> digests.Chains:
+        """The lines of digests.csv before the first gap, and what must fit them."""
+        return digests.make_chains(self.tables[digests.NAME], {name: self.tables[name] for name in TABLES})
 
     @cached_property
-    def clients_by_round(self) -> dict[int, list[Line]]:
-        """The lines of clients.csv by round."""
-        lines_by_round: dict[int, list[Line]] = {}
-        for line in self.clients:
-            lines_by_round.setdefault(int(line["round"]), []).append(line)
-        return lines_by_round
+    def lines_by_round(self) -> dict[tuple[str, int], list[Line]]:
+        """The lines of each table and round."""
+        grouped_lines: dict[tuple[str, int], list[Line]] = {}
+        for name, lines in self.tables.items():
+            for line in lines:
+                grouped_lines.setdefault((name, digests.round_of(line)), []).append(line)
+        return grouped_lines
 
     @cached_property
     def table(self) -> "pd.DataFrame":
@@ -145,8 +148,9 @@ def read(folder: Path, config: dict[str, Any]) -> RunRecord:
     Raises:
         ConfigError: no round is over yet, a table or the summary cannot be read, or a state belongs to another config.
     """
-    rows = read_table(folder / "metrics.csv", METRICS)
-    if not rows:
+    columns = {**TABLES, digests.NAME: digests.COLUMNS}
+    tables = {name: read_table(folder / name, needed) for name, needed in columns.items()}
+    if not tables["metrics.csv"]:
         raise ConfigError(f"{display_path(folder)} has no finished round in metrics.csv; there is nothing to verify")
     saved_states, damaged = [], []
     for path in checkpoint.list_states(folder):
@@ -157,12 +161,7 @@ def read(folder: Path, config: dict[str, Any]) -> RunRecord:
             saved_states.append(
                 _saved_state(path, loaded_checkpoint.state, loaded_checkpoint.engine, loaded_checkpoint.surroundings)
             )
-    clients, digest_lines = (
-        read_table(folder / "clients.csv", CLIENTS),
-        read_table(folder / digests.NAME, digests.COLUMNS),
-    )
-    clusters, summary = read_table(folder / "clusters.csv", CLUSTERS), summary_json.read(folder)
-    return RunRecord(folder, rows, clients, digest_lines, clusters, tuple(saved_states), tuple(damaged), summary)
+    return RunRecord(folder, tables, tuple(saved_states), tuple(damaged), summary_json.read(folder))
 
 
 def read_table(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:

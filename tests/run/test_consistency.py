@@ -11,7 +11,6 @@ from composing import MADE, TINY
 from kept import kept_bytes
 
 from fedexp.cli import main
-from fedexp.run.consistency import read_consistency
 
 ROUNDS = 6
 TABLES = ("metrics.csv", "clients.csv", "digests.csv")
@@ -156,20 +155,6 @@ def test_a_memory_that_no_round_can_begin_from_is_told_in_one_line(folder: Path,
     told = complaint(capsys)
     assert "cannot go on from its state after round 5: " in told
     assert "delete state.pt to go on from the state before it" in told
-
-
-def test_clusters_are_read_as_far_as_they_are_sound(tmp_path: Path):
-    table = tmp_path / "clusters.csv"
-    (tmp_path / "metrics.csv").write_text("")
-    for content, upto in (
-        (None, 0),
-        ("round,event,client,cluster,distance\n", 0),
-        ("round,event,client,cluster,distance\n1,join,2,1,\n2,join,x,1,\n", 0),
-    ):
-        if content is not None:
-            table.write_text(content)
-        assert read_consistency(tmp_path, clustered=True).complete_rounds["clusters.csv"] == upto
-    assert "clusters.csv" not in read_consistency(tmp_path, clustered=False).complete_rounds
 
 
 def test_a_state_that_was_to_stay_is_kept_where_the_kill_came_between(folder: Path):

@@ -5,8 +5,14 @@ import torch
 
 from fedexp.core.values import Layout, Weights
 from fedexp.run.digests import digest
-from fedexp.verify.comparison import cells_agree, changed_surroundings, differing_columns, first_difference
-from fedexp.verify.states import leaves, values_equal
+from fedexp.verify.comparison import (
+    cells_agree,
+    changed_surroundings,
+    differing_columns,
+    first_difference,
+    values_agree,
+)
+from fedexp.verify.states import leaves
 
 
 @pytest.mark.parametrize(
@@ -41,11 +47,11 @@ def test_columns():
 
 
 def test_values_of_a_memory():
-    assert values_equal(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]), 0.0)
-    assert not values_equal(torch.tensor([1.0]), torch.tensor([1.0001]), 0.0)
-    assert values_equal(torch.tensor([1.0]), torch.tensor([1.0001]), 1e-3)
-    assert not values_equal(torch.tensor([1]), torch.tensor([2]), 1e-3)
-    assert not values_equal(1, 1.0, 1e-3)
+    assert values_agree(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]), 0.0)
+    assert not values_agree(torch.tensor([1.0]), torch.tensor([1.0001]), 0.0)
+    assert values_agree(torch.tensor([1.0]), torch.tensor([1.0001]), 1e-3)
+    assert not values_agree(torch.tensor([1]), torch.tensor([2]), 1e-3)
+    assert not values_agree(1, 1.0, 1e-3)
     assert dict(leaves({"selector": {"columns": {"shapley_s": 1.0, "sure": 0.5}, "seen": (1, "a")}})) == {
         "selector.columns.sure": 0.5, "selector.seen.0": 1, "selector.seen.1": "a",
     }  # fmt: skip
