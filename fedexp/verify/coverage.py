@@ -3,13 +3,12 @@
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from fedexp.config import saved_config
 from fedexp.run import digests
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import first_columns
 from fedexp.verify import tables
+from fedexp.verify.comparison import spans
 from fedexp.verify.record import RunRecord
 from fedexp.verify.rerun import Rerun
 
@@ -34,21 +33,6 @@ def describe_coverage(record: RunRecord, rerun: Rerun, played: Sequence[int], *,
     checked += [f"played again: round{'s' * (len(played) > 1)} {spans(sorted(played))}"] if played else []
     unchecked_items = _unchecked_items(record, played, every=every, is_complete=is_complete, bit_by_bit=bit_by_bit)
     return f"checked: {'; '.join(checked)}. not checked: {'; '.join(unchecked_items)}"
-
-
-def spans(numbers: Sequence[int]) -> str:
-    """Formats ascending numbers as ranges.
-
-    Example:
-        >>> spans([1, 2, 3, 5, 7, 8])
-        '1-3, 5, 7, 8'
-    """
-    sequences = np.split(np.array(numbers), np.flatnonzero(np.diff(numbers) != 1) + 1)
-    texts = [
-        f"{sequence[0]}-{sequence[-1]}" if len(sequence) > 2 else ", ".join(map(str, sequence.tolist()))
-        for sequence in sequences
-    ]
-    return ", ".join(texts)
 
 
 def _unchecked_items(

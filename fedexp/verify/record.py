@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.values import State
 from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path
 from fedexp.files.run_tables import Line
@@ -97,49 +96,32 @@ class RunRecord:
     @property
     def starts(self) -> dict[int, SavedState]:
         """The rounds after which a replay can start, besides the beginning, each with its state."""
-        return {
-            saved_state.round: saved_state
-            for saved_state in self.saved_states
-            if saved_state.round <= self.finished_rounds
-        }
+        return {state.round: state for state in self.saved_states if state.round <= self.finished_rounds}
 
     @property
     def last(self) -> SavedState | None:
         """The state in state.pt, if it can be read."""
-        return next(
-            (saved_state for saved_state in self.saved_states if saved_state.path.name == checkpoint.NAME), None
-        )
+        return next((state for state in self.saved_states if state.path.name == checkpoint.NAME), None)
 
     @cached_property
     def engine(self) -> dict[str, str] | None:
         """Name and reason of the engine that made the run; None if they are not recorded."""
         if self.saved_states:
             return self.saved_states[-1].engine
-        summary_engine = (self.summary or {}).get("engine") or {}
-        return (
-            {name: summary_engine[name] for name in ("name", "reason")}
-            if "name" in summary_engine and "reason" in summary_engine
-            else None
-        )
+        engine = (self.summary or {}).get("engine") or {}
+        return {name: engine[name] for name in ("name", "reason")} if {"name", "reason"} <= engine.keys() else None
 
     @cached_property
     def surroundings(self) -> list[dict[str, str]]:
         """The environments of the run: one for each saved state, and the one of the summary; none if unknown."""
-        saved, summary = (
-            [saved_state.surroundings for saved_state in self.saved_states if saved_state.surroundings],
-            self.summary or {},
-        )
-        last = {
+        saved, summary = [state.surroundings for state in self.saved_states if state.surroundings], self.summary or {}
+        texts = {
             "engine": (summary.get("engine") or {}).get("name"),
             "torch": (summary.get("versions") or {}).get("torch"),
             **{name: summary.get(name) for name in ("device", "instructions")},
         }
-        summary_surroundings = {name: value for name, value in last.items() if value}
-        return (
-            [*saved, summary_surroundings]
-            if saved or {"engine", "torch", "device"} <= summary_surroundings.keys()
-            else []
-        )
+        last = {name: text for name, text in texts.items() if text}
+        return [*saved, last] if saved or {"engine", "torch", "device"} <= last.keys() else []
 
 
 def read(folder: Path, config: dict[str, Any]) -> RunRecord:
@@ -154,13 +136,11 @@ def read(folder: Path, config: dict[str, Any]) -> RunRecord:
         raise ConfigError(f"{display_path(folder)} has no finished round in metrics.csv; there is nothing to verify")
     saved_states, damaged = [], []
     for path in checkpoint.list_states(folder):
-        loaded_checkpoint = checkpoint.read(path, config, torch.device("cpu"))
-        if loaded_checkpoint is None:
+        saved_checkpoint = checkpoint.read(path, config, torch.device("cpu"))
+        if saved_checkpoint is None:
             damaged.append(path)
         else:
-            saved_states.append(
-                _saved_state(path, loaded_checkpoint.state, loaded_checkpoint.engine, loaded_checkpoint.surroundings)
-            )
+            saved_states.append(_saved_state(path, saved_checkpoint))
     return RunRecord(folder, tables, tuple(saved_states), tuple(damaged), summary_json.read(folder))
 
 
@@ -172,6 +152,7 @@ def read_table(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:
     return table_lines
 
 
-def _saved_state(path: Path, state: State, engine: dict[str, str], surroundings: dict[str, str]) -> SavedState:
+def _saved_state(path: Path, saved: checkpoint.Checkpoint) -> SavedState:
+    state, digest = saved.state, digests.digest(saved.state.models)
     clocks = {name: str(format_cell(getattr(state, name))) for name in ("host_s", "sim_s")}
-    return SavedState(path, state.round, digests.digest(state.models), state.updates, clocks, engine, surroundings)
+    return SavedState(path, state.round, digest, state.updates, clocks, saved.engine, saved.surroundings)

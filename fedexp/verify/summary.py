@@ -88,19 +88,14 @@ def client_accuracy_complaints(record: RunRecord, rerun: Rerun, tolerance: float
 
 def _final_state(record: RunRecord, rerun: Rerun) -> State:
     """The last state, rebuilt from the tables as far as summary.json needs it."""
-    last, world = record.lines[record.finished_rounds], rerun.world
-    saved_state = record.last
-    host_s = (
-        saved_state.clocks["host_s"]
-        if saved_state is not None and saved_state.round == record.finished_rounds
-        else last["host_s"]
-    )
+    last, world, state = record.lines[record.finished_rounds], rerun.world, record.last
+    clocks = state.clocks if state is not None and state.round == record.finished_rounds else last
     return State(
         record.finished_rounds,
         (world.first,),
         {"stop": {"reason": reason_to_stop(record, rerun.exp.stop)[1]}},
         float(last["sim_s"] or 0.0),
-        float(host_s or 0.0),
+        float(clocks["host_s"] or 0.0),
         sum(int(line["participants"]) for line in record.lines.values()),
     )
 

@@ -9,7 +9,7 @@ from fedexp.parts.stop.contract import Stop
 from fedexp.run import digests
 from fedexp.run.tables import first_columns
 from fedexp.simulation.setup.experiment import Experiment
-from fedexp.verify.comparison import Difference, differing_columns
+from fedexp.verify.comparison import Difference, differing_columns, spans
 from fedexp.verify.record import RunRecord
 
 
@@ -68,10 +68,11 @@ def chain_differences(record: RunRecord, exp: Experiment) -> Iterator[Difference
         yield Difference(missing[0], f"it has no line in {digests.NAME}{suffix}")
     elif len(chains.lines) < len(digest_rounds):
         yield Difference(len(chains.lines) + 1, f"its line in {digests.NAME} is not in its place")
-    for number in range(1, min(len(chains.lines), record.finished_rounds) + 1):
-        if misfits := [name for name in names if name in chains.lines[1] and not chains.fits(name, number)]:
-            verb = "are" if len(misfits) > 1 else "is"
-            yield Difference(number, f"{' and '.join(misfits)} {verb} not what {digests.NAME} says")
+    for name in names:
+        misfits = [number for number in chains.lines if number in record.lines and not chains.fits(name, number)]
+        if misfits and name in chains.lines[1]:
+            suffix = f", nor in round{'s' * (len(misfits) > 2)} {spans(misfits[1:])}" if misfits[1:] else ""
+            yield Difference(misfits[0], f"{name} is not what {digests.NAME} says{suffix}")
     for name in record.tables:
         if beyond := [number for number in record.rounds(name) if number > record.newest_round]:
             yield Difference(beyond[0], f"it has a line in {name}, but none in metrics.csv")

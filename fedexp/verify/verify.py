@@ -16,7 +16,8 @@ from fedexp.verify.comparison import (
     changed_surroundings,
     differing_columns,
     differing_lines,
-    first_difference,
+    line_difference,
+    spans,
 )
 from fedexp.verify.record import RunRecord, read
 from fedexp.verify.rerun import ReplayedRound, Rerun, build_rerun
@@ -108,7 +109,7 @@ def tell_plan(record: RunRecord, segments: list[Segment], say: Say) -> None:
     for segment in segments:
         saved_state = record.starts.get(segment.start)
         origin = "the beginning" if saved_state is None else str(saved_state.path.relative_to(record.folder))
-        say(f"from {origin}: round{'s' * (len(segment.sample) > 1)} {coverage.spans(segment.sample)}")
+        say(f"from {origin}: round{'s' * (len(segment.sample) > 1)} {spans(segment.sample)}")
 
 
 def tell_tolerance(record: RunRecord, rerun: Rerun, say: Say) -> float:
@@ -183,10 +184,9 @@ def replay_segment(
 def round_difference(record: RunRecord, rerun: Rerun, played: ReplayedRound, tolerance: float) -> str:
     """How a replayed round differs from the record, in words; empty if it does not."""
     number, line = played.round, record.lines[played.round]
-    column = first_difference(line, played.line, tolerance, blank=number % rerun.exp.evaluation.every != 0)
-    problems = [differing_columns("metrics.csv", line, played.line) if number == 1 else ""]
-    if column is not None:
-        problems.append(f"{column[0]} is {column[1] or 'empty'} in metrics.csv, {column[2] or 'empty'} now")
+    unevaluated = number % rerun.exp.evaluation.every != 0
+    problems = [differing_columns("metrics.csv", line, played.line)] if number == 1 else []
+    problems.append(line_difference("metrics.csv", line, played.line, tolerance, blank=unevaluated))
     if number <= record.required_rounds:
         for name, lines in played.tables.items():
             written = record.lines_by_round.get((name, number), [])
