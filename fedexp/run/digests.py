@@ -96,7 +96,9 @@ def _contents(lines: Iterable[Line]) -> Iterator[tuple[int, str]]:
 
 
 def _content(lines: Iterable[Line]) -> str:
-    return _hash([[cell for cell in line.items() if cell[0] not in TIMINGS] for line in lines])
+    lines = list(lines)
+    names = [name for line in lines[:1] for name in line if name not in TIMINGS]
+    return _hash([names, *([line[name] for name in names] for line in lines)])
 
 
 def _link(previous: str, models_digest: str, content: str) -> str:
