@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,11 +83,11 @@ class RunRecord:
     @cached_property
     def lines_by_round(self) -> dict[tuple[str, int], list[Line]]:
         """The lines of each table and round."""
-        grouped_lines: dict[tuple[str, int], list[Line]] = {}
-        for name, lines in self.tables.items():
-            for line in lines:
-                grouped_lines.setdefault((name, digests.round_of(line)), []).append(line)
-        return grouped_lines
+        return {
+            (name, number): [*round_lines]
+            for name, lines in self.tables.items()
+            for number, round_lines in groupby(lines, digests.round_of)
+        }
 
     @cached_property
     def table(self) -> "pd.DataFrame":

@@ -175,3 +175,15 @@ def test_what_is_kept_late_is_the_state_that_the_run_goes_on_from(tmp_path: Path
     (folder / "state.pt").write_bytes(b"damaged")
     assert main(["resume", str(folder)]) == 0
     assert torch.load(folder / "states" / "000004.pt", weights_only=True)["round"] == 4
+
+
+def test_clusters_that_the_run_did_not_write_take_it_back(tmp_path: Path):
+    folder = tmp_path / "run"
+    words = (*MADE, *TINY, "rounds=3", "clustering=ifca", "checkpoint_s=0", f"hydra.run.dir={folder}")
+    assert main(["run", *words]) == 0
+    (folder / "summary.json").unlink()
+    table, digests = (folder / "clusters.csv").read_text(), (folder / "digests.csv").read_text()
+    (folder / "clusters.csv").write_text(table[: table.rstrip("\n").rfind("\n") + 1])
+    assert main(["resume", str(folder)]) == 0
+    assert "clusters.csv is whole up to round 2 only; falling back to the state after round 2\n" in said(folder)
+    assert ((folder / "clusters.csv").read_text(), (folder / "digests.csv").read_text()) == (table, digests)

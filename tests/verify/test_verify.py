@@ -55,16 +55,11 @@ def verified(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str
     return verify
 
 
-def alter(path: Path, number: int, change: Callable[[list[str]], list[str]]) -> None:
-    """Changes the cells of one round's line."""
+def alter(path: Path, number: int | None, change: Callable[[list[str]], list[str]]) -> None:
+    """Changes the cells of one round's line; of every line and the header if it is None."""
     lines = [line.split(",") for line in path.read_text().splitlines()]
-    lines = [change(cells) if cells[0] == str(number) else cells for cells in lines]
+    lines = [change(cells) if number is None or cells[0] == str(number) else cells for cells in lines]
     path.write_text("".join(",".join(cells) + "\n" for cells in lines))
-
-
-def alter_all(path: Path, change: Callable[[list[str]], list[str]]) -> None:
-    """Changes the cells of every line, the header with them."""
-    path.write_text("".join(",".join(change(line.split(","))) + "\n" for line in path.read_text().splitlines()))
 
 
 def damage(path: Path) -> None:
@@ -285,14 +280,6 @@ FORGED = {
     "other losses": (one_cell("clients.csv", 3, 4, "0.5"), "round 3 differs: clients.csv is not what digests.csv says"),
     "other first losses": (one_cell("clients.csv", 1, 3, "0.5"), "loss_before of client "),
     "a metric where nobody looks": (one_cell("metrics.csv", 4, 1, "0.5"), "round 4 differs: metrics.csv is not what"),
-    "an emptied metric": (one_cell("metrics.csv", 6, 1, ""), "round 6 differs: metrics.csv is not what digests.csv"),
-    "a client where nobody looks": (one_cell("clients.csv", 7, 1, "5"), "round 7 differs: clients.csv is not what"),
-    "a client twice": (table("clients.csv", lambda rows: [*rows[:9], *rows[8:]]), "round 3 differs: clients.csv is"),
-    "a line of round 3 at the end": (table("clients.csv", lambda rows: [*rows, rows[8]]), "round 3 differs: clients."),
-    "rounds changed places": (
-        table("clients.csv", lambda rows: [*rows[:6], *rows[9:12], *rows[6:9], *rows[12:]]),
-        "round 3 differs: clients.csv is not what digests.csv says",
-    ),
     "links of nothing": (
         one_cell("digests.csv", 3, 2, "0" * 32),
         "round 3 differs: metrics.csv is not what digests.csv says, nor in round 4\n",
@@ -306,7 +293,7 @@ FORGED = {
         "round 3 differs: its line in digests.csv is not in its place",
     ),
     "digests without links": (
-        lambda folder: alter_all(folder / "digests.csv", lambda cells: cells[:2]),
+        lambda folder: alter(folder / "digests.csv", None, lambda cells: cells[:2]),
         "round 1 differs: digests.csv has no column metrics.csv",
     ),
     "clients of no round": (
