@@ -119,10 +119,10 @@ class Doom:
     def _tables(self) -> None:
         append = GrowingCsv.append
 
-        def appended(table: GrowingCsv, *given: Any) -> None:
+        def appended(table: GrowingCsv, *given: Any) -> Any:
             if not isinstance(table.file, _Halved):
                 table.file = _Halved(table.file, self)  # type: ignore[assignment]
-            append(table, *given)
+            return append(table, *given)
 
         put(GrowingCsv, "append", appended)
 

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
+from fedexp.files.untrusted import read_regular
 from fedexp.files.user_csv import demand_unique_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Line = dict[str, str]  # a table's cells by column
+LARGEST = 1_000_000_000  # bytes of a table
 
 INTEGER_COLUMNS = ("round", "client", "cluster", "participants", "examples")
 NUMERIC_COLUMNS = (
@@ -33,10 +35,13 @@ _INTEGER_CELL = re.compile(r"-?\d{1,15}")
 
 
 def read_lines(path: Path, needed: Sequence[str]) -> Iterator[Line]:
-    """Yields the valid lines of a table that has these columns and starts with the first; nothing of other files."""
-    content = path.read_bytes() if path.is_file() else b""
+    """Yields the valid lines of a table that has these columns and starts with the first; nothing of other files.
+
+    Raises:
+        ConfigError: it has more than `LARGEST` bytes.
+    """
     columns: list[str] | None = None
-    for raw in content[: content.rfind(b"\n") + 1].splitlines(keepends=True):
+    for raw in _complete_lines(path).splitlines(keepends=True):
         cells = split(raw)
         if columns is None:
             if not cells or cells[0] != needed[0] or not set(needed) <= set(cells) or len(set(cells)) < len(cells):
@@ -67,12 +72,11 @@ def read_frame(path: Path, needed: Sequence[str] = ()) -> "pd.DataFrame":
     """The table with its numbers as numbers; empty if there are no lines or no file.
 
     Raises:
-        ConfigError: it is not a table, lacks one of the columns, or a cell does not suit its column.
+        ConfigError: it is not a table, lacks one of the columns, a cell does not suit its column, or it is too large.
     """
     import pandas as pd
 
-    content = path.read_bytes() if path.is_file() else b""
-    complete_lines = content[: content.rfind(b"\n") + 1]
+    complete_lines = _complete_lines(path)
     if not complete_lines:
         return pd.DataFrame()
     demand_unique_names(display_path(path), split(complete_lines[: complete_lines.find(b"\n") + 1]) or [])
@@ -94,6 +98,14 @@ def read_frame(path: Path, needed: Sequence[str] = ()) -> "pd.DataFrame":
     for name in table:
         _refuse_invalid(path, str(name), table[name])
     return table
+
+
+def _complete_lines(path: Path) -> bytes:
+    """The content up to the last line break; empty if there is no file."""
+    if not path.is_file():
+        return b""
+    content = read_regular(path, LARGEST)
+    return content[: content.rfind(b"\n") + 1]
 
 
 def _is_valid(name: str, cell: str) -> bool:

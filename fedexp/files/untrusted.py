@@ -82,10 +82,9 @@ def read_regular(path: Path, largest: int) -> bytes:
         ConfigError: it is something else, or has more than so many bytes.
     """
     with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
-        content = file.read(largest + 1)
-    if len(content) > largest:
-        raise ConfigError(f"{display_path(path)} must have at most {largest:,} bytes; restore it")
-    return content
+        if os.fstat(file.fileno()).st_size > largest:
+            raise ConfigError(f"{display_path(path)} must have at most {largest:,} bytes; restore it")
+        return file.read()
 
 
 def _fits_its_name(name: str, mode: int) -> bool:

@@ -16,9 +16,11 @@ from fedexp.plan.dry_run import round_work, trains_in_lockstep
 from fedexp.plan.footprint import gpu_mb, peak_mb, workers_mb
 from fedexp.plan.progress import ProgressReporter
 from fedexp.plan.time_budget import BudgetedPool, PartialRoundError, TimeBudget
+from fedexp.run import digests
 from fedexp.run.logbook import Logbook
 from fedexp.run.progress import SilentProgress
 from fedexp.run.state import checkpoint
+from fedexp.run.tables import TABLES
 from fedexp.simulation import context
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import reason_to_stop, run_rounds, with_workers
@@ -29,7 +31,6 @@ from fedexp.training.workers.pool import TRAINING, WorkerPool
 GRACE_S = 5.0  # for work that cannot be tried in part; after it the trial is given up
 PATIENCE_S = 2.0  # for rounds after the second, which make the estimate better
 MOST = 50
-TABLES = ("metrics.csv", "clients.csv", "digests.csv", "clusters.csv")  # they grow with the rounds
 STATES = (checkpoint.NAME, checkpoint.PREVIOUS)
 
 
@@ -184,5 +185,5 @@ def _close(config: dict[str, Any], logbook: Logbook, budget: TimeBudget, result:
 def _measure_files(folder: Path, result: ProbeResult) -> None:
     sizes = {path.name: path.stat().st_size / 1e6 for path in folder.rglob("*") if path.is_file()}
     result.state_mb = sizes[checkpoint.NAME]
-    result.table_mb = sum(sizes.get(name, 0.0) for name in TABLES) / len(result.tried_rounds)
-    result.other_mb = sum(size for name, size in sizes.items() if name not in (*TABLES, *STATES))
+    result.table_mb = sum(sizes.get(name, 0.0) for name in (*TABLES, digests.NAME)) / len(result.tried_rounds)
+    result.other_mb = sum(size for name, size in sizes.items() if name not in (*TABLES, digests.NAME, *STATES))

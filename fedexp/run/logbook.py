@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from fedexp.core.values import State, Uploads
+from fedexp.files.run_tables import read_lines
 from fedexp.parts.federation.statistics import class_counts
 from fedexp.parts.tracker.courier import TrackerClient
 from fedexp.report.topics import clusters, curves, federation, run_summary
@@ -16,15 +17,7 @@ from fedexp.run import banner, digests, summary
 from fedexp.run.environment import device_name, surroundings
 from fedexp.run.progress import Progress
 from fedexp.run.state import checkpoint
-from fedexp.run.tables import (
-    CLIENTS,
-    CLUSTERS,
-    GrowingCsv,
-    cluster_rows,
-    metrics_columns,
-    round_client_rows,
-    write_table,
-)
+from fedexp.run.tables import GrowingCsv, first_columns, round_rows, write_table
 from fedexp.simulation.measures import client_accuracy
 from fedexp.simulation.round import Row
 from fedexp.simulation.setup.experiment import Experiment
@@ -48,11 +41,9 @@ class Logbook:
     ) -> None:
         self.folder, self.exp, self.world, self.config = folder, exp, world, config
         self.counts = class_counts(world.partition, world.labels, len(world.label_names))
-        self.metrics = GrowingCsv(folder / "metrics.csv", state.round, single=True)
-        self.clients = GrowingCsv(folder / "clients.csv", state.round)
-        self.clusters = GrowingCsv(folder / "clusters.csv", state.round) if exp.clustering.has_clusters else None
-        self.digests = GrowingCsv(folder / digests.NAME, state.round, single=True)
-        self.tables = [self.metrics, self.clients, self.digests, *([self.clusters] if self.clusters else [])]
+        names, single = (*first_columns(exp), digests.NAME), ("metrics.csv", digests.NAME)
+        self.tables = {name: GrowingCsv(folder / name, state.round, single=name in single) for name in names}
+        self.digest_line = [{}, *read_lines(folder / digests.NAME, digests.COLUMNS)][-1]
         self.progress = progress or Progress(exp.rounds, state.round)
         self.state, self.saved_round = state, state.round
         self.saved_at = time.perf_counter()
@@ -88,7 +79,7 @@ class Logbook:
             if self.state.round > self.saved_round:
                 self._save()
         finally:
-            for table in self.tables:
+            for table in self.tables.values():
                 table.close()
             with suppress(OSError):  # the terminal may be closed
                 self.progress.close()
@@ -96,11 +87,10 @@ class Logbook:
 
     def record(self, state: State, row: Row, uploads: Uploads) -> None:
         """Writes a round's lines, and the state if the last saved one is old enough."""
-        self.metrics.append([row], metrics_columns(self.exp))
-        self.clients.append(round_client_rows(self.exp, self.world, state, uploads), CLIENTS)
-        if self.clusters is not None:
-            self.clusters.append(cluster_rows(state.memory["clustering"].get("events", ())), CLUSTERS)
-        self.digests.append([{"round": state.round, "digest": digests.digest(state.models)}], digests.COLUMNS)
+        rows, columns = round_rows(self.exp, self.world, state, row, uploads), first_columns(self.exp)
+        lines = {name: self.tables[name].append(table_rows, columns[name]) for name, table_rows in rows.items()}
+        self.digest_line = digests.next_line(self.digest_line, state, lines)
+        self.tables[digests.NAME].append([self.digest_line], digests.COLUMNS)
         self.progress.round(row)
         self.tracker_client.listen()
         self.state = state
@@ -111,7 +101,7 @@ class Logbook:
 
     def conclude(self) -> "pd.DataFrame":
         """Saves the last state, draws the pictures, writes and prints the summary; returns metrics.csv as a table."""
-        self.metrics.sync()
+        self.tables["metrics.csv"].sync()
         if self.state.round > self.saved_round or not (self.folder / checkpoint.NAME).exists():
             self._save()
         self.progress.close()
@@ -156,7 +146,7 @@ class Logbook:
         return self.exp.keep_states > 0 and self.state.round % self.exp.keep_states == 0
 
     def _save(self) -> None:
-        for table in self.tables:
+        for table in self.tables.values():
             table.sync()
         checkpoint.save(self.folder, self.state, self.config, *self._engine_and_surroundings())
         self.saved_round, self.saved_at = self.state.round, time.perf_counter()

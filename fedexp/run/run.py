@@ -14,10 +14,10 @@ from fedexp.files.atomic import display_path, shell_path
 from fedexp.files.open_folders import make_folder
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.process.torchrun import under_torchrun
-from fedexp.run import addresses, folders, summary
-from fedexp.run.consistency import read_consistency
+from fedexp.run import addresses, digests, folders, summary
 from fedexp.run.logbook import Logbook
 from fedexp.run.state import checkpoint
+from fedexp.run.tables import first_columns
 from fedexp.simulation.build_world import build_world
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import run_rounds, run_silently, with_workers
@@ -126,8 +126,8 @@ def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = N
 
 def _load_state(folder: Path, config: dict[str, Any], exp: Experiment) -> tuple[State, dict[str, str]] | None:
     """The newest saved state that agrees with the tables, and the engine that made it; None without one."""
-    tables = read_consistency(folder, clustered=exp.clustering.has_clusters)
-    return checkpoint.load(folder, config, exp.engine.resolve_device(), tables.objection)
+    chains = digests.read_chains(folder, first_columns(exp))
+    return checkpoint.load(folder, config, exp.engine.resolve_device(), chains.objection)
 
 
 def _remaining_rounds(folder: Path, world: World, state: State) -> Iterator[tuple[State, Row, Uploads]]:

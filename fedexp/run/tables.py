@@ -8,7 +8,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import State, Uploads
 from fedexp.files.atomic import atomic_path
 from fedexp.files.open_folders import refuse_other_file, refuse_other_folder
-from fedexp.files.run_tables import split
+from fedexp.files.run_tables import Line, split
 from fedexp.maths.curve_metrics import HIGHER_IS_BETTER
 from fedexp.simulation import context
+from fedexp.simulation.round import Row
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 
@@ -43,6 +44,7 @@ METRICS = (
 TIMINGS = ("select_s", "train_s", "aggregate_s", "evaluate_s", "host_s", "selector.shapley_s")
 CLUSTERS = ("round", "event", "client", "cluster", "distance")
 CLIENTS = ("round", "client", "examples", "loss_before", "loss_after")
+TABLES = {"metrics.csv": METRICS, "clients.csv": CLIENTS, "clusters.csv": CLUSTERS}  # and the columns each must have
 
 
 def metrics_columns(exp: Experiment) -> tuple[str, ...]:
@@ -50,6 +52,12 @@ def metrics_columns(exp: Experiment) -> tuple[str, ...]:
     measured = [name for name in exp.metrics if name in HIGHER_IS_BETTER]
     columns_after = {f"{kind}_loss": [f"{kind}_{name}" for name in measured] for kind in ("test", "validation")}
     return tuple(column for name in METRICS for column in (name, *columns_after.get(name, ())))
+
+
+def first_columns(exp: Experiment) -> dict[str, tuple[str, ...]]:
+    """The first columns of each table to which the run's rounds add lines, digests.csv apart."""
+    clusters = {"clusters.csv": CLUSTERS} if exp.clustering.has_clusters else {}
+    return {"metrics.csv": metrics_columns(exp), "clients.csv": CLIENTS, **clusters}
 
 
 class GrowingCsv:
@@ -61,14 +69,14 @@ class GrowingCsv:
         self.columns = truncate(path, upto, single=single)
         self.file = path.open("ab", buffering=0)  # unbuffered: what a full disk refused is not tried again
 
-    def append(self, rows: list[dict[str, Any]], first_columns: tuple[str, ...]) -> None:
-        """Adds rows in one write; the first of a file fixes its columns.
+    def append(self, rows: Sequence[Mapping[str, Any]], first_columns: tuple[str, ...]) -> list[Line]:
+        """Adds rows in one write and returns them as they read back; the first of a file fixes its columns.
 
         Raises:
             FolderGoneError: the path no longer leads to the file that was opened.
         """
         refuse_other_file(self.path, self.file.fileno())
-        text = io.StringIO()
+        text, lines = io.StringIO(), []
         writer = csv.writer(text, lineterminator="\n")
         if self.columns is None:
             row_columns = rows[0].keys() if rows else ()
@@ -81,10 +89,12 @@ class GrowingCsv:
                     f"{self.path.name}: columns {sorted(unknown)} were not there in the first round; "
                     "a part must report the same columns in every round"
                 )
-            writer.writerow([format_cell(row.get(name)) for name in self.columns])
+            lines.append({name: str(format_cell(row.get(name))) for name in self.columns})
+            writer.writerow(lines[-1].values())
         remaining = memoryview(text.getvalue().encode())
         while remaining:
             remaining = remaining[self.file.write(remaining) :]
+        return lines
 
     def sync(self) -> None:
         """Forces the lines to the disk, before a state that relies on them is saved; raises like `append`."""
@@ -129,15 +139,19 @@ def write_table(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[st
         writer.writerows([format_cell(row[name]) for name in columns] for row in rows)
 
 
-def round_client_rows(exp: Experiment, world: World, state: State, uploads: Uploads) -> list[dict[str, Any]]:
-    """The lines of clients.csv for the round that led to `state`."""
+def round_rows(exp: Experiment, world: World, state: State, row: Row, uploads: Uploads) -> dict[str, list[Row]]:
+    """What each table gets for the round that led to `state`, whose line of metrics.csv is `row`."""
     privacy_columns = exp.privacy.client_columns(
         uploads.owner, state.memory.get("privacy", {}), context.make_context(world, state.round)
     )
-    return client_rows(state.round, uploads, privacy_columns)
+    rows = {"metrics.csv": [row], "clients.csv": client_rows(state.round, uploads, privacy_columns)}
+    if exp.clustering.has_clusters:
+        events = state.memory["clustering"].get("events", ())
+        rows["clusters.csv"] = [dict(zip(CLUSTERS, event, strict=True)) for event in events]
+    return rows
 
 
-def client_rows(number: int, uploads: Uploads, privacy_columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+def client_rows(number: int, uploads: Uploads, privacy_columns: dict[str, np.ndarray]) -> list[Row]:
     """The line of every participant of a round; `privacy_columns` holds columns `[C]` of the privacy each has spent."""
     losses = (uploads.loss_before, uploads.loss_after) if uploads.exact is None else uploads.exact.T
     columns = (uploads.owner, uploads.examples, *losses, *privacy_columns.values())
@@ -145,11 +159,6 @@ def client_rows(number: int, uploads: Uploads, privacy_columns: dict[str, np.nda
         dict(zip((*CLIENTS, *privacy_columns), (number, *values), strict=True))
         for values in zip(*(column.tolist() for column in columns), strict=True)
     ]
-
-
-def cluster_rows(events: Sequence[tuple[int, str, int, int, float | None]]) -> list[dict[str, Any]]:
-    """The lines of clusters.csv for a round's events."""
-    return [dict(zip(CLUSTERS, event, strict=True)) for event in events]
 
 
 def format_cell(value: Any) -> Any:

@@ -1,8 +1,12 @@
 """Compares a replayed round with the recorded one: bit by bit in the same environment, else within rounding."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
 
 from fedexp.files.run_tables import Line
 from fedexp.run.tables import TIMINGS
@@ -21,19 +25,17 @@ class Difference:
         return f"round {self.round} differs: {self.description}"
 
 
-def first_difference(
-    written: Line, replayed: Line, tolerance: float, blank: bool = False
-) -> tuple[str, str, str] | None:
-    """The first column that differs, with both values; with `blank`, empty cells of the record are not compared.
+def line_difference(table: str, written: Line, replayed: Line, tolerance: float, blank: bool = False) -> str:
+    """The first column that differs, with both values, in words; empty if there is none.
 
-    Clocks are left out. A column that is not written now must be empty.
+    Clocks are left out, and with `blank` empty cells of the record. A column that is not written now must be empty.
     """
-    for name, value in written.items():
-        if name in TIMINGS or (blank and not value):
-            continue
-        if not cells_agree(value, replayed.get(name, ""), tolerance):
-            return name, value, replayed.get(name, "")
-    return None
+    for name, cell in written.items():
+        now = replayed.get(name, "")
+        if name not in TIMINGS and (cell or not blank) and not cells_agree(cell, now, tolerance):
+            owner = f" of client {written['client']}" if "client" in written else ""
+            return f"{name}{owner} is {cell or 'empty'} in {table}, {now or 'empty'} now"
+    return ""
 
 
 def differing_columns(table: str, written: Collection[str], replayed: Collection[str]) -> str:
@@ -48,12 +50,9 @@ def differing_lines(table: str, written: Sequence[Line], replayed: Sequence[Line
     """The first difference between recorded and replayed lines of clients, in words; empty if there is none."""
     if len(written) != len(replayed):
         return f"{len(written)} lines in {table}, {len(replayed)} now"
-    for written_line, replayed_line in zip(written, replayed, strict=True):
-        if problem := differing_columns(table, written_line, replayed_line):
+    for lines in zip(written, replayed, strict=True):
+        if problem := differing_columns(table, *lines) or line_difference(table, *lines, tolerance):
             return problem
-        if difference := first_difference(written_line, replayed_line, tolerance):
-            name, was, now = difference
-            return f"{name} of client {written_line['client']} is {was or 'empty'} in {table}, {now or 'empty'} now"
     return ""
 
 
@@ -72,6 +71,36 @@ def cells_agree(written: str, replayed: str, tolerance: float) -> bool:
         if tolerance
         else written_value == replayed_value
     )
+
+
+def values_agree(written: Any, now: Any, tolerance: float) -> bool:
+    """Whether two values of a memory or a summary agree; numbers within the tolerance, relative and absolute."""
+    if isinstance(written, Mapping) and isinstance(now, Mapping):
+        return written.keys() == now.keys() and all(values_agree(written[key], now[key], tolerance) for key in now)
+    if isinstance(written, torch.Tensor) and isinstance(now, torch.Tensor):
+        now = now.to(written.device)
+        if written.shape != now.shape or written.dtype != now.dtype or not written.is_floating_point():
+            return torch.equal(written, now)
+        return torch.allclose(written, now, tolerance, tolerance, equal_nan=True)
+    if isinstance(written, float) and isinstance(now, float):
+        equally_nan = math.isnan(written) and math.isnan(now)
+        return equally_nan or math.isclose(written, now, rel_tol=tolerance, abs_tol=tolerance)
+    return type(written) is type(now) and written == now
+
+
+def spans(numbers: Sequence[int]) -> str:
+    """Formats ascending numbers as ranges.
+
+    Example:
+        >>> spans([1, 2, 3, 5, 7, 8])
+        '1-3, 5, 7, 8'
+    """
+    sequences = np.split(np.array(numbers), np.flatnonzero(np.diff(numbers) != 1) + 1)
+    texts = [
+        f"{sequence[0]}-{sequence[-1]}" if len(sequence) > 2 else ", ".join(map(str, sequence.tolist()))
+        for sequence in sequences
+    ]
+    return ", ".join(texts)
 
 
 def changed_surroundings(then: list[dict[str, str]], now: dict[str, str]) -> str | None:

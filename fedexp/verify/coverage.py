@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-
 from fedexp.config import saved_config
+from fedexp.run import digests
 from fedexp.run.state import checkpoint
+from fedexp.run.tables import first_columns
 from fedexp.verify import tables
+from fedexp.verify.comparison import spans
 from fedexp.verify.record import RunRecord
 from fedexp.verify.rerun import Rerun
 
@@ -21,37 +22,17 @@ FILES = (  # that are checked, as far as the last line does not say otherwise
 
 def describe_coverage(record: RunRecord, rerun: Rerun, played: Sequence[int], *, every: bool, bit_by_bit: bool) -> str:
     """One line with what was checked and what was not."""
-    checked = ["metrics.csv, clients.csv and digests.csv against each other"]
+    *first, last = first_columns(rerun.exp)
+    checked = [f"{', '.join(first)} and {last} against {digests.NAME}"]
     is_complete = not any(tables.gaps(record, rerun.exp.rounds, rerun.exp.stop))
-    recomputed_files = [
-        name for name in ("summary.json", "federation.csv", "client_accuracy.csv") if _has_file(record, name)
-    ]
-    recomputed_files = [name for name in recomputed_files if is_complete or name == "federation.csv"]
+    names = ("summary.json", "federation.csv", "client_accuracy.csv") if is_complete else ("federation.csv",)
+    recomputed_files = [name for name in names if (record.folder / name).is_file()]
     checked += [f"{' and '.join(recomputed_files)} computed again"] if recomputed_files else []
     states = sum(saved_state.round in record.lines for saved_state in record.saved_states)
     checked += [f"{states} saved state{'s' * (states > 1)}"] if states else []
     checked += [f"played again: round{'s' * (len(played) > 1)} {spans(sorted(played))}"] if played else []
     unchecked_items = _unchecked_items(record, played, every=every, is_complete=is_complete, bit_by_bit=bit_by_bit)
     return f"checked: {'; '.join(checked)}. not checked: {'; '.join(unchecked_items)}"
-
-
-def _has_file(record: RunRecord, name: str) -> bool:
-    return (record.folder / name).is_file()
-
-
-def spans(numbers: Sequence[int]) -> str:
-    """Formats ascending numbers as ranges.
-
-    Example:
-        >>> spans([1, 2, 3, 5, 7, 8])
-        '1-3, 5, 7, 8'
-    """
-    sequences = np.split(np.array(numbers), np.flatnonzero(np.diff(numbers) != 1) + 1)
-    texts = [
-        f"{sequence[0]}-{sequence[-1]}" if len(sequence) > 2 else ", ".join(map(str, sequence.tolist()))
-        for sequence in sequences
-    ]
-    return ", ".join(texts)
 
 
 def _unchecked_items(

@@ -1,22 +1,22 @@
 """The record of a run in its folder: tables, saved states, summary, and the environment."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.values import State
 from fedexp.files import run_tables, summary_json
 from fedexp.files.atomic import display_path
 from fedexp.files.run_tables import Line
 from fedexp.run import digests
 from fedexp.run.state import checkpoint
 from fedexp.run.summary import read_metrics
-from fedexp.run.tables import CLIENTS, CLUSTERS, METRICS, format_cell
+from fedexp.run.tables import TABLES, format_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,10 +40,7 @@ class RunRecord:
     """The record of a run, read from its folder. Tables are as in the files: in that order, with their gaps."""
 
     folder: Path
-    rows: tuple[Line, ...]
-    clients: tuple[Line, ...]
-    digest_lines: tuple[Line, ...]  # digests.csv
-    clusters: tuple[Line, ...]
+    tables: Mapping[str, tuple[Line, ...]]  # by file name; none of a file that is not there
     saved_states: tuple[SavedState, ...]
     damaged: tuple[Path, ...]
     summary: dict[str, Any] | None
@@ -53,38 +50,44 @@ class RunRecord:
         """Whether the run came to its end."""
         return self.summary is not None
 
+    def rounds(self, name: str) -> list[int]:
+        """The numbers in the first column of a table."""
+        return [int(line["round"]) for line in self.tables[name]]
+
     @cached_property
     def finished_rounds(self) -> int:
         """How many rounds metrics.csv has before the first gap."""
-        return run_tables.count_consecutive([int(line["round"]) for line in self.rows])
+        return run_tables.count_consecutive(self.rounds("metrics.csv"))
 
-    @property
+    @cached_property
     def newest_round(self) -> int:
         """The last round in metrics.csv, gaps or not."""
-        return max(int(line["round"]) for line in self.rows)
+        return max(self.rounds("metrics.csv"))
 
     @property
     def required_rounds(self) -> int:
         """How many of the finished rounds must be in all tables: a killed run may have been writing the last one."""
-        return self.finished_rounds - (
-            not self.has_ended and self.finished_rounds == len(self.rows) == len(self.digest_lines) + 1
-        )
+        rows, digest_lines = len(self.tables["metrics.csv"]), len(self.tables[digests.NAME])
+        return self.finished_rounds - (not self.has_ended and self.finished_rounds == rows == digest_lines + 1)
 
     @cached_property
     def lines(self) -> dict[int, Line]:
-        return {int(line["round"]): line for line in self.rows[: self.finished_rounds]}
+        """The lines of metrics.csv before the first gap."""
+        return {int(line["round"]): line for line in self.tables["metrics.csv"][: self.finished_rounds]}
 
     @cached_property
-    def digests(self) -> dict[int, str]:
-        return {int(line["round"]): line["digest"] for line in self.digest_lines}
+    def chains(self) -> digests.Chains:
+        """The lines of digests.csv before the first gap, and what must fit them."""
+        return digests.make_chains(self.tables[digests.NAME], {name: self.tables[name] for name in TABLES})
 
     @cached_property
-    def clients_by_round(self) -> dict[int, list[Line]]:
-        """The lines of clients.csv by round."""
-        lines_by_round: dict[int, list[Line]] = {}
-        for line in self.clients:
-            lines_by_round.setdefault(int(line["round"]), []).append(line)
-        return lines_by_round
+    def lines_by_round(self) -> dict[tuple[str, int], list[Line]]:
+        """The lines of each table and round."""
+        return {
+            (name, number): [*round_lines]
+            for name, lines in self.tables.items()
+            for number, round_lines in groupby(lines, digests.round_of)
+        }
 
     @cached_property
     def table(self) -> "pd.DataFrame":
@@ -94,49 +97,32 @@ class RunRecord:
     @property
     def starts(self) -> dict[int, SavedState]:
         """The rounds after which a replay can start, besides the beginning, each with its state."""
-        return {
-            saved_state.round: saved_state
-            for saved_state in self.saved_states
-            if saved_state.round <= self.finished_rounds
-        }
+        return {state.round: state for state in self.saved_states if state.round <= self.finished_rounds}
 
     @property
     def last(self) -> SavedState | None:
         """The state in state.pt, if it can be read."""
-        return next(
-            (saved_state for saved_state in self.saved_states if saved_state.path.name == checkpoint.NAME), None
-        )
+        return next((state for state in self.saved_states if state.path.name == checkpoint.NAME), None)
 
     @cached_property
     def engine(self) -> dict[str, str] | None:
         """Name and reason of the engine that made the run; None if they are not recorded."""
         if self.saved_states:
             return self.saved_states[-1].engine
-        summary_engine = (self.summary or {}).get("engine") or {}
-        return (
-            {name: summary_engine[name] for name in ("name", "reason")}
-            if "name" in summary_engine and "reason" in summary_engine
-            else None
-        )
+        engine = (self.summary or {}).get("engine") or {}
+        return {name: engine[name] for name in ("name", "reason")} if {"name", "reason"} <= engine.keys() else None
 
     @cached_property
     def surroundings(self) -> list[dict[str, str]]:
         """The environments of the run: one for each saved state, and the one of the summary; none if unknown."""
-        saved, summary = (
-            [saved_state.surroundings for saved_state in self.saved_states if saved_state.surroundings],
-            self.summary or {},
-        )
-        last = {
+        saved, summary = [state.surroundings for state in self.saved_states if state.surroundings], self.summary or {}
+        texts = {
             "engine": (summary.get("engine") or {}).get("name"),
             "torch": (summary.get("versions") or {}).get("torch"),
             **{name: summary.get(name) for name in ("device", "instructions")},
         }
-        summary_surroundings = {name: value for name, value in last.items() if value}
-        return (
-            [*saved, summary_surroundings]
-            if saved or {"engine", "torch", "device"} <= summary_surroundings.keys()
-            else []
-        )
+        last = {name: text for name, text in texts.items() if text}
+        return [*saved, last] if saved or {"engine", "torch", "device"} <= last.keys() else []
 
 
 def read(folder: Path, config: dict[str, Any]) -> RunRecord:
@@ -145,24 +131,18 @@ def read(folder: Path, config: dict[str, Any]) -> RunRecord:
     Raises:
         ConfigError: no round is over yet, a table or the summary cannot be read, or a state belongs to another config.
     """
-    rows = read_table(folder / "metrics.csv", METRICS)
-    if not rows:
+    columns = {**TABLES, digests.NAME: digests.COLUMNS}
+    tables = {name: read_table(folder / name, needed) for name, needed in columns.items()}
+    if not tables["metrics.csv"]:
         raise ConfigError(f"{display_path(folder)} has no finished round in metrics.csv; there is nothing to verify")
     saved_states, damaged = [], []
     for path in checkpoint.list_states(folder):
-        loaded_checkpoint = checkpoint.read(path, config, torch.device("cpu"))
-        if loaded_checkpoint is None:
+        saved_checkpoint = checkpoint.read(path, config, torch.device("cpu"))
+        if saved_checkpoint is None:
             damaged.append(path)
         else:
-            saved_states.append(
-                _saved_state(path, loaded_checkpoint.state, loaded_checkpoint.engine, loaded_checkpoint.surroundings)
-            )
-    clients, digest_lines = (
-        read_table(folder / "clients.csv", CLIENTS),
-        read_table(folder / digests.NAME, digests.COLUMNS),
-    )
-    clusters, summary = read_table(folder / "clusters.csv", CLUSTERS), summary_json.read(folder)
-    return RunRecord(folder, rows, clients, digest_lines, clusters, tuple(saved_states), tuple(damaged), summary)
+            saved_states.append(_saved_state(path, saved_checkpoint))
+    return RunRecord(folder, tables, tuple(saved_states), tuple(damaged), summary_json.read(folder))
 
 
 def read_table(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:
@@ -173,6 +153,7 @@ def read_table(path: Path, columns: Sequence[str]) -> tuple[Line, ...]:
     return table_lines
 
 
-def _saved_state(path: Path, state: State, engine: dict[str, str], surroundings: dict[str, str]) -> SavedState:
+def _saved_state(path: Path, saved: checkpoint.Checkpoint) -> SavedState:
+    state, digest = saved.state, digests.digest(saved.state.models)
     clocks = {name: str(format_cell(getattr(state, name))) for name in ("host_s", "sim_s")}
-    return SavedState(path, state.round, digests.digest(state.models), state.updates, clocks, engine, surroundings)
+    return SavedState(path, state.round, digest, state.updates, clocks, saved.engine, saved.surroundings)

@@ -11,7 +11,7 @@ from fedexp.files.run_tables import Line
 from fedexp.run import digests
 from fedexp.run.environment import surroundings
 from fedexp.run.state import checkpoint
-from fedexp.run.tables import cluster_rows, format_cell, metrics_columns, round_client_rows
+from fedexp.run.tables import format_cell, metrics_columns, round_rows
 from fedexp.simulation.build_world import build_world
 from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.setup import compatibility
@@ -27,9 +27,8 @@ class ReplayedRound:
     """A round that was computed again."""
 
     state: State
-    line: Line
-    clients: tuple[Line, ...]
-    clusters: tuple[Line, ...]
+    line: Line  # of metrics.csv
+    tables: Mapping[str, list[Line]]  # the lines of the other tables by name
 
     @property
     def round(self) -> int:
@@ -77,10 +76,10 @@ class Rerun:
         state, exp = self.state(saved_state), replace(self.exp, rounds=last)
         with with_workers(exp, self.world, state) as world:
             for state_after, row, uploads in run_rounds(exp, world, state):
-                clients = tuple(map(format_row, round_client_rows(exp, world, state_after, uploads)))
-                events = cluster_rows(state_after.memory.get("clustering", {}).get("events", ()))
-                line = dict.fromkeys(metrics_columns(exp), "") | format_row(row)
-                yield ReplayedRound(state_after, line, clients, tuple(map(format_row, events)))
+                line = dict.fromkeys(metrics_columns(exp)) | row
+                rows = round_rows(exp, world, state_after, line, uploads)
+                tables = {name: [*map(format_row, table_rows)] for name, table_rows in rows.items()}
+                yield ReplayedRound(state_after, tables.pop("metrics.csv")[0], tables)
 
     def scores(self, saved_state: SavedState) -> Line:
         """The scores of a state's models on the server's data, by column of metrics.csv."""

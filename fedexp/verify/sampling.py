@@ -31,7 +31,7 @@ def choose(finished: int, starts: Collection[int], count: int, seed: int) -> lis
 
     Example:
         >>> choose(30, [10, 20], 3, 0)
-        [Stretch(start=0, asked=(1,)), Stretch(start=10, asked=(11,)), Stretch(start=20, asked=(30,))]
+        [Segment(start=0, sample=(1,)), Segment(start=20, sample=(21, 30))]
     """
     if not finished:
         return []

@@ -1,21 +1,16 @@
 """Checks the saved states against their rounds: numbers, models, and the models' scores."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
-
-import torch
 
 from fedexp.core.values import State
 from fedexp.files.atomic import display_path
 from fedexp.run import digests
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import TIMINGS
-from fedexp.verify.comparison import Difference, cells_agree
+from fedexp.verify.comparison import Difference, cells_agree, values_agree
 from fedexp.verify.record import RunRecord, SavedState
 from fedexp.verify.rerun import Rerun
-
-OPTIONAL = ("selector.variance", "selector.columns.standard_error", "selector.columns.sure")  # older states lack them
 
 
 def misplaced_states(record: RunRecord) -> Iterator[str]:
@@ -51,8 +46,8 @@ def differing_states(
 def table_difference(record: RunRecord, saved_state: SavedState) -> str:
     """How a state differs from the tables, in words; empty if it does not."""
     name, line = saved_state.path.relative_to(record.folder), record.lines[saved_state.round]
-    written = record.digests.get(saved_state.round)
-    if written is not None and written != saved_state.digest:
+    written = record.chains.lines.get(saved_state.round, {}).get("digest")
+    if written not in (None, saved_state.digest):
         return f"the models in {name} have the digest {saved_state.digest}, {digests.NAME} says {written}"
     for clock, saved_value in saved_state.clocks.items():
         if line[clock] and line[clock] != saved_value:
@@ -73,8 +68,8 @@ def memory_difference(record: RunRecord, rerun: Rerun, replayed_state: State, to
             dict(leaves({"sim_s": source_state.sim_s, **source_state.memory}))
             for source_state in (state, replayed_state)
         )
-        for key in dict.fromkeys([*saved, *(key for key in now if key not in OPTIONAL)]):
-            if not (key in saved and key in now and values_equal(saved[key], now[key], tolerance)):
+        for key in dict.fromkeys([*saved, *now]):
+            if not (key in saved and key in now and values_agree(saved[key], now[key], tolerance)):
                 return f"{key} in the memory of {name} is not what it is now"
     return ""
 
@@ -92,18 +87,6 @@ def leaves(node: Any, key: str = "") -> Iterator[tuple[str, Any]]:
         return
     for name, child in inner:
         yield from leaves(child, f"{key}.{name}" if key else name)
-
-
-def values_equal(saved: Any, now: Any, tolerance: float) -> bool:
-    """Whether two values of a memory agree; numbers within the tolerance, relative and absolute."""
-    if isinstance(saved, torch.Tensor) and isinstance(now, torch.Tensor):
-        now = now.to(saved.device)
-        if saved.shape != now.shape or saved.dtype != now.dtype or not saved.is_floating_point():
-            return torch.equal(saved, now)
-        return torch.allclose(saved, now, tolerance, tolerance, equal_nan=True)
-    if isinstance(saved, float) and isinstance(now, float):
-        return math.isclose(saved, now, rel_tol=tolerance, abs_tol=tolerance) or (saved != saved and now != now)
-    return type(saved) is type(now) and saved == now
 
 
 def score_difference(record: RunRecord, saved_state: SavedState, rerun: Rerun, tolerance: float) -> str:

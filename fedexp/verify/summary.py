@@ -1,9 +1,9 @@
 """Checks summary.json, federation.csv and client_accuracy.csv against the tables, the last state and the world."""
 
+import filecmp
 import json
-import math
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from fedexp.parts.federation.statistics import class_counts
 from fedexp.report.topics import federation
 from fedexp.run.summary import as_json, figures
 from fedexp.simulation.measures import client_accuracy
-from fedexp.verify.comparison import differing_lines
+from fedexp.verify.comparison import differing_lines, values_agree
 from fedexp.verify.record import RunRecord, read_table
 from fedexp.verify.rerun import Rerun, format_row
 from fedexp.verify.tables import reason_to_stop
@@ -43,12 +43,12 @@ def summary_complaints(record: RunRecord, rerun: Rerun, tolerance: float) -> Ite
         yield f"{path} cannot be computed again: metrics.csv has no column {lacking.args[0]}"
         return
     for name, value in recomputed_entries.items():
-        prepared = "." in name  # measured before the first round
+        measured = "." in name  # before the first round; all else follows from the files
         if name not in written:
             if value is not None:
                 yield f"{path} does not say {name}, which comes to {_shorten(value)}"
-        elif not name.endswith(".seconds") and not entries_agree(
-            written[name], value, tolerance if prepared else ROUNDING
+        elif not name.endswith(".seconds") and not values_agree(
+            written[name], value, max(tolerance, ROUNDING) if measured else ROUNDING
         ):
             yield f"{path} says {name} {_shorten(written[name])}, but it comes to {_shorten(value)}"
     inner = (
@@ -68,7 +68,7 @@ def federation_complaints(record: RunRecord, rerun: Rerun) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as directory:
         recomputed_file = Path(directory) / path.name
         federation.write_csv(recomputed_file, _class_counts(rerun), rerun.world.label_names)
-        if recomputed_file.read_bytes() != path.read_bytes():
+        if not filecmp.cmp(recomputed_file, path, shallow=False):
             yield f"{display_path(path)} is not the federation that the config makes"
 
 
@@ -86,32 +86,16 @@ def client_accuracy_complaints(record: RunRecord, rerun: Rerun, tolerance: float
             yield f"{display_path(path)}: {problem}"
 
 
-def entries_agree(written: Any, recomputed_value: Any, tolerance: float) -> bool:
-    """Whether two entries agree; numbers within the tolerance, relative and absolute."""
-    if isinstance(written, Mapping) and isinstance(recomputed_value, Mapping):
-        return written.keys() == recomputed_value.keys() and all(
-            entries_agree(written[key], recomputed_value[key], tolerance) for key in recomputed_value
-        )
-    if isinstance(written, float) and isinstance(recomputed_value, float):
-        return math.isclose(written, recomputed_value, rel_tol=max(tolerance, ROUNDING), abs_tol=tolerance)
-    return type(written) is type(recomputed_value) and written == recomputed_value
-
-
 def _final_state(record: RunRecord, rerun: Rerun) -> State:
     """The last state, rebuilt from the tables as far as summary.json needs it."""
-    last, world = record.lines[record.finished_rounds], rerun.world
-    saved_state = record.last
-    host_s = (
-        saved_state.clocks["host_s"]
-        if saved_state is not None and saved_state.round == record.finished_rounds
-        else last["host_s"]
-    )
+    last, world, state = record.lines[record.finished_rounds], rerun.world, record.last
+    clocks = state.clocks if state is not None and state.round == record.finished_rounds else last
     return State(
         record.finished_rounds,
         (world.first,),
         {"stop": {"reason": reason_to_stop(record, rerun.exp.stop)[1]}},
         float(last["sim_s"] or 0.0),
-        float(host_s or 0.0),
+        float(clocks["host_s"] or 0.0),
         sum(int(line["participants"]) for line in record.lines.values()),
     )
 

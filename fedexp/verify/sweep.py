@@ -14,7 +14,9 @@ from fedexp.config import one_at_a_time, saved_config
 from fedexp.config.compose import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
+from fedexp.files import run_tables
 from fedexp.files.atomic import display_path
+from fedexp.files.untrusted import read_regular
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.report.read import methods, runs
 from fedexp.report.topics import sweep_table
@@ -106,7 +108,7 @@ def _table_complaints(folder: Path, points: list[Path], trust: Trust) -> Iterato
         if all((point_folder / "summary.json").is_file() for point_folder in points):
             yield f"{display_path(path)} is missing"
         return
-    written = _cells(path.read_text(encoding="utf-8", errors="replace"))
+    written = _cells(read_regular(path, run_tables.LARGEST).decode(errors="replace"))
     same = len(recomputed_rows) == len(written) and all(
         len(written_row) == len(recomputed_row)
         and all(map(cells_agree, written_row, recomputed_row, [_ROUNDING] * len(written_row)))

@@ -1,23 +1,21 @@
 """Checks whether the tables of a folder are complete and agree with each other, before they are used."""
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from fedexp.core.values import Memory
 from fedexp.files.atomic import display_path
-from fedexp.files.run_tables import Line
 from fedexp.parts.stop.contract import Stop
 from fedexp.run import digests
-from fedexp.verify.comparison import Difference, differing_columns
+from fedexp.run.tables import first_columns
+from fedexp.simulation.setup.experiment import Experiment
+from fedexp.verify.comparison import Difference, differing_columns, spans
 from fedexp.verify.record import RunRecord
-
-ROUNDING = 1e-9  # for a mean computed again, perhaps with another version of numpy
 
 
 def gaps(record: RunRecord, rounds: int, stop: Stop) -> Iterator[Difference]:
     """Yields rounds missing from metrics.csv, and lines out of order; only a stop rule ends a run before `rounds`."""
-    numbers, last = [int(line["round"]) for line in record.rows], record.finished_rounds
+    numbers, last = record.rounds("metrics.csv"), record.finished_rounds
     ends, _ = reason_to_stop(record, stop)
     if last < len(numbers):
         missing = last + 1 not in numbers
@@ -54,65 +52,27 @@ def _value(text: str) -> Any:
 
 
 def clustering_complaints(record: RunRecord, *, divides: bool) -> Iterator[str]:
-    """Yields a complaint if clusters.csv is missing, belongs to another run, or has rounds that metrics.csv lacks."""
+    """Yields a complaint if clusters.csv is missing, or is there though no such run writes it."""
     path = record.folder / "clusters.csv"
     if path.is_file() != divides:
         yield f"{display_path(path)} {'is missing' if divides else 'is there, but no such run writes it'}"
-    elif odd := [line for line in record.clusters if not 0 <= int(line["round"]) <= record.newest_round]:
-        yield f"{display_path(path)} has a line of round {odd[0]['round']}, which metrics.csv does not have"
 
 
-def digest_differences(record: RunRecord) -> Iterator[Difference]:
-    """Yields rounds that digests.csv lacks, and rounds in it that do not exist."""
-    digest_rounds = [int(line["round"]) for line in record.digest_lines]
-    if record.digest_lines and (problem := differing_columns(digests.NAME, record.digest_lines[0], digests.COLUMNS)):
-        yield Difference(digest_rounds[0], problem)
-    missing = [number for number in range(1, record.required_rounds + 1) if number not in record.digests]
-    if missing:
+def chain_differences(record: RunRecord, exp: Experiment) -> Iterator[Difference]:
+    """Yields rounds in which tables do not fit digests.csv, and rounds that it lacks or that metrics.csv lacks."""
+    chains, digest_rounds, names = record.chains, record.rounds(digests.NAME), first_columns(exp)
+    if chains.lines and (problem := differing_columns(digests.NAME, chains.lines[1], (*digests.COLUMNS, *names))):
+        yield Difference(1, problem)
+    if missing := sorted({*range(1, record.required_rounds + 1)} - {*digest_rounds}):
         suffix = f", nor have {len(missing) - 1} others" if len(missing) > 1 else ""
-        yield Difference(missing[0], f"it has no line in digests.csv{suffix}")
-    if digest_rounds != sorted(set(digest_rounds)):
-        yield Difference(digest_rounds[0], "the lines of digests.csv are not in the order of the rounds")
-    if beyond := [number for number in digest_rounds if number > record.newest_round]:
-        yield Difference(beyond[0], "it has a line in digests.csv, but none in metrics.csv")
-
-
-def client_differences(record: RunRecord, *, exact: bool) -> Iterator[Difference]:
-    """Yields rounds whose clients in clients.csv do not add up to their line in metrics.csv.
-
-    With `exact` losses clients.csv does not have the running ones, so train_loss is not compared.
-    """
-    clients_by_round = record.clients_by_round
-    if list(clients_by_round) != sorted(clients_by_round):
-        yield Difference(next(iter(clients_by_round)), "the lines of clients.csv are not in the order of the rounds")
-    for number in range(1, record.required_rounds + 1):
-        if problem := client_difference(record.lines[number], clients_by_round.get(number, []), exact=exact):
-            yield Difference(number, problem)
-    if odd := [number for number in clients_by_round if not 0 < number <= record.newest_round]:
-        yield Difference(odd[0], "it has lines in clients.csv, but none in metrics.csv")
-
-
-def client_difference(line: Line, clients: list[Line], *, exact: bool) -> str:
-    """How the clients of a round differ from its line in metrics.csv; empty if they agree."""
-    client_ids = [int(client_line["client"]) for client_line in clients if int(client_line["client"]) >= 0]
-    if len(set(client_ids)) < len(client_ids):
-        return "a client comes twice in clients.csv"
-    for name, total in (
-        ("participants", len(client_ids)),
-        ("examples", sum(int(client_line["examples"]) for client_line in clients)),
-    ):
-        if int(line[name]) != total:
-            return f"clients.csv comes to {total} {name}, metrics.csv says {line[name]}"
-    if exact:
-        return ""
-    losses_and_counts = [
-        (float(client_line["loss_after"]), int(client_line["examples"]))
-        for client_line in clients
-        if client_line["loss_after"]
-    ]
-    examples = sum(count for _, count in losses_and_counts)
-    mean = sum(loss * count for loss, count in losses_and_counts) / examples if examples else math.nan
-    written = float(line["train_loss"] or "nan")
-    if math.isclose(mean, written, rel_tol=ROUNDING) or (math.isnan(mean) and math.isnan(written)):
-        return ""
-    return f"clients.csv comes to a train_loss of {mean!r}, metrics.csv says {line['train_loss'] or 'nothing'}"
+        yield Difference(missing[0], f"it has no line in {digests.NAME}{suffix}")
+    elif len(chains.lines) < len(digest_rounds):
+        yield Difference(len(chains.lines) + 1, f"its line in {digests.NAME} is not in its place")
+    for name in names:
+        misfits = [number for number in chains.lines if number in record.lines and not chains.fits(name, number)]
+        if misfits and name in chains.lines[1]:
+            suffix = f", nor in round{'s' * (len(misfits) > 2)} {spans(misfits[1:])}" if misfits[1:] else ""
+            yield Difference(misfits[0], f"{name} is not what {digests.NAME} says{suffix}")
+    for name in record.tables:
+        if beyond := [number for number in record.rounds(name) if number > record.newest_round]:
+            yield Difference(beyond[0], f"it has a line in {name}, but none in metrics.csv")

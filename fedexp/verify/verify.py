@@ -16,7 +16,8 @@ from fedexp.verify.comparison import (
     changed_surroundings,
     differing_columns,
     differing_lines,
-    first_difference,
+    line_difference,
+    spans,
 )
 from fedexp.verify.record import RunRecord, read
 from fedexp.verify.rerun import ReplayedRound, Rerun, build_rerun
@@ -61,14 +62,19 @@ def verify(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST
         say(f"drawn by --rounds {count} --seed {budget.seed}")
     tolerance = tell_tolerance(record, rerun, say)
     every = count >= record.finished_rounds
+    misfits = [*tables.chain_differences(record, rerun.exp)]
+    for misfit in misfits:
+        say(str(misfit))
     differences, file_complaints = check_files(record, rerun, tolerance, say, every=every)
-    played: list[int] = []
+    played: dict[int, Difference | None] = {}
     for segment in segments:
         for number, difference in replay_segment(record, rerun, segment, tolerance):
             say(f"round {number}  {'equal' if difference is None else 'DIFFERS'}")
-            played.append(number)
-            differences += [] if difference is None else [difference]
-    say(coverage.describe_coverage(record, rerun, played, every=every, bit_by_bit=not tolerance))
+            played[number] = difference
+    say(coverage.describe_coverage(record, rerun, [*played], every=every, bit_by_bit=not tolerance))
+    differences += filter(None, played.values())
+    explained = {difference.round for difference in differences}
+    differences += [misfit for misfit in misfits if misfit.round not in explained]
     complaints = [*dict.fromkeys(map(str, sorted(differences, key=lambda item: item.round))), *file_complaints]
     return VerifyResult(complaints, exact=not tolerance)
 
@@ -103,7 +109,7 @@ def tell_plan(record: RunRecord, segments: list[Segment], say: Say) -> None:
     for segment in segments:
         saved_state = record.starts.get(segment.start)
         origin = "the beginning" if saved_state is None else str(saved_state.path.relative_to(record.folder))
-        say(f"from {origin}: round{'s' * (len(segment.sample) > 1)} {coverage.spans(segment.sample)}")
+        say(f"from {origin}: round{'s' * (len(segment.sample) > 1)} {spans(segment.sample)}")
 
 
 def tell_tolerance(record: RunRecord, rerun: Rerun, say: Say) -> float:
@@ -114,7 +120,7 @@ def tell_tolerance(record: RunRecord, rerun: Rerun, say: Say) -> float:
         reason = "a GPU may add in another order each time"
     if reason is None:
         here = ", ".join(f"{name} {value}" for name, value in now.items())
-        subject = "digests and metrics" if record.digests else "metrics (the folder has no digests.csv)"
+        subject = "digests and metrics" if record.chains.lines else "metrics (the folder has no digests.csv)"
         say(f"{subject} are compared bit by bit ({here})")
         return 0.0
     flips = 2 / len(rerun.world.test)  # share of two examples, near the border between classes
@@ -128,9 +134,8 @@ def check_files(
 ) -> tuple[list[Difference], list[str]]:
     """Checks the files without replaying; returns differences of rounds, and all other complaints."""
     gaps = [*tables.gaps(record, rerun.exp.rounds, rerun.exp.stop)]
-    exact = rerun.exp.evaluation.client_losses == "exact"
-    differences = [*gaps, *tables.digest_differences(record), *tables.client_differences(record, exact=exact)]
-    for difference in differences:
+    differences = [*gaps]
+    for difference in gaps:
         say(str(difference))
     for saved_state, difference in states.differing_states(record, rerun, tolerance, every=every):
         holds = f"holds round {saved_state.round}" if difference is None else "DIFFERS"
@@ -179,18 +184,15 @@ def replay_segment(
 def round_difference(record: RunRecord, rerun: Rerun, played: ReplayedRound, tolerance: float) -> str:
     """How a replayed round differs from the record, in words; empty if it does not."""
     number, line = played.round, record.lines[played.round]
-    column = first_difference(line, played.line, tolerance, blank=number % rerun.exp.evaluation.every != 0)
-    problems = [differing_columns("metrics.csv", line, played.line) if number == 1 else ""]
-    if column is not None:
-        problems.append(f"{column[0]} is {column[1] or 'empty'} in metrics.csv, {column[2] or 'empty'} now")
+    unevaluated = number % rerun.exp.evaluation.every != 0
+    problems = [differing_columns("metrics.csv", line, played.line)] if number == 1 else []
+    problems.append(line_difference("metrics.csv", line, played.line, tolerance, blank=unevaluated))
     if number <= record.required_rounds:
-        events = [event for event in record.clusters if max(1, int(event["round"])) == number]
-        problems.append(
-            differing_lines("clients.csv", record.clients_by_round.get(number, []), played.clients, tolerance)
-        )
-        problems.append(differing_lines("clusters.csv", events, played.clusters, tolerance))
-    recorded_digest = None if tolerance else record.digests.get(number)
-    if recorded_digest is not None and recorded_digest != played.digest:
+        for name, lines in played.tables.items():
+            written = record.lines_by_round.get((name, number), [])
+            problems.append(differing_lines(name, written, lines, tolerance))
+    recorded_digest = None if tolerance else record.chains.lines.get(number, {}).get("digest")
+    if recorded_digest not in (None, played.digest):
         agrees = "" if any(problems) else " (metrics.csv agrees)"
         problems.append(f"the models' digest is {recorded_digest} in digests.csv, {played.digest} now{agrees}")
     elif not any(problems):

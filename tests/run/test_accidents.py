@@ -128,10 +128,10 @@ def test_torch_says_of_a_full_disk_what_the_system_said(small_files, tmp_path: P
 def test_a_full_disk_in_the_midst_is_one_line_and_the_run_goes_on_from_its_state(monkeypatch, capsys):
     append = GrowingCsv.append
 
-    def full(self: GrowingCsv, rows: list, first_columns: tuple) -> None:
+    def full(self: GrowingCsv, rows: list, first_columns: tuple) -> list:
         if self.path.name == "clients.csv" and rows[0]["round"] == 2:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        append(self, rows, first_columns)
+        return append(self, rows, first_columns)
 
     with monkeypatch.context() as patch:
         patch.setattr(GrowingCsv, "append", full)

@@ -11,7 +11,6 @@ from composing import MADE, TINY
 from kept import kept_bytes
 
 from fedexp.cli import main
-from fedexp.run.consistency import read_consistency
 
 ROUNDS = 6
 TABLES = ("metrics.csv", "clients.csv", "digests.csv")
@@ -158,20 +157,6 @@ def test_a_memory_that_no_round_can_begin_from_is_told_in_one_line(folder: Path,
     assert "delete state.pt to go on from the state before it" in told
 
 
-def test_clusters_are_read_as_far_as_they_are_sound(tmp_path: Path):
-    table = tmp_path / "clusters.csv"
-    (tmp_path / "metrics.csv").write_text("")
-    for content, upto in (
-        (None, 0),
-        ("round,event,client,cluster,distance\n", 0),
-        ("round,event,client,cluster,distance\n1,join,2,1,\n2,join,x,1,\n", 0),
-    ):
-        if content is not None:
-            table.write_text(content)
-        assert read_consistency(tmp_path, clustered=True).complete_rounds["clusters.csv"] == upto
-    assert "clusters.csv" not in read_consistency(tmp_path, clustered=False).complete_rounds
-
-
 def test_a_state_that_was_to_stay_is_kept_where_the_kill_came_between(folder: Path):
     assert main(["resume", str(folder)]) == 0
     kept = torch.load(folder / "states" / "000006.pt", weights_only=True)
@@ -190,3 +175,15 @@ def test_what_is_kept_late_is_the_state_that_the_run_goes_on_from(tmp_path: Path
     (folder / "state.pt").write_bytes(b"damaged")
     assert main(["resume", str(folder)]) == 0
     assert torch.load(folder / "states" / "000004.pt", weights_only=True)["round"] == 4
+
+
+def test_clusters_that_the_run_did_not_write_take_it_back(tmp_path: Path):
+    folder = tmp_path / "run"
+    words = (*MADE, *TINY, "rounds=3", "clustering=ifca", "checkpoint_s=0", f"hydra.run.dir={folder}")
+    assert main(["run", *words]) == 0
+    (folder / "summary.json").unlink()
+    table, digests = (folder / "clusters.csv").read_text(), (folder / "digests.csv").read_text()
+    (folder / "clusters.csv").write_text(table[: table.rstrip("\n").rfind("\n") + 1])
+    assert main(["resume", str(folder)]) == 0
+    assert "clusters.csv is whole up to round 2 only; falling back to the state after round 2\n" in said(folder)
+    assert ((folder / "clusters.csv").read_text(), (folder / "digests.csv").read_text()) == (table, digests)

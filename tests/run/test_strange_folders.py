@@ -147,6 +147,18 @@ def test_a_very_large_config_is_not_read(run: Path, capsys):
     assert "must have at most 8,000,000 bytes" in refusal(capsys, "resume", "run")
 
 
+@pytest.mark.parametrize("name", ["metrics.csv", "clients.csv", "digests.csv", "federation.csv"])
+def test_nor_is_a_very_large_table(name: str, run: Path, capsys):
+    with (run / name).open("ab") as file:
+        file.truncate(10_000_000_000)
+    if name == "federation.csv":
+        assert cli.main(["verify", "run"]) == 1
+        assert "federation.csv is not the federation that the config makes" in capsys.readouterr().err
+        return
+    for command in ("resume", "verify"):
+        assert f"{name} must have at most 1,000,000,000 bytes; restore it" in refusal(capsys, command, "run")
+
+
 @pytest.fixture
 def stranger(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A module in the working directory that leaves a file when it is imported, and a config that names it."""

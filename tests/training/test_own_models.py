@@ -76,9 +76,10 @@ def test_two_runs_are_equal_resumed_and_verified(tiny: Tiny, engine: str, worker
     complete(config, tmp_path / "cut")
     assert kept_bytes(tmp_path / "cut") == kept_bytes(tmp_path / "whole")
     assert (tmp_path / "cut" / "digests.csv").read_bytes() == (tmp_path / "whole" / "digests.csv").read_bytes()
-    told = (tmp_path / "whole" / "digests.csv").read_text().split()[1:]
+    lines = (tmp_path / "whole" / "digests.csv").read_text().split()[1:]
     stage = rerun.build_rerun(config, {"name": engine, "reason": ""})
-    assert [f"{each.round},{each.digest}" for each in stage.replay_rounds(None, 3)] == told
+    replayed = [[str(each.round), each.digest] for each in stage.replay_rounds(None, 3)]
+    assert replayed == [line.split(",")[:2] for line in lines]
 
 
 def test_one_worker_equals_three(tiny: Tiny, tmp_path: Path):

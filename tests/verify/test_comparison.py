@@ -5,8 +5,15 @@ import torch
 
 from fedexp.core.values import Layout, Weights
 from fedexp.run.digests import digest
-from fedexp.verify.comparison import cells_agree, changed_surroundings, differing_columns, first_difference
-from fedexp.verify.states import leaves, values_equal
+from fedexp.verify.comparison import (
+    cells_agree,
+    changed_surroundings,
+    differing_columns,
+    line_difference,
+    spans,
+    values_agree,
+)
+from fedexp.verify.states import leaves
 
 
 @pytest.mark.parametrize(
@@ -30,25 +37,34 @@ def test_cells(written: str, replayed: str, tolerance: float, same: bool):
 def test_clocks_do_not_count():
     written = {"round": "1", "host_s": "1.0", "test_loss": "", "train_loss": "2.0"}
     replayed = {"round": "1", "host_s": "9.0", "test_loss": "0.5", "train_loss": "2.5"}
-    assert first_difference(written, replayed, 0.0, blank=True) == ("train_loss", "2.0", "2.5")
-    assert first_difference(written, replayed, 0.0, blank=False) == ("test_loss", "", "0.5")
+    assert line_difference("a.csv", written, replayed, 0.0, blank=True) == "train_loss is 2.0 in a.csv, 2.5 now"
+    assert line_difference("a.csv", written, replayed, 0.0) == "test_loss is empty in a.csv, 0.5 now"
 
 
 def test_columns():
     assert differing_columns("a.csv", ["x"], ["x", "y"]) == "a.csv has no column y"
     assert differing_columns("a.csv", ["x", "z"], ["x"]) == "a.csv has a column z, which no such run writes"
-    assert first_difference({"z": "3"}, {}, 0.0) == ("z", "3", "")
+    assert line_difference("a.csv", {"client": "7", "z": "3"}, {"client": "7"}, 0.0) == (
+        "z of client 7 is 3 in a.csv, empty now"
+    )
 
 
 def test_values_of_a_memory():
-    assert values_equal(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]), 0.0)
-    assert not values_equal(torch.tensor([1.0]), torch.tensor([1.0001]), 0.0)
-    assert values_equal(torch.tensor([1.0]), torch.tensor([1.0001]), 1e-3)
-    assert not values_equal(torch.tensor([1]), torch.tensor([2]), 1e-3)
-    assert not values_equal(1, 1.0, 1e-3)
+    assert values_agree(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, torch.nan]), 0.0)
+    assert not values_agree(torch.tensor([1.0]), torch.tensor([1.0001]), 0.0)
+    assert values_agree(torch.tensor([1.0]), torch.tensor([1.0001]), 1e-3)
+    assert not values_agree(torch.tensor([1]), torch.tensor([2]), 1e-3)
+    assert not values_agree(1, 1.0, 1e-3)
     assert dict(leaves({"selector": {"columns": {"shapley_s": 1.0, "sure": 0.5}, "seen": (1, "a")}})) == {
         "selector.columns.sure": 0.5, "selector.seen.0": 1, "selector.seen.1": "a",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([4], "4"), ([1, 2], "1, 2"), ([1, 2, 3, 5, 7, 8], "1-3, 5, 7, 8"), ([2, 9], "2, 9")]
+)
+def test_spans(numbers: list[int], text: str):
+    assert spans(numbers) == text
 
 
 def test_surroundings():

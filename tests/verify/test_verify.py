@@ -55,10 +55,10 @@ def verified(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str
     return verify
 
 
-def alter(path: Path, number: int, change: Callable[[list[str]], list[str]]) -> None:
-    """Changes the cells of one round's line."""
+def alter(path: Path, number: int | None, change: Callable[[list[str]], list[str]]) -> None:
+    """Changes the cells of one round's line; of every line and the header if it is None."""
     lines = [line.split(",") for line in path.read_text().splitlines()]
-    lines = [change(cells) if cells[0] == str(number) else cells for cells in lines]
+    lines = [change(cells) if number is None or cells[0] == str(number) else cells for cells in lines]
     path.write_text("".join(",".join(cells) + "\n" for cells in lines))
 
 
@@ -69,9 +69,9 @@ def damage(path: Path) -> None:
 def test_the_states_that_stay_and_a_digest_of_every_round(whole: Path):
     assert sorted(path.name for path in (whole / "states").iterdir()) == ["000004.pt", "000008.pt"]
     lines = (whole / "digests.csv").read_text().splitlines()
-    assert lines[0] == "round,digest"
+    assert lines[0] == "round,digest,metrics.csv,clients.csv"
     assert [line.split(",")[0] for line in lines[1:]] == [str(number) for number in range(1, 10)]
-    assert len({line.split(",")[1] for line in lines}) == 10
+    assert len({cell for line in lines for cell in line.split(",")[1:]}) == 3 * 10
 
 
 @pytest.mark.usefixtures("folder")
@@ -103,7 +103,7 @@ def test_an_altered_metric_is_named_with_its_round(folder: Path, verified: Calla
 
 
 def test_an_altered_digest_is_named_with_its_round(folder: Path, verified: Callable):
-    alter(folder / "digests.csv", 5, lambda cells: [cells[0], "0" * 32])
+    alter(folder / "digests.csv", 5, lambda cells: [cells[0], "0" * 32, *cells[2:]])
     code, _, complaint = verified()
     assert code == 1
     assert complaint.startswith(f"fedexp: round 5 differs: the models' digest is {'0' * 32} in digests.csv, ")
@@ -266,18 +266,44 @@ FORGED = {
     "the run ended early": (ending_early, "round 8 differs: metrics.csv ends before it, though the run has 9 rounds"),
     "more rounds": (table("metrics.csv", lambda rows: [*rows, "10" + rows[-1][1:]]), "round 10 differs: the run has 9"),
     "the last row": (one_cell("metrics.csv", 9, 2, "0.99"), "test_accuracy is 0.99 in metrics.csv, but the models in"),
-    "a number of participants": (one_cell("metrics.csv", 3, 6, "2"), "clients.csv comes to 3 participants, metrics"),
+    "a number of participants": (
+        one_cell("metrics.csv", 3, 6, "2"),
+        "round 3 differs: metrics.csv is not what digests.csv says",
+    ),
     "a text among numbers": (one_cell("metrics.csv", 3, 1, "low"), "must have numbers in its column test_loss, got 'l"),
-    "no client": (table("clients.csv", lambda rows: rows[1:]), "clients.csv comes to 2 participants, metrics.csv says"),
+    "no client": (table("clients.csv", lambda rows: rows[:-1]), "round 9 differs: clients.csv is not what digests."),
     "another client": (one_cell("clients.csv", 1, 1, "5"), "round 1 differs: "),
-    "other examples": (one_cell("clients.csv", 3, 2, "51"), "round 3 differs: clients.csv comes to 153 examples, "),
-    "other losses": (one_cell("clients.csv", 3, 4, "0.5"), "round 3 differs: clients.csv comes to a train_loss of 0.5"),
+    "other examples": (
+        one_cell("clients.csv", 3, 2, "51"),
+        "round 3 differs: clients.csv is not what digests.csv says",
+    ),
+    "other losses": (one_cell("clients.csv", 3, 4, "0.5"), "round 3 differs: clients.csv is not what digests.csv says"),
     "other first losses": (one_cell("clients.csv", 1, 3, "0.5"), "loss_before of client "),
+    "a metric where nobody looks": (one_cell("metrics.csv", 4, 1, "0.5"), "round 4 differs: metrics.csv is not what"),
+    "links of nothing": (
+        one_cell("digests.csv", 3, 2, "0" * 32),
+        "round 3 differs: metrics.csv is not what digests.csv says, nor in round 4\n",
+    ),
+    "a digest where nobody looks": (
+        one_cell("digests.csv", 3, 1, "0" * 32),
+        "round 3 differs: clients.csv is not what digests.csv says\n",
+    ),
+    "digests change places": (
+        table("digests.csv", lambda rows: [*rows[:2], rows[3], rows[2], *rows[4:]]),
+        "round 3 differs: its line in digests.csv is not in its place",
+    ),
+    "digests without links": (
+        lambda folder: alter(folder / "digests.csv", None, lambda cells: cells[:2]),
+        "round 1 differs: digests.csv has no column metrics.csv",
+    ),
     "clients of no round": (
         table("clients.csv", lambda rows: [*rows, "12,1,50,1.0,1.0\n"]),
         "round 12 differs: it has",
     ),
-    "no clients": (lambda folder: (folder / "clients.csv").unlink(), "clients.csv comes to 0 participants, metrics"),
+    "no clients": (
+        lambda folder: (folder / "clients.csv").unlink(),
+        "clients.csv is not what digests.csv says, nor in rounds 2-9",
+    ),
     "empty digests": (
         table("digests.csv", lambda rows: []),
         "round 1 differs: it has no line in digests.csv, nor have 8",
@@ -288,7 +314,7 @@ FORGED = {
         "round 7 differs: it has no line in d",
     ),
     "digests of no round": (
-        table("digests.csv", lambda rows: [*rows, "10,aa\n"]),
+        table("digests.csv", lambda rows: [*rows, "10,aa,bb,cc\n"]),
         "round 10 differs: it has a line in",
     ),
     "no state": (lambda folder: (folder / "state.pt").unlink(), "state.pt is missing"),
@@ -332,10 +358,10 @@ def test_no_honest_folder_is_doubted(tmp_path: Path, words: tuple[str, ...], cap
 def test_the_closing_line_says_what_was_checked_and_what_was_not(verified: Callable):
     *_, last = verified("--rounds", "3", "--seed", "0")[1].splitlines()
     assert last == (
-        "checked: metrics.csv, clients.csv and digests.csv against each other; summary.json and federation.csv "
-        "computed again; 4 saved states; played again: rounds 1, 5, 9. not checked: what was computed in rounds 2-4, "
-        "6-8 (--all plays all of them); what parts remember in the states of rounds 4, 8; what the models in states/ "
-        "score; seconds and versions; fedexp.log"
+        "checked: metrics.csv and clients.csv against digests.csv; summary.json and federation.csv computed again; 4 "
+        "saved states; played again: rounds 1, 5, 9. not checked: what was computed in rounds 2-4, 6-8 (--all plays "
+        "all of them); what parts remember in the states of rounds 4, 8; what the models in states/ score; seconds and "
+        "versions; fedexp.log"
     )
     *_, last = verified("--all")[1].splitlines()
     assert last.endswith("played again: rounds 1-9. not checked: seconds and versions; fedexp.log")
