@@ -1,4 +1,4 @@
-"""One run on two hosts under torchrun: two network namespaces that only a cable of their own connects."""
+"""One run on two hosts, as torchrun starts it: two network namespaces that only a cable of their own connects."""
 
 import json
 import os
@@ -57,12 +57,12 @@ def hosts() -> Iterator[list[str]]:
 def start(host: str, number: int, folder: Path) -> subprocess.Popen[str]:
     """This host's share of the run, in a folder of its own."""
     (folder / host).mkdir()
-    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", str(number))
-    meeting = ("--nproc-per-node", "1", "--master-addr", ADDRESSES[0], "--master-port", "29500")
+    meeting = {"MASTER_ADDR": ADDRESSES[0], "MASTER_PORT": "29500", "GLOO_SOCKET_IFNAME": host}
+    share = {"RANK": str(number), "LOCAL_RANK": "0", "WORLD_SIZE": str(len(ADDRESSES))}
     return subprocess.Popen(
-        ["ip", "netns", "exec", host, *torchrun, *meeting, "-m", "fedexp.cli", "run", *WORDS, "hydra.run.dir=run"],
+        ["ip", "netns", "exec", host, sys.executable, "-m", "fedexp.cli", "run", *WORDS, "hydra.run.dir=run"],
         cwd=folder / host,
-        env={**os.environ, "GLOO_SOCKET_IFNAME": host},
+        env={**os.environ, **meeting, **share},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
