@@ -7,21 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
+import tracking
+from kept import kept_bytes
 
 from fedexp.cli import main
-from fedexp.run.tables import TIMINGS
 
-WORDS = (
-    "dataset=synthetic",
-    "dataset.train_size=100",
-    "dataset.test_size=50",
-    "rounds=3",
-    "scenario.participants=4",
-    "engine=loop",
-    "pictures=false",
-)
+WORDS = (*tracking.FAST, "rounds=3", "scenario.participants=4")
 ADDRESSES = ("10.213.7.1", "10.213.7.2")
 
 
@@ -69,20 +61,14 @@ def start(host: str, number: int, folder: Path) -> subprocess.Popen[str]:
     )
 
 
-def kept(run: Path) -> str:
-    """metrics.csv without its timings, digit by digit."""
-    table = pd.read_csv(run / "metrics.csv", dtype=str, keep_default_na=False)
-    return table.drop(columns=list(TIMINGS), errors="ignore").to_csv(index=False)
-
-
 def test_two_hosts_measure_what_one_process_measures(hosts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     shares = [start(host, number, tmp_path) for number, host in enumerate(hosts)]
     for share in shares:
         _, error = share.communicate(timeout=120)
         assert share.returncode == 0, error
-    assert main(["run", *WORDS, "engine.workers=1", "hydra.run.dir=alone"]) == 0
+    assert main(["run", *WORDS, "hydra.run.dir=alone"]) == 0
     run = tmp_path / hosts[0] / "run"
     assert json.loads((run / "summary.json").read_text())["engine"]["workers"] == 2
-    assert kept(run) == kept(tmp_path / "alone")
+    assert kept_bytes(run) == kept_bytes(tmp_path / "alone")
     assert list((tmp_path / hosts[1]).iterdir()) == []
