@@ -13,7 +13,7 @@ from fedexp.config.roles import ROLES
 if TYPE_CHECKING:
     from fedexp.config.roles import Role
     from fedexp.core.client_resources import Resources, arrivals
-    from fedexp.core.client_rows import ClientRows, store_rows
+    from fedexp.core.client_rows import ClientRows, lookup_by_owner, store_rows
     from fedexp.core.errors import ConfigError, RunError, did_you_mean, first_line
     from fedexp.core.initialise import Law, initialise
     from fedexp.core.part import MAX_INTEGER, Fraction, Part, Positive, PositiveOrInfinite, Range, option
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         Uploads,
         Weights,
         finite,
-        lookup_by_owner,
     )
     from fedexp.data.encoding import held_out_mask, standardise
     from fedexp.data.store import Arrays, find_user_file, find_user_path, load_or_make, stamp
