@@ -8,11 +8,12 @@ that a test starts has none of this.
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import cache, wraps
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import omegaconf.base
 from hydra import version
 from hydra._internal import config_loader_impl, defaults_list
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
@@ -34,12 +35,14 @@ PATCHED: tuple[tuple[Any, str], ...] = (
     (config_loader_impl, "create_defaults_list"),
     (ConfigLoaderImpl, "_compose_config_from_defaults_list"),
     (defaults_list, "_create_interpolation_map"),
+    (omegaconf.base, "parse"),
 )
 
 
 def remember() -> None:
     """Puts the memory into Hydra."""
-    for (holder, name), once in zip(PATCHED, (_once_a_file, _once_a_choice, _once_together, _where_asked), strict=True):
+    memories = (_once_a_file, _once_a_choice, _once_together, _where_asked, cache)
+    for (holder, name), once in zip(PATCHED, memories, strict=True):
         setattr(holder, name, once(getattr(holder, name)))
 
 

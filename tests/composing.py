@@ -2,7 +2,9 @@
 
 import pickle
 import re
+from collections.abc import Sequence
 from functools import cache
+from itertools import takewhile
 from typing import Any
 
 from hydra import compose, initialize_config_dir
@@ -29,6 +31,7 @@ TINY = (
     "engine.workers=1",
     "pictures=false",
 )
+USUAL = (*MADE[1:], *TINY)
 
 
 def options(group: str) -> list[str]:
@@ -41,10 +44,10 @@ def config(*overrides: str) -> dict[str, Any]:
     register_resolvers()
     one_at_a_time.register()
     values = [word for word in overrides if is_plain_value(word)]
-    composed = pickle.loads(chosen(*(word for word in overrides if word not in values)))
+    usual = tuple(takewhile(USUAL.__contains__, values))
     try:
-        for value in OverridesParser.create().parse_overrides(values):
-            OmegaConf.update(composed, value.key_or_group, value.value(), merge=True)
+        composed = pickle.loads(chosen(tuple(word for word in overrides if word not in values), usual))
+        lay(composed, values[len(usual) :])
     except OmegaConfBaseException:  # told as Hydra tells it
         composed = put_together(*overrides)
     plain = OmegaConf.to_container(composed, resolve=True)
@@ -59,15 +62,25 @@ def tiny(*overrides: str) -> dict[str, Any]:
 
 
 @cache
-def chosen(*overrides: str) -> bytes:
-    """What Hydra composes of these choices, pickled; most of them can be laid into it by hand."""
-    laid = {word.partition("=")[0]: CONF / f"{word.replace('=', '/')}.yaml" for word in overrides if word != MADE[0]}
-    if not BUNDLES.isdisjoint(laid) or not all(path.is_file() for path in laid.values()):
-        return pickle.dumps(put_together(*overrides))
-    composed = put_together(*(word for word in overrides if word == MADE[0]))
+def chosen(choices: tuple[str, ...] = (), values: tuple[str, ...] = ()) -> bytes:
+    """What Hydra composes of these choices, pickled, with these values; most choices can be laid into it by hand."""
+    if values:
+        composed = pickle.loads(chosen(choices))
+        lay(composed, values)
+        return pickle.dumps(composed)
+    laid = {word.partition("=")[0]: CONF / f"{word.replace('=', '/')}.yaml" for word in choices if word != MADE[0]}
+    if not laid or not BUNDLES.isdisjoint(laid) or not all(path.is_file() for path in laid.values()):
+        return pickle.dumps(put_together(*choices))
+    composed = pickle.loads(chosen(MADE[:1] if MADE[0] in choices else ()))
     for group, path in laid.items():
         composed[group] = OmegaConf.load(path)
     return pickle.dumps(composed)
+
+
+def lay(composed: DictConfig, values: Sequence[str]) -> None:
+    """Sets keys that are there."""
+    for value in OverridesParser.create().parse_overrides(list(values)):
+        OmegaConf.update(composed, value.key_or_group, value.value(), merge=True)
 
 
 def put_together(*overrides: str) -> DictConfig:
@@ -76,6 +89,7 @@ def put_together(*overrides: str) -> DictConfig:
         return compose("config", overrides=list(overrides))
 
 
+@cache
 def is_plain_value(override: str) -> bool:
     """Whether an override sets a key that is there, and chooses no file."""
     key = override.partition("=")[0]

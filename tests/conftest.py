@@ -1,17 +1,22 @@
 """Configs, worlds and data folders for all tests."""
+# ruff: noqa: E402
+
+import sys
+
+sys.dont_write_bytecode = False  # rewriting the asserts of all tests takes ten seconds, which whoever reads it saves
 
 import gc
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import composed_once
 import pytest
 import torch
-from composed_once import remember
+import tried_once
 from composing import tiny as composed_tiny
 from hypothesis import settings
 from networks import narrow_convolution, narrow_resnet18
@@ -21,23 +26,23 @@ from fedexp.parts.model import chain
 from fedexp.training.client.examples import Examples
 
 pytest.register_assert_rewrite("preparation")
-remember()
+composed_once.remember()
+tried_once.remember()
 threadpool_limits(limits=1)  # as the command does: threads of several test processes would wait for each other
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")  # and what they start
 # A first call imports, and the machine may be shared; every run of the suite draws other examples.
-settings.register_profile("busy", deadline=None, max_examples=100 if os.environ.get("FEDEXP_FULL") == "1" else 40)
+settings.register_profile("busy", deadline=None, max_examples=100 if os.environ.get("FEDEXP_FULL") == "1" else 25)
 settings.load_profile("busy")
-sys.dont_write_bytecode = False  # rewriting the asserts of all tests takes ten seconds, which whoever reads it saves
+os.fsync = lambda fd: None  # no test cuts the power
 
 with redirect_stderr(sys.__stderr__):  # dp-accounting's logging closes what was sys.stderr at its import
     import absl.logging  # noqa: F401
 
 LONGEST = (
     *("test_pretend.py", "test_killed_sweeps.py", "test_readme.py", "test_mlflow.py", "test_two_hosts.py"),
-    *("test_engine.py", "test_search.py", "test_every_option.py", "test_browser.py", "test_accounting.py"),
-    *("test_promises.py", "test_dp_sgd.py", "test_resume.py", "test_whole_runs.py", "test_compare.py"),
-    *("test_sweeps.py", "test_api.py"),
+    *("test_search.py", "test_every_option.py", "test_forgeries.py", "test_browser.py", "test_plan.py", "test_api.py"),
+    *("engine/test_contract.py", "model/test_contract.py", "test_dp_sgd.py", "test_resume.py", "test_whole_runs.py"),
 )
 
 

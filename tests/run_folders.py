@@ -30,7 +30,12 @@ MakeRun = Callable[..., Path]
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> MakeRun:
-    """Writes a run folder below `tmp_path`; `metrics` adds or replaces columns, `keys` sets dotted config keys."""
+    """Writes a run folder below `tmp_path`."""
+    return writer(tmp_path)
+
+
+def writer(place: Path) -> MakeRun:
+    """Writes run folders below a place; `metrics` adds or replaces columns, `keys` sets dotted config keys."""
 
     def make(
         name: str,
@@ -42,7 +47,7 @@ def make_run(tmp_path: Path) -> MakeRun:
         overrides: Sequence[str] = (),
         finished: bool = True,
     ) -> Path:
-        folder = tmp_path / name
+        folder = place / name
         (folder / ".hydra").mkdir(parents=True)
         rounds = range(1, len(accuracy) + 1)
         columns = {

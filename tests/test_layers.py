@@ -1,7 +1,7 @@
 """Who may import whom: imports go down the list of layers; groups of parts know each other by their contracts."""
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import fedexp
@@ -22,13 +22,16 @@ MODULES = {
 }
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> list[str]:
     """The modules of fedexp that a file imports; lazy imports and those under TYPE_CHECKING count too."""
+    found = []
     for node in ast.walk(ast.parse(path.read_text())):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
         inside = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
         full = (f"{inside}{name}" for name in names)
-        yield from (name if name in MODULES else name.rpartition(".")[0] for name in full if name.startswith("fedexp"))
+        found += [name if name in MODULES else name.rpartition(".")[0] for name in full if name.startswith("fedexp")]
+    return found
 
 
 def layer(module: str) -> int:

@@ -17,12 +17,8 @@ from fedexp.cli import main
 from fedexp.parts.tracker import memo, sender
 
 FAST = (
-    "dataset=synthetic",
-    "dataset.train_size=100",
-    "dataset.test_size=50",
-    "engine=loop",
-    "engine.workers=1",
-    "pictures=false",
+    *("dataset=synthetic", "dataset.train_size=100", "dataset.test_size=50"),
+    *("engine=loop", "engine.workers=1", "pictures=false"),
 )
 PATIENT = "tracker.patience_s=60"
 
@@ -43,18 +39,8 @@ def rounds_of(database: Path, metric: str = "test_loss") -> list[int]:
 
 def run(*words: str, folder: str = "run", code: int = 0) -> Path:
     """A run in this process."""
-    assert (
-        main(
-            [
-                "run",
-                *FAST,
-                *([PATIENT] if "tracker=none" not in words else []),
-                *words,
-                f"hydra.run.dir=outputs/{folder}",
-            ]
-        )
-        == code
-    )
+    patient = () if "tracker=none" in words else (PATIENT,)
+    assert main(["run", *FAST, *patient, *words, f"hydra.run.dir=outputs/{folder}"]) == code
     return Path("outputs") / folder
 
 
@@ -85,12 +71,8 @@ class Server:
     def start(self) -> None:
         if self.process is not None:
             return
-        words = (
-            "--backend-store-uri",
-            f"sqlite:///{self.database}",
-            "--artifacts-destination",
-            str(self.folder / "files"),
-        )
+        files = str(self.folder / "files")
+        words = ("--backend-store-uri", f"sqlite:///{self.database}", "--artifacts-destination", files)
         quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "mlflow", "server", *words, "--port", str(self.port), "--workers", "1"],

@@ -4,6 +4,7 @@ import json
 import math
 import platform
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -131,8 +132,12 @@ def _finite(node: Any) -> Any:
     return None if isinstance(node, float) and not math.isfinite(node) else node
 
 
+@cache
 def git_commit() -> dict[str, Any] | None:
-    """Commit of the program's own checkout, and whether it was changed; None if it is installed without one."""
+    """Commit of the program's own checkout, and whether it was changed; None if it is installed without one.
+
+    It is asked for once a process, as the program is imported once.
+    """
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None

@@ -6,19 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import tracking
 from processes import Command, typed
 
 from fedexp.cli import main
 
-FAST = (
-    "dataset=synthetic",
-    "dataset.train_size=100",
-    "dataset.test_size=50",
-    "rounds=1",
-    "engine.workers=1",
-    "engine=loop",
-    "pictures=false",
-)
+FAST = (*tracking.FAST, "rounds=1")
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""One run on two hosts under torchrun: two network namespaces that only a cable of their own connects."""
+"""One run on two hosts, as torchrun starts it: two network namespaces that only a cable of their own connects."""
 
 import json
 import os
@@ -7,21 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
+import tracking
+from kept import kept_bytes
 
 from fedexp.cli import main
-from fedexp.run.tables import TIMINGS
 
-WORDS = (
-    "dataset=synthetic",
-    "dataset.train_size=100",
-    "dataset.test_size=50",
-    "rounds=3",
-    "scenario.participants=4",
-    "engine=loop",
-    "pictures=false",
-)
+WORDS = (*tracking.FAST, "rounds=3", "scenario.participants=4")
 ADDRESSES = ("10.213.7.1", "10.213.7.2")
 
 
@@ -57,22 +49,16 @@ def hosts() -> Iterator[list[str]]:
 def start(host: str, number: int, folder: Path) -> subprocess.Popen[str]:
     """This host's share of the run, in a folder of its own."""
     (folder / host).mkdir()
-    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", str(number))
-    meeting = ("--nproc-per-node", "1", "--master-addr", ADDRESSES[0], "--master-port", "29500")
+    meeting = {"MASTER_ADDR": ADDRESSES[0], "MASTER_PORT": "29500", "GLOO_SOCKET_IFNAME": host}
+    share = {"RANK": str(number), "LOCAL_RANK": "0", "WORLD_SIZE": str(len(ADDRESSES))}
     return subprocess.Popen(
-        ["ip", "netns", "exec", host, *torchrun, *meeting, "-m", "fedexp.cli", "run", *WORDS, "hydra.run.dir=run"],
+        ["ip", "netns", "exec", host, sys.executable, "-m", "fedexp.cli", "run", *WORDS, "hydra.run.dir=run"],
         cwd=folder / host,
-        env={**os.environ, "GLOO_SOCKET_IFNAME": host},
+        env={**os.environ, **meeting, **share},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
-
-
-def kept(run: Path) -> str:
-    """metrics.csv without its timings, digit by digit."""
-    table = pd.read_csv(run / "metrics.csv", dtype=str, keep_default_na=False)
-    return table.drop(columns=list(TIMINGS), errors="ignore").to_csv(index=False)
 
 
 def test_two_hosts_measure_what_one_process_measures(hosts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -81,8 +67,8 @@ def test_two_hosts_measure_what_one_process_measures(hosts: list[str], tmp_path:
     for share in shares:
         _, error = share.communicate(timeout=120)
         assert share.returncode == 0, error
-    assert main(["run", *WORDS, "engine.workers=1", "hydra.run.dir=alone"]) == 0
+    assert main(["run", *WORDS, "hydra.run.dir=alone"]) == 0
     run = tmp_path / hosts[0] / "run"
     assert json.loads((run / "summary.json").read_text())["engine"]["workers"] == 2
-    assert kept(run) == kept(tmp_path / "alone")
+    assert kept_bytes(run) == kept_bytes(tmp_path / "alone")
     assert list((tmp_path / hosts[1]).iterdir()) == []

@@ -7,8 +7,8 @@ import pytest
 import torch
 from networks import published
 from torch import nn
+from worlds import world_of
 
-from fedexp.core import part as spec
 from fedexp.core.values import Layout
 from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.loss.cross_entropy import CrossEntropy
@@ -20,8 +20,6 @@ from fedexp.parts.model.mlp import MLP
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.side_by_side import LAYERS, BatchedEvaluator, SequentialEvaluator, mix_models
 from fedexp.simulation import context
-from fedexp.simulation.build_world import build_world
-from fedexp.training.workers.pool import WorkerPool
 
 MODELS = [
     (MLP(), (1, 8, 8)),
@@ -98,7 +96,7 @@ def test_the_first_layer_of_mixtures_is_the_mixture_of_first_layers(model, shape
 
 
 def test_the_first_layer_is_worked_out_once_for_the_same_rows(tiny, monkeypatch):
-    world = build_world(spec.build(tiny("evaluation.validation=true")), None, WorkerPool())
+    world = world_of(tiny("evaluation.validation=true"))
     first = world.mixture_scorer.first_layer
     assert first is not None
     counted, plain = [], first.evaluator.first_layer
@@ -116,7 +114,7 @@ def test_the_first_layer_is_worked_out_once_for_the_same_rows(tiny, monkeypatch)
 
 
 def test_places_of_the_validation_data_are_the_same_all_run_long(tiny):
-    world = build_world(spec.build(tiny("evaluation.validation=true")), None, WorkerPool())
+    world = world_of(tiny("evaluation.validation=true"))
     rows, mix = torch.stack([world.first.flat, torch.randn(world.layout.size)]), np.array([[0.25, 0.75], [1.0, 0.0]])
     size = context.make_context(world, 1).validation.size
     begin, rest = (
@@ -165,8 +163,8 @@ def test_an_unknown_layer_is_taken_one_by_one():
 
 
 def test_losses_of_mixtures_and_of_clients_equal_plain_evaluation(tiny):
-    exp = spec.build(tiny("evaluation.validation=true", "evaluation.validation_fraction=0.4"))
-    world = build_world(exp, None, WorkerPool())
+    world = world_of(tiny("evaluation.validation=true", "evaluation.validation_fraction=0.4"))
+    exp = world.exp
     rows = torch.stack([world.first.flat, torch.randn(world.layout.size) * 0.1])
     mix = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     losses = context.make_context(world, 1).validation.mixture_losses(mix, rows)

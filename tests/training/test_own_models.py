@@ -57,8 +57,7 @@ class Function(nn.Module):
         return self.function(self, x)
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("engine", "workers"), [("loop", 3), ("stacked", 1)])
 def test_two_runs_are_equal_resumed_and_verified(tiny: Tiny, engine: str, workers: int, tmp_path: Path):
     words = (f"engine={engine}", f"engine.workers={workers}", "rounds=3", *UNEQUAL)
     config = own(tiny(*words))

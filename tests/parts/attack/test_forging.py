@@ -6,19 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Uploads
 from fedexp.run.run import run
 from fedexp.simulation import context
-from fedexp.simulation.build_world import build_world
 from fedexp.simulation.setup import compatibility
-from fedexp.training.workers.pool import WorkerPool
-
-
-def world_of(config):
-    return build_world(spec.build(config), None, WorkerPool())
 
 
 def test_the_malicious_are_a_seeded_set_that_grows(tiny):

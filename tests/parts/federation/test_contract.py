@@ -50,7 +50,6 @@ def test_the_federations_of_the_field_are_options():
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@settings(deadline=None, max_examples=60)
 @given(**cases)
 def test_every_example_belongs_to_exactly_one_client(name, clients, labels, seed):
     partition = possible(name, clients, labels, 6, seed)
@@ -62,7 +61,7 @@ def test_every_example_belongs_to_exactly_one_client(name, clients, labels, seed
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=settings().max_examples // 2)
 @given(**cases)
 def test_indices_ascend_within_a_client(name, clients, labels, seed):
     partition = possible(name, clients, labels, 6, seed)
@@ -70,7 +69,7 @@ def test_indices_ascend_within_a_client(name, clients, labels, seed):
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=settings().max_examples // 2)
 @given(**cases)
 def test_the_same_stream_gives_the_same_partition(name, clients, labels, seed):
     before = labels.copy()

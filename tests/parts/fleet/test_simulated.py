@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from worlds import world_of
 
 from fedexp.core import part as spec
 from fedexp.core.client_resources import Resources
@@ -10,15 +11,8 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Plan, Uploads
 from fedexp.parts.fleet.simulated import simulate_round, truncated_normal
 from fedexp.simulation import context
-from fedexp.simulation.build_world import build_world
-from fedexp.simulation.world import World
-from fedexp.training.workers.pool import WorkerPool
 
 LINK = 101_770 * 32 / 1.4e6  # seconds to send the 784-128-10 network at 1.4 Mbit/s: 2.33
-
-
-def world_of(config) -> World:
-    return build_world(spec.build(config), None, WorkerPool())
 
 
 def uploads_of(owner: list[int]) -> Uploads:

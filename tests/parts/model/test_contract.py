@@ -1,5 +1,6 @@
 """What every model must keep, found from conf/: it takes examples or says why not, and both engines train it alike."""
 
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from fedexp.verify import rerun
 pytestmark = pytest.mark.usefixtures("_narrow")
 TEXT = Facts((9,), 7, 10, vocabulary=5)
 SEVERAL = [Facts(shape, 7, 10) for shape in ((1, 8, 8), (3, 32, 32), (6, 128), (561,), (8,))]
+DRAWN = [option for option in options("model") if option not in ("torch", "torchvision")]
 NOISY = ("privacy=dp_sgd", "privacy.clip=0.5", "privacy.noise_multiplier=0.5", "privacy.delta=1e-3")
 
 
@@ -93,8 +95,7 @@ def test_both_engines_clip_and_noise_it_alike(tiny: Tiny, option: str):
     torch.testing.assert_close(stacked.trainer.run(task, rows), alone, atol=1e-9, rtol=0)
 
 
-@pytest.mark.parametrize("law", ["default", "glorot_uniform", "he_normal"])
-@pytest.mark.parametrize("option", [option for option in options("model") if option not in ("torch", "torchvision")])
+@pytest.mark.parametrize(("option", "law"), list(zip(DRAWN, cycle(("default", "glorot_uniform", "he_normal")))))
 def test_what_is_drawn_here_is_drawn_by_the_law_and_the_seed(tiny: Tiny, option: str, law: str):
     composed = tiny(*words(option))
     rows = []

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from worlds import uploads_like
 
 from fedexp.config.location import conf_dir
 from fedexp.core import part as spec
@@ -28,11 +29,6 @@ def world(request: pytest.FixtureRequest, tiny: Tiny) -> World:
     exp = spec.build(tiny(f"privacy={request.param}", *spent))
     compatibility.refuse(exp)
     return build_world(exp, None, WorkerPool())
-
-
-def uploads_like(delta: torch.Tensor, owner: list[int]) -> Uploads:
-    clients, ones = np.array(owner, dtype=np.int64), np.ones(len(owner))
-    return Uploads(clients, clients * 0, clients * 0 + 20, ones, delta, ones, ones)
 
 
 def protected(world: World, uploads: Uploads, memory: dict[str, Any] | None = None) -> tuple[Uploads, dict[str, Any]]:

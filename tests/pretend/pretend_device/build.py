@@ -19,7 +19,7 @@ def build() -> Path:
         return out
     include = [root / "include", root / "include/torch/csrc/api/include", sysconfig.get_paths()["include"]]
     temporary = out.with_suffix(f".{os.getpid()}")
-    command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC", "-w", *(f"-I{path}" for path in include)]
+    command = ["g++", "-std=c++20", "-shared", "-fPIC", "-w", *(f"-I{path}" for path in include)]
     command += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}", str(source), "-o", str(temporary)]
     command += [f"-L{root / 'lib'}", f"-Wl,-rpath,{root / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch_python"]
     subprocess.run(command, check=True)

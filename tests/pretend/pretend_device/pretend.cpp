@@ -3,14 +3,21 @@
 // What it is strict about is what CUDA is strict about: tensors of two devices do not mix (but for 0-dim host scalars
 // and host indices), device tensors have no .numpy(), a generator belongs to a device, and while a graph is captured
 // nothing may synchronise with the host or read pageable memory. It counts kernels, copies and synchronisations.
-#include <ATen/ATen.h>
+#define AT_PER_OPERATOR_HEADERS
+#include <ATen/Context.h>
+#include <ATen/core/Tensor.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/CPUFallback.h>
 #include <ATen/native/Resize.h>
+#include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/resize_native.h>
 #include <ATen/ops/set_cpu_dispatch.h>
 #include <ATen/ops/unfold_native.h>

@@ -3,24 +3,25 @@
 import base64
 import json
 import time
-from pathlib import Path
 
 import pytest
+from run_folders import writer
 
 from fedexp import cli
 
 
-@pytest.fixture
-def page(make_run, tmp_path: Path, monkeypatch) -> str:
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    place = tmp_path_factory.mktemp("page")
+    make_run = writer(place)
     timed = {"sim_s": [2.0, 4.0, 6.0, 8.0], "train_s": 0.3, "validation_accuracy": [0.1, 0.2, 0.3, 0.4]}
     for seed in (0, 1):
         make_run(f"a/{seed}", seed=seed, accuracy=(0.4, 0.6, 0.8, 0.9 - 0.1 * seed), metrics=timed)
     make_run(
         "a/2", accuracy=(0.1, 0.2, 0.3, 0.4), metrics=timed, choices={"selector": "a_rather_long_name_of_a_selector"}
     )
-    assert cli.main(["report", "a"]) == 0
-    return (tmp_path / "a" / "report.html").as_uri()
+    assert cli.main(["report", str(place / "a")]) == 0
+    return (place / "a" / "report.html").as_uri()
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +134,7 @@ def test_print_shows_everything_without_buttons(browser, page):
 
 def test_a_large_sweep_opens(browser, make_sweep, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    folder = make_sweep(60, 100)
+    folder = make_sweep(60, 40)
     assert cli.main(["report", str(folder)]) == 0
     begin = time.monotonic()
     browser.get((folder / "report.html").as_uri())

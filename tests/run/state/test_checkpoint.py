@@ -8,15 +8,13 @@ from typing import Any, BinaryIO
 
 import pytest
 import torch
+from worlds import world_of
 
 from fedexp.config.location import conf_dir
-from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import Layout, State, Weights
 from fedexp.run.state import checkpoint
-from fedexp.simulation.build_world import build_world
 from fedexp.simulation.rounds import run_rounds
-from fedexp.training.workers.pool import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -107,7 +105,7 @@ def remembering() -> list[tuple[str, ...]]:
 @pytest.mark.usefixtures("_narrow")
 @pytest.mark.parametrize("words", remembering(), ids=lambda words: words[1])
 def test_what_every_part_remembers_comes_back(tiny: Tiny, tmp_path: Path, words: tuple[str, ...]):
-    world = build_world(spec.build(tiny(*words)), None, WorkerPool())
+    world = world_of(tiny(*words))
     *_, (state, _, _) = run_rounds(world.exp, world, world.initial_state())
     save(tmp_path, state)
     assert same(load(tmp_path), state)

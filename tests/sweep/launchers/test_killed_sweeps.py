@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from composing import config
+from kept import kept_bytes
 from processes import Command
 
 from fedexp.run import run as execution
-from fedexp.run.tables import TIMINGS
 
 MADE = (
     *("dataset=synthetic", "dataset.train_size=300", "dataset.test_size=60", "scenario.clients=6"),
@@ -79,11 +78,6 @@ def kill_some(folder: Path, launcher: int, draw: chance.Random) -> None:
     os.kill(launcher, signal.SIGKILL)
 
 
-def kept_text(run: Path) -> str:
-    table = pd.read_csv(run / "metrics.csv", dtype=str, keep_default_na=False)
-    return table.drop(columns=list(TIMINGS), errors="ignore").to_csv(index=False)
-
-
 @pytest.mark.parametrize("launcher", PACKAGES)
 def test_killed_and_resumed_until_done(alone: Callable[[str, int], Path], here: Path, launcher: str):
     pytest.importorskip(PACKAGES[launcher])
@@ -104,7 +98,7 @@ def test_killed_and_resumed_until_done(alone: Callable[[str, int], Path], here: 
     assert process.wait() == 0, process.said.read_text()
     for number, (rate, seed) in enumerate(points()):
         run, twin = here / "many" / str(number), alone(rate, seed)
-        assert kept_text(run) == kept_text(twin)
+        assert kept_bytes(run) == kept_bytes(twin)
         assert (run / "clients.csv").read_bytes() == (twin / "clients.csv").read_bytes()
         assert (run / "fedexp.log").read_text().count("final accuracy") == 1, "run to its end once"
 

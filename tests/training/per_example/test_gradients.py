@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
+from worlds import world_of
 
-from fedexp.core import part as spec
 from fedexp.simulation import context
-from fedexp.simulation.build_world import build_world
 from fedexp.simulation.world import World
 from fedexp.training.per_example import gradients
-from fedexp.training.workers.pool import WorkerPool
 
 Tiny = Callable[..., dict[str, Any]]
 pytestmark = pytest.mark.usefixtures("_narrow")
@@ -39,7 +37,7 @@ def one_by_one(world: World, index: np.ndarray) -> torch.Tensor:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_each_and_their_sum(tiny: Tiny, model: str, monkeypatch: pytest.MonkeyPatch):
-    world = build_world(spec.build(tiny(*MODELS[model])), None, WorkerPool())
+    world = world_of(tiny(*MODELS[model]))
     index, slow = np.array([3, 0, 17, 5]), one_by_one(world, np.array([3, 0, 17, 5]))
     ctx = context.make_context(world, 1)
     torch.testing.assert_close(ctx.audit.gradients(index), slow, atol=1e-5, rtol=1e-4)
@@ -50,7 +48,7 @@ def test_each_and_their_sum(tiny: Tiny, model: str, monkeypatch: pytest.MonkeyPa
 
 
 def test_nothing_of_nothing(tiny: Tiny):
-    world = build_world(spec.build(tiny(*PRIVATE)), None, WorkerPool())
+    world = world_of(tiny(*PRIVATE))
     nobody = np.zeros(0, np.int64)
     assert context.make_context(world, 1).audit.gradients(nobody).shape == (0, world.layout.parameters)
     assert not context.make_context(world, 1).audit.gradient_sum(nobody).any()
