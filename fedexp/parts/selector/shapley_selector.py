@@ -124,10 +124,11 @@ class ShapleySelector(Selector):
                 f"{type(self).__name__}.count must be at most {EXACT_AT_MOST} with shapley.method=exact, which takes "
                 f"2^count models, got {self.count}; use shapley.method=auto"
             )
-        if self.shapley.method == "surrogate" and self.count > SURROGATE_AT_MOST:
+        if self.shapley.method in ("auto", "surrogate") and self.count > SURROGATE_AT_MOST:
             raise ConfigError(
-                f"{type(self).__name__}.count must be at most {SURROGATE_AT_MOST} with shapley.method=surrogate, whose "
-                f"linear algebra grows with the cube of the participants, got {self.count}; use shapley.method=auto"
+                f"{type(self).__name__}.count must be at most {SURROGATE_AT_MOST} with shapley.method="
+                f"{self.shapley.method}, whose linear algebra grows with the cube of the participants, got "
+                f"{self.count}; use shapley.method=gtg or fewer participants"
             )
         bound, needed = self.shapley.coalitions, min_coalitions(self.count)
         if bound is not None and bound < needed:
