@@ -11,8 +11,7 @@ from typing import ClassVar, Literal
 
 import torch
 
-from fedexp.core.values import Columns
-from fedexp.maths.rows import blocks, sorted_columns, squared_distances
+from fedexp.parts import Columns, blocks, sorted_columns, squared_distances
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 

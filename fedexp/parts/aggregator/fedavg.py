@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from fedexp.maths.rows import mix_rows
-from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts import Aggregator, mix_rows
 
 
 def weighted_mean(delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:

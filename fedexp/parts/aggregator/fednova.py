@@ -14,10 +14,8 @@ from dataclasses import dataclass
 
 import torch
 
-from fedexp.core.values import Memory, Uploads, Weights
-from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts import Aggregator, Context, Memory, Uploads, Weights
 from fedexp.parts.aggregator.fedavg import weighted_mean
-from fedexp.parts.context import Context
 
 
 def normalise_rows(delta: torch.Tensor, share: torch.Tensor, length: torch.Tensor) -> torch.Tensor:

@@ -17,9 +17,7 @@ from typing import Annotated, ClassVar
 
 import torch
 
-from fedexp.core.part import Positive, Range
-from fedexp.core.values import Columns
-from fedexp.maths.rows import blocks, squared_distances, weighted_median
+from fedexp.parts import Columns, Positive, Range, blocks, squared_distances, weighted_median
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import ReportingRule
 

@@ -10,8 +10,7 @@ from typing import Literal
 
 import torch
 
-from fedexp.core.values import Columns
-from fedexp.maths.rows import squared_distances
+from fedexp.parts import Columns, squared_distances
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 

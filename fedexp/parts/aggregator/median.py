@@ -8,8 +8,7 @@ from typing import Literal
 
 import torch
 
-from fedexp.maths.rows import blocks, sorted_columns
-from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts import Aggregator, blocks, sorted_columns
 
 
 def median(delta: torch.Tensor) -> torch.Tensor:

@@ -9,9 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Columns
-from fedexp.maths.rows import squared_distances
+from fedexp.parts import Columns, Range, squared_distances
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.krum import krum_scores
 from fedexp.parts.aggregator.reporting import BoundedRule

@@ -9,9 +9,7 @@ from typing import Annotated, ClassVar
 
 import torch
 
-from fedexp.core.part import Fraction, PositiveOrInfinite
-from fedexp.core.values import Columns
-from fedexp.maths.rows import distances_to
+from fedexp.parts import Columns, Fraction, PositiveOrInfinite, distances_to
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import ReportingRule
 

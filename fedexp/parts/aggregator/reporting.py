@@ -8,10 +8,7 @@ from typing import ClassVar
 
 import torch
 
-from fedexp.core.values import Columns, Memory, Uploads, Weights
-from fedexp.parts.aggregator.contract import Aggregator
-from fedexp.parts.byzantine import Tolerant
-from fedexp.parts.context import Context
+from fedexp.parts import Aggregator, Columns, Context, Memory, Tolerant, Uploads, Weights
 
 
 @dataclass(frozen=True, kw_only=True)

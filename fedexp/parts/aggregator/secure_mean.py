@@ -18,13 +18,9 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.errors import RunError
-from fedexp.core.part import Range
-from fedexp.core.values import SERVER, Memory, Uploads, Weights
-from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts import SERVER, Aggregator, Context, Memory, Range, RunError, Uploads, Weights
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.secret_sharing import max_summand, secure_mean
-from fedexp.parts.context import Context
 
 log = logging.getLogger(__name__)
 BYTES = 8

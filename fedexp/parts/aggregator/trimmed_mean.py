@@ -11,9 +11,7 @@ from typing import Annotated, Literal
 
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Columns
-from fedexp.maths.rows import blocks, sorted_columns
+from fedexp.parts import Columns, Range, blocks, sorted_columns
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 

@@ -13,13 +13,8 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Columns, Memory, Uploads, Weights
-from fedexp.maths.rows import distances_to
-from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts import Aggregator, Columns, Context, Memory, Range, Tolerant, Uploads, Weights, distances_to
 from fedexp.parts.aggregator.fedavg import weighted_mean
-from fedexp.parts.byzantine import Tolerant
-from fedexp.parts.context import Context
 
 
 def top_positions(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarray:

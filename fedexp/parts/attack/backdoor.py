@@ -11,11 +11,8 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Fraction, Range
-from fedexp.core.values import Memory
+from fedexp.parts import ConfigError, Facts, Fraction, Memory, Range, Split
 from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
-from fedexp.parts.dataset.contract import Facts, Split
 
 
 def add_trigger(x: torch.Tensor, size: int) -> torch.Tensor:

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.values import Memory, Uploads, finite
-from fedexp.parts.attack.contract import Attack
-from fedexp.parts.context import Context
+from fedexp.parts import Attack, Context, Memory, Uploads, finite
 
 
 @dataclass(frozen=True)

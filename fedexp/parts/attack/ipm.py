@@ -9,8 +9,7 @@ from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Memory
+from fedexp.parts import Memory, Range
 from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 

@@ -9,10 +9,8 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
+from fedexp.parts import ConfigError, Facts, Range, Split
 from fedexp.parts.attack.poisoning import DataPoisoning
-from fedexp.parts.dataset.contract import Facts, Split
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,7 @@ from typing import Literal
 
 import torch
 
-from fedexp.core.values import Memory
-from fedexp.maths.rows import squared_distances
+from fedexp.parts import Memory, squared_distances
 from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 

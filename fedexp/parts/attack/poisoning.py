@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from fedexp.core.values import Memory, Uploads
-from fedexp.parts.attack.contract import Attack
-from fedexp.parts.context import Context
+from fedexp.parts import Attack, Context, Memory, Uploads
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,14 +19,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.values import Canaries, Columns, Memory, Uploads, finite
+from fedexp.parts import Audit, Canaries, Columns, ConfigError, Context, Facts, Memory, Range, Split, Uploads, finite
 from fedexp.parts.audit.bound import guess_inclusion, lower_bound
-from fedexp.parts.audit.contract import Audit
 from fedexp.parts.audit.traces import gradient_coefficients
-from fedexp.parts.context import Context
-from fedexp.parts.dataset.contract import Facts, Split
 
 COLUMNS = ("advantage", "epsilon_lower", "correct", "guesses")
 MIN_GUESSES = 3  # guesses of each kind: nothing is refuted at 95 % with fewer than five guesses, all right

@@ -11,10 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Fraction, Range
-from fedexp.parts.augment.contract import Augment
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import Augment, ConfigError, Facts, Fraction, Range
 
 Padding = Literal["zeros", "reflect"]
 

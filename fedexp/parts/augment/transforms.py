@@ -11,10 +11,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from fedexp.core.errors import ConfigError, did_you_mean, first_line
-from fedexp.core.torch_generator import seed_torch
-from fedexp.parts.augment.contract import Augment
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import Augment, ConfigError, Facts, did_you_mean, first_line, seed_torch
 
 SEED_BASE = 2**24  # numbers that one draw tells apart
 

@@ -10,11 +10,8 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.maths.rows import distances_to
+from fedexp.parts import ConfigError, Context, Range, distances_to
 from fedexp.parts.clustering.queued import ClusterAssignment, QueuedClustering
-from fedexp.parts.context import Context
 
 
 def group_by_kmeans(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torch.Tensor]:

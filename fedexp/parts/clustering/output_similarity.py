@@ -14,9 +14,8 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.core.part import PositiveOrInfinite
+from fedexp.parts import Context, PositiveOrInfinite
 from fedexp.parts.clustering.queued import ClusterAssignment, QueuedClustering
-from fedexp.parts.context import Context
 
 
 def output_distances(outputs: torch.Tensor, references: torch.Tensor) -> np.ndarray:

@@ -14,10 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows
-from fedexp.core.values import SERVER, Memory, Uploads, finite
-from fedexp.parts.codec.contract import Codec
-from fedexp.parts.context import Context
+from fedexp.parts import SERVER, ClientRows, Codec, Context, Memory, Uploads, finite
 
 LARGEST = torch.finfo(torch.float16).max
 

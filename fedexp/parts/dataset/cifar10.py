@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
 from fedexp.data.download import fetch, install_file, md5_check
 from fedexp.data.store import PublishedFile, cure, locate, read_published
 from fedexp.files.atomic import scratch_path
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts import ConfigError, Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import Normalise, Published, image_data
 
 FOLDER = "cifar-10-batches-py"

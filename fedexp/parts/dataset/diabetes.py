@@ -11,9 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedexp.data.encoding import standardise
-from fedexp.data.store import Arrays, load_or_make
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
+from fedexp.parts import Arrays, Data, Dataset, Facts, load_or_make, split_by_mask, standardise
 from fedexp.parts.dataset.digits import held_out_images
 
 TRAIN_SIZE = 353

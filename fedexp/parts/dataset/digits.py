@@ -12,9 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.data.store import Arrays, load_or_make
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
+from fedexp.parts import Arrays, ConfigError, Data, Dataset, Facts, load_or_make, split_by_mask
 from fedexp.parts.dataset.normalising import Normalise, Published, image_data
 
 SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"

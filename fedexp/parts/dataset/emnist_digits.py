@@ -11,12 +11,11 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedexp.core.errors import ConfigError
 from fedexp.data import idx
 from fedexp.data.download import fetch, md5_check
 from fedexp.data.store import cure
 from fedexp.files.atomic import publish, scratch_path
-from fedexp.parts.dataset.contract import Data, Dataset, Facts
+from fedexp.parts import ConfigError, Data, Dataset, Facts
 from fedexp.parts.dataset.mnist import image_split
 from fedexp.parts.dataset.normalising import Normalise, image_data
 

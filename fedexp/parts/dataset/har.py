@@ -14,11 +14,10 @@ from typing import Literal
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
 from fedexp.data import hapt
 from fedexp.data.download import fetch
 from fedexp.data.windows import LENGTH
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
+from fedexp.parts import ConfigError, Data, Dataset, Facts, split_by_mask
 
 ARCHIVE = (
     "https://archive.ics.uci.edu/static/public/341/"

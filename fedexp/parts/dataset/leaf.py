@@ -17,10 +17,8 @@ from typing import Literal
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
 from fedexp.data import leaf
-from fedexp.data.store import Arrays, find_user_path
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts import Arrays, ConfigError, Data, Dataset, Facts, Split, find_user_path
 
 SIDE = 28
 CHARACTERS = (*string.digits, *string.ascii_uppercase, *string.ascii_lowercase)

@@ -19,9 +19,7 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.core.random_streams import stream
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
+from fedexp.parts import Data, Dataset, Facts, Range, split_by_mask, stream
 
 FEATURES, CLASSES = 60, 10
 MIN_EXAMPLES, MAX_EXTRA = 50, 100_000  # examples of a device; one in ten thousand would have more

@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
 from fedexp.data import idx
 from fedexp.data.download import fetch, md5_check
 from fedexp.data.store import PublishedFile, cure, locate, read_published
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts import ConfigError, Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import Normalise, Published, image_data
 
 RAW = "MNIST/raw"

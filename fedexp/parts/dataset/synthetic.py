@@ -15,10 +15,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.random_streams import stream
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, Split, stream
 
 CHUNK = 1 << 20  # numbers drawn at once, to bound the memory
 

@@ -17,13 +17,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.random_streams import stream
 from fedexp.data import table as columns
 from fedexp.data.encoding import categories, held_out_mask, one_hot, standardise
-from fedexp.data.store import find_user_file, stamp
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split, split_by_mask
+from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, Split, find_user_file, split_by_mask, stamp, stream
 
 if TYPE_CHECKING:
     import pandas as pd

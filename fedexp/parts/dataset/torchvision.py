@@ -10,9 +10,8 @@ from typing import Literal
 
 import torch
 
-from fedexp.core.errors import ConfigError
 from fedexp.data import vision
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts import ConfigError, Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import Normalise, image_data
 
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.partition import Partition
+from fedexp.parts import Federation, Partition
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,12 +19,9 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Facts, Federation, Partition, Range
 from fedexp.parts.federation.minimum import draw_until_filled, require
 from fedexp.parts.federation.owners import deal
-from fedexp.parts.federation.partition import Partition
 
 
 def dirichlet_shares(clients: int, alpha: float, rng: np.random.Generator) -> np.ndarray:

@@ -16,11 +16,9 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Federation, Partition, Range
 from fedexp.parts.federation.dirichlet import dirichlet_draw
 from fedexp.parts.federation.owners import deal
-from fedexp.parts.federation.partition import Partition
 
 
 def draw_class_counts(size: int, mixture: np.ndarray, available: np.ndarray, rng: np.random.Generator) -> np.ndarray:

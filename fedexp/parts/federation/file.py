@@ -14,13 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError, did_you_mean, first_line
-from fedexp.data.store import find_user_file, stamp
 from fedexp.files.user_csv import rows_with_lines, separator_name
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import ConfigError, Facts, Federation, Partition, did_you_mean, find_user_file, first_line, stamp
 from fedexp.parts.federation.owners import gather
-from fedexp.parts.federation.partition import Partition
 
 NOBODY = -1
 EXACT = 2**53  # from here on floats skip whole numbers

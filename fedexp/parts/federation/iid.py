@@ -12,10 +12,8 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Federation, Partition, Range
 from fedexp.parts.federation.owners import gather
-from fedexp.parts.federation.partition import Partition
 
 
 def split_evenly(examples: int, clients: int, rng: np.random.Generator) -> Partition:

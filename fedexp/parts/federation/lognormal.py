@@ -18,11 +18,8 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Facts, Federation, Partition, Range
 from fedexp.parts.federation.owners import apportion, deal
-from fedexp.parts.federation.partition import Partition
 from fedexp.parts.federation.shamsian import refuse_uncovered
 
 

@@ -12,13 +12,10 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Facts, Federation, Partition, Range
 from fedexp.parts.federation.dirichlet import dirichlet_counts
 from fedexp.parts.federation.minimum import draw_until_filled, require
 from fedexp.parts.federation.owners import split_by_sizes
-from fedexp.parts.federation.partition import Partition
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,12 +17,8 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import ConfigError, Facts, Federation, Partition, Range
 from fedexp.parts.federation.iid import split_evenly
-from fedexp.parts.federation.partition import Partition
 
 
 def rotate_images(x: torch.Tensor, angle: float) -> torch.Tensor:

@@ -20,12 +20,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive, Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import ConfigError, Facts, Federation, Partition, Positive, Range
 from fedexp.parts.federation.owners import apportion, deal
-from fedexp.parts.federation.partition import Partition
 
 
 def draw_classes(clients: int, classes_per_client: int, classes: int, rng: np.random.Generator) -> np.ndarray:

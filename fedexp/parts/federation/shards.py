@@ -14,10 +14,8 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Federation, Partition, Range
 from fedexp.parts.federation.owners import gather
-from fedexp.parts.federation.partition import Partition
 
 
 def split_in_shards(labels: np.ndarray, clients: int, shards_per_client: int, rng: np.random.Generator) -> Partition:

@@ -12,10 +12,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Federation, Partition, Range
 from fedexp.parts.federation.owners import apportion, split_by_sizes
-from fedexp.parts.federation.partition import Partition
 
 
 def growing_sizes(examples: int, clients: int, growth: str) -> np.ndarray:

@@ -14,12 +14,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import ConfigError, Facts, Federation, Partition, Range
 from fedexp.parts.federation.owners import gather
-from fedexp.parts.federation.partition import Partition
 
 _NO_SUBJECTS = (
     "federation=subject makes clients of the people that examples come from, but this dataset does not say who they "

@@ -8,9 +8,7 @@ from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Positive, Range
-from fedexp.maths.optimizer_steps import adam_step
-from fedexp.parts.local.contract import LocalRule
+from fedexp.parts import LocalRule, Positive, Range, adam_step
 
 Beta = Annotated[float, Range(0, 1, high_open=True)]
 

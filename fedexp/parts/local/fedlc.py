@@ -12,10 +12,8 @@ from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Range
-from fedexp.parts.local.contract import ModelOutputs
+from fedexp.parts import Loss, ModelOutputs, Range
 from fedexp.parts.local.heavy_ball import HeavyBall
-from fedexp.parts.loss.contract import Loss
 
 FEW = 1e-8  # examples of a class that a client does not have: a margin of 100 tau
 

@@ -11,10 +11,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.maths.optimizer_steps import descend, heavy_ball, path_lengths
-from fedexp.parts.local.contract import LocalRule
+from fedexp.parts import ConfigError, LocalRule, Range, descend, heavy_ball, path_lengths
 
 
 @dataclass(frozen=True, kw_only=True)

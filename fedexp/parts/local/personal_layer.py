@@ -23,13 +23,8 @@ from typing import Literal
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import option
-from fedexp.core.values import Layout
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import ConfigError, Facts, Layout, Model, option, readable_network
 from fedexp.parts.local.heavy_ball import HeavyBall
-from fedexp.parts.model.contract import Model
-from fedexp.parts.network_errors import readable_network
 
 
 def last_linear_names(layout: Layout) -> tuple[str, ...]:

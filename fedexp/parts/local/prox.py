@@ -10,8 +10,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.core.part import Range
-from fedexp.maths.optimizer_steps import path_lengths
+from fedexp.parts import Range, path_lengths
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 

@@ -19,10 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows
-from fedexp.core.values import Memory, Trained
-from fedexp.maths.optimizer_steps import mask_rows
-from fedexp.parts.context import Context
+from fedexp.parts import ClientRows, Context, Memory, Trained, mask_rows
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 

@@ -13,11 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows, store_rows
-from fedexp.core.errors import ConfigError
-from fedexp.core.values import Memory, Trained
-from fedexp.maths.optimizer_steps import select_rows
-from fedexp.parts.context import Context
+from fedexp.parts import ClientRows, ConfigError, Context, Memory, Trained, select_rows, store_rows
 from fedexp.parts.local.heavy_ball import HeavyBall
 
 

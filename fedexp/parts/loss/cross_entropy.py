@@ -13,10 +13,7 @@ from typing import Annotated
 import torch
 from torch.nn import functional as F
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.loss.contract import Loss
+from fedexp.parts import ConfigError, Facts, Loss, Range
 
 
 @dataclass(frozen=True, kw_only=True)

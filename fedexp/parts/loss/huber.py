@@ -10,8 +10,7 @@ from typing import Annotated
 import torch
 from torch.nn import functional as F
 
-from fedexp.core.part import Positive
-from fedexp.parts.loss.contract import Loss
+from fedexp.parts import Loss, Positive
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
-from fedexp.parts.dataset.contract import IGNORED
-from fedexp.parts.loss.contract import Loss
+from fedexp.parts import IGNORED, Loss
 
 
 @dataclass(frozen=True, kw_only=True)

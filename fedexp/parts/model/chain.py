@@ -20,9 +20,7 @@ from torch import nn
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.core.errors import ConfigError, did_you_mean, first_line
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import BatchNorm
+from fedexp.parts import BatchNorm, ConfigError, Facts, did_you_mean, first_line
 from fedexp.parts.model.initialised import InitialisedModel, image_shape, refuse_text
 
 LARGEST_SIDE = 256  # pixels, up to which the smallest images of a chain are looked for

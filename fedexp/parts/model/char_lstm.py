@@ -16,10 +16,7 @@ from typing import Annotated
 import torch
 from torch import nn
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import LSTM
+from fedexp.parts import LSTM, ConfigError, Facts, Range
 from fedexp.parts.model.initialised import InitialisedModel
 
 Width = Annotated[int, Range(1)]

@@ -13,9 +13,7 @@ from typing import Literal
 
 from torch import nn
 
-from fedexp.core.errors import ConfigError
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import BatchNorm
+from fedexp.parts import BatchNorm, ConfigError, Facts
 from fedexp.parts.model.initialised import InitialisedModel, image_shape
 
 WIDTHS = (32, 32, 64, 64, 128, 128)

@@ -8,10 +8,7 @@ from typing import Annotated
 
 from torch import nn
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import AddChannel
+from fedexp.parts import AddChannel, ConfigError, Facts, Range
 from fedexp.parts.model.initialised import InitialisedModel, refuse_text
 
 Width = Annotated[int, Range(1)]

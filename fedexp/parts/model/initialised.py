@@ -6,10 +6,7 @@ from typing import Literal
 import numpy as np
 from torch import nn
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.initialise import Law, initialise
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.contract import Model
+from fedexp.parts import ConfigError, Facts, Law, Model, initialise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,7 @@ from typing import Annotated
 
 from torch import nn
 
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import Facts, Range
 from fedexp.parts.model.initialised import InitialisedModel, refuse_text
 
 

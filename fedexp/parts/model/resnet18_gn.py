@@ -12,9 +12,7 @@ from typing import Annotated
 
 from torch import nn
 
-from fedexp.core.initialise import Law
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import Facts, Law, Range
 from fedexp.parts.model.initialised import InitialisedModel, image_shape
 from fedexp.parts.model.refit import AdaptedClassifier
 

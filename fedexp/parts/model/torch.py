@@ -11,11 +11,9 @@ from typing import Any
 
 from torch import nn
 
-from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.importing import FACTORY, import_object
 from fedexp.core.user_code import refuse_errors
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.contract import Model
+from fedexp.parts import ConfigError, Facts, Model, did_you_mean
 
 KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 

@@ -11,10 +11,7 @@ from typing import Annotated, Literal
 import torch
 from torch import nn
 
-from fedexp.core.errors import ConfigError, first_line
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.contract import Model
+from fedexp.parts import ConfigError, Facts, Model, Range, first_line
 from fedexp.parts.model.initialised import image_shape
 from fedexp.parts.model.refit import AdaptedClassifier, matching_weights, read_weights
 

@@ -15,11 +15,7 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Memory, Uploads
-from fedexp.maths.rows import mix_rows
-from fedexp.parts.context import Context
-from fedexp.parts.pre_aggregation.contract import PreAggregation
+from fedexp.parts import Context, Memory, PreAggregation, Range, Uploads, mix_rows
 
 MAX_ROWS = 1024  # rows, or one bucket
 

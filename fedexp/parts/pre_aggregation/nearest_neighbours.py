@@ -9,11 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedexp.core.values import Memory, Uploads
-from fedexp.maths.rows import mix_rows, squared_distances
-from fedexp.parts.byzantine import Tolerant
-from fedexp.parts.context import Context
-from fedexp.parts.pre_aggregation.contract import PreAggregation
+from fedexp.parts import Context, Memory, PreAggregation, Tolerant, Uploads, mix_rows, squared_distances
 
 
 def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:

@@ -10,11 +10,7 @@ from typing import Annotated, Literal
 
 import torch
 
-from fedexp.core.part import Positive, Range
-from fedexp.core.values import Weights
-from fedexp.maths.optimizer_steps import adam_step, descend
-from fedexp.parts.local.contract import LocalRule
-from fedexp.parts.pretraining.contract import Pretraining
+from fedexp.parts import LocalRule, Positive, Pretraining, Range, Weights, adam_step, descend
 
 Optimizer = Literal["adam", "sgd"]
 

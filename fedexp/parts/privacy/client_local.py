@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedexp.core.values import Columns, Memory, Uploads
-from fedexp.parts.context import Context
-from fedexp.parts.local.contract import LocalRule
+from fedexp.parts import Columns, Context, LocalRule, Memory, Uploads
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.clipping import add_noise, clip_rows, noise_std
 from fedexp.parts.privacy.ledger import Ledger

@@ -5,11 +5,8 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive, PositiveOrInfinite, Range
-from fedexp.core.values import Columns
+from fedexp.parts import Columns, ConfigError, Positive, PositiveOrInfinite, Privacy, Range
 from fedexp.parts.privacy.accounting import Accountant, epsilons, largest_epsilon
-from fedexp.parts.privacy.contract import Privacy
 
 NOT_COVERED = "Losses and test figures in this folder are the experimenter's and not covered"
 

@@ -9,8 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.part import Fraction, Range
-from fedexp.parts.schedule.contract import Schedule
+from fedexp.parts import Fraction, Range, Schedule
 
 
 def cosine(round: int, rounds: int, end: float) -> float:

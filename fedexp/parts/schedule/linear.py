@@ -7,8 +7,7 @@ The first round has the whole rate, and the one after the last would have `end` 
 from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.part import Fraction, Range
-from fedexp.parts.schedule.contract import Schedule
+from fedexp.parts import Fraction, Range, Schedule
 
 
 def linear(round: int, rounds: int, end: float) -> float:

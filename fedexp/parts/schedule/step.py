@@ -7,9 +7,7 @@ rate.
 from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.schedule.contract import Schedule
+from fedexp.parts import ConfigError, Range, Schedule
 
 Rounds = Annotated[int, Range(1)]
 

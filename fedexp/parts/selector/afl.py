@@ -18,10 +18,7 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.core.part import Fraction, Range
-from fedexp.core.values import Memory, Plan, Uploads
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import Context, Fraction, Memory, Plan, Range, Selector, Uploads
 from fedexp.parts.selector.ranking import highest, lowest, weighted_draw
 
 

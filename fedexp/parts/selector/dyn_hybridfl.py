@@ -8,10 +8,7 @@ draw, and slower candidates get a longer one. Extension: `shortest_s` and `longe
 from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.client_resources import Resources
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive
-from fedexp.core.values import Memory
+from fedexp.parts import ConfigError, Memory, Positive, Resources
 from fedexp.parts.selector.hybridfl import HybridFL
 
 

@@ -10,11 +10,7 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.client_resources import Resources
-from fedexp.core.part import Positive, Range
-from fedexp.core.values import Memory, Plan
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import Context, Memory, Plan, Positive, Range, Resources, Selector
 from fedexp.parts.selector.deadline import fill_round
 from fedexp.parts.selector.random import sample_clients
 

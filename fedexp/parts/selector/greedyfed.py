@@ -14,8 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from fedexp.core.values import Memory, Plan
-from fedexp.parts.context import Context
+from fedexp.parts import Context, Memory, Plan
 from fedexp.parts.selector.ranking import highest
 from fedexp.parts.selector.shapley_selector import ShapleySelector, means_and_counts
 

@@ -17,10 +17,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.client_resources import Resources
-from fedexp.core.part import Fraction
-from fedexp.core.values import LABEL_BYTES, SERVER, Plan
-from fedexp.parts.context import Context
+from fedexp.parts import LABEL_BYTES, SERVER, Context, Fraction, Plan, Resources
 from fedexp.parts.selector.data_upload import examples_before_deadline
 from fedexp.parts.selector.deadline import fill_round, std_over_mean, variance_over_mean
 from fedexp.parts.selector.fedcs import FedCS

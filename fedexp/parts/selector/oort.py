@@ -18,10 +18,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.core.part import Fraction, Positive, Range
-from fedexp.core.values import Memory, Plan, Uploads
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import Context, Fraction, Memory, Plan, Positive, Range, Selector, Uploads
 from fedexp.parts.selector.ranking import weighted_draw
 
 MAX_UNEXPLORED = 50_000  # unseen clients whose speed is computed in a round

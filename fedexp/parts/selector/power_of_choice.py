@@ -13,11 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.values import Memory, Plan, Uploads
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import ConfigError, Context, Memory, Plan, Range, Selector, Uploads
 from fedexp.parts.selector.ranking import highest, weighted_draw
 
 

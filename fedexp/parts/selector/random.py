@@ -9,11 +9,7 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.values import Memory, Plan
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import ConfigError, Context, Memory, Plan, Range, Selector
 
 
 def sample_clients(clients: int, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -12,9 +12,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.core.part import Fraction, Range
-from fedexp.core.values import Memory, Plan, Uploads
-from fedexp.parts.context import Context
+from fedexp.parts import Context, Fraction, Memory, Plan, Range, Uploads
 from fedexp.parts.selector.ranking import weighted_draw
 from fedexp.parts.selector.shapley_selector import ShapleySelector
 

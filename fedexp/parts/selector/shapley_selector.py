@@ -17,15 +17,11 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.values import Memory, Uploads, finite
 from fedexp.maths.shapley.estimate import Estimate, RankingConfidence, Shapley
 from fedexp.maths.shapley.ranking.budget import EXACT_AT_MOST, SURROGATE_AT_MOST, min_coalitions
 from fedexp.maths.shapley.ranking.ranking_confidence import mean_variance, top_confidence
 from fedexp.maths.shapley.surrogate.smooth import mixture_weights
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import ConfigError, Context, Memory, Range, Selector, Uploads, finite
 
 
 def coalition_mix(members: np.ndarray, share: np.ndarray) -> np.ndarray:

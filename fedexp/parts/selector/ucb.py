@@ -12,9 +12,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.core.values import Memory, Plan
-from fedexp.parts.context import Context
+from fedexp.parts import Context, Memory, Plan, Range
 from fedexp.parts.selector.greedyfed import opening_order
 from fedexp.parts.selector.ranking import highest
 from fedexp.parts.selector.shapley_selector import ShapleySelector, means_and_counts

@@ -9,9 +9,7 @@ from typing import Annotated
 
 import torch
 
-from fedexp.core.part import MAX_INTEGER, Positive, Range
-from fedexp.core.values import Memory, Weights
-from fedexp.parts.server_optimizer.contract import ServerOptimizer
+from fedexp.parts import MAX_INTEGER, Memory, Positive, Range, ServerOptimizer, Weights
 from fedexp.parts.server_optimizer.momentum import apply_step, pseudo_gradient
 
 

@@ -8,9 +8,7 @@ from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Positive, Range
-from fedexp.core.values import Memory, Weights
-from fedexp.parts.server_optimizer.contract import ServerOptimizer
+from fedexp.parts import Memory, Positive, Range, ServerOptimizer, Weights
 
 
 def apply_step(weights: Weights, proposal: Weights, step: torch.Tensor) -> Weights:

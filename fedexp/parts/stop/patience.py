@@ -4,10 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from fedexp.core.part import Range
-from fedexp.core.values import Columns, Memory
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, main_metric
-from fedexp.parts.stop.contract import Stop
+from fedexp.parts import HIGHER_IS_BETTER, Columns, Memory, Range, Stop, main_metric
 
 
 @dataclass(frozen=True, kw_only=True)

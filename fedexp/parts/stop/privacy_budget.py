@@ -3,10 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive
-from fedexp.core.values import Columns, Memory
-from fedexp.parts.stop.contract import Stop
+from fedexp.parts import Columns, ConfigError, Memory, Positive, Stop
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.values import Columns, Memory
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, SHARES, main_metric
-from fedexp.parts.stop.contract import Stop
+from fedexp.parts import HIGHER_IS_BETTER, SHARES, Columns, ConfigError, Memory, Range, Stop, main_metric
 
 DEFAULT_GOAL = 0.95
 
