@@ -62,7 +62,6 @@ class Estimate:
         return float(largest / spread) if spread else (None if largest else 0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shapley(Part):
     """How Shapley values are estimated, with which budget, and when to stop."""
 

@@ -4,7 +4,6 @@ As it stands, their mean by the clients' shares, times a number. Where a rule ne
 the last model, a memory), override `combine` instead.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -17,7 +16,6 @@ def weighted_mean(delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
     return share.to(delta.dtype) @ delta
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnAggregator(Aggregator):
     """Goes `scale` times as far as the mean."""
 

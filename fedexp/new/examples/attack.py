@@ -4,7 +4,6 @@ As it stands, its opposite. What they do to their examples before the first roun
 on which a success is measured.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +12,6 @@ import torch
 from fedexp.parts import Attack, Context, Memory, Range, Uploads
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnAttack(Attack):
     """Every malicious client sends `-scale` times what it trained."""
 

@@ -3,7 +3,6 @@
 As it stands, every image is made brighter or darker.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import torch
@@ -16,7 +15,6 @@ def brighten(images: torch.Tensor, light: torch.Tensor) -> torch.Tensor:
     return images + light.view(*light.shape, *[1] * (images.dim() - light.dim()))
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnAugment(Augment):
     """Adds up to `strength`, or takes it away."""
 

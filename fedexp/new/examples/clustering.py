@@ -4,7 +4,7 @@ As it stands, clients whose numbers leave the same remainder. Model 0 is the glo
 the clusters' own models come after it. `events` are the lines of clusters.csv.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +13,6 @@ import torch
 from fedexp.parts import Clustering, Context, Memory, Plan, Range, Uploads, Weights
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnClustering(Clustering):
     """Client k is in cluster `1 + k % count`, from the first round on."""
 

@@ -3,8 +3,6 @@
 As it stands, every row is scaled and rounded to whole numbers from -127 to 127, a byte each.
 """
 
-from dataclasses import dataclass
-
 import torch
 
 from fedexp.parts import Codec, Context, Memory, Uploads
@@ -16,7 +14,6 @@ def quantize(rows: torch.Tensor) -> torch.Tensor:
     return (rows / step).round() * step
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnCodec(Codec):
     """Sends a byte for each number."""
 

@@ -3,7 +3,6 @@
 As it stands, shuffled and cut in equal parts. What depends on labels or persons finds them in `labels` and `subjects`.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from fedexp.parts import Federation, Partition, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnFederation(Federation):
     """`clients` of the same size, give or take one example."""
 

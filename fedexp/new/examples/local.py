@@ -4,7 +4,6 @@ As it stands, plain SGD with weight decay. `cost` says what the rule makes of th
 `update` how; `begin` and `finish` what is trained from and what is sent.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -12,7 +11,6 @@ import torch
 from fedexp.parts import LocalRule, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnLocalRule(LocalRule):
     """Adds `decay` times the model to its gradient."""
 

@@ -4,7 +4,6 @@ As it stands, rows that are much longer than the others are left out. A part tha
 so by `averages_rows`.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -18,7 +17,6 @@ def has_usual_length(delta: torch.Tensor, times: float) -> torch.Tensor:
     return norm <= times * norm.median() if len(norm) else norm.bool()
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnPreAggregation(PreAggregation):
     """Leaves out what is longer than `times` the median."""
 

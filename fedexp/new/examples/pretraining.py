@@ -4,7 +4,6 @@ As it stands, it is trained on the server's public data by plain steps (`scenari
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -12,7 +11,6 @@ import torch
 from fedexp.parts import LocalRule, Pretraining, Range, Weights
 
 
-@dataclass(frozen=True, kw_only=True)
 class Steps(LocalRule):
     """Plain SGD."""
 
@@ -22,7 +20,6 @@ class Steps(LocalRule):
         w.sub_(grad * (self.lr if active is None else self.lr * active))
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnPretraining(Pretraining):
     """`epochs` over the public data."""
 

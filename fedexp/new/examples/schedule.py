@@ -3,12 +3,9 @@
 As it stands, it falls with the square root of the rounds. Warm-up comes before it (`schedule.warmup`).
 """
 
-from dataclasses import dataclass
-
 from fedexp.parts import Schedule
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnSchedule(Schedule):
     """One over the square root of the round."""
 

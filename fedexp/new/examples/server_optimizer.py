@@ -3,13 +3,11 @@
 As it stands, it goes part of the way. Moments and the like are remembered in the memory, as tensors.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fedexp.parts import Memory, Positive, ServerOptimizer, Weights
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnServerOptimizer(ServerOptimizer):
     """`lr` times the way from the model to the proposal."""
 

@@ -4,13 +4,11 @@ As it stands, when the clients have sent so much. `row` is the round's line of m
 `needs_validation` brings `validation_loss` and `validation_accuracy`, `needs_clock` asks for a fleet.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fedexp.parts import Columns, Memory, Positive, Stop
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnStop(Stop):
     """So many `megabytes` in all, counted in the memory."""
 

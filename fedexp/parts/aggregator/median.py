@@ -3,7 +3,6 @@
 The middle value of every column; of an even number of rows the mean of the two middle ones. Rows count alike.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -21,7 +20,6 @@ def median(delta: torch.Tensor) -> torch.Tensor:
     return result
 
 
-@dataclass(frozen=True, kw_only=True)
 class Median(Aggregator):
     """Tolerates any values in fewer than half of the rows."""
 

@@ -4,7 +4,6 @@ u_k min(1, r / ||u_k||), averaged. The radius r is fixed, or a quantile of the r
 that it needs no tuning and shrinks with the updates; then fewer than that share of the rows cannot move it far.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import torch
@@ -29,7 +28,6 @@ def norm_clipping(delta: torch.Tensor, share: torch.Tensor, norm: torch.Tensor, 
     return weighted_mean(delta, share * clip_factors(norm, radius))
 
 
-@dataclass(frozen=True, kw_only=True)
 class NormClipping(ReportingRule):
     """Reports the radius and how many rows were clipped."""
 

@@ -14,7 +14,6 @@ examples is known; they are taken to be spread evenly over the classes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -28,7 +27,6 @@ from fedexp.parts.aggregator.matching import Matching
 Number = Annotated[float, Positive]
 
 
-@dataclass(frozen=True, kw_only=True)
 class PFNM(Matching):
     """Matching with given variances."""
 

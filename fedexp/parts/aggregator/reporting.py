@@ -3,7 +3,6 @@
 `ReportingRule` is for rules without a bound, `BoundedRule` for those that tolerate at most f Byzantine rows.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -11,7 +10,6 @@ import torch
 from fedexp.parts import Aggregator, Columns, Context, Memory, Tolerant, Uploads, Weights
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReportingRule(Aggregator):
     """An aggregator that reports columns."""
 
@@ -29,7 +27,6 @@ class ReportingRule(Aggregator):
         return Weights(weights.flat + row, weights.layout), {"columns": columns}
 
 
-@dataclass(frozen=True, kw_only=True)
 class BoundedRule(Tolerant, Aggregator):
     """An aggregator that must be told how many rows may be Byzantine."""
 

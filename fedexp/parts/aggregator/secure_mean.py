@@ -13,7 +13,6 @@ weight (for a vanished client, too), and between partners their sums and lists, 
 """
 
 import logging
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -26,7 +25,6 @@ log = logging.getLogger(__name__)
 BYTES = 8
 
 
-@dataclass(frozen=True, kw_only=True)
 class SecureMean(Aggregator):
     """Reports how many clients vanished, what the partners sent to each other, and how many means were plain."""
 

@@ -6,7 +6,6 @@ no unit and is the clients' mean, by examples or uniformly (`weighting`). The au
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 from fedexp.maths.matching.layers import Layer
@@ -16,7 +15,6 @@ from fedexp.parts import ConfigError, Context, Positive, Range, Uploads
 from fedexp.parts.aggregator.matching import Matching
 
 
-@dataclass(frozen=True, kw_only=True)
 class SPAHM(Matching):
     """Matching with estimated variances."""
 

@@ -6,7 +6,6 @@ the same only if beta n is an integer. Rows count alike. Needs 2c < n.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
@@ -35,7 +34,6 @@ def trim_count(beta: float, rows: int) -> int:
     return min(math.floor(beta * rows + 1e-9), (rows - 1) // 2)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrimmedMean(BoundedRule):
     """Reports as `byzantine` how many values it dropped at each end."""
 

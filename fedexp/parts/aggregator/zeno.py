@@ -7,7 +7,6 @@ paper's -gamma times gradient with gamma = 1. f(x) is the same for all and chang
 with rho = lr / 200. A loss that is not a number ranks last; ties go to the smallest client number. Needs f < n.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -25,7 +24,6 @@ def top_positions(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarra
     return np.sort(np.argsort(-score, kind="stable")[:keep])
 
 
-@dataclass(frozen=True, kw_only=True)
 class Zeno(Tolerant, Aggregator):
     """Reports how many rows it kept."""
 

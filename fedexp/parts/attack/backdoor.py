@@ -5,7 +5,7 @@ label `target`; `scale` multiplies what the clients then send (model replacement
 share of the test images of other classes that the global model classifies as `target` once they have the trigger.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -23,7 +23,6 @@ def add_trigger(x: torch.Tensor, size: int) -> torch.Tensor:
     return marked
 
 
-@dataclass(frozen=True, kw_only=True)
 class Backdoor(ModelPoisoning):
     """Marks images with a bright square and labels them as class `target`."""
 

@@ -31,7 +31,6 @@ class AttackerKnowledge:
         return len(self.own_updates) + len(self.honest_updates)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ModelPoisoning(Attack):
     """An attack on the uploads: malicious clients replace their updates."""
 

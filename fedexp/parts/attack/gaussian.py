@@ -3,7 +3,6 @@
 `add=true` adds them to the honest update instead. The draws of a client depend on the seed, the round and its number.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +12,6 @@ from fedexp.parts import Memory, Range
 from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
-@dataclass(frozen=True, kw_only=True)
 class Gaussian(ModelPoisoning):
     """Sends noise of standard deviation `std` instead of the update, or adds it to the update."""
 

@@ -4,7 +4,6 @@ All malicious clients send -epsilon times the mean of the honest updates. With a
 backwards; with a small one the rows lie close to the others and mislead a robust rule.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -13,7 +12,6 @@ from fedexp.parts import Memory, Range
 from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
-@dataclass(frozen=True, kw_only=True)
 class IPM(ModelPoisoning):
     """Sends the honest mean times -`epsilon`."""
 

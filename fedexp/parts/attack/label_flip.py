@@ -3,7 +3,7 @@
 Without `source` and `target` class y becomes K - 1 - y; with both, examples of class `source` are called `target`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -13,7 +13,6 @@ from fedexp.parts import ConfigError, Facts, Range, Split
 from fedexp.parts.attack.poisoning import DataPoisoning
 
 
-@dataclass(frozen=True, kw_only=True)
 class LabelFlip(DataPoisoning):
     """All labels mirrored, or those of `source` turned into `target`."""
 

@@ -7,7 +7,6 @@ Deviation: gamma is not searched by halving steps; the distances are quadratic i
 root.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -30,7 +29,6 @@ def largest_step(mean: torch.Tensor, direction: torch.Tensor, rows: torch.Tensor
     return float(((projection * projection + square * slack).sqrt() - projection).min()) / square
 
 
-@dataclass(frozen=True, kw_only=True)
 class MinMax(ModelPoisoning):
     """The honest mean, moved along `direction` as far as the spread of the honest updates allows."""
 

@@ -1,11 +1,8 @@
 """Data poisoning: malicious clients train honestly on data that they changed before the run."""
 
-from dataclasses import dataclass
-
 from fedexp.parts import Attack, Context, Memory, Uploads
 
 
-@dataclass(frozen=True, kw_only=True)
 class DataPoisoning(Attack):
     """An attack on the clients' own data; each round counts the malicious participants."""
 

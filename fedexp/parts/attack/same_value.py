@@ -3,7 +3,6 @@
 Deviation: the paper sends it as the model's weights, here it is the change of the weights.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -12,7 +11,6 @@ from fedexp.parts import Memory, Range
 from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
-@dataclass(frozen=True, kw_only=True)
 class SameValue(ModelPoisoning):
     """Sends a delta of `value` in every entry."""
 

@@ -1,6 +1,5 @@
 """Sign flipping (Li et al. 2019, RSA, arXiv 1811.03761): the honest update negated and scaled, -scale * delta."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -9,7 +8,6 @@ from fedexp.parts import Memory, Range
 from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
 
 
-@dataclass(frozen=True, kw_only=True)
 class SignFlip(ModelPoisoning):
     """Each malicious client sends `-scale` times its update."""
 

@@ -13,7 +13,6 @@ As in the ledger, the numbers of the clients' examples are taken as public. The 
 to read many lines and quote the largest would be choosing by the result.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -27,7 +26,6 @@ COLUMNS = ("advantage", "epsilon_lower", "correct", "guesses")
 MIN_GUESSES = 3  # guesses of each kind: nothing is refuted at 95 % with fewer than five guesses, all right
 
 
-@dataclass(frozen=True, kw_only=True)
 class CanaryAudit(Audit):
     """`count` canaries; `guesses` is the share of them that is guessed, half of it in and half of it out."""
 

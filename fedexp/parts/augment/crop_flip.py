@@ -6,7 +6,6 @@ the image beyond its edge, as NIID-Bench does, instead of black. Every image has
 Legend: N images, C channels, H height, W width.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import torch
@@ -42,7 +41,6 @@ def _reflect(index: torch.Tensor, size: int) -> torch.Tensor:
     return torch.where(index < size, index, 2 * (size - 1) - index)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CropFlip(Augment):
     """`flip` is the share of images that are mirrored."""
 

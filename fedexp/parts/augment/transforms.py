@@ -5,7 +5,6 @@ stores bytes), and what they give is normalised again. Slower than `crop_flip`, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -16,7 +15,6 @@ from fedexp.parts import Augment, ConfigError, Facts, did_you_mean, first_line, 
 SEED_BASE = 2**24  # numbers that one draw tells apart
 
 
-@dataclass(frozen=True, kw_only=True)
 class Transforms(Augment):
     """`steps` are names, or `{name: {argument: value}}`, in the order in which they are applied."""
 

@@ -4,7 +4,6 @@ The clients that are there before the first round are divided into `count` group
 models (scikit-learn's k-means, ten starts); later ones join the group with the nearest centre. The centres stay.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -29,7 +28,6 @@ def group_by_kmeans(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarr
     return np.array([order.index(raw_label) for raw_label in label.tolist()], dtype=np.int64), centres
 
 
-@dataclass(frozen=True, kw_only=True)
 class KMeansUpdates(QueuedClustering):
     """Divides the first clients into `count` groups by k-means; later ones join the nearest."""
 

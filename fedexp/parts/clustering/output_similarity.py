@@ -8,7 +8,6 @@ else it founds one. The text's formula takes the nearest, its pseudo-code the fi
 rounds that model has trained, the more confident its outputs, and the farther from it even a similar newcomer is.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -32,7 +31,6 @@ def choose_cluster(distance: np.ndarray, threshold: float, first_match: bool) ->
     return int(near[0]) if first_match else int(near[np.argmin(distance[near])])
 
 
-@dataclass(frozen=True, kw_only=True)
 class OutputSimilarity(QueuedClustering):
     """Assigns a newcomer to the nearest cluster below `threshold`, else founds a new one."""
 

@@ -9,8 +9,6 @@ Deviations: the paper rounds gradients to one bit and scales them. A client that
 owes what its rounding lost, not what was not delivered.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
@@ -24,7 +22,6 @@ def round_to_float16(rows: torch.Tensor) -> torch.Tensor:
     return rows.clamp(-LARGEST, LARGEST).half().to(rows.dtype)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Float16(Codec):
     """Remembers `rows [n, D]`, what the clients `owner [n]` still owe; reports the share of it in what they wanted."""
 

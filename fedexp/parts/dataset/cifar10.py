@@ -7,7 +7,6 @@ Krizhevsky, "Learning multiple layers of features from tiny images", technical r
 import io
 import pickle
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,6 @@ TEST = (PublishedFile(f"{FOLDER}/test_batch", 31_035_526, "40351d587109b95175f43
 CURE = cure("cifar10", FOLDER)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Cifar10(Dataset):
     """Reads the published files of CIFAR-10."""
 

@@ -5,7 +5,6 @@ split: every fifth patient in a fixed random order is a test patient, 353 + 89. 
 training patients, and so is the target, so errors are in deviations of it (about 77); `target_scale: raw` leaves it.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +16,6 @@ from fedexp.parts.dataset.digits import held_out_images
 TRAIN_SIZE = 353
 
 
-@dataclass(frozen=True, kw_only=True)
 class Diabetes(Dataset):
     """Comes with scikit-learn and needs no files; one number is to be predicted."""
 

@@ -7,7 +7,6 @@ sorted by class without disturbing that order, and every fifth one is a test ima
 """
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ SPLIT_KEY = 1797
 PUBLISHED: Published = {"standard": ((0.3049,), (0.3757,)), "per_channel": ((0.3049,), (0.3757,))}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Digits(Dataset):
     """Comes with scikit-learn and needs no files."""
 

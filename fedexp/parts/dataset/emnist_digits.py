@@ -8,7 +8,6 @@ download; the single files are checked by their sizes, headers and gzip's own CR
 
 import shutil
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from fedexp.data import idx
@@ -26,7 +25,6 @@ SIZES = {"train": 240_000, "test": 40_000}
 CURE = f"from gzip.zip, MD5 {ARCHIVE_MD5}; {cure('emnist_digits', 'EMNIST')}"
 
 
-@dataclass(frozen=True, kw_only=True)
 class EmnistDigits(Dataset):
     """Reads the published files of EMNIST Digits."""
 

@@ -7,7 +7,6 @@ rotation x y z (rad/s), normalised by the training people's mean and deviation, 
 `features`: the published tables of 561 features in [-1, 1]. The 21 training and 9 test people are those published.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -43,7 +42,6 @@ CLASSES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Har(Dataset):
     """`representation`: raw windows `[6, 128]`, or the authors' 561 features of each window."""
 

@@ -10,7 +10,6 @@ next one; the alphabet is LEAF's 80 letters. Synthetic: rows of numbers and what
 
 import os
 import string
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +23,6 @@ SIDE = 28
 CHARACTERS = (*string.digits, *string.ascii_uppercase, *string.ascii_lowercase)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Leaf(Dataset):
     """`name` is LEAF's name of the dataset."""
 

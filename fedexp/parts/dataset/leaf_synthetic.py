@@ -12,7 +12,6 @@ The generator draws from one seed; here every device has a named stream of `draw
 the same devices. Legend: S examples, d features, K classes.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +41,6 @@ def draw_examples(size: int, centre: np.ndarray, rng: np.random.Generator) -> np
     return centre + rng.standard_normal((size, len(centre))) * np.arange(1, len(centre) + 1) ** -0.6
 
 
-@dataclass(frozen=True, kw_only=True)
 class LeafSynthetic(Dataset):
     """`draw` selects one of all such federations, independently of the run's seed."""
 

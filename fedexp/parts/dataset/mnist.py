@@ -4,7 +4,6 @@ LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document rec
 1998. The four original archives, or the same files decompressed, below `MNIST/raw/` (torchvision's layout).
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +42,6 @@ CURE = cure("mnist", "MNIST")
 PUBLISHED: Published = {"standard": ((0.1307,), (0.3081,)), "per_channel": ((0.1307,), (0.3081,))}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Mnist(Dataset):
     """Reads the published files of MNIST."""
 

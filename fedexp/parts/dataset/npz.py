@@ -8,7 +8,6 @@ Arrays of 256 MB and more that are stored without compression (`np.savez`) stay 
 they are used: uint8 or float32 tables, signals, grey images, and colour images with their channels last.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +22,6 @@ from fedexp.parts.dataset.normalising import moments
 REQUIRED = ("x_train", "y_train", "x_test", "y_test")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Npz(Dataset):
     """`normalise=train` uses mean and deviation of each channel (or feature) of the training examples."""
 

@@ -8,7 +8,7 @@ All numbers are divided by sqrt(1 + deviation^2), so they have a variance of abo
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +20,6 @@ from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, Split, stream
 CHUNK = 1 << 20  # numbers drawn at once, to bound the memory
 
 
-@dataclass(frozen=True, kw_only=True)
 class Synthetic(Dataset):
     """Classes are balanced, and so are the subjects, which differ only in their number and their group.
 

@@ -36,7 +36,6 @@ class ParsedTable:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnTable(Dataset):
     """`missing=fill`: a missing number is the training mean, a missing text no category."""
 

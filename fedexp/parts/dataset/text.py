@@ -46,7 +46,6 @@ class ParsedText:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Text(Dataset):
     """Without a `file` it is Python's own licence. `vocabulary` bounds the number of different tokens."""
 

@@ -4,7 +4,6 @@ Files lie where torchvision puts them below the data root (`data_dir`) and are n
 splits and its images are put upright; its letters count from 0. SVHN is without its extra examples.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +14,6 @@ from fedexp.parts import ConfigError, Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import Normalise, image_data
 
 
-@dataclass(frozen=True, kw_only=True)
 class Torchvision(Dataset):
     """Only EMNIST takes a `split`."""
 

@@ -10,7 +10,6 @@ they cover all classes; there their examples would be lost. Shares of a class di
 clients, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -30,7 +29,6 @@ def random_classes(clients: int, classes_per_client: int, classes: int, rng: np.
     return keys.argsort(axis=1)[:, :classes_per_client]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Classes(Federation):
     """`classes_per_client` classes for every client."""
 

@@ -14,7 +14,6 @@ until every client holds 10 examples; here `min_size` is that number (0: clients
 draws. Legend: S examples, N clients, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -54,7 +53,6 @@ def dirichlet_counts(totals: np.ndarray, clients: int, alpha: float, rng: np.ran
     return counts
 
 
-@dataclass(frozen=True, kw_only=True)
 class Dirichlet(Federation):
     """The smaller `alpha`, the fewer classes a client has and the more the sizes differ."""
 

@@ -11,7 +11,6 @@ lower client numbers have the larger ones. The paper's alpha is the sum over cla
 Dir(a, ..., a) has alpha = K a for K equal classes. Legend: S examples, N clients, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -52,7 +51,6 @@ def mixture_counts(totals: np.ndarray, clients: int, alpha: float, rng: np.rando
     return counts
 
 
-@dataclass(frozen=True, kw_only=True)
 class DirichletClients(Federation):
     """The smaller `alpha`, the fewer classes a client has; all have the same size."""
 

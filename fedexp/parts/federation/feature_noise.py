@@ -13,7 +13,6 @@ stored as float32, so images take four times the memory. What clients hold out i
 server's data are clean: the test data, the validation data and the public data.
 """
 
-from dataclasses import dataclass
 from math import sqrt
 from typing import Annotated, Literal
 
@@ -31,7 +30,6 @@ def noise_deviation(client: int, clients: int, sigma: float, noise: str) -> floa
     return sqrt(sigma * (client + 1) / clients)
 
 
-@dataclass(frozen=True, kw_only=True)
 class FeatureNoise(Federation):
     """Client N sees the most noise."""
 

@@ -8,7 +8,6 @@ the example is unused. Whole numbers may be written as 2.0 or 2e+00; 007 is a na
 
 import csv
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -32,7 +31,6 @@ def number_owners(owner: np.ndarray) -> tuple[np.ndarray, int]:
     return numbers, len(names)
 
 
-@dataclass(frozen=True, kw_only=True)
 class File(Federation):
     """A relative `path` is looked up in the current folder, then in `directory`, the data root."""
 

@@ -7,7 +7,6 @@ Deviation: the paper's sizes divide evenly; here they differ by at most one, and
 parts. With more clients than examples the first S clients hold one example each and the others none.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -23,7 +22,6 @@ def split_evenly(examples: int, clients: int, rng: np.random.Generator) -> Parti
     return gather(owner, clients)
 
 
-@dataclass(frozen=True, kw_only=True)
 class IID(Federation):
     """Every client is a random sample of the same size (give or take one example)."""
 

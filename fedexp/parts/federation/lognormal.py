@@ -13,7 +13,6 @@ holder the same smaller number first. Fewer clients than classes begin at classe
 Legend: S examples, N clients, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -39,7 +38,6 @@ def lognormal_counts(totals: np.ndarray, client_classes: np.ndarray, base: int, 
     return counts
 
 
-@dataclass(frozen=True, kw_only=True)
 class LogNormal(Federation):
     """The larger `sigma`, the more the sizes differ."""
 

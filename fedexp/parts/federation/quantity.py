@@ -7,7 +7,6 @@ Deviations: boundaries are rounded to the nearest example, not down. The authors
 holds 10 examples; here `min_size` is that number (0: clients may be empty) and `retries` bounds the draws.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -18,7 +17,6 @@ from fedexp.parts.federation.minimum import draw_until_filled, require
 from fedexp.parts.federation.owners import split_by_sizes
 
 
-@dataclass(frozen=True, kw_only=True)
 class QuantitySkew(Federation):
     """The smaller `beta`, the more the sizes differ."""
 

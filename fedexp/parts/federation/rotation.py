@@ -11,7 +11,6 @@ and the public data. Angles are degrees counterclockwise. Multiples of 90 move p
 pixel, and corners that come from outside are 0.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -31,7 +30,6 @@ def rotate_images(x: torch.Tensor, angle: float) -> torch.Tensor:
     return rotate(x, angle)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Rotation(Federation):
     """A group of clients for each of the `angles`."""
 

@@ -14,7 +14,6 @@ client (`leftovers=dealt`), or is unused (`dropped`). Legend: N clients, K class
 (Granada, 2024) ran this variant with leftovers dropped: 60,000 examples over 300 clients in sizes of 174 to 217.
 """
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Annotated, Literal
 
@@ -82,7 +81,6 @@ def refuse_uncovered(
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shamsian(Federation):
     """A few classes for each client, every class held by nearly the same number of clients."""
 

@@ -9,7 +9,6 @@ for n = N shards_per_client, so any sizes work and shards differ by at most one 
 some shards are empty. The sort is stable: examples of one class keep the order of the dataset.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -28,7 +27,6 @@ def split_in_shards(labels: np.ndarray, clients: int, shards_per_client: int, rn
     return gather(owner, clients)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shards(Federation):
     """Sorted by label, cut in shards, a few shards for each client."""
 

@@ -7,7 +7,6 @@ Deviation: there the rest that rounding down leaves goes to the largest client; 
 remainders.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -23,7 +22,6 @@ def growing_sizes(examples: int, clients: int, growth: str) -> np.ndarray:
     return apportion(examples, law[growth])
 
 
-@dataclass(frozen=True, kw_only=True)
 class Sizes(Federation):
     """The last client is the largest."""
 

@@ -9,7 +9,6 @@ The text on clustered learning with UCI HAPT gives 10 of its 30 people to five c
 left out; `server_persons=rest` gives the server all 20.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -43,7 +42,6 @@ def deal_people(
     return Partition(dealt.offsets, dealt.indices, np.flatnonzero(is_public))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Subject(Federation):
     """Each person is a client, or several are; some may be the server's."""
 

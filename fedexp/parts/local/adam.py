@@ -3,7 +3,6 @@
 Weight decay is coupled, as in torch.optim.Adam.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -13,7 +12,6 @@ from fedexp.parts import LocalRule, Positive, Range, adam_step
 Beta = Annotated[float, Range(0, 1, high_open=True)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Adam(LocalRule):
     """Adam (Kingma & Ba 2015)."""
 

@@ -7,7 +7,6 @@ Deviation: the paper leaves the label's own class out of the sum below the fract
 cross-entropy and in published code. The model is measured without margins.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -23,7 +22,6 @@ def calibrate_logits(logits: torch.Tensor, counts: torch.Tensor, tau: float) -> 
     return logits - tau * counts.clamp(min=FEW) ** -0.25
 
 
-@dataclass(frozen=True, kw_only=True)
 class FedLC(HeavyBall):
     """SGD on the loss of calibrated logits."""
 

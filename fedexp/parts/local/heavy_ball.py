@@ -5,7 +5,6 @@ dampening. g is the gradient of the mini-batch, at most `clip_norm` long, plus w
 coupled. Momentum starts from zero in each round.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -14,7 +13,6 @@ import torch
 from fedexp.parts import ConfigError, LocalRule, Range, descend, heavy_ball, path_lengths
 
 
-@dataclass(frozen=True, kw_only=True)
 class HeavyBall(LocalRule):
     """Stochastic gradient descent with momentum."""
 

@@ -17,7 +17,6 @@ clients' own models, and `evaluation.local_models` those of a round's participan
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -46,7 +45,6 @@ def batch_norm_names(layout: Layout) -> tuple[str, ...]:
     return tuple(name for name in layout.names if name.rpartition(".")[0] in layers)
 
 
-@dataclass(frozen=True, kw_only=True)
 class PersonalLayer(HeavyBall):
     """SGD on the whole network. `layers` are shell patterns of names of entries, such as `3.*` or `3.weight`.
 

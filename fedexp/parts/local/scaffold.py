@@ -14,8 +14,6 @@ server step size that of `server_optimizer`. The paper's steps are plain SGD. Th
 ways: twice the bytes. Legend: n clients, P trainable entries.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
@@ -23,7 +21,6 @@ from fedexp.parts import ClientRows, Context, Memory, Trained, mask_rows
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 
-@dataclass(frozen=True, kw_only=True)
 class Scaffold(AnyOptimizer):
     """Steps along the gradient minus the client's variate plus the server's."""
 

@@ -8,8 +8,6 @@ of Karimireddy et al. 2022 (arXiv 2006.09365) on Byzantine clients. The simulati
 ever asked. A training that is not finite leaves v as it was.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
@@ -17,7 +15,6 @@ from fedexp.parts import ClientRows, ConfigError, Context, Memory, Trained, sele
 from fedexp.parts.local.heavy_ball import HeavyBall
 
 
-@dataclass(frozen=True, kw_only=True)
 class SGD(HeavyBall):
     """Stochastic gradient descent, with momentum that may last."""
 

@@ -4,7 +4,6 @@ A number that misses by e costs e**2 / 2 where |e| <= delta, and delta (|e| - de
 mean over its K numbers.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -13,7 +12,6 @@ from torch.nn import functional as F
 from fedexp.parts import Loss, Positive
 
 
-@dataclass(frozen=True, kw_only=True)
 class Huber(Loss):
     """For regression in which small misses count more than large ones."""
 

@@ -11,7 +11,6 @@ the two commute, gradients included, and ReLU has a quarter of the work. Legend:
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -74,7 +73,6 @@ LAYER_FACTORIES: dict[str, Callable[..., nn.Module]] = {
 LAYER_NAMES = [*LAYER_FACTORIES, *WITHOUT_ARGUMENTS]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Chain(InitialisedModel):
     """Layers in sequence, each a name with its arguments."""
 

@@ -10,7 +10,6 @@ An LSTM of PyTorch has two biases a gate where TensorFlow has one: 2,048 numbers
 Legend: B batch, L length, E numbers of an embedding, H units, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -39,7 +38,6 @@ class LSTMNetwork(nn.Module):
         return self.last(hidden_states if self.every else hidden_states[:, -1])
 
 
-@dataclass(frozen=True, kw_only=True)
 class CharLSTM(InitialisedModel):
     """`layers` of `hidden` units above an embedding of `embedding` numbers."""
 

@@ -8,7 +8,6 @@ its own values, so no example affects the output of another, and there are no st
 parameters is the same.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from torch import nn
@@ -20,7 +19,6 @@ WIDTHS = (32, 32, 64, 64, 128, 128)
 GROUPS = 8  # of 4, 8 and 16 channels; with the paper's 32, groups of the first two layers would have one channel
 
 
-@dataclass(frozen=True, kw_only=True)
 class ComplexCNN(InitialisedModel):
     """Six times (convolution, norm, ReLU), 2x2 max pooling after every second, then 512 units and the classes."""
 

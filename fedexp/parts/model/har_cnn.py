@@ -3,7 +3,6 @@
 The text gives no widths; they are options. Its final log-softmax is part of the loss here.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from torch import nn
@@ -14,7 +13,6 @@ from fedexp.parts.model.initialised import InitialisedModel, refuse_text
 Width = Annotated[int, Range(1)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class HARCNN(InitialisedModel):
     """Twice (convolution, ReLU, pooling by 2) along time or features, then three linear layers."""
 

@@ -1,6 +1,5 @@
 """The base of the networks here: initial values drawn by a law, and checks of the examples that they take."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -9,7 +8,6 @@ from torch import nn
 from fedexp.parts import ConfigError, Facts, Law, Model, initialise
 
 
-@dataclass(frozen=True, kw_only=True)
 class InitialisedModel(Model):
     """A network whose initial values are drawn by the law `init`; its last layer begins at zero if asked."""
 

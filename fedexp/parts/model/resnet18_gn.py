@@ -7,7 +7,6 @@ here it is torchvision's ResNet-18 with a first convolution of 3 x 3 and no pool
 layer included.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from torch import nn
@@ -17,7 +16,6 @@ from fedexp.parts.model.initialised import InitialisedModel, image_shape
 from fedexp.parts.model.refit import AdaptedClassifier
 
 
-@dataclass(frozen=True, kw_only=True)
 class ResNet18GN(InitialisedModel):
     """`groups` of channels in each normalisation."""
 

@@ -6,7 +6,6 @@ its own first values; what it draws by PyTorch is seeded by the run.
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
@@ -49,7 +48,6 @@ def factory_arguments(factory: Callable[..., Any], facts: Facts, arguments: Mapp
     return call_arguments
 
 
-@dataclass(frozen=True, kw_only=True)
 class Torch(Model):
     """`factory` names the function or class that makes the network; `arguments` are its keyword arguments."""
 

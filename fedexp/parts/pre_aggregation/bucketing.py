@@ -9,7 +9,6 @@ that the product fits. It has the smallest of their client numbers. `weighting=n
 the buckets, too: then a weighted mean of buckets is the weighted mean of the clients.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -62,7 +61,6 @@ def average_buckets(uploads: Uploads, bucket: np.ndarray, weight: np.ndarray) ->
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Bucketing(PreAggregation):
     """Reports how many buckets the rule got."""
 

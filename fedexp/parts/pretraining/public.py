@@ -5,7 +5,6 @@ SGD has no momentum.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
@@ -15,7 +14,6 @@ from fedexp.parts import LocalRule, Positive, Pretraining, Range, Weights, adam_
 Optimizer = Literal["adam", "sgd"]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Descent(LocalRule):
     """Steps of one of the two optimizers."""
 
@@ -34,7 +32,6 @@ class Descent(LocalRule):
             descend(w, grad, self.lr, active)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Public(Pretraining):
     """`epochs` over shuffled batches of all public examples."""
 

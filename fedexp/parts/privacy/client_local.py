@@ -7,7 +7,7 @@ participation. There is no amplification, since the server sees who sent what (D
 The rows of malicious clients are left as the attack made them, and nothing is promised to these clients.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 ONE = np.ones(1)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClientLocal(PromisedPrivacy):
     """Clipping at `clip` and noise of `noise_multiplier * clip`, or as much as `epsilon` over `rounds` rounds needs."""
 

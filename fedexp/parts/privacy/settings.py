@@ -1,6 +1,5 @@
 """Settings that every privacy part needs. Clip and delta have no default: the user decides how private is enough."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -11,7 +10,6 @@ from fedexp.parts.privacy.accounting import Accountant, epsilons, largest_epsilo
 NOT_COVERED = "Losses and test figures in this folder are the experimenter's and not covered"
 
 
-@dataclass(frozen=True, kw_only=True)
 class PromisedPrivacy(Privacy):
     """A clip, a delta, and a noise multiplier, or the epsilon for `rounds` rounds from which it is computed."""
 

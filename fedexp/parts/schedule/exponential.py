@@ -3,7 +3,6 @@
 So FedDyn's authors train (x 0.998 a round), as do many after them.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fedexp.parts import Range, Schedule
@@ -14,7 +13,6 @@ def exponential(round: int, gamma: float) -> float:
     return gamma ** (round - 1)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Exponential(Schedule):
     """Exponential decay."""
 

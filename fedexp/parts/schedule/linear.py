@@ -4,7 +4,6 @@ The first round has the whole rate, and the one after the last would have `end` 
 `rounds`.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fedexp.parts import Fraction, Range, Schedule
@@ -15,7 +14,6 @@ def linear(round: int, rounds: int, end: float) -> float:
     return 1 - (1 - end) * min(round - 1, rounds) / rounds
 
 
-@dataclass(frozen=True, kw_only=True)
 class Linear(Schedule):
     """A straight line over `rounds`."""
 

@@ -4,7 +4,6 @@ As `StepLR` and `MultiStepLR` of PyTorch, with rounds for epochs: the round afte
 rate.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fedexp.parts import ConfigError, Range, Schedule
@@ -18,7 +17,6 @@ def step(round: int, every: int | tuple[int, ...], gamma: float) -> float:
     return gamma**drops
 
 
-@dataclass(frozen=True, kw_only=True)
 class Step(Schedule):
     """Decay in steps."""
 

@@ -12,7 +12,6 @@ model is evaluated on all clients; later only participants' losses are updated. 
 the valuation stays; a client that never had a finite loss is left out first.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -41,7 +40,6 @@ def draw_clients(
     return np.sort(np.concatenate([by_valuation, uniformly]))
 
 
-@dataclass(frozen=True, kw_only=True)
 class AFL(Selector):
     """`count` clients a round; remembers `valuation [N]`."""
 

@@ -1,13 +1,10 @@
 """All clients take part in every round."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fedexp.parts import Context, Memory, Plan, Selector
 
 
-@dataclass(frozen=True, kw_only=True)
 class All(Selector):
     """All N clients."""
 

@@ -5,7 +5,6 @@ T_cs and T_agg are the fleet's `overhead_s`, 0 by default as in the paper's expe
 participants.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -15,7 +14,6 @@ from fedexp.parts.selector.deadline import fill_round
 from fedexp.parts.selector.random import sample_clients
 
 
-@dataclass(frozen=True, kw_only=True)
 class FedCS(Selector):
     """`candidates` report their resources; the round may take `round_s` simulated seconds."""
 

@@ -12,7 +12,6 @@ stored, plus 8 bytes for its label (`mb_up` counts both). Two readings of the th
 `waiting=after_distribution` (see `deadline.py`).
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -25,7 +24,6 @@ from fedexp.parts.selector.fedcs import FedCS
 DISPERSIONS = {"variance_over_mean": variance_over_mean, "std_over_mean": std_over_mean}
 
 
-@dataclass(frozen=True, kw_only=True)
 class HybridFL(FedCS):
     """FedCS with class balance and data upload; `permission` says how often the uploaders are drawn."""
 

@@ -12,7 +12,6 @@ excluded. Of more than 50,000 unseen clients, a uniform draw of so many is consi
 are no durations and speeds. Legend: N clients, n of them.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -39,7 +38,6 @@ def exploit(utility: np.ndarray, count: int, cutoff: float, rng: np.random.Gener
         return weighted_draw(np.where(utility >= edge, np.log(utility), -np.inf), count, rng)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Oort(Selector):
     """`count` clients a round; remembers `statistical`, `last` and `duration` [N], the pacer's history and quantile."""
 

@@ -7,7 +7,6 @@ rpow-d averages the losses of a client's last local steps; here it is the runnin
 that is not finite counts as the lowest.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -17,7 +16,6 @@ from fedexp.parts import ConfigError, Context, Memory, Plan, Range, Selector, Up
 from fedexp.parts.selector.ranking import highest, weighted_draw
 
 
-@dataclass(frozen=True, kw_only=True)
 class PowerOfChoice(Selector):
     """`count` of `candidates` clients (null: twice as many) a round; with `last_seen` remembers `loss [N]`."""
 

@@ -6,7 +6,6 @@ replacement, with p = softmax(phi), and a client has the weight n_k / p_k in the
 describes the method; a comment of its code has alpha = 0.75 and beta = 0.25, its script 0.1 and 0.9.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -22,7 +21,6 @@ def inverse_softmax(values: np.ndarray) -> np.ndarray:
     return np.exp(values.min(initial=np.inf) - values)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SFedAvg(ShapleySelector):
     """`count` clients a round; remembers `relevance [N]` besides the mean Shapley values."""
 

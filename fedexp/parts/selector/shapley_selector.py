@@ -11,7 +11,6 @@ Legend: N clients, C uploads, M players, R coalitions.
 """
 
 import time
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -103,7 +102,6 @@ def variances(memory: Memory, count: np.ndarray, owner: np.ndarray, errors: np.n
     return variance
 
 
-@dataclass(frozen=True, kw_only=True)
 class ShapleySelector(Selector):
     """Remembers every client's mean Shapley value, its variance by sampling, and its participations, each `[N]`."""
 

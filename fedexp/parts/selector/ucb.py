@@ -7,7 +7,6 @@ thesis drops beta (beta = 1) and writes ln t (`logarithm=t`); beta = 0 is Greedy
 What it remembers is what every selector with Shapley values does: `ShapleySelector` in `shapley_selector.py`.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -25,7 +24,6 @@ def upper_bounds(mean: np.ndarray, count: np.ndarray, logarithm: float, beta: fl
     return mean + beta * np.sqrt(width) if beta else np.where(count > 0, mean, np.inf)
 
 
-@dataclass(frozen=True, kw_only=True)
 class UCB(ShapleySelector):
     """`count` clients a round; `beta` scales the width of the bounds."""
 

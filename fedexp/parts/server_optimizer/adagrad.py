@@ -4,7 +4,6 @@ v <- v + d^2, w <- w + lr d / (sqrt(v) + tau) with v_0 = tau^2, without the firs
 experiments. Buffers take the proposal's values.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -13,7 +12,6 @@ from fedexp.parts import MAX_INTEGER, Memory, Positive, Range, ServerOptimizer, 
 from fedexp.parts.server_optimizer.momentum import apply_step, pseudo_gradient
 
 
-@dataclass(frozen=True, kw_only=True)
 class Adagrad(ServerOptimizer):
     """Server steps that shrink with the sum of all squared updates."""
 

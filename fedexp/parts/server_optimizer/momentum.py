@@ -3,7 +3,6 @@
 v <- beta v + (proposal - w), w <- w + lr v, on the trainable entries; buffers take the proposal's values.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -23,7 +22,6 @@ def pseudo_gradient(weights: Weights, proposal: Weights) -> torch.Tensor:
     return (proposal.flat - weights.flat)[: weights.layout.parameters]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Momentum(ServerOptimizer):
     """Server momentum."""
 

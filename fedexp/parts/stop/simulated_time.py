@@ -1,12 +1,10 @@
 """Ends a run when the simulated clock reaches its budget; the last round may overshoot."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fedexp.parts import Columns, Memory, Positive, Stop
 
 
-@dataclass(frozen=True, kw_only=True)
 class SimulatedTime(Stop):
     """A budget of simulated minutes."""
 

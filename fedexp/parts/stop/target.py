@@ -1,6 +1,5 @@
 """Ends a run when the main metric on the server's validation data reaches a target. Test data is not used."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fedexp.parts import HIGHER_IS_BETTER, SHARES, Columns, ConfigError, Memory, Range, Stop, main_metric
@@ -8,7 +7,6 @@ from fedexp.parts import HIGHER_IS_BETTER, SHARES, Columns, ConfigError, Memory,
 DEFAULT_GOAL = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
 class Target(Stop):
     """A value of the main metric to reach: of one from 0 to 1, 0.95 unless it is given."""
 
