@@ -9,11 +9,10 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.parts import ConfigError, Facts, Range, Split
-from fedexp.parts.attack.poisoning import DataPoisoning
+from fedexp.parts import Attack, ConfigError, Context, Facts, Memory, Range, Split, Uploads
 
 
-class LabelFlip(DataPoisoning):
+class LabelFlip(Attack):
     """All labels mirrored, or those of `source` turned into `target`."""
 
     needs_classes = True
@@ -42,3 +41,7 @@ class LabelFlip(DataPoisoning):
         else:
             labels[rows[old_labels == self.source]] = self.target
         return replace(train, y=labels)
+
+    def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
+        """They train honestly on wrong labels; each round counts the malicious participants."""
+        return uploads, {**memory, "columns": {"malicious": int(ctx.malicious(uploads.owner).sum())}}

@@ -38,15 +38,12 @@ class Classes(Federation):
     classes_per_client: Annotated[int, Range(1)] = 2
 
     def refuse(self, facts: Facts) -> None:
-        self._refuse(facts.classes)
+        remedy = f"classes_per_client={facts.classes}"
+        refuse_uncovered(self.clients, self.classes_per_client, facts.classes, remedy)
 
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
-        self._refuse(classes)
         client_classes = random_classes(self.clients, self.classes_per_client, classes, rng)
         totals = np.bincount(labels, minlength=classes)
         return deal(labels, shamsian_counts(totals, client_classes, np.ones(client_classes.shape)), rng)
-
-    def _refuse(self, classes: int) -> None:
-        refuse_uncovered(self.clients, self.classes_per_client, classes, f"classes_per_client={classes}")

@@ -19,8 +19,8 @@ from typing import Annotated, Literal
 import numpy as np
 import torch
 
-from fedexp.parts import ConfigError, Facts, Federation, Partition, Range
-from fedexp.parts.federation.iid import split_evenly
+from fedexp.parts import ConfigError, Facts, Range
+from fedexp.parts.federation.iid import IID
 
 
 def noise_deviation(client: int, clients: int, sigma: float, noise: str) -> float:
@@ -30,12 +30,11 @@ def noise_deviation(client: int, clients: int, sigma: float, noise: str) -> floa
     return sqrt(sigma * (client + 1) / clients)
 
 
-class FeatureNoise(Federation):
+class FeatureNoise(IID):
     """Client N sees the most noise."""
 
     shifts_features = True
 
-    clients: Annotated[int, Range(1)]
     sigma: Annotated[float, Range(0, 1e9)] = 0.1
     noise: Literal["variance", "deviation"] = "variance"
 
@@ -44,11 +43,6 @@ class FeatureNoise(Federation):
             raise ConfigError(
                 "federation=feature_noise adds numbers to features, but the examples are tokens; use federation=iid"
             )
-
-    def split(
-        self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
-    ) -> Partition:
-        return split_evenly(len(labels), self.clients, rng)
 
     def shift_features(
         self, x: torch.Tensor, client: int, clients: int, scale: float, rng: np.random.Generator

@@ -49,17 +49,14 @@ class LogNormal(Federation):
     sigma: Annotated[float, Range(0, 100, low_open=True)] = 2.0
 
     def refuse(self, facts: Facts) -> None:
-        self._refuse(facts.classes)
+        remedy = f"classes_per_client={facts.classes}"
+        refuse_uncovered(self.clients, self.classes_per_client, facts.classes, remedy)
 
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
-        self._refuse(classes)
         client_classes = neighbouring_classes(self.clients, self.classes_per_client, classes)
         weights = rng.lognormal(0.0, self.sigma, client_classes.shape)
         return deal(
             labels, lognormal_counts(np.bincount(labels, minlength=classes), client_classes, self.base, weights), rng
         )
-
-    def _refuse(self, classes: int) -> None:
-        refuse_uncovered(self.clients, self.classes_per_client, classes, f"classes_per_client={classes}")

@@ -7,7 +7,7 @@ from games import evaluating, losing
 from fedexp.maths.shapley.game.exact import exact
 from fedexp.maths.shapley.game.utilities import Utilities
 from fedexp.maths.shapley.sampling import permutation_sampling
-from fedexp.maths.shapley.sampling.permutations import guided_permutations, prefixes, walk
+from fedexp.maths.shapley.sampling.permutation_sampling import guided_permutations, prefixes, walk
 
 
 def table(utility: list[float]) -> Utilities:
