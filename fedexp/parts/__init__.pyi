@@ -64,9 +64,12 @@ from fedexp.maths.rows import weighted_median as weighted_median
 from fedexp.maths.shapley.estimate import Shapley as Shapley
 from fedexp.parts.aggregator.contract import Aggregator as Aggregator
 from fedexp.parts.attack.contract import Attack as Attack
+from fedexp.parts.attack.forging import AttackerKnowledge as AttackerKnowledge
+from fedexp.parts.attack.forging import ModelPoisoning as ModelPoisoning
 from fedexp.parts.audit.contract import Audit as Audit
 from fedexp.parts.augment.contract import Augment as Augment
 from fedexp.parts.byzantine import Tolerant as Tolerant
+from fedexp.parts.clustering.agreement import adjusted_rand as adjusted_rand
 from fedexp.parts.clustering.contract import Clustering as Clustering
 from fedexp.parts.clustering.contract import Event as Event
 from fedexp.parts.clustering.contract import Models as Models
@@ -84,6 +87,7 @@ from fedexp.parts.features.contract import Features as Features
 from fedexp.parts.features.contract import Streams as Streams
 from fedexp.parts.federation.contract import Federation as Federation
 from fedexp.parts.federation.contract import Partition as Partition
+from fedexp.parts.federation.owners import partition_by_owner as partition_by_owner
 from fedexp.parts.fleet.contract import Fleet as Fleet
 from fedexp.parts.layers import LSTM as LSTM
 from fedexp.parts.layers import AddChannel as AddChannel

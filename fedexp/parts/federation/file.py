@@ -15,7 +15,7 @@ import numpy as np
 
 from fedexp.files.user_csv import rows_with_lines, separator_name
 from fedexp.parts import ConfigError, Facts, Federation, Partition, did_you_mean, find_user_file, first_line, stamp
-from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.owners import partition_by_owner
 
 NOBODY = -1
 EXACT = 2**53  # from here on floats skip whole numbers
@@ -56,7 +56,7 @@ class File(Federation):
     ) -> Partition:
         assert subjects is not None
         clients = self._owners()[1]
-        return gather(np.where(subjects < 0, clients, subjects), clients)
+        return partition_by_owner(np.where(subjects < 0, clients, subjects), clients)
 
     def _file(self) -> Path:
         return find_user_file(self.path, self.directory, "federation.path", ".csv or .npy")

@@ -12,14 +12,14 @@ from typing import Annotated
 import numpy as np
 
 from fedexp.parts import Federation, Partition, Range
-from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.owners import partition_by_owner
 
 
 def split_evenly(examples: int, clients: int, rng: np.random.Generator) -> Partition:
     """Deals the shuffled examples to the clients in turn."""
     owner = np.empty(examples, dtype=np.int32)
     owner[rng.permutation(examples)] = np.arange(examples, dtype=np.int32) % clients
-    return gather(owner, clients)
+    return partition_by_owner(owner, clients)
 
 
 class IID(Federation):

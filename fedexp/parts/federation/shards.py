@@ -14,7 +14,7 @@ from typing import Annotated
 import numpy as np
 
 from fedexp.parts import Federation, Partition, Range
-from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.owners import partition_by_owner
 
 
 def split_in_shards(labels: np.ndarray, clients: int, shards_per_client: int, rng: np.random.Generator) -> Partition:
@@ -24,7 +24,7 @@ def split_in_shards(labels: np.ndarray, clients: int, shards_per_client: int, rn
     holder = rng.permutation(shards) // shards_per_client
     owner = np.empty(len(labels), dtype=np.int32)
     owner[np.argsort(labels, kind="stable")] = np.repeat(holder, np.diff(bounds))
-    return gather(owner, clients)
+    return partition_by_owner(owner, clients)
 
 
 class Shards(Federation):

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from fedexp.parts import ConfigError, Facts, Federation, Partition, Range
-from fedexp.parts.federation.owners import gather
+from fedexp.parts.federation.owners import partition_by_owner
 
 _NO_SUBJECTS = (
     "federation=subject makes clients of the people that examples come from, but this dataset does not say who they "
@@ -26,7 +26,7 @@ _NO_SUBJECTS = (
 def split_by_subject(subjects: np.ndarray) -> Partition:
     """One client for each distinct entry of `subjects` [S]."""
     people, owner = np.unique(subjects, return_inverse=True)
-    return gather(owner, len(people))
+    return partition_by_owner(owner, len(people))
 
 
 def deal_people(
@@ -38,7 +38,7 @@ def deal_people(
     order = rng.permutation(len(people))
     owner[order[: clients * persons_per_client]] = np.repeat(np.arange(clients), persons_per_client)
     is_public = np.isin(person, order[clients * persons_per_client :][:server])
-    dealt = gather(owner[person], clients)
+    dealt = partition_by_owner(owner[person], clients)
     return Partition(dealt.offsets, dealt.indices, np.flatnonzero(is_public))
 
 
