@@ -10,8 +10,7 @@ from typing import Literal
 
 import torch
 
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning
 
 
 def largest_z(clients: int, malicious: int) -> float:

@@ -11,8 +11,7 @@ from typing import Annotated
 import numpy as np
 import torch
 
-from fedexp.parts import ConfigError, Facts, Fraction, Memory, Range, Split
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, ConfigError, Facts, Fraction, Memory, ModelPoisoning, Range, Split
 
 
 def add_trigger(x: torch.Tensor, size: int) -> torch.Tensor:

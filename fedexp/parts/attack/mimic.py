@@ -10,8 +10,7 @@ choice is made in every round.
 import numpy as np
 import torch
 
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning
 
 
 def oja_step(direction: torch.Tensor, rows: torch.Tensor, past_rounds: int) -> torch.Tensor:

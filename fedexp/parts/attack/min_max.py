@@ -11,8 +11,7 @@ from typing import Literal
 
 import torch
 
-from fedexp.parts import Memory, squared_distances
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, squared_distances
 
 
 def largest_step(mean: torch.Tensor, direction: torch.Tensor, rows: torch.Tensor) -> float:

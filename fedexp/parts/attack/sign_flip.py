@@ -4,8 +4,7 @@ from typing import Annotated
 
 import torch
 
-from fedexp.parts import Memory, Range
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, Range
 
 
 class SignFlip(ModelPoisoning):

@@ -2,8 +2,7 @@
 
 import torch
 
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning
 
 
 class Zero(ModelPoisoning):

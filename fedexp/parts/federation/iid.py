@@ -11,8 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
-from fedexp.parts import Federation, Partition, Range
-from fedexp.parts.federation.owners import partition_by_owner
+from fedexp.parts import Federation, Partition, Range, partition_by_owner
 
 
 def split_evenly(examples: int, clients: int, rng: np.random.Generator) -> Partition:

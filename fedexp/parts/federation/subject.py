@@ -13,8 +13,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.parts import ConfigError, Facts, Federation, Partition, Range
-from fedexp.parts.federation.owners import partition_by_owner
+from fedexp.parts import ConfigError, Facts, Federation, Partition, Range, partition_by_owner
 
 _NO_SUBJECTS = (
     "federation=subject makes clients of the people that examples come from, but this dataset does not say who they "
