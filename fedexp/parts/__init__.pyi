@@ -4,6 +4,7 @@ from fedexp.config.roles import Role as Role
 from fedexp.core.client_resources import Resources as Resources
 from fedexp.core.client_resources import arrivals as arrivals
 from fedexp.core.client_rows import ClientRows as ClientRows
+from fedexp.core.client_rows import lookup_by_owner as lookup_by_owner
 from fedexp.core.client_rows import store_rows as store_rows
 from fedexp.core.errors import ConfigError as ConfigError
 from fedexp.core.errors import RunError as RunError
@@ -31,7 +32,6 @@ from fedexp.core.values import Trained as Trained
 from fedexp.core.values import Uploads as Uploads
 from fedexp.core.values import Weights as Weights
 from fedexp.core.values import finite as finite
-from fedexp.core.values import lookup_by_owner as lookup_by_owner
 from fedexp.data.encoding import held_out_mask as held_out_mask
 from fedexp.data.encoding import standardise as standardise
 from fedexp.data.store import Arrays as Arrays

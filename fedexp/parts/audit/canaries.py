@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 
-from fedexp.parts import Audit, Canaries, Columns, ConfigError, Context, Facts, Memory, Range, Split, Uploads, finite
+from fedexp.parts import Audit, Canaries, Columns, ConfigError, Context, Facts, Memory, Range, Split, Uploads
 from fedexp.parts.audit.bound import guess_inclusion, lower_bound
 from fedexp.parts.audit.traces import gradient_coefficients
 
@@ -71,7 +71,7 @@ class CanaryAudit(Audit):
         if not self.needs_uploads:
             return memory
         planted, jobs = ctx.audit.canaries, []
-        finite_rows = finite(uploads.delta)
+        finite_rows = uploads.is_finite()
         for row, owner in enumerate(uploads.owner.tolist()):
             positions = np.flatnonzero(planted.owner == owner)
             if len(positions) and finite_rows[row]:

@@ -20,7 +20,7 @@ from fedexp.maths.shapley.estimate import Estimate, RankingConfidence, Shapley
 from fedexp.maths.shapley.ranking.budget import EXACT_AT_MOST, SURROGATE_AT_MOST, min_coalitions
 from fedexp.maths.shapley.ranking.ranking_confidence import mean_variance, top_confidence
 from fedexp.maths.shapley.surrogate.smooth import mixture_weights
-from fedexp.parts import ConfigError, Context, Memory, Range, Selector, Uploads, finite
+from fedexp.parts import ConfigError, Context, Memory, Range, Selector, Uploads
 
 
 def coalition_mix(members: np.ndarray, share: np.ndarray) -> np.ndarray:
@@ -40,7 +40,7 @@ def round_values(
     `confidence` maps values and errors `[C]` to the confidence in the ranking that they lead to.
     """
     start = time.perf_counter()
-    usable = (uploads.owner >= 0) & finite(uploads.delta)
+    usable = (uploads.owner >= 0) & uploads.is_finite()
     players = uploads.where(usable)
     before = ctx.models[0].flat
     rows, share = torch.cat([before[None], before + players.delta]), ctx.validation.shares(players)
