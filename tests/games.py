@@ -7,7 +7,7 @@ import numpy as np
 
 from fedexp.maths.shapley.game.utilities import Utilities, all_coalitions
 
-Method = Literal["auto", "exact", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage", "surrogate"]
+Method = Literal["auto", "exact", "gtg", "surrogate"]
 Stop = Literal["values", "ranking", "budget"]
 
 

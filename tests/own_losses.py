@@ -1,7 +1,6 @@
 """A loss of users."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -25,7 +24,6 @@ LOSSES: dict[str, Callable[..., Any]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class Costing(Loss):
     takes = ("class",)
 

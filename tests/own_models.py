@@ -1,6 +1,5 @@
 """Models as users bring them: with layers, draws and first values of their own."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -28,7 +27,6 @@ class Reader(nn.Module):
         return self.head(self.middle(mixed.mean(dim=1)))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Reading(Model):
     def network(self, facts: Facts) -> nn.Module:
         return Reader(facts.classes)
@@ -37,7 +35,6 @@ class Reading(Model):
 LAYERS: dict[str, Any] = {}  # what `Layered` builds, by the name that a test gave it
 
 
-@dataclass(frozen=True, kw_only=True)
 class Layered(Model):
     layers: str
 

@@ -1,7 +1,7 @@
 """Parts of users that do not keep their contracts, each by one mistake."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,6 @@ def changed(method: str, answer: Any, *given: Any) -> Any:
     return MISTAKE[method](answer, *given) if method in MISTAKE else answer
 
 
-@dataclass(frozen=True, kw_only=True)
 class Choosing(Selector):
     def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
         return changed("choose", (ctx.plan(np.arange(3)), memory), ctx)
@@ -45,37 +44,31 @@ class Choosing(Selector):
         return changed("observe", memory)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Reducing(Aggregator):
     def reduce(self, delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
         return changed("reduce", delta.mean(dim=0), delta)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Combining(Aggregator):
     def combine(self, weights: Weights, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Weights, Memory]:
         return changed("combine", (replace(weights, flat=weights.flat + uploads.delta.mean(dim=0)), memory), weights)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Stepping(ServerOptimizer):
     def step(self, weights: Weights, proposal: Weights, memory: Memory) -> tuple[Weights, Memory]:
         return changed("step", (proposal, memory))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Tampering(Attack):
     def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
         return changed("tamper", (uploads, memory), uploads)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Delivering(Fleet):
     def deliver(self, uploads: Uploads, plan: Plan, memory: Memory, ctx: Context) -> tuple[Uploads, float, Memory]:
         return changed("deliver", (uploads, 1.0, memory))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Assigning(Clustering):
     def assign(self, models: Any, plan: Plan, memory: Memory, ctx: Context) -> Any:
         return changed("assign", (models, plan, np.zeros(len(plan.owner), np.int64), memory))
@@ -84,13 +77,11 @@ class Assigning(Clustering):
         return changed("regroup", (models, memory))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Judging(Stop):
     def judge(self, row: Any, memory: Memory) -> tuple[str | None, Memory]:
         return changed("judge", (None, memory))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Stepped(LocalRule):
     def begin(self, received: torch.Tensor, owner: np.ndarray, memory: Memory, ctx: Context) -> Any:
         return changed("begin", (received, received[:, : ctx.layout.parameters]))
@@ -103,7 +94,6 @@ class Stepped(LocalRule):
         return changed("finish", (trained.delta(), memory))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Made(Dataset):
     """Twelve examples of two classes to train on, four to test on."""
 
@@ -115,24 +105,14 @@ class Made(Dataset):
         return changed("load", Data(train, test, ("a", "b")))
 
 
-class Undecorated(Selector):
-    count: int = 3
-
-    def choose(self, memory: Memory, ctx: Context) -> tuple[Plan, Memory]:
-        return ctx.plan(np.arange(self.count)), memory
-
-
-@dataclass(frozen=True, kw_only=True)
 class Idle(Selector):
     """Defines nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class IdleAggregator(Aggregator):
     """Defines nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Torn(Selector):
     """Cannot be made."""
 

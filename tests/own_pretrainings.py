@@ -1,7 +1,7 @@
 """Pretrainings of users: one that brings its model, one that forgets to ask for what it trains on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
@@ -13,13 +13,11 @@ class Steps(LocalRule):
         w.sub_(grad)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Brought(Pretraining):
     def prepare(self, first: Weights, train: Callable[[LocalRule], Weights]) -> Weights:
         return replace(first, flat=torch.ones_like(first.flat))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Forgetful(Pretraining):
     def prepare(self, first: Weights, train: Callable[[LocalRule], Weights]) -> Weights:
         return train(Steps())

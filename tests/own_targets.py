@@ -1,6 +1,5 @@
 """A dataset and a model of users for every kind of targets: a class, labels, numbers or the next tokens."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,7 +28,6 @@ KINDS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class Told(Dataset):
     """Noisy linear targets of four numbers; of text, tokens that count upwards, the last of each ignored."""
 
@@ -61,7 +59,6 @@ class Told(Dataset):
         return Split(torch.from_numpy(x), torch.from_numpy(found.astype(np.float32)))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Reader(Model):
     """What it looks up of a token says which is the next one."""
 

@@ -1,6 +1,6 @@
 """Made text: lines of numbered characters, with the classes of the synthetic data or the next characters to predict."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -11,7 +11,6 @@ from fedexp.parts.dataset.synthetic import Synthetic
 CHARACTERS = 7
 
 
-@dataclass(frozen=True, kw_only=True)
 class Texts(Synthetic):
     """Every number of a synthetic example becomes one of 7 characters."""
 

@@ -33,7 +33,7 @@ def test_an_additive_round_by_hand(study: list[ModuleType]):
     compare, _ = study
     utilities = all_coalitions(4) @ np.array([1.0, 2.0, 3.0, 4.0])
     table = compare.Table(utilities, utilities, np.array([250, 750]))
-    found = compare.measured(table, np.full(4, 0.25), "permutations", 14)
+    found = compare.measured(table, np.full(4, 0.25), "gtg", 14)
     assert found["error"] < 1e-9
     assert found["half"] == 1.0
     assert found["cost"] == found["coalitions"] <= 14

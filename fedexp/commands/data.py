@@ -1,11 +1,19 @@
 """Check or download the files of datasets."""
 
+import sys
 from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedexp.commands.arguments.parsing import Parser, complete_folder, folder_path
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError, did_you_mean
+from fedexp.core.part import build
+
+if TYPE_CHECKING:
+    from fedexp.parts.dataset.contract import Dataset
 
 VERBS = ("check", "download")
 FOLDER = "data_dir="  # as fedexp run spells it
@@ -39,10 +47,39 @@ def act(words: list[str]) -> int:
     if not names:
         raise ConfigError(f"data {verb} needs dataset names; known: {', '.join(available)}")
     keys = _keys([word for word in operands if word.startswith(KEY)], names)
-    from fedexp.commands.arguments.datasets import check, download
     from fedexp.data import store
 
-    return (check if verb == "check" else download)(names, arguments.data_dir or store.data_root(), keys=keys)
+    datasets = {name: find_dataset(name, keys) for name in names}
+    return check_files(verb, datasets, arguments.data_dir or store.data_root())
+
+
+def find_dataset(name: str, keys: Mapping[str, object]) -> "Dataset":
+    """The dataset of that name with these keys, and its defaults for all others but those that follow a run's keys."""
+    option_keys = catalog.part(conf_dir(), "dataset", name)
+    defaults = {key: value for key, value in option_keys.items() if not str(value).startswith("${")}
+    return build({**defaults, **keys}, "dataset")
+
+
+def check_files(verb: str, datasets: "Mapping[str, Dataset]", directory: Path) -> int:
+    """Compares the files of datasets with their checksums, after fetching what is absent or damaged to `download` them.
+
+    Prints a line for each file; returns exit code 0, or 2 where something is not right.
+    """
+    code = 0
+    for name, dataset in datasets.items():
+        try:
+            (dataset.download if verb == "download" else dataset.require)(directory)
+            for line in dataset.verify(directory) or ["needs no files"]:
+                _write_line(f"{name}: {line}")
+        except (ConfigError, OSError) as error:
+            _write_line(f"{name}: {error}")
+            code = 2
+    return code
+
+
+def _write_line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def _keys(words: list[str], names: list[str]) -> dict[str, object]:

@@ -60,16 +60,15 @@ def act(words: list[str]) -> int:
 def _write_report(
     page: Path, collected_runs: "list[Run]", empty: list[Path], by: tuple[str, str] | None
 ) -> "list[tuple[str, Grid]]":
-    from fedexp.report.html import page as screen
-    from fedexp.report.pages import grid_page
-    from fedexp.report.pages import markdown_page as paper
+    from fedexp.report.html import page as html_page
+    from fedexp.report.pages import markdown_page
     from fedexp.report.read import methods
 
-    html, grouped = page.suffix == ".html", methods.group_runs(collected_runs)
+    writer, grouped = html_page if page.suffix == ".html" else markdown_page, methods.group_runs(collected_runs)
     if by is None:
-        return [(table.title, table.grid()) for table in (screen if html else paper).write(page, grouped, empty)]
+        return [(table.title, table.grid()) for table in writer.write(page, grouped, empty)]
     distinct_runs = [run for method in grouped for run in method.runs]  # a repeated seed once
-    return (screen.write_grid if html else grid_page.write)(page, distinct_runs, by)
+    return writer.write_grid(page, distinct_runs, by)
 
 
 def _axes(text: str) -> tuple[str, str]:

@@ -21,6 +21,10 @@ def import_object(target: str, where: str, expected: str = "a part") -> Any:
         try:
             with refuse_errors(f"{where}={target} cannot be imported:", allowed=(ModuleNotFoundError, AttributeError)):
                 return getattr(import_module(module), name)
+        except ConfigError as error:
+            if "Cannot overwrite attribute" in str(error):
+                raise ConfigError(f"{error}; a part is a dataclass by itself, leave @dataclass out") from error
+            raise
         except ModuleNotFoundError as error:
             if not error.name or not f"{module}.".startswith(f"{error.name}."):
                 raise ConfigError(f"{where}={target} cannot be imported: {error}") from error

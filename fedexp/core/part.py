@@ -8,9 +8,9 @@ import math
 import re
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from fedexp.core.errors import ConfigError, did_you_mean, missing_package_hint
 from fedexp.core.importing import import_object
@@ -145,18 +145,22 @@ def _ranges(kind: Any) -> Iterator[Range]:
             yield from _ranges(argument)
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 class Part:
-    """Base of everything that is configured: subclasses are frozen, keyword-only dataclasses."""
+    """Base of everything that is configured: its subclasses are frozen, keyword-only dataclasses by themselves."""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
     def __post_init__(self) -> None:
         hints = get_type_hints(type(self), include_extras=True)
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        for entry in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, entry.name)
             try:
-                object.__setattr__(self, field.name, convert(hints[field.name], value))
+                object.__setattr__(self, entry.name, convert(hints[entry.name], value))
             except TypeError:
-                wanted = describe(hints[field.name]) + exceeded_bound(hints[field.name], value)
-                raise ConfigError(f"{type(self).__name__}.{field.name} must be {wanted}, got {value!r}") from None
+                wanted = describe(hints[entry.name]) + exceeded_bound(hints[entry.name], value)
+                raise ConfigError(f"{type(self).__name__}.{entry.name} must be {wanted}, got {value!r}") from None
         self.check()
 
     @classmethod
@@ -199,17 +203,9 @@ def find_class(target: Any, key: str) -> type[Part]:
     part_class = import_object(target, where)
     if not (isinstance(part_class, type) and issubclass(part_class, Part) and part_class is not Part):
         raise ConfigError(f"{where} must name a part, but {target} is not one")
-    if fault := class_fault(part_class):
-        raise ConfigError(f"{where}={target} {fault}")
+    if methods := part_class.missing_methods():
+        raise ConfigError(f"{where}={target} must define {' and '.join(methods)}")
     return part_class
-
-
-def class_fault(kind: type[Part]) -> str | None:
-    """What a class lacks to be a part, in words; None if it lacks nothing."""
-    if "__dataclass_fields__" not in vars(kind):
-        return "must be a frozen dataclass; write @dataclass(frozen=True, kw_only=True) above it"
-    methods = kind.missing_methods()
-    return f"must define {' and '.join(methods)}" if methods else None
 
 
 def build(node: Mapping[str, Any], key: str = "") -> Any:
@@ -231,10 +227,10 @@ def build(node: Mapping[str, Any], key: str = "") -> Any:
             raise ConfigError(f"{dot}{name} must be given; set {dot}{name}=...")
         if isinstance(value, Mapping) and "_target_" in value:
             values[name] = build(value, f"{dot}{name}")
-    for field in fields(target):  # type: ignore[arg-type]
-        has_default = field.default is not MISSING or field.default_factory is not MISSING
-        if field.name not in values and not has_default:
-            raise ConfigError(f"{dot}{field.name} must be given; set {dot}{field.name}=...")
+    for entry in fields(target):  # type: ignore[arg-type]
+        has_default = entry.default is not MISSING or entry.default_factory is not MISSING
+        if entry.name not in values and not has_default:
+            raise ConfigError(f"{dot}{entry.name} must be given; set {dot}{entry.name}=...")
     return construct(target, target.by_field(values), dot)
 
 

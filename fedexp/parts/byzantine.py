@@ -6,7 +6,6 @@ not even allow f = 0, `clamp` leaves the model unchanged, too. A round without r
 """
 
 import logging
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from fedexp.core.errors import RunError
@@ -16,7 +15,6 @@ from fedexp.core.values import Columns
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Tolerant(Part):
     """A rule with a bound on f. Reports the f that it used (None: the model stayed) and whether it was lowered."""
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -15,7 +14,6 @@ PositiveInt = Annotated[int, Range(1)]
 Epochs = PositiveInt | Annotated[float, Range(0, low_open=True)] | tuple[PositiveInt, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Workload(Part):
     """A number of epochs, or a number of steps.
 

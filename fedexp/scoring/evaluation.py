@@ -1,6 +1,5 @@
 """The section `evaluation` of the config: what is measured, and how often."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from fedexp.core.errors import ConfigError
@@ -12,7 +11,6 @@ MetricName = Literal[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Evaluation(Part):
     """What is measured, how often, and the values of the main metric that RoA@x and ToA@x ask for."""
 

@@ -79,7 +79,6 @@ import sys
 from dataclasses import dataclass
 from fedexp.parts.selector.random import Random
 
-@dataclass(frozen=True, kw_only=True)
 class Leaving(Random):
     def choose(self, *given):
         sys.exit()

@@ -62,12 +62,12 @@ def test_other_ranks_say_who_they_are(monkeypatch, capsys):
 
 
 def test_data_commands_get_names_and_folder(monkeypatch):
-    from fedexp.commands.arguments import datasets as commands
+    from fedexp.commands import data
     from fedexp.data import store
 
     calls = []
-    monkeypatch.setattr(commands, "check", lambda names, folder, keys: calls.append((names, folder)) or 0)
-    monkeypatch.setattr(commands, "download", lambda names, folder, keys: calls.append((names, folder)) or 2)
+    codes = {"check": 0, "download": 2}
+    monkeypatch.setattr(data, "check_files", lambda verb, found, at: calls.append(([*found], at)) or codes[verb])
     assert cli.main(["data", "check", "mnist", "har"]) == 0
     assert cli.main(["data", "download", "data_dir=d", "mnist"]) == 2
     assert cli.main(["data", "check", "mnist", "--data-dir", "d"]) == 0

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,12 +8,10 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.part import Fraction, Part, Positive, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class Inner(Part):
     rate: Annotated[float, Positive] = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
 class Outer(Part):
     count: Annotated[int, Range(0)]
     share: Annotated[float, Fraction] = 0.5

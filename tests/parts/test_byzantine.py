@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,6 @@ def test_mixing_that_steps_aside_leaves_the_model(tiny: Tiny):
     assert row["pre_aggregation.violated"] == 1
 
 
-@dataclass(frozen=True, kw_only=True)
 class Late(Krum):
     """Bears every round before the third."""
 

@@ -244,8 +244,7 @@ def test_modules_to_trust_are_names(value: str, run: Path, capsys):
     assert "--trust-modules needs names of modules" in refusal(capsys, "resume", str(run), f"--trust-modules={value}")
 
 
-OWN = "from dataclasses import dataclass\nfrom fedexp.parts.selector.random import Random\n\n\n"
-OWN += "@dataclass(frozen=True, kw_only=True)\nclass Mine(Random):\n    pass\n"
+OWN = "from fedexp.parts.selector.random import Random\n\n\nclass Mine(Random):\n    pass\n"
 WORDS = ("experiment=smoke", "engine=loop", "engine.workers=1", "pictures=false", "hydra.run.dir=made")
 
 

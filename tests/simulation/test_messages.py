@@ -1,6 +1,6 @@
 """Messages: the model's delta and, behind it, what the local rule adds; what stays with clients is in neither."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -14,7 +14,6 @@ from fedexp.simulation.messages import open_messages, private_message_columns
 from fedexp.simulation.world import World
 
 
-@dataclass(frozen=True, kw_only=True)
 class TwoMore(PersonalLayer):
     """Sends where it ended and where it began besides."""
 

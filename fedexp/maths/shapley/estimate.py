@@ -1,23 +1,20 @@
-"""Shapley values of a round: exact, by a smooth surrogate, or by one of six ways of sampling.
+"""Shapley values of a round: exact, by a smooth surrogate, or by GTG-Shapley.
 
 Source: GTG-Shapley (Liu et al. 2022, arXiv 2109.02053) as used by GreedyFed (Singhal et al. 2023, arXiv 2312.09108);
-the sources of the other methods are in their own files: `surrogate/estimator`, and in `sampling` `permutations`,
-`kernel`, `leverage`. U(S) = -validation loss of the model averaged over S; U(nobody) belongs to the model that the
-round began with.
+the sources of the surrogate are in `surrogate/estimator`. U(S) = -validation loss of the model averaged over S;
+U(nobody) belongs to the model that the round began with.
 
 Utilities are means over the validation examples, or over `examples` of them (drawn once a run) if there are more.
 The surrogate evaluates 3 M coalitions on all of these and the others on a `part` of them (`subsampled_validation`). Its
 budget is `coalitions`, or 12 M, in a few batches. It stops early when the largest standard error is at most 1 % of the
 spread of the values (`stop=values`), or when the ranking is settled.
-The budget of the other methods is `permutations_per_client` times M permutations; for `kernel` and `leverage` it is the
-expected number of distinct coalitions in so many permutations. `coalitions` bounds it; if it is not given the bound is
-2,048, and there is none for `exact`, `gtg` and `permutations`, which are done as published. GTG-Shapley's first sweep
-is always made.
+The budget of `gtg` is `permutations_per_client` times M permutations, and no more than `coalitions` if it is given; the
+first sweep is always made.
 `auto` is exact up to 6 players, then the surrogate (`budget`).
 
 Deviations: the budget counts permutations; estimates are arithmetic means over all permutations so far; a round with
-|U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. Methods that are not
-done as published give the exact values once every coalition has been evaluated.
+|U(all) - U(nobody)| < `truncation_between` gives zeros (GreedyFed's code: 1e-9), in `gtg` alone. The surrogate gives
+the exact values once every coalition has been evaluated.
 Legend: M players, R coalitions.
 """
 
@@ -31,19 +28,11 @@ from fedexp.core.part import Part, Range
 from fedexp.maths.shapley.game.exact import exact
 from fedexp.maths.shapley.game.subsampled_validation import Fidelities, make_fidelities
 from fedexp.maths.shapley.game.utilities import Utilities, all_coalitions
-from fedexp.maths.shapley.ranking.budget import (
-    AT_MOST,
-    EXACT_AT_MOST,
-    choose_method,
-    coalition_budget,
-    surrogate_budget,
-)
+from fedexp.maths.shapley.ranking.budget import EXACT_AT_MOST, choose_method, surrogate_budget
 from fedexp.maths.shapley.ranking.ranking_confidence import is_settled
-from fedexp.maths.shapley.sampling.permutation_sampling import SWEEP_DESIGNS, SampledValues, run_sweeps
-from fedexp.maths.shapley.sampling.regression_sampling import PAIR_SAMPLERS, STAGES, FitResult, fit_in_stages
-from fedexp.maths.shapley.surrogate.estimator import BATCHES, surrogate_fits
+from fedexp.maths.shapley.sampling.permutation_sampling import SampledValues, run_sweeps
+from fedexp.maths.shapley.surrogate.estimator import BATCHES, FitResult, surrogate_fits
 
-PUBLISHED = ("exact", "gtg", "permutations")  # done as published: no bound unless one is given
 LOOKS = (0.125, 0.25, 0.5, 1.0)  # shares of the budget after which the ranking is tested
 
 RankingConfidence = Callable[[np.ndarray, np.ndarray], float | None]
@@ -73,21 +62,10 @@ class Estimate:
         return float(largest / spread) if spread else (None if largest else 0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shapley(Part):
     """How Shapley values are estimated, with which budget, and when to stop."""
 
-    method: Literal[
-        "auto",
-        "exact",
-        "surrogate",
-        "gtg",
-        "permutations",
-        "antithetic",
-        "stratified",
-        "kernel",
-        "leverage",
-    ] = "auto"
+    method: Literal["auto", "exact", "surrogate", "gtg"] = "auto"
     permutations_per_client: Annotated[int, Range(1)] = 50
     coalitions: Annotated[int, Range(4)] | None = None
     examples: Annotated[int, Range(1)] | None = 10_000
@@ -129,7 +107,7 @@ class Shapley(Part):
         )
         coalitions, complete = levels.evaluated_count, utilities.complete
         true = self._exact(utilities) if complete or (self.compare and players <= EXACT_AT_MOST) else None
-        if true is not None and complete and method not in PUBLISHED:
+        if true is not None and complete and method == "surrogate":
             return Estimate(true, method, coalitions, True, 0.0, np.zeros(players))
         error = None if true is None else float(np.abs(values - true).max())
         return Estimate(values, method, coalitions, converged, error, errors)
@@ -186,14 +164,9 @@ class Shapley(Part):
     def _estimates(
         self, levels: Fidelities, method: str, share: np.ndarray | None, rng: np.random.Generator
     ) -> Iterator[SampledValues | FitResult]:
-        utilities, players = levels.full, levels.full.players
-        permutations = self.permutations_per_client * players
-        if method == "surrogate":
-            counts = np.ones(players) if share is None else share
-            return surrogate_fits(levels, counts, surrogate_budget(players, self.coalitions), BATCHES[self.stop], rng)
-        if method in PAIR_SAMPLERS:
-            stages = {"values": STAGES, "ranking": LOOKS, "budget": (1.0,)}[self.stop]
-            budget = coalition_budget(players, permutations, self.coalitions or AT_MOST)
-            return iter(fit_in_stages(utilities, method, budget, stages, rng))
-        at_most = self.coalitions if method in PUBLISHED else self.coalitions or AT_MOST
-        return iter(run_sweeps(utilities, SWEEP_DESIGNS[method], permutations, at_most, self.truncation, rng))
+        players = levels.full.players
+        if method == "gtg":
+            permutations = self.permutations_per_client * players
+            return run_sweeps(levels.full, permutations, self.coalitions, self.truncation, rng)
+        counts = np.ones(players) if share is None else share
+        return surrogate_fits(levels, counts, surrogate_budget(players, self.coalitions), BATCHES[self.stop], rng)

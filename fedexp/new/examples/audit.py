@@ -3,7 +3,6 @@
 As it stands, copies of examples with a wrong label each, half of which are trained on: how much lower is their loss?
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -12,7 +11,6 @@ import torch
 from fedexp.parts import Audit, Canaries, Columns, Context, Memory, Range, Split
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnAudit(Audit):
     """`count` canaries, and the column `audit.gap`: the mean loss of those outside less that of those inside."""
 

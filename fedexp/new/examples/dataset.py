@@ -4,7 +4,6 @@ As it stands, made examples: points around 0 and points around 1. Files lie in a
 says which of them are missing.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +21,6 @@ def points(count: int, rng: np.random.Generator) -> Split:
     return Split(torch.from_numpy(rng.standard_normal((count, FEATURES), dtype=np.float32)) + y[:, None], y)
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnDataset(Dataset):
     """`size` examples to train on, a quarter as many to test on."""
 

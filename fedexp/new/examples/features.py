@@ -27,7 +27,6 @@ class Projection(Encoding):
         return super().data(replace(data, scale=1.0, mean=(0.0,), std=(1.0,)), rng)
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnFeatures(Features):
     """So many `components`, those with the largest variance."""
 

@@ -3,7 +3,6 @@
 As it stands, all are alike, everything arrives, and a round lasts as long as its slowest participant.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from fedexp.parts import Context, Fleet, Memory, Plan, Positive, Resources, Uploads
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnFleet(Fleet):
     """Every client passes `speed` examples a second through its model, and has a link of so many Mbit/s."""
 

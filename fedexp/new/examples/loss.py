@@ -3,7 +3,6 @@
 As it stands, the focal loss (Lin et al. 2017, arXiv 1708.02002): examples that are nearly right count less.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -12,7 +11,6 @@ from torch.nn import functional as F
 from fedexp.parts import Loss, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnLoss(Loss):
     """The cross-entropy times (1 - p)**gamma, p being the probability of the label."""
 

@@ -3,7 +3,6 @@
 As it stands, two linear layers with ReLU between them.
 """
 
-from dataclasses import dataclass
 from math import prod
 from typing import Annotated
 
@@ -12,7 +11,6 @@ from torch import nn
 from fedexp.parts import Facts, Model, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnModel(Model):
     """`hidden` units between the flattened example and the classes."""
 

@@ -4,13 +4,11 @@ As it stands, updates are clipped and nothing is promised. Noise is drawn from `
 `guarantees`, `bound`, `spend` and `promise` make a promise of it; `example_clip` protects single examples in training.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fedexp.parts import Context, Memory, Positive, Privacy, Uploads
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnPrivacy(Privacy):
     """No update is longer than `clip`."""
 

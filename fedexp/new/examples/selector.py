@@ -4,7 +4,6 @@ As it stands, a new uniform draw of clients each round. What is learnt of them f
 a selector that looks at what came back overrides `observe` too.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from fedexp.parts import Context, Memory, Plan, Range, Selector
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnSelector(Selector):
     """`count` clients a round, or all where there are fewer."""
 

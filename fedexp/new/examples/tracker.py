@@ -6,7 +6,7 @@ again on a new one, whose `begin` says which round has arrived last.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from fedexp.parts import Line, Order, Receiver, SendingTracker, SyncState
@@ -33,7 +33,6 @@ class JsonLines(Receiver):
         """Nothing more is sent at the end."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnTracker(SendingTracker):
     """The file `name` in the run folder."""
 

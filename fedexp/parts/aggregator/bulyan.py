@@ -6,13 +6,11 @@ Krum among r rows takes r - f - 2 neighbours. For the last few rows this number 
 neighbour is taken, as otherwise all scores would be 0. Ties: the smallest client number, then the smaller value.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import torch
 
-from fedexp.core.values import Columns
-from fedexp.maths.rows import blocks, sorted_columns, squared_distances
+from fedexp.parts import Columns, blocks, sorted_columns, squared_distances
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 
@@ -64,7 +62,6 @@ def bulyan(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
     return result
 
 
-@dataclass(frozen=True, kw_only=True)
 class Bulyan(BoundedRule):
     """Reports how many rows Krum chose."""
 

@@ -5,7 +5,6 @@ result, which stands in for the history that the clients' momentum gives in the 
 fixed, or a quantile of the distances to v (0.5: their median).
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
@@ -30,7 +29,6 @@ def move_centre(
     return (1 - weight.sum()) * centre + weighted_mean(delta, weight)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CenteredClipping(Aggregator):
     """Remembers `centre [D]`, its last result; reports the last radius and how many rows it cut."""
 

@@ -4,7 +4,6 @@ Legend: C participants, D entries of a model.
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,7 +18,6 @@ from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.model.contract import Model
 
 
-@dataclass(frozen=True, kw_only=True)
 class Aggregator(Part):
     """How the uploads of the participants become a proposal for the next model."""
 

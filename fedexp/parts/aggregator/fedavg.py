@@ -4,12 +4,9 @@ Weighted by the examples of those who took part, w + sum_k n_k / (sum_j n_j) * d
 what the runs of the selection thesis did. The paper's divisor n (all data) is right only when everybody takes part.
 """
 
-from dataclasses import dataclass
-
 import torch
 
-from fedexp.maths.rows import mix_rows
-from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts import Aggregator, mix_rows
 
 
 def weighted_mean(delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
@@ -17,7 +14,6 @@ def weighted_mean(delta: torch.Tensor, share: torch.Tensor) -> torch.Tensor:
     return mix_rows(share[None], delta)[0]
 
 
-@dataclass(frozen=True, kw_only=True)
 class FedAvg(Aggregator):
     """Weighted mean of the deltas."""
 

@@ -10,14 +10,10 @@ clients go further than FedProx's. A client that took no step moves nothing.
 Statistics of the model, which no step moves, are averaged as in FedAvg.
 """
 
-from dataclasses import dataclass
-
 import torch
 
-from fedexp.core.values import Memory, Uploads, Weights
-from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts import Aggregator, Context, Memory, Uploads, Weights
 from fedexp.parts.aggregator.fedavg import weighted_mean
-from fedexp.parts.context import Context
 
 
 def normalise_rows(delta: torch.Tensor, share: torch.Tensor, length: torch.Tensor) -> torch.Tensor:
@@ -26,7 +22,6 @@ def normalise_rows(delta: torch.Tensor, share: torch.Tensor, length: torch.Tenso
     return delta * factor[:, None].to(delta.dtype)
 
 
-@dataclass(frozen=True, kw_only=True)
 class FedNova(Aggregator):
     """Weighted mean of the normalised deltas."""
 

@@ -16,7 +16,6 @@ Penalties apply to trainable entries; BatchNorm's statistics are averaged. Clien
 `local=fedplus`; other local rules may be used with it. Legend: n models, P trainable entries, B columns of a block.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -141,7 +140,6 @@ def robust_centre(
     return (mean_by_count(rows, count) if penalty == "l2_squared" else coordinate_centre(rows, count, rho)), 0
 
 
-@dataclass(frozen=True, kw_only=True)
 class FedPlusCentre(Aggregator):
     """A robust centre of all clients' last models. `penalty`, `mu` and `alpha` are those of the local rule."""
 

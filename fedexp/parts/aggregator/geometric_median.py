@@ -12,14 +12,11 @@ distance within which most weight lies. A step that does not decrease the object
 minimum, as one with more than half of the weight is, it is returned unchanged. Legend: R coordinates, at most C.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import torch
 
-from fedexp.core.part import Positive, Range
-from fedexp.core.values import Columns
-from fedexp.maths.rows import blocks, squared_distances, weighted_median
+from fedexp.parts import Columns, Positive, Range, blocks, squared_distances, weighted_median
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import ReportingRule
 
@@ -127,7 +124,6 @@ def geometric_median(
     return (nearest if minimal else mix), steps
 
 
-@dataclass(frozen=True, kw_only=True)
 class GeometricMedian(ReportingRule):
     """Tolerates any rows that have less than half of the weight."""
 

@@ -5,13 +5,11 @@ row with the smallest score is the update. Ties go to the smallest client number
 count n - f - 1 neighbours, or the row itself among them, compute another rule.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
-from fedexp.core.values import Columns
-from fedexp.maths.rows import squared_distances
+from fedexp.parts import Columns, squared_distances
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 
@@ -33,7 +31,6 @@ def krum(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
     return delta[krum_scores(squared_distances(delta), byzantine).argmin()]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Krum(BoundedRule):
     """Takes one client's update unchanged."""
 

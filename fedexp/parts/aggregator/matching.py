@@ -11,7 +11,6 @@ Legend: C participants, l units of a client's layer, L units of a global layer.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -34,7 +33,6 @@ from fedexp.parts.network_errors import readable_network
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Matching(Aggregator):
     """Remembers which clients hold which global units; reports the width of every hidden layer."""
 

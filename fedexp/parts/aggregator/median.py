@@ -3,13 +3,11 @@
 The middle value of every column; of an even number of rows the mean of the two middle ones. Rows count alike.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
-from fedexp.maths.rows import blocks, sorted_columns
-from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts import Aggregator, blocks, sorted_columns
 
 
 def median(delta: torch.Tensor) -> torch.Tensor:
@@ -22,7 +20,6 @@ def median(delta: torch.Tensor) -> torch.Tensor:
     return result
 
 
-@dataclass(frozen=True, kw_only=True)
 class Median(Aggregator):
     """Tolerates any values in fewer than half of the rows."""
 

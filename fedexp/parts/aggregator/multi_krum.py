@@ -4,14 +4,11 @@ All rows are scored once. The mean is the plain one, as in the paper, because a 
 number of examples; `weighting=num_samples` trusts it. `m` is n - f if not given, and no more than that where it is.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Columns
-from fedexp.maths.rows import squared_distances
+from fedexp.parts import Columns, Range, squared_distances
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.krum import krum_scores
 from fedexp.parts.aggregator.reporting import BoundedRule
@@ -24,7 +21,6 @@ def multi_krum(delta: torch.Tensor, share: torch.Tensor, byzantine: int, m: int)
     return weighted_mean(delta, weight / weight.sum())
 
 
-@dataclass(frozen=True, kw_only=True)
 class MultiKrum(BoundedRule):
     """Averages the rows with the smallest Krum scores."""
 

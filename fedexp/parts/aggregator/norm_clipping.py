@@ -4,14 +4,11 @@ u_k min(1, r / ||u_k||), averaged. The radius r is fixed, or a quantile of the r
 that it needs no tuning and shrinks with the updates; then fewer than that share of the rows cannot move it far.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import torch
 
-from fedexp.core.part import Fraction, PositiveOrInfinite
-from fedexp.core.values import Columns
-from fedexp.maths.rows import distances_to
+from fedexp.parts import Columns, Fraction, PositiveOrInfinite, distances_to
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.reporting import ReportingRule
 
@@ -31,7 +28,6 @@ def norm_clipping(delta: torch.Tensor, share: torch.Tensor, norm: torch.Tensor, 
     return weighted_mean(delta, share * clip_factors(norm, radius))
 
 
-@dataclass(frozen=True, kw_only=True)
 class NormClipping(ReportingRule):
     """Reports the radius and how many rows were clipped."""
 

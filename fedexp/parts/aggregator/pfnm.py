@@ -14,24 +14,19 @@ examples is known; they are taken to be spread evenly over the classes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive, Range
-from fedexp.core.values import Uploads
 from fedexp.maths.matching.layers import Layer
 from fedexp.maths.matching.networks import Network
 from fedexp.maths.matching.pfnm import Variances, match_networks
+from fedexp.parts import ConfigError, Context, Positive, Range, Uploads
 from fedexp.parts.aggregator.matching import Matching
-from fedexp.parts.context import Context
 
 Number = Annotated[float, Positive]
 
 
-@dataclass(frozen=True, kw_only=True)
 class PFNM(Matching):
     """Matching with given variances."""
 

@@ -3,18 +3,13 @@
 `ReportingRule` is for rules without a bound, `BoundedRule` for those that tolerate at most f Byzantine rows.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 
-from fedexp.core.values import Columns, Memory, Uploads, Weights
-from fedexp.parts.aggregator.contract import Aggregator
-from fedexp.parts.byzantine import Tolerant
-from fedexp.parts.context import Context
+from fedexp.parts import Aggregator, Columns, Context, Memory, Tolerant, Uploads, Weights
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReportingRule(Aggregator):
     """An aggregator that reports columns."""
 
@@ -32,7 +27,6 @@ class ReportingRule(Aggregator):
         return Weights(weights.flat + row, weights.layout), {"columns": columns}
 
 
-@dataclass(frozen=True, kw_only=True)
 class BoundedRule(Tolerant, Aggregator):
     """An aggregator that must be told how many rows may be Byzantine."""
 

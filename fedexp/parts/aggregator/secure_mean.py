@@ -13,24 +13,18 @@ weight (for a vanished client, too), and between partners their sums and lists, 
 """
 
 import logging
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.errors import RunError
-from fedexp.core.part import Range
-from fedexp.core.values import SERVER, Memory, Uploads, Weights
-from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts import SERVER, Aggregator, Context, Memory, Range, RunError, Uploads, Weights
 from fedexp.parts.aggregator.fedavg import weighted_mean
 from fedexp.parts.aggregator.secret_sharing import max_summand, secure_mean
-from fedexp.parts.context import Context
 
 log = logging.getLogger(__name__)
 BYTES = 8
 
 
-@dataclass(frozen=True, kw_only=True)
 class SecureMean(Aggregator):
     """Reports how many clients vanished, what the partners sent to each other, and how many means were plain."""
 

@@ -6,20 +6,15 @@ no unit and is the clients' mean, by examples or uniformly (`weighting`). The au
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive, Range
-from fedexp.core.values import Uploads
 from fedexp.maths.matching.layers import Layer
 from fedexp.maths.matching.networks import Network
 from fedexp.maths.matching.spahm import match_one_layer
+from fedexp.parts import ConfigError, Context, Positive, Range, Uploads
 from fedexp.parts.aggregator.matching import Matching
-from fedexp.parts.context import Context
 
 
-@dataclass(frozen=True, kw_only=True)
 class SPAHM(Matching):
     """Matching with estimated variances."""
 

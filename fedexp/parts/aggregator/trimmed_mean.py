@@ -6,14 +6,11 @@ the same only if beta n is an integer. Rows count alike. Needs 2c < n.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Columns
-from fedexp.maths.rows import blocks, sorted_columns
+from fedexp.parts import Columns, Range, blocks, sorted_columns
 from fedexp.parts.aggregator.reporting import BoundedRule
 
 
@@ -37,7 +34,6 @@ def trim_count(beta: float, rows: int) -> int:
     return min(math.floor(beta * rows + 1e-9), (rows - 1) // 2)
 
 
-@dataclass(frozen=True, kw_only=True)
 class TrimmedMean(BoundedRule):
     """Reports as `byzantine` how many values it dropped at each end."""
 

@@ -7,19 +7,13 @@ paper's -gamma times gradient with gamma = 1. f(x) is the same for all and chang
 with rho = lr / 200. A loss that is not a number ranks last; ties go to the smallest client number. Needs f < n.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Columns, Memory, Uploads, Weights
-from fedexp.maths.rows import distances_to
-from fedexp.parts.aggregator.contract import Aggregator
+from fedexp.parts import Aggregator, Columns, Context, Memory, Range, Tolerant, Uploads, Weights, distances_to
 from fedexp.parts.aggregator.fedavg import weighted_mean
-from fedexp.parts.byzantine import Tolerant
-from fedexp.parts.context import Context
 
 
 def top_positions(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarray:
@@ -30,7 +24,6 @@ def top_positions(loss: np.ndarray, penalty: np.ndarray, keep: int) -> np.ndarra
     return np.sort(np.argsort(-score, kind="stable")[:keep])
 
 
-@dataclass(frozen=True, kw_only=True)
 class Zeno(Tolerant, Aggregator):
     """Reports how many rows it kept."""
 

@@ -6,13 +6,11 @@ z = Phi^-1((n - f - s) / (n - f)), s = floor(n / 2 + 1) - f: the farthest from t
 of the honest participants (the usual, stronger reading). Deviations: z below 0 counts as 0; a fixed `z` may be given.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning
 
 
 def largest_z(clients: int, malicious: int) -> float:
@@ -26,7 +24,6 @@ def largest_z(clients: int, malicious: int) -> float:
     return max(0.0, float(ndtri((honest - supporters) / honest)))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ALIE(ModelPoisoning):
     """Mean minus `z` standard deviations (null: by the paper's formula)."""
 

@@ -5,17 +5,13 @@ label `target`; `scale` multiplies what the clients then send (model replacement
 share of the test images of other classes that the global model classifies as `target` once they have the trigger.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Fraction, Range
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
-from fedexp.parts.dataset.contract import Facts, Split
+from fedexp.parts import AttackerKnowledge, ConfigError, Facts, Fraction, Memory, ModelPoisoning, Range, Split
 
 
 def add_trigger(x: torch.Tensor, size: int) -> torch.Tensor:
@@ -26,7 +22,6 @@ def add_trigger(x: torch.Tensor, size: int) -> torch.Tensor:
     return marked
 
 
-@dataclass(frozen=True, kw_only=True)
 class Backdoor(ModelPoisoning):
     """Marks images with a bright square and labels them as class `target`."""
 

@@ -1,7 +1,5 @@
 """The contract of attacks: what malicious clients do to their data, once, and to what they send, every round."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fedexp.core.part import Part
@@ -10,7 +8,6 @@ from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts, Split
 
 
-@dataclass(frozen=True, kw_only=True)
 class Attack(Part):
     """What the malicious clients do to their data and to what they send. The base does nothing."""
 

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.values import Memory, Uploads, finite
-from fedexp.parts.attack.contract import Attack
-from fedexp.parts.context import Context
+from fedexp.parts import Attack, Context, Memory, Uploads, finite
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,6 @@ class AttackerKnowledge:
         return len(self.own_updates) + len(self.honest_updates)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ModelPoisoning(Attack):
     """An attack on the uploads: malicious clients replace their updates."""
 

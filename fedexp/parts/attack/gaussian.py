@@ -3,18 +3,14 @@
 `add=true` adds them to the honest update instead. The draws of a client depend on the seed, the round and its number.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class Gaussian(ModelPoisoning):
     """Sends noise of standard deviation `std` instead of the update, or adds it to the update."""
 

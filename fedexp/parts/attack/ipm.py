@@ -4,17 +4,13 @@ All malicious clients send -epsilon times the mean of the honest updates. With a
 backwards; with a small one the rows lie close to the others and mislead a robust rule.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class IPM(ModelPoisoning):
     """Sends the honest mean times -`epsilon`."""
 

@@ -3,20 +3,16 @@
 Without `source` and `target` class y becomes K - 1 - y; with both, examples of class `source` are called `target`.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.attack.poisoning import DataPoisoning
-from fedexp.parts.dataset.contract import Facts, Split
+from fedexp.parts import Attack, ConfigError, Context, Facts, Memory, Range, Split, Uploads
 
 
-@dataclass(frozen=True, kw_only=True)
-class LabelFlip(DataPoisoning):
+class LabelFlip(Attack):
     """All labels mirrored, or those of `source` turned into `target`."""
 
     needs_classes = True
@@ -45,3 +41,7 @@ class LabelFlip(DataPoisoning):
         else:
             labels[rows[old_labels == self.source]] = self.target
         return replace(train, y=labels)
+
+    def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
+        """They train honestly on wrong labels; each round counts the malicious participants."""
+        return uploads, {**memory, "columns": {"malicious": int(ctx.malicious(uploads.owner).sum())}}

@@ -7,13 +7,10 @@ Deviation: the paper chooses one worker for good after a warm-up; here participa
 choice is made in every round.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning
 
 
 def oja_step(direction: torch.Tensor, rows: torch.Tensor, past_rounds: int) -> torch.Tensor:
@@ -27,7 +24,6 @@ def oja_step(direction: torch.Tensor, rows: torch.Tensor, past_rounds: int) -> t
     return blended / blended.norm()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Mimic(ModelPoisoning):
     """Copies the honest update with the largest projection; remembers the `direction [D]` and the rounds `seen`."""
 

@@ -7,14 +7,11 @@ Deviation: gamma is not searched by halving steps; the distances are quadratic i
 root.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
-from fedexp.core.values import Memory
-from fedexp.maths.rows import squared_distances
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, squared_distances
 
 
 def largest_step(mean: torch.Tensor, direction: torch.Tensor, rows: torch.Tensor) -> float:
@@ -31,7 +28,6 @@ def largest_step(mean: torch.Tensor, direction: torch.Tensor, rows: torch.Tensor
     return float(((projection * projection + square * slack).sqrt() - projection).min()) / square
 
 
-@dataclass(frozen=True, kw_only=True)
 class MinMax(ModelPoisoning):
     """The honest mean, moved along `direction` as far as the spread of the honest updates allows."""
 

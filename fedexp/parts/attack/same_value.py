@@ -3,17 +3,13 @@
 Deviation: the paper sends it as the model's weights, here it is the change of the weights.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class SameValue(ModelPoisoning):
     """Sends a delta of `value` in every entry."""
 

@@ -1,16 +1,12 @@
 """Sign flipping (Li et al. 2019, RSA, arXiv 1811.03761): the honest update negated and scaled, -scale * delta."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class SignFlip(ModelPoisoning):
     """Each malicious client sends `-scale` times its update."""
 

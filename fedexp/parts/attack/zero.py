@@ -1,14 +1,10 @@
 """Free riders: malicious clients send no change at all, a delta of zeros."""
 
-from dataclasses import dataclass
-
 import torch
 
-from fedexp.core.values import Memory
-from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
+from fedexp.parts import AttackerKnowledge, Memory, ModelPoisoning
 
 
-@dataclass(frozen=True, kw_only=True)
 class Zero(ModelPoisoning):
     """Sends a delta of zeros."""
 

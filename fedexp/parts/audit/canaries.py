@@ -13,26 +13,19 @@ As in the ledger, the numbers of the clients' examples are taken as public. The 
 to read many lines and quote the largest would be choosing by the result.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.values import Canaries, Columns, Memory, Uploads
+from fedexp.parts import Audit, Canaries, Columns, ConfigError, Context, Facts, Memory, Range, Split, Uploads
 from fedexp.parts.audit.bound import guess_inclusion, lower_bound
-from fedexp.parts.audit.contract import Audit
 from fedexp.parts.audit.traces import gradient_coefficients
-from fedexp.parts.context import Context
-from fedexp.parts.dataset.contract import Facts, Split
 
 COLUMNS = ("advantage", "epsilon_lower", "correct", "guesses")
 MIN_GUESSES = 3  # guesses of each kind: nothing is refuted at 95 % with fewer than five guesses, all right
 
 
-@dataclass(frozen=True, kw_only=True)
 class CanaryAudit(Audit):
     """`count` canaries; `guesses` is the share of them that is guessed, half of it in and half of it out."""
 

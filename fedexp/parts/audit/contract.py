@@ -3,7 +3,6 @@
 Legend: m canaries, C participants, D entries of a model.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts, Split
 
 
-@dataclass(frozen=True, kw_only=True)
 class Audit(Part):
     """How much privacy a run really gave, measured by canaries. The base measures nothing."""
 

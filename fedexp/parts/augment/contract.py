@@ -5,7 +5,6 @@ function of the run's seed, the client, the round, the step and the example's pl
 both engines, on any number of workers and after a resume. Legend: R rows that train together, B batch, C channels.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -14,7 +13,6 @@ from fedexp.core.part import Part
 from fedexp.parts.dataset.contract import Facts
 
 
-@dataclass(frozen=True, kw_only=True)
 class Augment(Part):
     """What is done to the images of a batch. The base leaves them as they are."""
 

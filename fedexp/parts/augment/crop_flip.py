@@ -6,15 +6,11 @@ the image beyond its edge, as NIID-Bench does, instead of black. Every image has
 Legend: N images, C channels, H height, W width.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Fraction, Range
-from fedexp.parts.augment.contract import Augment
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import Augment, ConfigError, Facts, Fraction, Range
 
 Padding = Literal["zeros", "reflect"]
 
@@ -45,7 +41,6 @@ def _reflect(index: torch.Tensor, size: int) -> torch.Tensor:
     return torch.where(index < size, index, 2 * (size - 1) - index)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CropFlip(Augment):
     """`flip` is the share of images that are mirrored."""
 

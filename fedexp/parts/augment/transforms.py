@@ -5,21 +5,16 @@ stores bytes), and what they give is normalised again. Slower than `crop_flip`, 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import torch
 
-from fedexp.core.errors import ConfigError, did_you_mean, first_line
-from fedexp.core.torch_generator import seed_torch
-from fedexp.parts.augment.contract import Augment
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import Augment, ConfigError, Facts, did_you_mean, first_line, seed_torch
 
 SEED_BASE = 2**24  # numbers that one draw tells apart
 
 
-@dataclass(frozen=True, kw_only=True)
 class Transforms(Augment):
     """`steps` are names, or `{name: {argument: value}}`, in the order in which they are applied."""
 

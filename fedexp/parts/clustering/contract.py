@@ -4,7 +4,7 @@ Of several models the first is the global one, that everything outside this room
 Legend: C participants, N clients, M models, D entries of a model.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +27,6 @@ def mean_of_clusters(models: Models, examples: np.ndarray) -> Weights:
     return replace(models[0], flat=mix_rows(share[None], torch.stack([weights.flat for weights in models[1:]]))[0])
 
 
-@dataclass(frozen=True, kw_only=True)
 class Clustering(Part):
     """Who trains which model. `memory["events"]` holds what happened in the round, for clusters.csv."""
 

@@ -5,7 +5,6 @@ starts several times from random models; here they lie around the server's first
 `count` models and sends one back: `clustering.mb` is the part of mb_down for all but the first.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -18,7 +17,6 @@ from fedexp.parts.clustering.contract import Clustering, Event, Models, mean_of_
 from fedexp.parts.context import Context
 
 
-@dataclass(frozen=True, kw_only=True)
 class IFCA(Clustering):
     """Keeps `count` clusters from the first round on."""
 

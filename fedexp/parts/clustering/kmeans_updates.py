@@ -4,17 +4,13 @@ The clients that are there before the first round are divided into `count` group
 models (scikit-learn's k-means, ten starts); later ones join the group with the nearest centre. The centres stay.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.maths.rows import distances_to
+from fedexp.parts import ConfigError, Context, Range, distances_to
 from fedexp.parts.clustering.queued import ClusterAssignment, QueuedClustering
-from fedexp.parts.context import Context
 
 
 def group_by_kmeans(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarray, torch.Tensor]:
@@ -32,7 +28,6 @@ def group_by_kmeans(rows: torch.Tensor, count: int, seed: int) -> tuple[np.ndarr
     return np.array([order.index(raw_label) for raw_label in label.tolist()], dtype=np.int64), centres
 
 
-@dataclass(frozen=True, kw_only=True)
 class KMeansUpdates(QueuedClustering):
     """Divides the first clients into `count` groups by k-means; later ones join the nearest."""
 

@@ -8,15 +8,13 @@ else it founds one. The text's formula takes the nearest, its pseudo-code the fi
 rounds that model has trained, the more confident its outputs, and the farther from it even a similar newcomer is.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.part import PositiveOrInfinite
+from fedexp.parts import Context, PositiveOrInfinite
 from fedexp.parts.clustering.queued import ClusterAssignment, QueuedClustering
-from fedexp.parts.context import Context
 
 
 def output_distances(outputs: torch.Tensor, references: torch.Tensor) -> np.ndarray:
@@ -33,7 +31,6 @@ def choose_cluster(distance: np.ndarray, threshold: float, first_match: bool) ->
     return int(near[0]) if first_match else int(near[np.argmin(distance[near])])
 
 
-@dataclass(frozen=True, kw_only=True)
 class OutputSimilarity(QueuedClustering):
     """Assigns a newcomer to the nearest cluster below `threshold`, else founds a new one."""
 

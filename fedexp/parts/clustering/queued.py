@@ -41,7 +41,6 @@ class ClusterAssignment:
     references: torch.Tensor
 
 
-@dataclass(frozen=True, kw_only=True)
 class QueuedClustering(Clustering):
     """Arrivals, queue, joining, sampling within clusters, the global model; subclasses assign newcomers."""
 

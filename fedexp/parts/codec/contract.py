@@ -1,13 +1,10 @@
 """The contract of codecs: what a client does to its row before it travels up."""
 
-from dataclasses import dataclass
-
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Uploads
 from fedexp.parts.context import Context
 
 
-@dataclass(frozen=True, kw_only=True)
 class Codec(Part):
     """What a client does to its row before it travels up. The base sends the row unchanged.
 

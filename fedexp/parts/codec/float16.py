@@ -9,15 +9,10 @@ Deviations: the paper rounds gradients to one bit and scales them. A client that
 owes what its rounding lost, not what was not delivered.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows
-from fedexp.core.values import SERVER, Memory, Uploads, finite
-from fedexp.parts.codec.contract import Codec
-from fedexp.parts.context import Context
+from fedexp.parts import SERVER, ClientRows, Codec, Context, Memory, Uploads, finite
 
 LARGEST = torch.finfo(torch.float16).max
 
@@ -27,7 +22,6 @@ def round_to_float16(rows: torch.Tensor) -> torch.Tensor:
     return rows.clamp(-LARGEST, LARGEST).half().to(rows.dtype)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Float16(Codec):
     """Remembers `rows [n, D]`, what the clients `owner [n]` still owe; reports the share of it in what they wanted."""
 

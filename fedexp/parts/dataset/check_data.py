@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
 from fedexp.core.fields import describe_misfit, type_and_shape
 from fedexp.core.part import describe_choice
-from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split
+from fedexp.parts import IGNORED, ConfigError, Data, Dataset, Facts, Split
 
 CHUNK_SIZE = 2**20  # numbers at a time, since PyTorch copies what it looks at
 

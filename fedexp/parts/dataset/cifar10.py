@@ -5,7 +5,7 @@ Krizhevsky, "Learning multiple layers of features from tiny images", technical r
 """
 
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,7 +28,6 @@ DIGESTS = {  # the training batches, then the test batch
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class Cifar10(ImageCollection):
     """Reads the published files of CIFAR-10."""
 

@@ -102,7 +102,6 @@ class Data:
         return digest.hexdigest()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Dataset(Part):
     """Where examples come from. `directory` is the data root (`data_dir`); files lie in a folder below it."""
 

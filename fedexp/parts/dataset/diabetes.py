@@ -5,21 +5,17 @@ split: every fifth patient in a fixed random order is a test patient, 353 + 89. 
 training patients, and so is the target, so errors are in deviations of it (about 77); `target_scale: raw` leaves it.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from fedexp.data.encoding import standardise
-from fedexp.data.store import Arrays, load_or_make
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
+from fedexp.parts import Arrays, Data, Dataset, Facts, load_or_make, split_by_mask, standardise
 from fedexp.parts.dataset.digits import held_out_images
 
 TRAIN_SIZE = 353
 
 
-@dataclass(frozen=True, kw_only=True)
 class Diabetes(Dataset):
     """Comes with scikit-learn and needs no files; one number is to be predicted."""
 

@@ -7,14 +7,11 @@ sorted by class without disturbing that order, and every fifth one is a test ima
 """
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.data.store import Arrays, load_or_make
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
+from fedexp.parts import Arrays, ConfigError, Data, Dataset, Facts, load_or_make, split_by_mask
 from fedexp.parts.dataset.normalising import Normalise, Published, image_data
 
 SHA256 = "87ff0c9e40dc7e2c0e34e7257799c2e3f3aec1a016363bb11cad869ec428a826"
@@ -22,7 +19,6 @@ SPLIT_KEY = 1797
 PUBLISHED: Published = {"standard": ((0.3049,), (0.3757,)), "per_channel": ((0.3049,), (0.3757,))}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Digits(Dataset):
     """Comes with scikit-learn and needs no files."""
 

@@ -6,13 +6,12 @@ transposed, which is undone here. A checksum is published only for the whole arc
 download; the single files are checked by their sizes, headers and gzip's own CRC-32.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fedexp.data import vision
 from fedexp.parts.dataset.torchvision import ImageCollection
 
 
-@dataclass(frozen=True, kw_only=True)
 class EmnistDigits(ImageCollection):
     """Reads the published files of EMNIST Digits."""
 

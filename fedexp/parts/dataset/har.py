@@ -7,18 +7,16 @@ rotation x y z (rad/s), normalised by the training people's mean and deviation, 
 `features`: the published tables of 561 features in [-1, 1]. The 21 training and 9 test people are those published.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
 from fedexp.data import hapt
 from fedexp.data.download import fetch
 from fedexp.data.windows import LENGTH
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
+from fedexp.parts import ConfigError, Data, Dataset, Facts, split_by_mask
 
 ARCHIVE = (
     "https://archive.ics.uci.edu/static/public/341/"
@@ -44,7 +42,6 @@ CLASSES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Har(Dataset):
     """`representation`: raw windows `[6, 128]`, or the authors' 561 features of each window."""
 

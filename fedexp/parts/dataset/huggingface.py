@@ -43,7 +43,6 @@ class ParsedDataset:
     vocabulary_size: int
 
 
-@dataclass(frozen=True, kw_only=True)
 class HuggingFace(Dataset):
     """`configuration` is the hub's, for names with several; column `client` holds each example's owner."""
 

@@ -10,23 +10,19 @@ next one; the alphabet is LEAF's 80 letters. Synthetic: rows of numbers and what
 
 import os
 import string
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
 from fedexp.data import leaf
-from fedexp.data.store import Arrays, find_user_path
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts import Arrays, ConfigError, Data, Dataset, Facts, Split, find_user_path
 
 SIDE = 28
 CHARACTERS = (*string.digits, *string.ascii_uppercase, *string.ascii_lowercase)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Leaf(Dataset):
     """`name` is LEAF's name of the dataset."""
 

@@ -12,16 +12,13 @@ The generator draws from one seed; here every device has a named stream of `draw
 the same devices. Legend: S examples, d features, K classes.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.core.random_streams import stream
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
+from fedexp.parts import Data, Dataset, Facts, Range, split_by_mask, stream
 
 FEATURES, CLASSES = 60, 10
 MIN_EXAMPLES, MAX_EXTRA = 50, 100_000  # examples of a device; one in ten thousand would have more
@@ -44,7 +41,6 @@ def draw_examples(size: int, centre: np.ndarray, rng: np.random.Generator) -> np
     return centre + rng.standard_normal((size, len(centre))) * np.arange(1, len(centre) + 1) ** -0.6
 
 
-@dataclass(frozen=True, kw_only=True)
 class LeafSynthetic(Dataset):
     """`draw` selects one of all such federations, independently of the run's seed."""
 

@@ -4,7 +4,7 @@ LeCun, Bottou, Bengio, Haffner, "Gradient-based learning applied to document rec
 1998. The four original archives, or the same files decompressed, below `MNIST/raw/` (torchvision's layout).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from fedexp.data import vision
@@ -23,7 +23,6 @@ DIGESTS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
 class Mnist(ImageCollection):
     """Reads the published files of MNIST."""
 

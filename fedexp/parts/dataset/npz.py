@@ -8,24 +8,20 @@ Arrays of 256 MB and more that are stored without compression (`np.savez`) stay 
 they are used: uint8 or float32 tables, signals, grey images, and colour images with their channels last.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.data.npy_header import Header, headers, read, verify_checksums
-from fedexp.data.store import find_user_file
+from fedexp.parts import ConfigError, Data, Dataset, Facts, Split, did_you_mean, find_user_file
 from fedexp.parts.dataset.check_data import all_finite
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import moments
 
 REQUIRED = ("x_train", "y_train", "x_test", "y_test")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Npz(Dataset):
     """`normalise=train` uses mean and deviation of each channel (or feature) of the training examples."""
 

@@ -8,22 +8,18 @@ All numbers are divided by sqrt(1 + deviation^2), so they have a variance of abo
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.random_streams import stream
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, Split, stream
 
 CHUNK = 1 << 20  # numbers drawn at once, to bound the memory
 
 
-@dataclass(frozen=True, kw_only=True)
 class Synthetic(Dataset):
     """Classes are balanced, and so are the subjects, which differ only in their number and their group.
 

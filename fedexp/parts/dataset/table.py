@@ -10,20 +10,15 @@ Targets are the classes in ascending order, numbers, or labels (columns of 0 and
 errors are in deviations of the training targets; `target_scale: raw` leaves them. Legend: S rows, K targets.
 """
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.random_streams import stream
 from fedexp.data import table as columns
 from fedexp.data.encoding import categories, held_out_mask, one_hot, standardise
-from fedexp.data.store import find_user_file, stamp
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, split_by_mask
+from fedexp.parts import ConfigError, Data, Dataset, Facts, Range, find_user_file, split_by_mask, stamp, stream
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +26,6 @@ if TYPE_CHECKING:
 MAX_CATEGORIES = 1000  # categories of a column, or classes: with more it is hardly one
 
 
-@dataclass(frozen=True, kw_only=True)
 class OwnTable(Dataset):
     """`missing=fill`: a missing number is the training mean, a missing text no category."""
 

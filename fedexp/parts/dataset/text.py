@@ -8,7 +8,6 @@ vocabulary is that of the training lines; other tokens are `<unk>`. Legend: W ex
 
 import sys
 import sysconfig
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -37,7 +36,6 @@ def windows(tokens: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
     return x.reshape(count, length), y.reshape(count, length)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Text(Dataset):
     """Without a `file` it is Python's own licence. `vocabulary` bounds the number of different tokens."""
 

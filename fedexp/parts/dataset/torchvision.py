@@ -5,20 +5,17 @@ splits and its images are put upright; its letters count from 0. SVHN is without
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
 from fedexp.data import vision
-from fedexp.parts.dataset.contract import Data, Dataset, Facts, Split
+from fedexp.parts import ConfigError, Data, Dataset, Facts, Split
 from fedexp.parts.dataset.normalising import Normalise, Published, image_data
 
 
-@dataclass(frozen=True, kw_only=True)
 class ImageCollection(Dataset):
     """Reads the published files of one of torchvision's collections."""
 
@@ -55,7 +52,6 @@ class ImageCollection(Dataset):
         return vision.read(self.collection, directory)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Torchvision(ImageCollection):
     """Only EMNIST takes a `split`."""
 

@@ -96,7 +96,6 @@ class AutoencoderEncoding(Encoding):
         return super().data(replace(data, scale=1.0, mean=(0.0,), std=(1.0,)), rng)  # codes need no normalisation
 
 
-@dataclass(frozen=True, kw_only=True)
 class Autoencoder(Features):
     """`hidden`: the widths between example and code; the decoder mirrors them."""
 

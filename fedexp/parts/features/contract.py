@@ -32,7 +32,6 @@ class Encoding:
         return replace(data, train=self.split(data.train, rng("train")), test=self.split(data.test, rng("test")))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Features(Part):
     """Learns an encoding from the public examples. The base learns nothing: models see examples unchanged."""
 

@@ -1,14 +1,10 @@
 """Central training: one client that holds everything, the baseline of every federation."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.partition import Partition
+from fedexp.parts import Federation, Partition
 
 
-@dataclass(frozen=True, kw_only=True)
 class Central(Federation):
     """One client with all training examples; draws nothing."""
 

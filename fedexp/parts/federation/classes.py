@@ -10,16 +10,12 @@ they cover all classes; there their examples would be lost. Shares of a class di
 clients, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Facts, Federation, Partition, Range
 from fedexp.parts.federation.owners import deal
-from fedexp.parts.federation.partition import Partition
 from fedexp.parts.federation.shamsian import refuse_uncovered, shamsian_counts
 
 
@@ -33,7 +29,6 @@ def random_classes(clients: int, classes_per_client: int, classes: int, rng: np.
     return keys.argsort(axis=1)[:, :classes_per_client]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Classes(Federation):
     """`classes_per_client` classes for every client."""
 
@@ -43,15 +38,12 @@ class Classes(Federation):
     classes_per_client: Annotated[int, Range(1)] = 2
 
     def refuse(self, facts: Facts) -> None:
-        self._refuse(facts.classes)
+        remedy = f"classes_per_client={facts.classes}"
+        refuse_uncovered(self.clients, self.classes_per_client, facts.classes, remedy)
 
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
-        self._refuse(classes)
         client_classes = random_classes(self.clients, self.classes_per_client, classes, rng)
         totals = np.bincount(labels, minlength=classes)
         return deal(labels, shamsian_counts(totals, client_classes, np.ones(client_classes.shape)), rng)
-
-    def _refuse(self, classes: int) -> None:
-        refuse_uncovered(self.clients, self.classes_per_client, classes, f"classes_per_client={classes}")

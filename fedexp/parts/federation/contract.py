@@ -1,7 +1,7 @@
 """The contract of federations: labels and subjects of S examples in, a partition over N clients out."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -12,7 +12,6 @@ from fedexp.parts.dataset.contract import Facts
 from fedexp.parts.federation.partition import Partition
 
 
-@dataclass(frozen=True, kw_only=True)
 class Federation(Part):
     """Which client holds which training example. Pure: the same labels and stream give the same partition."""
 

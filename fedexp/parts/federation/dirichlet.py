@@ -14,17 +14,13 @@ until every client holds 10 examples; here `min_size` is that number (0: clients
 draws. Legend: S examples, N clients, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Facts, Federation, Partition, Range
 from fedexp.parts.federation.minimum import draw_until_filled, require
 from fedexp.parts.federation.owners import deal
-from fedexp.parts.federation.partition import Partition
 
 
 def dirichlet_shares(clients: int, alpha: float, rng: np.random.Generator) -> np.ndarray:
@@ -57,7 +53,6 @@ def dirichlet_counts(totals: np.ndarray, clients: int, alpha: float, rng: np.ran
     return counts
 
 
-@dataclass(frozen=True, kw_only=True)
 class Dirichlet(Federation):
     """The smaller `alpha`, the fewer classes a client has and the more the sizes differ."""
 

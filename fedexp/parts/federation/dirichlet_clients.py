@@ -11,16 +11,13 @@ lower client numbers have the larger ones. The paper's alpha is the sum over cla
 Dir(a, ..., a) has alpha = K a for K equal classes. Legend: S examples, N clients, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Federation, Partition, Range
 from fedexp.parts.federation.dirichlet import dirichlet_draw
 from fedexp.parts.federation.owners import deal
-from fedexp.parts.federation.partition import Partition
 
 
 def draw_class_counts(size: int, mixture: np.ndarray, available: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -54,7 +51,6 @@ def mixture_counts(totals: np.ndarray, clients: int, alpha: float, rng: np.rando
     return counts
 
 
-@dataclass(frozen=True, kw_only=True)
 class DirichletClients(Federation):
     """The smaller `alpha`, the fewer classes a client has; all have the same size."""
 

@@ -13,19 +13,14 @@ stored as float32, so images take four times the memory. What clients hold out i
 server's data are clean: the test data, the validation data and the public data.
 """
 
-from dataclasses import dataclass
 from math import sqrt
 from typing import Annotated, Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.iid import split_evenly
-from fedexp.parts.federation.partition import Partition
+from fedexp.parts import ConfigError, Facts, Range
+from fedexp.parts.federation.iid import IID
 
 
 def noise_deviation(client: int, clients: int, sigma: float, noise: str) -> float:
@@ -35,13 +30,11 @@ def noise_deviation(client: int, clients: int, sigma: float, noise: str) -> floa
     return sqrt(sigma * (client + 1) / clients)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FeatureNoise(Federation):
+class FeatureNoise(IID):
     """Client N sees the most noise."""
 
     shifts_features = True
 
-    clients: Annotated[int, Range(1)]
     sigma: Annotated[float, Range(0, 1e9)] = 0.1
     noise: Literal["variance", "deviation"] = "variance"
 
@@ -50,11 +43,6 @@ class FeatureNoise(Federation):
             raise ConfigError(
                 "federation=feature_noise adds numbers to features, but the examples are tokens; use federation=iid"
             )
-
-    def split(
-        self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
-    ) -> Partition:
-        return split_evenly(len(labels), self.clients, rng)
 
     def shift_features(
         self, x: torch.Tensor, client: int, clients: int, scale: float, rng: np.random.Generator

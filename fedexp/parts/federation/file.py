@@ -8,19 +8,14 @@ the example is unused. Whole numbers may be written as 2.0 or 2e+00; 007 is a na
 
 import csv
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError, did_you_mean, first_line
-from fedexp.data.store import find_user_file, stamp
 from fedexp.files.user_csv import rows_with_lines, separator_name
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import ConfigError, Facts, Federation, Partition, did_you_mean, find_user_file, first_line, stamp
 from fedexp.parts.federation.owners import partition_by_owner
-from fedexp.parts.federation.partition import Partition
 
 NOBODY = -1
 EXACT = 2**53  # from here on floats skip whole numbers
@@ -36,7 +31,6 @@ def number_owners(owner: np.ndarray) -> tuple[np.ndarray, int]:
     return numbers, len(names)
 
 
-@dataclass(frozen=True, kw_only=True)
 class File(Federation):
     """A relative `path` is looked up in the current folder, then in `directory`, the data root."""
 

@@ -7,15 +7,11 @@ Deviation: the paper's sizes divide evenly; here they differ by at most one, and
 parts. With more clients than examples the first S clients hold one example each and the others none.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.owners import partition_by_owner
-from fedexp.parts.federation.partition import Partition
+from fedexp.parts import Federation, Partition, Range, partition_by_owner
 
 
 def split_evenly(examples: int, clients: int, rng: np.random.Generator) -> Partition:
@@ -25,7 +21,6 @@ def split_evenly(examples: int, clients: int, rng: np.random.Generator) -> Parti
     return partition_by_owner(owner, clients)
 
 
-@dataclass(frozen=True, kw_only=True)
 class IID(Federation):
     """Every client is a random sample of the same size (give or take one example)."""
 

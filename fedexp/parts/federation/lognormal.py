@@ -13,16 +13,12 @@ holder the same smaller number first. Fewer clients than classes begin at classe
 Legend: S examples, N clients, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Facts, Federation, Partition, Range
 from fedexp.parts.federation.owners import apportion, deal
-from fedexp.parts.federation.partition import Partition
 from fedexp.parts.federation.shamsian import refuse_uncovered
 
 
@@ -42,7 +38,6 @@ def lognormal_counts(totals: np.ndarray, client_classes: np.ndarray, base: int, 
     return counts
 
 
-@dataclass(frozen=True, kw_only=True)
 class LogNormal(Federation):
     """The larger `sigma`, the more the sizes differ."""
 
@@ -54,17 +49,14 @@ class LogNormal(Federation):
     sigma: Annotated[float, Range(0, 100, low_open=True)] = 2.0
 
     def refuse(self, facts: Facts) -> None:
-        self._refuse(facts.classes)
+        remedy = f"classes_per_client={facts.classes}"
+        refuse_uncovered(self.clients, self.classes_per_client, facts.classes, remedy)
 
     def split(
         self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
     ) -> Partition:
-        self._refuse(classes)
         client_classes = neighbouring_classes(self.clients, self.classes_per_client, classes)
         weights = rng.lognormal(0.0, self.sigma, client_classes.shape)
         return deal(
             labels, lognormal_counts(np.bincount(labels, minlength=classes), client_classes, self.base, weights), rng
         )
-
-    def _refuse(self, classes: int) -> None:
-        refuse_uncovered(self.clients, self.classes_per_client, classes, f"classes_per_client={classes}")

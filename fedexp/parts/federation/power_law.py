@@ -8,15 +8,12 @@ draws from a log-normal distribution, is `federation=lognormal`.
 Shares are rounded down; the remaining examples go, one each, to the largest remainders.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Federation, Partition, Range
 from fedexp.parts.federation.owners import apportion, split_by_sizes
-from fedexp.parts.federation.partition import Partition
 
 
 def power_law_sizes(examples: int, clients: int, exponent: float) -> np.ndarray:
@@ -24,7 +21,6 @@ def power_law_sizes(examples: int, clients: int, exponent: float) -> np.ndarray:
     return apportion(examples, np.arange(1, clients + 1) ** -float(exponent))
 
 
-@dataclass(frozen=True, kw_only=True)
 class PowerLaw(Federation):
     """The larger `exponent`, the more the sizes differ; client 0 is the largest."""
 

@@ -7,21 +7,16 @@ Deviations: boundaries are rounded to the nearest example, not down. The authors
 holds 10 examples; here `min_size` is that number (0: clients may be empty) and `retries` bounds the draws.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Facts, Federation, Partition, Range
 from fedexp.parts.federation.dirichlet import dirichlet_counts
 from fedexp.parts.federation.minimum import draw_until_filled, require
 from fedexp.parts.federation.owners import split_by_sizes
-from fedexp.parts.federation.partition import Partition
 
 
-@dataclass(frozen=True, kw_only=True)
 class QuantitySkew(Federation):
     """The smaller `beta`, the more the sizes differ."""
 

@@ -11,18 +11,13 @@ and the public data. Angles are degrees counterclockwise. Multiples of 90 move p
 pixel, and corners that come from outside are 0.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.iid import split_evenly
-from fedexp.parts.federation.partition import Partition
+from fedexp.parts import ConfigError, Facts, Range
+from fedexp.parts.federation.iid import IID
 
 
 def rotate_images(x: torch.Tensor, angle: float) -> torch.Tensor:
@@ -35,13 +30,11 @@ def rotate_images(x: torch.Tensor, angle: float) -> torch.Tensor:
     return rotate(x, angle)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rotation(Federation):
+class Rotation(IID):
     """A group of clients for each of the `angles`."""
 
     shifts_features = True
 
-    clients: Annotated[int, Range(1)]
     angles: tuple[Annotated[float, Range(-360, 360)], ...] = (0.0, 90.0, 180.0, 270.0)
 
     def check(self) -> None:
@@ -59,11 +52,6 @@ class Rotation(Federation):
                 f"federation.angles must not turn images of {facts.shape[1]} x {facts.shape[2]} pixels by 90 degrees, "
                 f"as only square ones keep their shape, got {list(self.angles)}; use [0,180]"
             )
-
-    def split(
-        self, labels: np.ndarray, subjects: np.ndarray | None, classes: int, rng: np.random.Generator
-    ) -> Partition:
-        return split_evenly(len(labels), self.clients, rng)
 
     def shift_features(
         self, x: torch.Tensor, client: int, clients: int, scale: float, rng: np.random.Generator

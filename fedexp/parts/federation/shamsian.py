@@ -14,18 +14,13 @@ client (`leftovers=dealt`), or is unused (`dropped`). Legend: N clients, K class
 (Granada, 2024) ran this variant with leftovers dropped: 60,000 examples over 300 clients in sizes of 174 to 217.
 """
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive, Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import ConfigError, Facts, Federation, Partition, Positive, Range
 from fedexp.parts.federation.owners import apportion, deal
-from fedexp.parts.federation.partition import Partition
 
 
 def draw_classes(clients: int, classes_per_client: int, classes: int, rng: np.random.Generator) -> np.ndarray:
@@ -86,7 +81,6 @@ def refuse_uncovered(
         )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shamsian(Federation):
     """A few classes for each client, every class held by nearly the same number of clients."""
 

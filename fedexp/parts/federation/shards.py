@@ -9,15 +9,11 @@ for n = N shards_per_client, so any sizes work and shards differ by at most one 
 some shards are empty. The sort is stable: examples of one class keep the order of the dataset.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.owners import partition_by_owner
-from fedexp.parts.federation.partition import Partition
+from fedexp.parts import Federation, Partition, Range, partition_by_owner
 
 
 def split_in_shards(labels: np.ndarray, clients: int, shards_per_client: int, rng: np.random.Generator) -> Partition:
@@ -30,7 +26,6 @@ def split_in_shards(labels: np.ndarray, clients: int, shards_per_client: int, rn
     return partition_by_owner(owner, clients)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Shards(Federation):
     """Sorted by label, cut in shards, a few shards for each client."""
 

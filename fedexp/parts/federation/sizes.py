@@ -7,15 +7,12 @@ Deviation: there the rest that rounding down leaves goes to the largest client; 
 remainders.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.parts.federation.contract import Federation
+from fedexp.parts import Federation, Partition, Range
 from fedexp.parts.federation.owners import apportion, split_by_sizes
-from fedexp.parts.federation.partition import Partition
 
 
 def growing_sizes(examples: int, clients: int, growth: str) -> np.ndarray:
@@ -25,7 +22,6 @@ def growing_sizes(examples: int, clients: int, growth: str) -> np.ndarray:
     return apportion(examples, law[growth])
 
 
-@dataclass(frozen=True, kw_only=True)
 class Sizes(Federation):
     """The last client is the largest."""
 

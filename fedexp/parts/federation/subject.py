@@ -9,17 +9,11 @@ The text on clustered learning with UCI HAPT gives 10 of its 30 people to five c
 left out; `server_persons=rest` gives the server all 20.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.federation.contract import Federation
-from fedexp.parts.federation.owners import partition_by_owner
-from fedexp.parts.federation.partition import Partition
+from fedexp.parts import ConfigError, Facts, Federation, Partition, Range, partition_by_owner
 
 _NO_SUBJECTS = (
     "federation=subject makes clients of the people that examples come from, but this dataset does not say who they "
@@ -47,7 +41,6 @@ def deal_people(
     return Partition(dealt.offsets, dealt.indices, np.flatnonzero(is_public))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Subject(Federation):
     """Each person is a client, or several are; some may be the server's."""
 

@@ -1,7 +1,5 @@
 """The contract of fleets: the clients' machines and links, and the clock."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fedexp.core.client_resources import Resources
@@ -10,7 +8,6 @@ from fedexp.core.values import Memory, Plan, Uploads
 from fedexp.parts.context import Context
 
 
-@dataclass(frozen=True, kw_only=True)
 class Fleet(Part):
     """The clients' machines and links, and the clock. The base has neither: uploads arrive, no time passes."""
 

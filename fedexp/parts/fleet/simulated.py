@@ -88,7 +88,6 @@ def evaluation_seconds(resources: Resources, models: np.ndarray, examples: np.nd
     return float((models * model_bits / bits_s).max(initial=0.0) + reply_s.max(initial=0.0))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Simulated(Fleet):
     """Bandwidths in Mbit/s, speeds in examples/s, times in simulated seconds."""
 

@@ -3,19 +3,15 @@
 Weight decay is coupled, as in torch.optim.Adam.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Positive, Range
-from fedexp.maths.optimizer_steps import adam_step
-from fedexp.parts.local.contract import LocalRule
+from fedexp.parts import LocalRule, Positive, Range, adam_step
 
 Beta = Annotated[float, Range(0, 1, high_open=True)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Adam(LocalRule):
     """Adam (Kingma & Ba 2015)."""
 

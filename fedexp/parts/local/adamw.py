@@ -3,7 +3,6 @@
 w <- (1 - lr weight_decay) w before each step of Adam, as in torch.optim.AdamW. Its moments are fresh in every round.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -12,7 +11,6 @@ from fedexp.core.part import Range
 from fedexp.parts.local.adam import Adam
 
 
-@dataclass(frozen=True, kw_only=True)
 class AdamW(Adam):
     """Adam with decoupled weight decay."""
 

@@ -3,7 +3,6 @@
 All start anew in each round. `weight_decay` is coupled but for AdamW.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -16,7 +15,6 @@ from fedexp.parts.local.heavy_ball import HeavyBall
 STEPS = {"sgd": HeavyBall, "adam": Adam, "adamw": AdamW}
 
 
-@dataclass(frozen=True, kw_only=True)
 class AnyOptimizer(HeavyBall, AdamW):
     """`momentum` and `nesterov` are SGD's, `beta1`, `beta2` and `eps` Adam's."""
 

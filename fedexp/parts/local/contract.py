@@ -4,7 +4,6 @@ Legend: B batch, C participants, n clients, K classes, D entries of a model, P t
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -31,7 +30,6 @@ class ModelOutputs(NamedTuple):
     features: torch.Tensor
 
 
-@dataclass(frozen=True, kw_only=True)
 class LocalRule(Workload):
     """What a client does with its data: how long, in which batches, and how a gradient becomes a step.
 

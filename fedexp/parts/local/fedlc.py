@@ -7,15 +7,12 @@ Deviation: the paper leaves the label's own class out of the sum below the fract
 cross-entropy and in published code. The model is measured without margins.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Range
-from fedexp.parts.local.contract import ModelOutputs
+from fedexp.parts import Loss, ModelOutputs, Range
 from fedexp.parts.local.heavy_ball import HeavyBall
-from fedexp.parts.loss.contract import Loss
 
 FEW = 1e-8  # examples of a class that a client does not have: a margin of 100 tau
 
@@ -25,7 +22,6 @@ def calibrate_logits(logits: torch.Tensor, counts: torch.Tensor, tau: float) -> 
     return logits - tau * counts.clamp(min=FEW) ** -0.25
 
 
-@dataclass(frozen=True, kw_only=True)
 class FedLC(HeavyBall):
     """SGD on the loss of calibrated logits."""
 

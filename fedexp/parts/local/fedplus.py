@@ -10,7 +10,6 @@ is FedAvg's training. The simulation keeps a row for every client that was ever 
 the centre.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
@@ -25,7 +24,6 @@ from fedexp.parts.context import Context
 from fedexp.parts.local.heavy_ball import HeavyBall
 
 
-@dataclass(frozen=True, kw_only=True)
 class FedPlus(HeavyBall):
     """SGD on a client's own model, mixed with a point between it and the received centre."""
 

@@ -5,19 +5,14 @@ dampening. g is the gradient of the mini-batch, at most `clip_norm` long, plus w
 coupled. Momentum starts from zero in each round.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.maths.optimizer_steps import descend, heavy_ball, path_lengths
-from fedexp.parts.local.contract import LocalRule
+from fedexp.parts import ConfigError, LocalRule, Range, descend, heavy_ball, path_lengths
 
 
-@dataclass(frozen=True, kw_only=True)
 class HeavyBall(LocalRule):
     """Stochastic gradient descent with momentum."""
 

@@ -11,7 +11,6 @@ to 10 (5 for CIFAR-10), tau = 0.5, and SGD with momentum 0.9. The simulation kee
 selected.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
@@ -41,7 +40,6 @@ def contrastive_loss(
     return F.softplus(difference / temperature)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Moon(HeavyBall):
     """SGD on the loss and a contrastive term. Remembers the last model of every client."""
 

@@ -17,19 +17,13 @@ clients' own models, and `evaluation.local_models` those of a round's participan
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import option
-from fedexp.core.values import Layout
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import ConfigError, Facts, Layout, Model, option, readable_network
 from fedexp.parts.local.heavy_ball import HeavyBall
-from fedexp.parts.model.contract import Model
-from fedexp.parts.network_errors import readable_network
 
 
 def last_linear_names(layout: Layout) -> tuple[str, ...]:
@@ -51,7 +45,6 @@ def batch_norm_names(layout: Layout) -> tuple[str, ...]:
     return tuple(name for name in layout.names if name.rpartition(".")[0] in layers)
 
 
-@dataclass(frozen=True, kw_only=True)
 class PersonalLayer(HeavyBall):
     """SGD on the whole network. `layers` are shell patterns of names of entries, such as `3.*` or `3.weight`.
 

@@ -4,18 +4,15 @@ It is solved by steps of SGD, as in the paper's experiments, or of Adam or AdamW
 The proximal term covers only the trainable entries, not BatchNorm's statistics.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.core.part import Range
-from fedexp.maths.optimizer_steps import path_lengths
+from fedexp.parts import Range, path_lengths
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 
-@dataclass(frozen=True, kw_only=True)
 class Prox(AnyOptimizer):
     """Steps with the gradient of the proximal term, mu (w - w_t), added."""
 

@@ -16,19 +16,13 @@ Deviations: the paper's mean of the models is `aggregator.weighting=uniform`, it
 `server_optimizer`. The paper's steps are plain SGD. Legend: C participants, n clients, P trainable entries.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows
-from fedexp.core.values import Memory, Trained, Uploads
-from fedexp.maths.optimizer_steps import mask_rows
-from fedexp.parts.context import Context
+from fedexp.parts import ClientRows, Context, Memory, Trained, Uploads, mask_rows
 from fedexp.parts.local.any_optimizer import AnyOptimizer
 
 
-@dataclass(frozen=True, kw_only=True)
 class Scaffold(AnyOptimizer):
     """Steps along the gradient minus the client's variate plus the server's."""
 

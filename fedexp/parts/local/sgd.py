@@ -8,20 +8,13 @@ of Karimireddy et al. 2022 (arXiv 2006.09365) on Byzantine clients. The simulati
 ever asked. A training that is not finite leaves v as it was.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import torch
 
-from fedexp.core.client_rows import ClientRows, store_rows
-from fedexp.core.errors import ConfigError
-from fedexp.core.values import Memory, Trained
-from fedexp.maths.optimizer_steps import select_rows
-from fedexp.parts.context import Context
+from fedexp.parts import ClientRows, ConfigError, Context, Memory, Trained, select_rows, store_rows
 from fedexp.parts.local.heavy_ball import HeavyBall
 
 
-@dataclass(frozen=True, kw_only=True)
 class SGD(HeavyBall):
     """Stochastic gradient descent, with momentum that may last."""
 

@@ -3,15 +3,12 @@
 An example costs the mean over its labels of -(y log p + (1 - y) log(1 - p)), where p is the sigmoid of the output.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch.nn import functional as F
 
 from fedexp.parts.loss.contract import Loss
 
 
-@dataclass(frozen=True, kw_only=True)
 class BCE(Loss):
     """For several labels an example."""
 

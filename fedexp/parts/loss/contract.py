@@ -4,7 +4,6 @@ Legend: B batch, K classes. Outputs are `[B, *facts.outputs]`: `[B, K]`, or `[B,
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -16,7 +15,6 @@ from fedexp.parts.dataset.contract import TARGET_NAMES, Facts, Targets
 SUITS: dict[Targets, str] = {"class": "cross_entropy", "labels": "bce", "numbers": "mse", "tokens": "next_token"}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Loss(Part):
     """What an example costs. Clients descend the mean over a batch, in which each example counts alike.
 

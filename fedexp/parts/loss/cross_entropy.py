@@ -7,19 +7,14 @@ weighs the smoothed part class by class: there an example's cost depends on the 
 Models are measured without smoothing and weights, so that runs that differ in these can be compared.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 from torch.nn import functional as F
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.loss.contract import Loss
+from fedexp.parts import ConfigError, Facts, Loss, Range
 
 
-@dataclass(frozen=True, kw_only=True)
 class CrossEntropy(Loss):
     """The cross-entropy, with label smoothing and class weights if they are set."""
 

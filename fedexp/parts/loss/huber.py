@@ -4,17 +4,14 @@ A number that misses by e costs e**2 / 2 where |e| <= delta, and delta (|e| - de
 mean over its K numbers.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 from torch.nn import functional as F
 
-from fedexp.core.part import Positive
-from fedexp.parts.loss.contract import Loss
+from fedexp.parts import Loss, Positive
 
 
-@dataclass(frozen=True, kw_only=True)
 class Huber(Loss):
     """For regression in which small misses count more than large ones."""
 

@@ -1,13 +1,10 @@
 """The absolute error: an example costs the mean over its K numbers of |output - target|."""
 
-from dataclasses import dataclass
-
 import torch
 
 from fedexp.parts.loss.contract import Loss
 
 
-@dataclass(frozen=True, kw_only=True)
 class MAE(Loss):
     """For regression that outliers must not rule."""
 

@@ -1,13 +1,10 @@
 """The squared error: an example costs the mean over its K numbers of (output - target)**2."""
 
-from dataclasses import dataclass
-
 import torch
 
 from fedexp.parts.loss.contract import Loss
 
 
-@dataclass(frozen=True, kw_only=True)
 class MSE(Loss):
     """For regression."""
 

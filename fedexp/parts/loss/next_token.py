@@ -4,16 +4,12 @@ An example costs the mean over its tokens that are to be predicted, and nothing 
 not count. Examples count alike, whatever their number of tokens. The metric `perplexity` counts tokens alike.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch.nn import functional as F
 
-from fedexp.parts.dataset.contract import IGNORED
-from fedexp.parts.loss.contract import Loss
+from fedexp.parts import IGNORED, Loss
 
 
-@dataclass(frozen=True, kw_only=True)
 class NextToken(Loss):
     """For text: `outputs [B, L, K]`, `targets [B, L]`."""
 

@@ -11,7 +11,6 @@ the two commute, gradients included, and ReLU has a quarter of the work. Legend:
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -20,9 +19,7 @@ from torch import nn
 
 from fedexp.config import catalog
 from fedexp.config.location import conf_dir
-from fedexp.core.errors import ConfigError, did_you_mean, first_line
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import BatchNorm
+from fedexp.parts import BatchNorm, ConfigError, Facts, did_you_mean, first_line
 from fedexp.parts.model.initialised import InitialisedModel, image_shape, refuse_text
 
 LARGEST_SIDE = 256  # pixels, up to which the smallest images of a chain are looked for
@@ -76,7 +73,6 @@ LAYER_FACTORIES: dict[str, Callable[..., nn.Module]] = {
 LAYER_NAMES = [*LAYER_FACTORIES, *WITHOUT_ARGUMENTS]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Chain(InitialisedModel):
     """Layers in sequence, each a name with its arguments."""
 

@@ -10,16 +10,12 @@ An LSTM of PyTorch has two biases a gate where TensorFlow has one: 2,048 numbers
 Legend: B batch, L length, E numbers of an embedding, H units, K classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 from torch import nn
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import LSTM
+from fedexp.parts import LSTM, ConfigError, Facts, Range
 from fedexp.parts.model.initialised import InitialisedModel
 
 Width = Annotated[int, Range(1)]
@@ -42,7 +38,6 @@ class LSTMNetwork(nn.Module):
         return self.last(hidden_states if self.every else hidden_states[:, -1])
 
 
-@dataclass(frozen=True, kw_only=True)
 class CharLSTM(InitialisedModel):
     """`layers` of `hidden` units above an embedding of `embedding` numbers."""
 

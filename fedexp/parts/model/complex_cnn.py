@@ -8,21 +8,17 @@ its own values, so no example affects the output of another, and there are no st
 parameters is the same.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 from torch import nn
 
-from fedexp.core.errors import ConfigError
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import BatchNorm
+from fedexp.parts import BatchNorm, ConfigError, Facts
 from fedexp.parts.model.initialised import InitialisedModel, image_shape
 
 WIDTHS = (32, 32, 64, 64, 128, 128)
 GROUPS = 8  # of 4, 8 and 16 channels; with the paper's 32, groups of the first two layers would have one channel
 
 
-@dataclass(frozen=True, kw_only=True)
 class ComplexCNN(InitialisedModel):
     """Six times (convolution, norm, ReLU), 2x2 max pooling after every second, then 512 units and the classes."""
 

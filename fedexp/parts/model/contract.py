@@ -4,7 +4,6 @@ Legend: B batch, K numbers that are given for an example (one a class), D entrie
 """
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -15,7 +14,6 @@ from fedexp.core.values import Layout
 from fedexp.parts.dataset.contract import Facts
 
 
-@dataclass(frozen=True, kw_only=True)
 class Model(Part):
     """A network for examples of a given shape."""
 

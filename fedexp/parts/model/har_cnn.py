@@ -3,21 +3,16 @@
 The text gives no widths; they are options. Its final log-softmax is part of the loss here.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from torch import nn
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import AddChannel
+from fedexp.parts import AddChannel, ConfigError, Facts, Range
 from fedexp.parts.model.initialised import InitialisedModel, refuse_text
 
 Width = Annotated[int, Range(1)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class HARCNN(InitialisedModel):
     """Twice (convolution, ReLU, pooling by 2) along time or features, then three linear layers."""
 

@@ -1,18 +1,13 @@
 """The base of the networks here: initial values drawn by a law, and checks of the examples that they take."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from torch import nn
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.initialise import Law, initialise
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.contract import Model
+from fedexp.parts import ConfigError, Facts, Law, Model, initialise
 
 
-@dataclass(frozen=True, kw_only=True)
 class InitialisedModel(Model):
     """A network whose initial values are drawn by the law `init`; its last layer begins at zero if asked."""
 

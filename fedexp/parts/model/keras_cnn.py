@@ -4,17 +4,14 @@ The cross-entropy gets logits. With `outputs=probabilities` it takes softmax out
 No loss can then be below log(1 + 9 / e) = 1.461 with 10 classes.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from torch import nn
 
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import Facts, Range
 from fedexp.parts.model.initialised import InitialisedModel, image_shape
 
 
-@dataclass(frozen=True, kw_only=True)
 class KerasCNN(InitialisedModel):
     """Convolution 32, ReLU, pooling, convolution 64, ReLU, dropout, pooling, linear."""
 

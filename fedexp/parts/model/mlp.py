@@ -3,19 +3,16 @@
 Dropout comes behind ReLU. Before it, where some write it, the numbers are the same: the two commute.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import Annotated
 
 from torch import nn
 
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import Facts, Range
 from fedexp.parts.model.initialised import InitialisedModel, refuse_text
 
 
-@dataclass(frozen=True, kw_only=True)
 class MLP(InitialisedModel):
     """Linear layers with ReLU between them, and dropout after each; `hidden` gives the widths between the ends."""
 

@@ -16,10 +16,8 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from fedexp.core.errors import ConfigError, did_you_mean, first_line
 from fedexp.files.stored_zip import is_stored
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.layers import BatchNorm
+from fedexp.parts import BatchNorm, ConfigError, Facts, did_you_mean, first_line
 
 STEMS = (("conv1", "maxpool"), ("features.conv0", "features.pool0"))  # of ResNets and DenseNets: convolution and pool
 EXTRA_ARGUMENTS: dict[str, dict[str, Any]] = {  # networks with other answers in training unless told otherwise

@@ -7,19 +7,15 @@ here it is torchvision's ResNet-18 with a first convolution of 3 x 3 and no pool
 layer included.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from torch import nn
 
-from fedexp.core.initialise import Law
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
+from fedexp.parts import Facts, Law, Range
 from fedexp.parts.model.initialised import InitialisedModel, image_shape
 from fedexp.parts.model.refit import AdaptedClassifier
 
 
-@dataclass(frozen=True, kw_only=True)
 class ResNet18GN(InitialisedModel):
     """`groups` of channels in each normalisation."""
 

@@ -6,16 +6,13 @@ its own first values; what it draws by PyTorch is seeded by the run.
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 
-from fedexp.core.errors import ConfigError, did_you_mean
 from fedexp.core.importing import FACTORY, import_object
 from fedexp.core.user_code import refuse_errors
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.contract import Model
+from fedexp.parts import ConfigError, Facts, Model, did_you_mean
 
 KINDS = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
@@ -51,7 +48,6 @@ def factory_arguments(factory: Callable[..., Any], facts: Facts, arguments: Mapp
     return call_arguments
 
 
-@dataclass(frozen=True, kw_only=True)
 class Torch(Model):
     """`factory` names the function or class that makes the network; `arguments` are its keyword arguments."""
 

@@ -4,22 +4,17 @@ The first values are torchvision's own, seeded by the run, or come from a file (
 of classes gives all layers but the last one. The first convolution takes as many channels as the images have.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import torch
 from torch import nn
 
-from fedexp.core.errors import ConfigError, first_line
-from fedexp.core.part import Range
-from fedexp.parts.dataset.contract import Facts
-from fedexp.parts.model.contract import Model
+from fedexp.parts import ConfigError, Facts, Model, Range, first_line
 from fedexp.parts.model.initialised import image_shape
 from fedexp.parts.model.refit import AdaptedClassifier, matching_weights, read_weights
 
 
-@dataclass(frozen=True, kw_only=True)
 class TorchvisionNet(Model):
     """`groups` of channels in each group normalisation: at most so many, the greatest number that divides both."""
 

@@ -9,17 +9,12 @@ that the product fits. It has the smallest of their client numbers. `weighting=n
 the buckets, too: then a weighted mean of buckets is the weighted mean of the clients.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.part import Range
-from fedexp.core.values import Memory, Uploads
-from fedexp.maths.rows import mix_rows
-from fedexp.parts.context import Context
-from fedexp.parts.pre_aggregation.contract import PreAggregation
+from fedexp.parts import Context, Memory, PreAggregation, Range, Uploads, mix_rows
 
 MAX_ROWS = 1024  # rows, or one bucket
 
@@ -66,7 +61,6 @@ def average_buckets(uploads: Uploads, bucket: np.ndarray, weight: np.ndarray) ->
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Bucketing(PreAggregation):
     """Reports how many buckets the rule got."""
 

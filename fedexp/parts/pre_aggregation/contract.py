@@ -1,13 +1,10 @@
 """The contract of pre-aggregations: what is done to the rows before any aggregator sees them."""
 
-from dataclasses import dataclass
-
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Uploads
 from fedexp.parts.context import Context
 
 
-@dataclass(frozen=True, kw_only=True)
 class PreAggregation(Part):
     """Mixes or merges the rows before the aggregator. The base leaves them unchanged."""
 

@@ -4,16 +4,12 @@ Every row becomes the plain mean of the n - f rows nearest to it, itself include
 number. Its owner, examples and importance stay. Needs 2f < n.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
 
-from fedexp.core.values import Memory, Uploads
-from fedexp.maths.rows import mix_rows, squared_distances
-from fedexp.parts.byzantine import Tolerant
-from fedexp.parts.context import Context
-from fedexp.parts.pre_aggregation.contract import PreAggregation
+from fedexp.parts import Context, Memory, PreAggregation, Tolerant, Uploads, mix_rows, squared_distances
 
 
 def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
@@ -30,7 +26,6 @@ def neighbour_means(delta: torch.Tensor, byzantine: int) -> torch.Tensor:
     return mix_rows(mix.scatter(1, nearest, 1 / neighbours), delta)
 
 
-@dataclass(frozen=True, kw_only=True)
 class NearestNeighbours(Tolerant, PreAggregation):
     """Passes on no rows in a round in which the model is to stay unchanged."""
 

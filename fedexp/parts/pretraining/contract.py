@@ -1,7 +1,6 @@
 """The contract of pretraining: what the server makes of the first model before any client sees it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from fedexp.core.part import Part
@@ -9,7 +8,6 @@ from fedexp.core.values import Weights
 from fedexp.parts.local.contract import LocalRule
 
 
-@dataclass(frozen=True, kw_only=True)
 class Pretraining(Part):
     """Trains the first model before the first round. The base leaves it at its initial values."""
 

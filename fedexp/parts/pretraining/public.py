@@ -5,21 +5,15 @@ SGD has no momentum.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import torch
 
-from fedexp.core.part import Positive, Range
-from fedexp.core.values import Weights
-from fedexp.maths.optimizer_steps import adam_step, descend
-from fedexp.parts.local.contract import LocalRule
-from fedexp.parts.pretraining.contract import Pretraining
+from fedexp.parts import LocalRule, Positive, Pretraining, Range, Weights, adam_step, descend
 
 Optimizer = Literal["adam", "sgd"]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Descent(LocalRule):
     """Steps of one of the two optimizers."""
 
@@ -38,7 +32,6 @@ class Descent(LocalRule):
             descend(w, grad, self.lr, active)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Public(Pretraining):
     """`epochs` over shuffled batches of all public examples."""
 

@@ -13,7 +13,7 @@ count_noise^2) (in the paper a twentieth of the participants; here sigma by defa
 (sigma^-2 - (2 count_noise)^-2)^(-1/2) instead of sigma, so that both together spend as much as sigma.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -30,7 +30,6 @@ from fedexp.parts.privacy.ledger import Ledger
 from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClientCentral(PromisedPrivacy):
     """Clipping at `clip`, which adapts if `quantile` is given; noise of `noise_multiplier * clip` on the rows' sum."""
 

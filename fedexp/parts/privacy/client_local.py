@@ -8,14 +8,12 @@ participation. There is no amplification, since the server sees who sent what (D
 The rows of malicious clients are left as the attack made them, and nothing is promised to these clients.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
 
-from fedexp.core.values import Columns, Memory, Uploads
-from fedexp.parts.context import Context
-from fedexp.parts.local.contract import LocalRule
+from fedexp.parts import Columns, Context, LocalRule, Memory, Uploads
 from fedexp.parts.privacy.accounting import noise_multiplier_for
 from fedexp.parts.privacy.clipping import add_noise, clip_rows, noise_std
 from fedexp.parts.privacy.ledger import Ledger
@@ -24,7 +22,6 @@ from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 ONE = np.ones(1)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClientLocal(PromisedPrivacy):
     """Clipping at `clip` and noise of `noise_multiplier * clip`, or as much as `epsilon` over `rounds` rounds needs."""
 

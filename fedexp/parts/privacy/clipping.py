@@ -3,8 +3,7 @@
 import numpy as np
 import torch
 
-from fedexp.maths.rows import distances_to
-from fedexp.parts.context import Context
+from fedexp.parts import Context, distances_to
 
 
 def clip_rows(rows: torch.Tensor, clip: float) -> torch.Tensor:

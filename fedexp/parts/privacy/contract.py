@@ -3,7 +3,6 @@
 Legend: C participants, N clients, D entries of a model.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -19,7 +18,6 @@ from fedexp.parts.privacy.ledger import Ledger
 Sampling = Literal["rule", "poisson", "shuffled"]  # how a client's batches are drawn: as its rule says, or for privacy
 
 
-@dataclass(frozen=True, kw_only=True)
 class Privacy(Part):
     """What protects the clients' examples, and the ledger of what was guaranteed to whom. The base protects nothing.
 

@@ -8,7 +8,7 @@ Batches are drawn by Poisson sampling with q = B / n, as the accountants assume,
 exactly B examples, for which the same figures are a customary approximation. Legend: n clients.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -29,7 +29,6 @@ from fedexp.parts.privacy.settings import NOT_COVERED, PromisedPrivacy
 from fedexp.parts.workload import Workload
 
 
-@dataclass(frozen=True, kw_only=True)
 class DPSGD(PromisedPrivacy):
     """Per-example clipping at `clip` and Gaussian noise of `noise_multiplier * clip` on every batch's sum.
 

@@ -1,20 +1,15 @@
 """Settings that every privacy part needs. Clip and delta have no default: the user decides how private is enough."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive, PositiveOrInfinite, Range
-from fedexp.core.values import Columns
+from fedexp.parts import Columns, ConfigError, Positive, PositiveOrInfinite, Privacy, Range
 from fedexp.parts.privacy.accounting import Accountant, epsilons, largest_epsilon
-from fedexp.parts.privacy.contract import Privacy
 
 NOT_COVERED = "Losses and test figures in this folder are the experimenter's and not covered"
 
 
-@dataclass(frozen=True, kw_only=True)
 class PromisedPrivacy(Privacy):
     """A clip, a delta, and a noise multiplier, or the epsilon for `rounds` rounds from which it is computed."""
 

@@ -5,7 +5,6 @@ Two groups have these options: `schedule` moves `local.lr`, the clients' rate, a
 (warmup + 1) in round t (Goyal et al. 2017, arXiv 1706.02677, warm up by steps); what an option does begins after them.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fedexp.core.part import Part, Range
@@ -17,7 +16,6 @@ def with_rate(part: P, lr: Any) -> P:
     return part if lr is None else replace_unchecked(part, lr=lr)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Schedule(Part):
     """The factor of the learning rate in every round. The base is constant after the warm-up."""
 

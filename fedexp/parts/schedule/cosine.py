@@ -6,11 +6,9 @@ The first round has the whole rate, and the one after the last would have `end` 
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.part import Fraction, Range
-from fedexp.parts.schedule.contract import Schedule
+from fedexp.parts import Fraction, Range, Schedule
 
 
 def cosine(round: int, rounds: int, end: float) -> float:
@@ -18,7 +16,6 @@ def cosine(round: int, rounds: int, end: float) -> float:
     return end + (1 - end) * (1 + math.cos(math.pi * min(round - 1, rounds) / rounds)) / 2
 
 
-@dataclass(frozen=True, kw_only=True)
 class Cosine(Schedule):
     """Half a cosine over `rounds`."""
 

@@ -3,11 +3,9 @@
 So FedDyn's authors train (x 0.998 a round), as do many after them.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.part import Range
-from fedexp.parts.schedule.contract import Schedule
+from fedexp.parts import Range, Schedule
 
 
 def exponential(round: int, gamma: float) -> float:
@@ -15,7 +13,6 @@ def exponential(round: int, gamma: float) -> float:
     return gamma ** (round - 1)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Exponential(Schedule):
     """Exponential decay."""
 

@@ -4,11 +4,9 @@ The first round has the whole rate, and the one after the last would have `end` 
 `rounds`.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.part import Fraction, Range
-from fedexp.parts.schedule.contract import Schedule
+from fedexp.parts import Fraction, Range, Schedule
 
 
 def linear(round: int, rounds: int, end: float) -> float:
@@ -16,7 +14,6 @@ def linear(round: int, rounds: int, end: float) -> float:
     return 1 - (1 - end) * min(round - 1, rounds) / rounds
 
 
-@dataclass(frozen=True, kw_only=True)
 class Linear(Schedule):
     """A straight line over `rounds`."""
 

@@ -4,12 +4,9 @@ As `StepLR` and `MultiStepLR` of PyTorch, with rounds for epochs: the round afte
 rate.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.parts.schedule.contract import Schedule
+from fedexp.parts import ConfigError, Range, Schedule
 
 Rounds = Annotated[int, Range(1)]
 
@@ -20,7 +17,6 @@ def step(round: int, every: int | tuple[int, ...], gamma: float) -> float:
     return gamma**drops
 
 
-@dataclass(frozen=True, kw_only=True)
 class Step(Schedule):
     """Decay in steps."""
 

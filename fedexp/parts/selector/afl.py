@@ -12,16 +12,12 @@ model is evaluated on all clients; later only participants' losses are updated. 
 the valuation stays; a client that never had a finite loss is left out first.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.part import Fraction, Range
-from fedexp.core.values import Memory, Plan, Uploads
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import Context, Fraction, Memory, Plan, Range, Selector, Uploads
 from fedexp.parts.selector.ranking import highest, lowest, weighted_draw
 
 
@@ -44,7 +40,6 @@ def draw_clients(
     return np.sort(np.concatenate([by_valuation, uniformly]))
 
 
-@dataclass(frozen=True, kw_only=True)
 class AFL(Selector):
     """`count` clients a round; remembers `valuation [N]`."""
 

@@ -1,15 +1,10 @@
 """All clients take part in every round."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from fedexp.core.values import Memory, Plan
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import Context, Memory, Plan, Selector
 
 
-@dataclass(frozen=True, kw_only=True)
 class All(Selector):
     """All N clients."""
 

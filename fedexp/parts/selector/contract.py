@@ -1,14 +1,12 @@
 """The contract of selectors: who takes part in a round, and what is learnt from what came back."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
 
 from fedexp.core.part import Part
 from fedexp.core.values import Memory, Plan, Uploads
 from fedexp.parts.context import Context
 
 
-@dataclass(frozen=True, kw_only=True)
 class Selector(Part):
     """Selects the participants of each round."""
 

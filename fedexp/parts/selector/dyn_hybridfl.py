@@ -5,13 +5,9 @@ unchanged. The product telescopes: T_round(t) = T_round(0) phi(t) / phi(0), so a
 draw, and slower candidates get a longer one. Extension: `shortest_s` and `longest_s` bound those of later rounds.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.client_resources import Resources
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive
-from fedexp.core.values import Memory
+from fedexp.parts import ConfigError, Memory, Positive, Resources
 from fedexp.parts.selector.hybridfl import HybridFL
 
 
@@ -20,7 +16,6 @@ def slowness(resources: Resources) -> float:
     return float(resources.update_s.mean() + resources.upload_s.mean())
 
 
-@dataclass(frozen=True, kw_only=True)
 class DynHybridFL(HybridFL):
     """`round_s` is the first round's deadline; remembers `phi`, the first round's slowness."""
 

@@ -5,21 +5,15 @@ T_cs and T_agg are the fleet's `overhead_s`, 0 by default as in the paper's expe
 participants.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.client_resources import Resources
-from fedexp.core.part import Positive, Range
-from fedexp.core.values import Memory, Plan
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import Context, Memory, Plan, Positive, Range, Resources, Selector
 from fedexp.parts.selector.deadline import fill_round
 from fedexp.parts.selector.random import sample_clients
 
 
-@dataclass(frozen=True, kw_only=True)
 class FedCS(Selector):
     """`candidates` report their resources; the round may take `round_s` simulated seconds."""
 

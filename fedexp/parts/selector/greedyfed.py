@@ -9,13 +9,11 @@ numbers, as in the published code: floor(N / M) of them, and one more round of t
 random earlier ones (all random if M divides N).
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from fedexp.core.values import Memory, Plan
-from fedexp.parts.context import Context
+from fedexp.parts import Context, Memory, Plan
 from fedexp.parts.selector.ranking import highest
 from fedexp.parts.selector.shapley_selector import ShapleySelector, means_and_counts
 
@@ -36,7 +34,6 @@ def complete_turn(turn: np.ndarray, earlier: np.ndarray, count: int, rng: np.ran
     return np.sort(np.concatenate([turn, rng.choice(earlier, missing, replace=False)]))
 
 
-@dataclass(frozen=True, kw_only=True)
 class GreedyFed(ShapleySelector):
     """`count` clients a round."""
 

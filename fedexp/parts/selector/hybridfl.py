@@ -12,15 +12,11 @@ stored, plus 8 bytes for its label (`mb_up` counts both). Two readings of the th
 `waiting=after_distribution` (see `deadline.py`).
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.client_resources import Resources
-from fedexp.core.part import Fraction
-from fedexp.core.values import LABEL_BYTES, SERVER, Plan
-from fedexp.parts.context import Context
+from fedexp.parts import LABEL_BYTES, SERVER, Context, Fraction, Plan, Resources
 from fedexp.parts.selector.data_upload import examples_before_deadline
 from fedexp.parts.selector.deadline import fill_round, std_over_mean, variance_over_mean
 from fedexp.parts.selector.fedcs import FedCS
@@ -28,7 +24,6 @@ from fedexp.parts.selector.fedcs import FedCS
 DISPERSIONS = {"variance_over_mean": variance_over_mean, "std_over_mean": std_over_mean}
 
 
-@dataclass(frozen=True, kw_only=True)
 class HybridFL(FedCS):
     """FedCS with class balance and data upload; `permission` says how often the uploaders are drawn."""
 

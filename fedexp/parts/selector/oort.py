@@ -12,16 +12,12 @@ excluded. Of more than 50,000 unseen clients, a uniform draw of so many is consi
 are no durations and speeds. Legend: N clients, n of them.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.core.part import Fraction, Positive, Range
-from fedexp.core.values import Memory, Plan, Uploads
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import Context, Fraction, Memory, Plan, Positive, Range, Selector, Uploads
 from fedexp.parts.selector.ranking import weighted_draw
 
 MAX_UNEXPLORED = 50_000  # unseen clients whose speed is computed in a round
@@ -42,7 +38,6 @@ def exploit(utility: np.ndarray, count: int, cutoff: float, rng: np.random.Gener
         return weighted_draw(np.where(utility >= edge, np.log(utility), -np.inf), count, rng)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Oort(Selector):
     """`count` clients a round; remembers `statistical`, `last` and `duration` [N], the pacer's history and quantile."""
 

@@ -7,21 +7,15 @@ rpow-d averages the losses of a client's last local steps; here it is the runnin
 that is not finite counts as the lowest.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.values import Memory, Plan, Uploads
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import ConfigError, Context, Memory, Plan, Range, Selector, Uploads
 from fedexp.parts.selector.ranking import highest, weighted_draw
 
 
-@dataclass(frozen=True, kw_only=True)
 class PowerOfChoice(Selector):
     """`count` of `candidates` clients (null: twice as many) a round; with `last_seen` remembers `loss [N]`."""
 

@@ -4,16 +4,11 @@ C*K is rounded up, as in the selection thesis' code; with more places than clien
 """
 
 import math
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.values import Memory, Plan
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import ConfigError, Context, Memory, Plan, Range, Selector
 
 
 def sample_clients(clients: int, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -23,7 +18,6 @@ def sample_clients(clients: int, count: int, rng: np.random.Generator) -> np.nda
     return np.sort(rng.choice(clients, count, replace=False, shuffle=False))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Random(Selector):
     """A new uniform draw each round, of a `count` of clients or of a `fraction` of them."""
 

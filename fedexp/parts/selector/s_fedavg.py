@@ -6,15 +6,12 @@ replacement, with p = softmax(phi), and a client has the weight n_k / p_k in the
 describes the method; a comment of its code has alpha = 0.75 and beta = 0.25, its script 0.1 and 0.9.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 import torch
 
-from fedexp.core.part import Fraction, Range
-from fedexp.core.values import Memory, Plan, Uploads
-from fedexp.parts.context import Context
+from fedexp.parts import Context, Fraction, Memory, Plan, Range, Uploads
 from fedexp.parts.selector.ranking import weighted_draw
 from fedexp.parts.selector.shapley_selector import ShapleySelector
 
@@ -24,7 +21,6 @@ def inverse_softmax(values: np.ndarray) -> np.ndarray:
     return np.exp(values.min(initial=np.inf) - values)
 
 
-@dataclass(frozen=True, kw_only=True)
 class SFedAvg(ShapleySelector):
     """`count` clients a round; remembers `relevance [N]` besides the mean Shapley values."""
 

@@ -11,21 +11,16 @@ Legend: N clients, C uploads, M players, R coalitions.
 """
 
 import time
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 import torch
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.values import Memory, Uploads
 from fedexp.maths.shapley.estimate import Estimate, RankingConfidence, Shapley
 from fedexp.maths.shapley.ranking.budget import EXACT_AT_MOST, SURROGATE_AT_MOST, min_coalitions
 from fedexp.maths.shapley.ranking.ranking_confidence import mean_variance, top_confidence
 from fedexp.maths.shapley.surrogate.smooth import mixture_weights
-from fedexp.parts.context import Context
-from fedexp.parts.selector.contract import Selector
+from fedexp.parts import ConfigError, Context, Memory, Range, Selector, Uploads
 
 
 def coalition_mix(members: np.ndarray, share: np.ndarray) -> np.ndarray:
@@ -107,7 +102,6 @@ def variances(memory: Memory, count: np.ndarray, owner: np.ndarray, errors: np.n
     return variance
 
 
-@dataclass(frozen=True, kw_only=True)
 class ShapleySelector(Selector):
     """Remembers every client's mean Shapley value, its variance by sampling, and its participations, each `[N]`."""
 
@@ -124,10 +118,11 @@ class ShapleySelector(Selector):
                 f"{type(self).__name__}.count must be at most {EXACT_AT_MOST} with shapley.method=exact, which takes "
                 f"2^count models, got {self.count}; use shapley.method=auto"
             )
-        if self.shapley.method == "surrogate" and self.count > SURROGATE_AT_MOST:
+        if self.shapley.method in ("auto", "surrogate") and self.count > SURROGATE_AT_MOST:
             raise ConfigError(
-                f"{type(self).__name__}.count must be at most {SURROGATE_AT_MOST} with shapley.method=surrogate, whose "
-                f"linear algebra grows with the cube of the participants, got {self.count}; use shapley.method=auto"
+                f"{type(self).__name__}.count must be at most {SURROGATE_AT_MOST} with shapley.method="
+                f"{self.shapley.method}, whose linear algebra grows with the cube of the participants, got "
+                f"{self.count}; use shapley.method=gtg or fewer participants"
             )
         bound, needed = self.shapley.coalitions, min_coalitions(self.count)
         if bound is not None and bound < needed:

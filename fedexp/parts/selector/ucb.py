@@ -7,14 +7,11 @@ thesis drops beta (beta = 1) and writes ln t (`logarithm=t`); beta = 0 is Greedy
 What it remembers is what every selector with Shapley values does: `ShapleySelector` in `shapley_selector.py`.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
 
-from fedexp.core.part import Range
-from fedexp.core.values import Memory, Plan
-from fedexp.parts.context import Context
+from fedexp.parts import Context, Memory, Plan, Range
 from fedexp.parts.selector.greedyfed import opening_order
 from fedexp.parts.selector.ranking import highest
 from fedexp.parts.selector.shapley_selector import ShapleySelector, means_and_counts
@@ -27,7 +24,6 @@ def upper_bounds(mean: np.ndarray, count: np.ndarray, logarithm: float, beta: fl
     return mean + beta * np.sqrt(width) if beta else np.where(count > 0, mean, np.inf)
 
 
-@dataclass(frozen=True, kw_only=True)
 class UCB(ShapleySelector):
     """`count` clients a round; `beta` scales the width of the bounds."""
 

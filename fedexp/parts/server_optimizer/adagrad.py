@@ -4,18 +4,14 @@ v <- v + d^2, w <- w + lr d / (sqrt(v) + tau) with v_0 = tau^2, without the firs
 experiments. Buffers take the proposal's values.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 
-from fedexp.core.part import MAX_INTEGER, Positive, Range
-from fedexp.core.values import Memory, Weights
-from fedexp.parts.server_optimizer.contract import ServerOptimizer
+from fedexp.parts import MAX_INTEGER, Memory, Positive, Range, ServerOptimizer, Weights
 from fedexp.parts.server_optimizer.momentum import apply_step, pseudo_gradient
 
 
-@dataclass(frozen=True, kw_only=True)
 class Adagrad(ServerOptimizer):
     """Server steps that shrink with the sum of all squared updates."""
 

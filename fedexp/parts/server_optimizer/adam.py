@@ -4,20 +4,16 @@ m <- b1 m + (1 - b1) d, v <- b2 v + (1 - b2) d^2, w <- w + lr m / (sqrt(v) + tau
 v_0 = tau^2, as in the paper. Buffers take the proposal's values.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 
-from fedexp.core.part import MAX_INTEGER, Positive, Range
-from fedexp.core.values import Memory, Weights
-from fedexp.parts.server_optimizer.contract import ServerOptimizer
+from fedexp.parts import MAX_INTEGER, Memory, Positive, Range, ServerOptimizer, Weights
 from fedexp.parts.server_optimizer.momentum import apply_step, pseudo_gradient
 
 Beta = Annotated[float, Range(0, 1, high_open=True)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Adam(ServerOptimizer):
     """Adaptive server steps."""
 

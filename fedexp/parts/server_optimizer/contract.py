@@ -1,6 +1,6 @@
 """The contract of server optimizers: how the server moves from its model to the proposal."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Self
 
 from fedexp.core.part import Part
@@ -8,7 +8,6 @@ from fedexp.core.values import Memory, Weights
 from fedexp.parts.schedule.contract import with_rate
 
 
-@dataclass(frozen=True, kw_only=True)
 class ServerOptimizer(Part):
     """Moves the server's model towards the proposal. The base replaces it by the proposal."""
 

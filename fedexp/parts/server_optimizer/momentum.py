@@ -3,14 +3,11 @@
 v <- beta v + (proposal - w), w <- w + lr v, on the trainable entries; buffers take the proposal's values.
 """
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
 
-from fedexp.core.part import Positive, Range
-from fedexp.core.values import Memory, Weights
-from fedexp.parts.server_optimizer.contract import ServerOptimizer
+from fedexp.parts import Memory, Positive, Range, ServerOptimizer, Weights
 
 
 def apply_step(weights: Weights, proposal: Weights, step: torch.Tensor) -> Weights:
@@ -25,7 +22,6 @@ def pseudo_gradient(weights: Weights, proposal: Weights) -> torch.Tensor:
     return (proposal.flat - weights.flat)[: weights.layout.parameters]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Momentum(ServerOptimizer):
     """Server momentum."""
 

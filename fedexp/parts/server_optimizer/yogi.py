@@ -1,13 +1,10 @@
 """FedYogi (Reddi et al. 2021, algorithm 2): as FedAdam, with v <- v - (1 - b2) d^2 sign(v - d^2)."""
 
-from dataclasses import dataclass
-
 import torch
 
 from fedexp.parts.server_optimizer.adam import Adam
 
 
-@dataclass(frozen=True, kw_only=True)
 class Yogi(Adam):
     """Adaptive server steps whose second moment changes additively."""
 

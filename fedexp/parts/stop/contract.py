@@ -1,12 +1,9 @@
 """The contract of stops: when a run ends before its last round."""
 
-from dataclasses import dataclass
-
 from fedexp.core.part import Part
 from fedexp.core.values import Columns, Memory
 
 
-@dataclass(frozen=True, kw_only=True)
 class Stop(Part):
     """Decides when a run ends before its last round. The base never ends it."""
 

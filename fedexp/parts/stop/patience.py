@@ -1,16 +1,11 @@
 """Ends a run when loss or metric on the server's validation data have not improved for some rounds (early stopping)."""
 
 import math
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from fedexp.core.part import Range
-from fedexp.core.values import Columns, Memory
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, main_metric
-from fedexp.parts.stop.contract import Stop
+from fedexp.parts import HIGHER_IS_BETTER, Columns, Memory, Range, Stop, main_metric
 
 
-@dataclass(frozen=True, kw_only=True)
 class Patience(Stop):
     """`rounds` without an improvement of the best validation loss (or main metric) by more than `min_delta`."""
 

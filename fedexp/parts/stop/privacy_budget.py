@@ -1,15 +1,10 @@
 """Ends a run while the privacy budget still holds: before a round that could exceed some client's budget."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Positive
-from fedexp.core.values import Columns, Memory
-from fedexp.parts.stop.contract import Stop
+from fedexp.parts import Columns, ConfigError, Memory, Positive, Stop
 
 
-@dataclass(frozen=True, kw_only=True)
 class PrivacyBudget(Stop):
     """A largest epsilon, by the accountant of the privacy part, for any selection in the next round."""
 

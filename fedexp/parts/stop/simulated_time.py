@@ -1,14 +1,10 @@
 """Ends a run when the simulated clock reaches its budget; the last round may overshoot."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.part import Positive
-from fedexp.core.values import Columns, Memory
-from fedexp.parts.stop.contract import Stop
+from fedexp.parts import Columns, Memory, Positive, Stop
 
 
-@dataclass(frozen=True, kw_only=True)
 class SimulatedTime(Stop):
     """A budget of simulated minutes."""
 

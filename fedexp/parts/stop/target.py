@@ -1,18 +1,12 @@
 """Ends a run when the main metric on the server's validation data reaches a target. Test data is not used."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
-from fedexp.core.errors import ConfigError
-from fedexp.core.part import Range
-from fedexp.core.values import Columns, Memory
-from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, SHARES, main_metric
-from fedexp.parts.stop.contract import Stop
+from fedexp.parts import HIGHER_IS_BETTER, SHARES, Columns, ConfigError, Memory, Range, Stop, main_metric
 
 DEFAULT_GOAL = 0.95
 
 
-@dataclass(frozen=True, kw_only=True)
 class Target(Stop):
     """A value of the main metric to reach: of one from 0 to 1, 0.95 unless it is given."""
 

@@ -47,7 +47,6 @@ class Receiver:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, kw_only=True)
 class Tracker(Part):
     """The base of trackers; it sends nothing."""
 
@@ -72,7 +71,6 @@ class Tracker(Part):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, kw_only=True)
 class SendingTracker(Tracker):
     """The base of trackers that send something."""
 

@@ -8,7 +8,7 @@ numbers (timings aside), so those that had arrived stay as they are. The parent 
 import getpass
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ METRICS, PARAMETERS, LONGEST_PARAMETER = 1000, 100, 6000  # of one request; char
 SQLITE = "sqlite:///"
 
 
-@dataclass(frozen=True, kw_only=True)
 class MLflow(SendingTracker):
     """A tracking server, or a file."""
 

@@ -5,7 +5,7 @@ all steps from its first one on: what had been written but not noted in tracker.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from fedexp.parts.tracker.memo import SyncState
 FOLDER = "tensorboard"
 
 
-@dataclass(frozen=True, kw_only=True)
 class TensorBoard(SendingTracker):
     """Files that `tensorboard --logdir` shows."""
 

@@ -6,10 +6,12 @@ from urllib.parse import quote
 
 from fedexp.files.atomic import write_atomically
 from fedexp.report.draw import style
+from fedexp.report.draw.markdown import Grid
 from fedexp.report.draw.section import Picture, Section
 from fedexp.report.pages import sections
 from fedexp.report.read.methods import Method
-from fedexp.report.topics import provenance, tables
+from fedexp.report.read.runs import Run
+from fedexp.report.topics import grid, provenance, tables
 from fedexp.report.topics.tables import Table
 
 
@@ -21,6 +23,14 @@ def write(page: Path, methods: Sequence[Method], empty: Sequence[Path]) -> list[
     lead = f"# Report\n\n{provenance.count_text(methods)}\n"
     compose(page, lead, provenance.caveats(methods, empty), sections.method_sections(methods, result_tables), csv)
     return result_tables
+
+
+@style.style()
+def write_grid(page: Path, runs: Sequence[Run], by: tuple[str, str]) -> list[tuple[str, Grid]]:
+    """Writes the page of final accuracies by two settings, and returns the titled tables."""
+    shown = sections.grid_sections(grid.panels(runs, by), by)
+    compose(page, f"# {by[0]} by {by[1]}\n\n{grid.explain(runs)}\n", grid.caveats(runs), shown, {})
+    return [table for section in shown for table in section.tables]
 
 
 def compose(page: Path, lead: str, caveats: Sequence[str], shown: Sequence[Section], csv: Mapping[str, str]) -> None:

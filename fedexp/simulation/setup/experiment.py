@@ -1,7 +1,7 @@
 """The frozen configuration of a run."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from math import prod
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,7 +35,6 @@ from fedexp.scoring.evaluation import Evaluation
 from fedexp.training.engine.contract import Engine
 
 
-@dataclass(frozen=True, kw_only=True)
 class Scenario(Part):
     """The numbers that several parts share."""
 
@@ -58,7 +57,6 @@ class Scenario(Part):
         return int(self.public_fraction * examples + 1e-9)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Experiment(Part):
     """One run: its numbers, and a part of every role. Parts of user-defined roles are in `extra_parts`."""
 

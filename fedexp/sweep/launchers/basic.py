@@ -1,14 +1,12 @@
 """Runs one point after another, in this process."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from fedexp.sweep.launchers.contract import Ends, Launcher, RunPoint
 
 
-@dataclass(frozen=True, kw_only=True)
 class Basic(Launcher):
     """Runs points as Hydra's own launcher of this name does, but goes on after a point that fails."""
 

@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,6 @@ from fedexp.core.signals import die_with
 from fedexp.sweep.launchers.contract import Ends, Launcher, RunPoint, after_death
 
 
-@dataclass(frozen=True, kw_only=True)
 class Joblib(Launcher):
     """Runs `jobs` points at once, each in its own process."""
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +11,6 @@ from fedexp.process.exits import FAILURE
 from fedexp.sweep.launchers.contract import Ends, Launcher, PointEnd, RunPoint, import_optional
 
 
-@dataclass(frozen=True, kw_only=True)
 class Ray(Launcher):
     """Gives each point `cpus` and `gpus` of the cluster at `address`, or of one that is started here for the sweep."""
 

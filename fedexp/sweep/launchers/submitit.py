@@ -6,7 +6,6 @@ The cluster's nodes and this machine must share the folder of the sweep, the dat
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex  # results are pickles: none may lie there already
 from typing import Annotated, Any, Literal
@@ -19,7 +18,6 @@ from fedexp.sweep.launchers.contract import Ends, Launcher, PointEnd, RunPoint, 
 _POLL_S = {"local": 0.1, "slurm": 5.0}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Submitit(Launcher):
     """At most `parallel` jobs at once; `parameters` are submitit's own (`slurm_partition`, `mem_gb`, ...)."""
 

@@ -30,7 +30,6 @@ MIN_PARTICIPANTS, MAX_PARAMETERS = (
 )  # participants at least, parameters at most: there stacking was faster on a CPU
 
 
-@dataclass(frozen=True, kw_only=True)
 class Engine(Part):
     """How the clients of a round are executed; the choice never changes the result beyond rounding."""
 
@@ -146,7 +145,6 @@ class EngineChoice:
         return recorded
 
 
-@dataclass(frozen=True, kw_only=True)
 class LoopEngine(Engine):
     """One client after another."""
 
@@ -154,7 +152,6 @@ class LoopEngine(Engine):
         return EngineChoice("loop", "as asked")
 
 
-@dataclass(frozen=True, kw_only=True)
 class StackedEngine(Engine):
     """All clients of the round at once."""
 
@@ -164,7 +161,6 @@ class StackedEngine(Engine):
         return EngineChoice("stacked", "as asked")
 
 
-@dataclass(frozen=True, kw_only=True)
 class AutoEngine(Engine):
     """Chooses by the config and the kind of device alone: measured times would let equal runs choose differently."""
 

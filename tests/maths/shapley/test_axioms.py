@@ -9,16 +9,8 @@ from hypothesis import strategies as st
 from fedexp.maths.shapley.estimate import Estimate, Shapley
 from fedexp.maths.shapley.game.exact import exact
 
-SAMPLING = ("gtg", "permutations", "antithetic", "stratified", "kernel", "leverage", "surrogate")
-CHOSEN = (
-    "auto",
-    "exact",
-    "antithetic",
-    "stratified",
-    "kernel",
-    "leverage",
-    "surrogate",
-)  # exact once all coalitions are known
+SAMPLING = ("gtg", "surrogate")
+CHOSEN = ("auto", "exact", "surrogate")  # exact once all coalitions are known
 
 
 def estimate(method: Method, utility: np.ndarray, seed: int = 0, **keys) -> Estimate:
@@ -70,7 +62,7 @@ def test_null_player(method: Method, seed: int):
     found = estimate(method, np.concatenate([half, half]), seed, coalitions=120)
     assert found.errors is not None
     assert abs(found.values[-1]) <= 4.5 * found.errors[-1] + 1e-9
-    if method not in ("kernel", "leverage", "surrogate"):  # nothing along any permutation
+    if method == "gtg":  # nothing along any permutation
         assert found.values[-1] == 0
 
 

@@ -7,9 +7,7 @@ from games import Method
 from fedexp.maths.shapley.estimate import Shapley
 from fedexp.maths.shapley.game.exact import exact
 from fedexp.maths.shapley.game.utilities import WORST, Utilities
-from fedexp.maths.shapley.sampling import permutations
 from fedexp.maths.shapley.sampling.convergence import flexcs, gtg_authors, per_client
-from fedexp.maths.shapley.sampling.permutation_sampling import SWEEP_DESIGNS, SweepDesign
 
 
 def game(players: int, seed: int = 0):
@@ -32,20 +30,9 @@ def test_auto_is_exact_while_all_coalitions_are_affordable():
     assert few.estimate(6, game(6)[0], np.random.default_rng(0)).method == "surrogate"
 
 
-def test_gtg_without_truncation_is_permutation_sampling_with_the_same_permutations(monkeypatch):
-    evaluate, _ = game(5)
-    plain = Shapley(method="permutations", permutations_per_client=7)
-    untruncated = Shapley(method="gtg", permutations_per_client=7, truncation=0, truncation_between=0)
-    monkeypatch.setitem(SWEEP_DESIGNS, "permutations", SweepDesign(permutations.guided_permutations, 1))
-    first, second = (way.estimate(5, evaluate, np.random.default_rng(3)) for way in (plain, untruncated))
-    assert first.values.tolist() == second.values.tolist()
-    assert first.coalitions == second.coalitions
-
-
-@pytest.mark.parametrize("method", ["gtg", "permutations"])
-def test_samples_approach_the_exact_values_and_stay_efficient(method: Method):
+def test_samples_approach_the_exact_values_and_stay_efficient():
     evaluate, utility = game(5)
-    way = Shapley(method=method, permutations_per_client=2000, truncation=0, truncation_between=0, compare=True)
+    way = Shapley(method="gtg", permutations_per_client=2000, truncation=0, truncation_between=0, compare=True)
     found = way.estimate(5, evaluate, np.random.default_rng(1))
     assert found.values.sum() == pytest.approx(utility[-1] - utility[0])
     assert found.error == pytest.approx(np.abs(found.values - exact(utility)).max())
@@ -70,7 +57,7 @@ def test_a_round_that_changes_nothing_is_truncated():
     assert (found.values.tolist(), found.coalitions, found.converged) == ([0.0, 0.0], 2, True)
 
 
-@pytest.mark.parametrize("method", ["auto", "exact", "gtg", "permutations"])
+@pytest.mark.parametrize("method", ["auto", "exact", "gtg"])
 @pytest.mark.parametrize("players", [0, 1])
 def test_nobody_and_one_alone(method: Method, players: int):
     found = Shapley(method=method).estimate(
@@ -93,7 +80,7 @@ def test_each_coalition_is_evaluated_once():
         asked.extend(map(tuple, members.tolist()))
         return members.sum(axis=1) + 0.5 * members[:, 0] * members[:, 1]
 
-    Shapley(method="permutations").estimate(6, evaluate, np.random.default_rng(0))
+    Shapley(method="gtg").estimate(6, evaluate, np.random.default_rng(0))
     assert len(asked) == len(set(asked)) <= 64
 
 

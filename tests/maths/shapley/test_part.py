@@ -7,7 +7,7 @@ from games import Method, Stop, evaluating, losing
 from fedexp.core.errors import ConfigError
 from fedexp.maths.shapley.estimate import Estimate, Shapley
 
-METHODS = ("auto", "gtg", "permutations", "antithetic", "stratified", "kernel", "leverage", "surrogate")
+METHODS = ("auto", "gtg", "surrogate")
 
 
 def concave(members: np.ndarray) -> np.ndarray:
@@ -26,31 +26,19 @@ def test_few_players(method: Method, players: int, stop: Stop):
     assert found.errors.tolist() == [0.0] * players
 
 
-@pytest.mark.parametrize("players", [50, 100])
-@pytest.mark.parametrize("method", ["antithetic", "stratified", "kernel", "leverage"])
-def test_many_players_in_bounded_time(method: Method, players: int):
-    found = Shapley(method=method).estimate(players, concave, np.random.default_rng(0))
-    assert found.coalitions <= 2048
+@pytest.mark.parametrize(
+    ("method", "keys"), [("gtg", {"truncation": 0, "convergence": "gtg_authors"}), ("surrogate", {})]
+)
+def test_many_players(method: Method, keys: dict):
+    found = Shapley(method=method, **keys).estimate(30, concave, np.random.default_rng(0))
     assert found.errors is not None
     assert (np.diff(found.values) > -3 * (found.errors[1:] + found.errors[:-1])).all()
-    assert found.values.sum() == pytest.approx(concave(np.ones((1, players)))[0])
+    assert found.values.sum() == pytest.approx(concave(np.ones((1, 30)))[0])
 
 
-@pytest.mark.parametrize("method", ["antithetic", "stratified", "kernel", "leverage", "surrogate"])
-def test_the_bound_is_what_is_asked_for(method: Method):
-    found = Shapley(method=method, coalitions=300, stop="budget").estimate(20, concave, np.random.default_rng(0))
+def test_the_bound_is_what_is_asked_for():
+    found = Shapley(method="surrogate", coalitions=300, stop="budget").estimate(20, concave, np.random.default_rng(0))
     assert 200 < found.coalitions <= 300
-
-
-def test_regressions_ask_in_few_batches():
-    sizes: list[int] = []
-
-    def evaluate(members: np.ndarray) -> np.ndarray:
-        sizes.append(len(members))
-        return concave(members)
-
-    Shapley(method="leverage", stop="budget").estimate(30, evaluate, np.random.default_rng(0))
-    assert sizes == [2, 2046]
 
 
 class TestStop:
@@ -61,7 +49,7 @@ class TestStop:
     def found(self, sure=None, **keys) -> Estimate:
         return Shapley(**keys).estimate(12, evaluating(self.utility), np.random.default_rng(0), sure)
 
-    @pytest.mark.parametrize("method", ["leverage", "kernel", "antithetic", "permutations"])
+    @pytest.mark.parametrize("method", ["gtg", "surrogate"])
     def test_a_settled_ranking_saves_coalitions(self, method: Method):
         soon = self.found(lambda values, errors: 1.0, method=method, stop="ranking")
         late = self.found(lambda values, errors: 0.94, method=method, stop="ranking")
@@ -70,28 +58,20 @@ class TestStop:
         assert soon.coalitions < 0.6 * late.coalitions
 
     def test_four_looks_share_the_doubt(self):
-        assert self.found(lambda values, errors: 0.99, method="leverage", stop="ranking").converged
-        assert not self.found(lambda values, errors: 0.98, method="leverage", stop="ranking").converged
-        assert self.found(lambda values, errors: 0.98, method="leverage", stop="ranking", confidence=0.9).converged
+        assert self.found(lambda values, errors: 0.99, method="gtg", stop="ranking").converged
+        assert not self.found(lambda values, errors: 0.98, method="gtg", stop="ranking").converged
+        assert self.found(lambda values, errors: 0.98, method="gtg", stop="ranking", confidence=0.9).converged
 
     def test_a_ranking_that_nobody_knows_takes_the_budget(self):
         for sure in (None, lambda values, errors: None):
-            found = self.found(sure, method="leverage", stop="ranking")
-            assert (found.converged, found.coalitions) == (False, 2048)
+            found = self.found(sure, method="surrogate", stop="ranking")
+            assert (found.converged, found.coalitions) == (False, 144)
 
     def test_a_budget_is_spent_whatever_has_converged(self):
-        spent = self.found(method="permutations", stop="budget", permutations_per_client=20)
-        early = self.found(method="permutations", convergence="gtg_authors", permutations_per_client=20)
+        spent = self.found(method="gtg", stop="budget")
+        early = self.found(method="gtg", convergence="gtg_authors")
         assert early.converged
         assert spent.coalitions > early.coalitions
-
-    def test_the_fit_converges_when_errors_are_a_hundredth_of_the_spread(self):
-        easy = Shapley(method="leverage").estimate(
-            30, lambda members: members @ np.arange(30.0), np.random.default_rng(0)
-        )
-        assert easy.converged
-        assert easy.coalitions < 700
-        assert easy.relative_error == pytest.approx(0, abs=1e-9)
 
 
 def test_errors_relative_to_the_spread_by_hand():

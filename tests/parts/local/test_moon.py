@@ -1,7 +1,6 @@
 """MOON: the contrastive term and a round by hand, its limiting cases, both engines, what is remembered."""
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -118,7 +117,6 @@ class Curved(nn.Module):
         return self.layer(x[:, None])[:, :, 0]
 
 
-@dataclass(frozen=True, kw_only=True)
 class WithoutLinear(Model):
     def network(self, facts: Facts) -> nn.Module:
         return Curved()

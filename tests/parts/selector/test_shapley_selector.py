@@ -16,7 +16,7 @@ from fedexp.parts.selector.shapley_selector import variances
 from fedexp.parts.selector.ucb import UCB
 
 WORTH = np.array([5.0, 1.0, 4.0, 2.0, 3.0, 0.0])
-ROUGH = Shapley(method="permutations", permutations_per_client=2, stop="budget")
+ROUGH = Shapley(method="gtg", truncation=0, truncation_between=0, permutations_per_client=2, stop="budget")
 
 
 def rugged(coalition: frozenset[int]) -> float:

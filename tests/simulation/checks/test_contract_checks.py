@@ -287,10 +287,6 @@ def test_what_a_part_raises_is_told_by_class_method_and_line(
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        (
-            "Undecorated",
-            r"selector._target_=own_parts.Undecorated must be a frozen dataclass; write @dataclass\(frozen",
-        ),
         ("Idle", "selector._target_=own_parts.Idle must define choose"),
         ("Torn", "selector._target_=own_parts.Torn cannot be made: KeyError: 'torn'"),
         ("Made", "selector must be a Selector, got Made"),
@@ -317,6 +313,10 @@ def test_an_aggregator_needs_either_of_two_methods(tiny: Tiny):
         (
             "import dataclasses\nfrom fedexp.parts import Stop\n@dataclasses.dataclass\nclass A(Stop): pass",
             "cannot be imported: TypeError: cannot inherit non-frozen dataclass from a frozen one",
+        ),
+        (
+            "import dataclasses as d\nfrom fedexp.parts import Stop\n@d.dataclass(frozen=True)\nclass A(Stop): pass",
+            "cannot be imported: TypeError: Cannot overwrite .*; a part is a dataclass by itself, leave @dataclass out",
         ),
     ],
 )

@@ -1,8 +1,8 @@
 """Standard errors of means of marginal contributions, from independent repeats.
 
-The independent repeats are called units: a permutation, a pair of a permutation and its reverse, a Latin square. Units
-may come from S strata that are sampled equally often (a guided sweep: stratum k is the permutations with k first);
-the variance of the mean is the sum over strata of s^2 / (U S^2), with U units a stratum (Cochran 1977, chapter 5).
+The independent repeats are called units; here they are permutations. They come from S strata that are sampled equally
+often (in a guided sweep stratum k is the permutations with k first); the variance of the mean is the sum over strata of
+s^2 / (U S^2), with U units a stratum (Cochran 1977, chapter 5).
 With few units, a player whose contributions are rare may have none in any unit, and an error of 0. So each player's
 variance is moved towards the mean variance of all players of its stratum, which counts as `PRIOR` more observations
 (moderated variances: Smyth 2004, who estimates that number; here it was set so that the intervals of the four families

@@ -6,7 +6,7 @@ Values add up to U(all) - U(nobody) either way.
 
 Standard errors are the square roots of the posterior variance of sum over S of c_k(S) U(S), coalitions not evaluated
 (`smooth.Surface.variance`). For more players c_k(S) are the weights of the regression on `PREDICTED` coalitions drawn
-by the Shapley kernel (`kernel`, `regression`), also linear in the utilities, and the variance of the circles is added.
+by the Shapley kernel (`kernel_regression`), also linear in the utilities, and the variance of the circles is added.
 If the game is not smooth the variance is that of unrelated utilities, and large.
 With a part of the examples there are two games: the utility on the part, and the difference from that on all
 (`subsampled_validation`). Their values and variances add.
@@ -18,6 +18,7 @@ Legend: M players, R coalitions.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -26,11 +27,9 @@ from fedexp.maths.shapley.game.exact import exact, exact_weights
 from fedexp.maths.shapley.game.subsampled_validation import Fidelities
 from fedexp.maths.shapley.game.utilities import Utilities, all_coalitions
 from fedexp.maths.shapley.ranking.budget import min_coalitions
-from fedexp.maths.shapley.sampling.kernel import kernel_pairs
-from fedexp.maths.shapley.sampling.regression import pair_weights
-from fedexp.maths.shapley.sampling.regression_sampling import FitResult
 from fedexp.maths.shapley.surrogate.circular_windows import circle_values
 from fedexp.maths.shapley.surrogate.design import coalition_sequence
+from fedexp.maths.shapley.surrogate.kernel_regression import regression_weights
 from fedexp.maths.shapley.surrogate.smooth import Surface, fit_surface, mixture_weights
 
 ALL_AT_MOST = 12  # players: up to so many, all 2^M coalitions are predicted
@@ -40,6 +39,20 @@ BATCHES = {
     "ranking": (0.5, 1.0),
     "budget": (1.0,),
 }  # shares of the budget, by the rule that stops
+SMALL = 0.01  # largest error in units of the spread that counts as converged (Covert & Lee 2021, section 4.2)
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """Values and standard errors `[M]` after a `share` of the budget."""
+
+    values: np.ndarray
+    errors: np.ndarray
+    share: float
+
+    def has_converged(self, _test: str) -> bool:
+        """Covert & Lee's test: the largest standard error is at most 1 % of the spread of the values."""
+        return bool(self.errors.max() <= SMALL * np.ptp(self.values))
 
 
 def surrogate_fits(
@@ -77,7 +90,7 @@ def surrogate_values(
         functional = exact_weights(players)
     else:
         values, errors = circle_values(predictions, rng)
-        members, functional = pair_weights(kernel_pairs(players, PREDICTED // 2, rng), players)
+        members, functional = regression_weights(players, PREDICTED // 2, rng)
     unknown = ~utilities.knows(members) & (mixture_weights(members, share) > 0).any(axis=1)
     unevaluated = members[unknown]
     variance = surface.variance(mixture_weights(unevaluated, share), unevaluated.astype(float), functional[unknown])

@@ -68,7 +68,9 @@ def test_values_from_a_part_come_as_near_as_their_errors_say():
     assert 0.85 <= np.mean(np.abs(wrong) <= 1.96) <= 1
 
 
-@pytest.mark.parametrize("keys", [{"part": 1.0}, {"method": "exact"}, {"method": "leverage"}, {"coalitions": 256}])
+@pytest.mark.parametrize(
+    "keys", [{"part": 1.0}, {"method": "exact"}, {"method": "gtg", "truncation": 0}, {"coalitions": 256}]
+)
 def test_without_a_part_every_coalition_meets_all_examples(keys):
     played = Round()
     estimate(played, **keys)

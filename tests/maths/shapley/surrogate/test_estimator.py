@@ -41,7 +41,7 @@ def test_an_additive_game_is_known_without_error():
 
 def test_a_smooth_game_takes_few_coalitions():
     error = {}
-    for method in ("surrogate", "leverage"):
+    for method in ("surrogate", "gtg"):
         way = Shapley(method=method, stop="budget", coalitions=96)
         error[method] = np.mean(
             [
@@ -49,7 +49,7 @@ def test_a_smooth_game_takes_few_coalitions():
                 for game in (losing(8, np.random.default_rng([seed, 1])) for seed in range(10))
             ]
         )
-    assert error["surrogate"] < 0.25 * error["leverage"]
+    assert error["surrogate"] < 0.25 * error["gtg"]
 
 
 def test_the_weights_of_the_exact_formula():
