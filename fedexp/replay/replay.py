@@ -5,7 +5,6 @@ of the same words share it. Its lines in results.csv are all that the page needs
 """
 
 import math
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from fedexp.config import saved_config
-from fedexp.config.compose import Composer, Request, comparable_configs, make_composer
+from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError, closest_names
@@ -36,7 +35,7 @@ from fedexp.run import digests
 from fedexp.run.state.checkpoint import changed_keys
 from fedexp.sweep.executor import build_launcher
 from fedexp.sweep.launchers.contract import PointEnd
-from fedexp.sweep.points import Point, compose, compose_point, validate_point
+from fedexp.sweep.points import Point, compose, compose_point, resolve_point, validate_point
 from fedexp.sweep.run_point import run_point
 
 RUNS = "runs"
@@ -140,7 +139,8 @@ class Replay:
             if spent + 60 * (first.cell.minutes or 0.0) > self.budget_s:
                 continue
             folder = (self.folder / RUNS / self._run_folder_name(first.cell) / str(first.seed)).absolute()
-            self._prepare(folder, compose_point(composer, config, first.point))
+            run_config = compose_point(composer, config, first.point)
+            self._prepare(folder, run_config, resolve_point(composer, run_config, first.point))
             self.running[folder] = jobs
             yield folder
 
@@ -156,18 +156,13 @@ class Replay:
         first = next(candidate for candidate in self.table.cells if candidate.overrides == cell.overrides)
         return f"{first.folder}-{first.run}"
 
-    def _prepare(self, folder: Path, run_config: DictConfig) -> None:
+    def _prepare(self, folder: Path, run_config: DictConfig, resolved: dict[str, Any]) -> None:
         """Saves a run's config. One that is there must be of the same run, but is not used: it may be planted."""
         refuse_special_files(folder)
-        if saved_config.is_complete(folder):
-            if changed := changed_keys(
-                *comparable_configs(OmegaConf.create(saved_config.read_raw(folder)), run_config)
-            ):
-                raise ConfigError(
-                    f"{display_path(folder)} holds another run than the table asks for: {changed}; remove it"
-                )
-            shutil.rmtree(folder / saved_config.FOLDER)
-        saved_config.save(folder, run_config)
+        known_keys = saved_config.read(folder).config if saved_config.exists(folder) else resolved
+        if changed := changed_keys(known_keys, resolved):
+            raise ConfigError(f"{display_path(folder)} holds another run than the table asks for: {changed}; remove it")
+        saved_config.save(folder, run_config, resolved)
 
     def _record_end(self, end: PointEnd) -> None:
         for job in self.running.pop(end.folder):

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fedexp.config import saved_config
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, make_parents, remove_leftovers, shell_path
 from fedexp.files.locks import file_lock
@@ -105,8 +106,7 @@ def is_run(folder: Path) -> bool:
 
 def _cut_off(folder: Path) -> bool:
     """Whether the process died before it wrote the config; such a folder has no round, so the run may begin again."""
-    config = folder / ".hydra" / "config.yaml"
-    return config.parent.is_dir() and not (config.exists() and config.stat().st_size) and not _size(folder)
+    return (folder / saved_config.FOLDER).is_dir() and not saved_config.exists(folder) and not _size(folder)
 
 
 def has_rounds(folder: Path) -> bool:

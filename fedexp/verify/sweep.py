@@ -11,7 +11,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from fedexp.config import one_at_a_time, saved_config
-from fedexp.config.compose import read_config
+from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
@@ -32,7 +32,7 @@ def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO
     Raises:
         ConfigError: the folder holds no point that can be verified.
     """
-    points = [path.parent.parent for path in folder.rglob(f"{saved_config.FOLDER}/config.yaml")]
+    points = [path.parent for path in folder.rglob(saved_config.NAME)]
     points = sorted(
         (point_folder for point_folder in points if (point_folder / "metrics.csv").is_file()), key=runs.natural_order
     )
@@ -70,9 +70,9 @@ def _missing_points(folder: Path) -> Iterator[str]:
         point_folder = folder / str(number)
         if not (point_folder / "metrics.csv").is_file():
             yield f"{display_path(point_folder)} is missing, the point {' '.join(words)}"
-        elif saved_config.overrides(point_folder) != words:
+        elif saved_config.read(point_folder).overrides != words:
             yield f"{display_path(point_folder)} must be the point {' '.join(words)}, but its words are others"
-    for path in folder.glob(f"*/{saved_config.FOLDER}"):
+    for path in folder.glob(f"*/{saved_config.NAME}"):
         if path.parent.name not in map(str, range(len(expected))):
             yield f"{display_path(path.parent)} is no point of the sweep"
 
@@ -84,7 +84,9 @@ def _ambiguous_points(points: list[Path]) -> Iterator[str]:
         run = runs.read(point_folder)
         if run is not None:
             words = frozenset(
-                word for word in saved_config.overrides(point_folder) if word.lstrip("+").partition("=")[0] != "seed"
+                word
+                for word in saved_config.read(point_folder).overrides
+                if word.lstrip("+").partition("=")[0] != "seed"
             )
             kind = methods.freeze(methods.options(run)), methods.freeze(methods.settings(run))
             first_folder, first_kind = first.setdefault(words, (point_folder, kind))
