@@ -4,12 +4,13 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode, TaskFunction
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import saved_config
@@ -82,13 +83,16 @@ def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NO_TRUST) -> 
     return 0
 
 
-def job(config: DictConfig) -> None:
-    """What a plugin of Hydra calls for each point of a sweep."""
+def job(config: DictConfig, valid_run: ValidRun | None = None) -> None:
+    """What Hydra calls for a single run, and its plugins for each point of a sweep, which nobody has checked."""
     hydra = HydraConfig.get()
     folder = Path(display_path(Path(hydra.runtime.output_dir)))
-    with exit_on_error(folder, str(Point(hydra.job.num, list(hydra.overrides.task)))):
+    with exit_on_error(folder, "" if valid_run else str(Point(hydra.job.num, list(hydra.overrides.task)))):
         from fedexp.run.run import run
 
+        if valid_run is not None:
+            run(valid_run.config, folder, valid_run.exp)
+            return
         run_config = resolve_config(config)
         composed = OmegaConf.create(raw_config(config) | {"hydra": OmegaConf.to_container(hydra, resolve=False)})
         saved_config.save(folder, composed, run_config)
@@ -103,7 +107,9 @@ def single(composer: Composer, request: Request, console: bool) -> Path:
     valid_run = validate_config(composer, config, request.overrides)
     with _run_folder(config, valid_run) as folder:
         logs.log_to(folder, console)
-        composer.run(request.config_name, _job_of(valid_run), request.overrides, with_log_configuration=False)
+        composer.run(
+            request.config_name, partial(job, valid_run=valid_run), request.overrides, with_log_configuration=False
+        )
     return folder.absolute()
 
 
@@ -118,7 +124,7 @@ def _single(composer: Composer, request: Request) -> None:
         _follow(valid_run.config)
         return
     with _run_folder(config, valid_run):
-        composer.run(request.config_name, _job_of(valid_run), request.overrides)
+        composer.run(request.config_name, partial(job, valid_run=valid_run), request.overrides)
 
 
 @contextmanager
@@ -129,19 +135,6 @@ def _run_folder(config: DictConfig, valid_run: ValidRun) -> Iterator[Path]:
         saved_config.save(folder, config, valid_run.config)
         config.hydra.output_subdir = None
         yield folder
-
-
-def _job_of(valid_run: ValidRun) -> TaskFunction:
-    """What Hydra calls for a single run."""
-
-    def execute(_: DictConfig) -> None:
-        folder = Path(display_path(Path(HydraConfig.get().runtime.output_dir)))
-        with exit_on_error(folder):
-            from fedexp.run.run import run
-
-            run(valid_run.config, folder, valid_run.exp)
-
-    return execute
 
 
 def _follow(config: dict[str, Any]) -> None:

@@ -1,15 +1,20 @@
 """The OmegaConf resolvers that configs may use."""
 
 import os
+import re
+from collections.abc import Sequence
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
+from fedexp.config.override_text import override_text
 from fedexp.core.nested import flatten_keys
 from fedexp.maths.unseen import unseen_count
 from fedexp.process.cpu_cores import usable_cores
 
 MLFLOW = "MLFLOW_TRACKING_URI"
+_VARIABLE = re.compile(r"\$\{\s*oc\.env:[^${}]*\}")
 
 
 def register_resolvers() -> None:
@@ -55,6 +60,22 @@ def with_environment(config: DictConfig) -> DictConfig:
     for key in asking:
         OmegaConf.update(config, key, OmegaConf.select(config, key))
     return config
+
+
+def words_with_environment(words: Sequence[str]) -> list[str]:
+    """Overrides in which references to environment variables are replaced by values, except for MLflow's."""
+    return [_with_environment(word) if "oc.env" in word and MLFLOW not in word else word for word in words]
+
+
+def _with_environment(word: str) -> str:
+    value = OverridesParser.create().parse_override(word).value()
+    if not isinstance(value, str):
+        return word  # a list or a choice of several: its reader must write the values
+
+    def read(variable: re.Match[str]) -> str:
+        return str(OmegaConf.create({"value": variable[0]}).value)
+
+    return f"{word.partition('=')[0]}={override_text(_VARIABLE.sub(read, value))}"
 
 
 def never_drawn(config: DictConfig, clients: int, malicious: int) -> int:

@@ -7,8 +7,7 @@ Each file is whole or absent, and `config.json` comes last. No password of an ad
 import json
 import os
 import shlex
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -122,32 +121,21 @@ def read(folder: Path) -> SavedConfig:
     Raises:
         ConfigError: there is none, or it cannot be read.
     """
-    content = read_json(folder / NAME, infinite=True)
+    content = read_json(folder / NAME)
     if content is None:
         raise ConfigError(_missing_message(folder))
-    for name, (is_valid, kind) in _KINDS.items():
-        value = content.get(name)
-        if not is_valid(value):
-            where = display_path(folder / NAME)
-            raise ConfigError(f"{where} must have {kind} as {name}, got {repr(value)[:60]}; restore it")
-    return SavedConfig(migrate_config(content["config"]), *(content[name] for name in _KINDS if name != "config"))
-
-
-_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "config": (lambda node: isinstance(node, dict) and isinstance(node.get("_target_"), str), "keys with a _target_"),
-    "references": (
-        lambda node: isinstance(node, dict) and all("${" in str(text) for text in node.values()),
-        "references by their keys",
-    ),
-    "choices": (
-        lambda node: isinstance(node, dict) and all(isinstance(option, str | None) for option in node.values()),
-        "options by their groups",
-    ),
-    "overrides": (
-        lambda node: isinstance(node, list) and all(isinstance(word, str) for word in node),
-        "a list of words",
-    ),
-}
+    config, references, choices, overrides = (content.get(field.name) for field in fields(SavedConfig))
+    is_valid = {
+        "config": isinstance(config, dict) and isinstance(config.get("_target_"), str),
+        "references": isinstance(references, dict) and all("${" in str(text) for text in references.values()),
+        "choices": isinstance(choices, dict) and all(isinstance(option, str | None) for option in choices.values()),
+        "overrides": isinstance(overrides, list) and all(isinstance(word, str) for word in overrides),
+    }
+    for name, valid in is_valid.items():
+        if not valid:
+            where, value = display_path(folder / NAME), repr(content.get(name))[:60]
+            raise ConfigError(f"{where} must have {name} as a run saves them, got {value}; restore it")
+    return SavedConfig(migrate_config(config), references, choices, overrides)  # type: ignore[arg-type]
 
 
 def _with_references(node: dict[str, Any], references: dict[str, Any], prefix: str = "") -> dict[str, Any]:

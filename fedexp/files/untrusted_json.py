@@ -1,7 +1,6 @@
 """Reads the JSON files of run folders as plain values; anybody may have written them."""
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +9,17 @@ from fedexp.files.atomic import display_path
 from fedexp.files.untrusted import read_regular
 
 MAX_BYTES, MAX_DEPTH, MAX_DIGITS = 8_000_000, 40, 20  # bytes; levels; of a whole number
-_INFINITE = {"Infinity": math.inf, "-Infinity": -math.inf}
 
 
-def read_json(path: Path, *, infinite: bool = False) -> dict[str, Any] | None:
-    """The mapping of a file; None if there is no file. Numbers are finite, but for `Infinity` where it is allowed.
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The mapping of a file; None if there is no file. A number may be `Infinity`, but not `NaN`.
 
     Raises:
         ConfigError: it is not a regular file, or holds anything but a plain mapping.
     """
-
-    def parse_constant(word: str) -> float:
-        if not (infinite and word in _INFINITE):
-            raise ValueError(f"{word} is not a JSON number")
-        return _INFINITE[word]
-
     try:
         text = read_regular(path, MAX_BYTES).decode()
-        content = json.loads(text, parse_int=_parse_integer, parse_constant=parse_constant)
+        content = json.loads(text, parse_int=_parse_integer, parse_constant=_parse_constant)
         depth = _depth(content)
         json.dumps(content, ensure_ascii=False).encode()  # fails on half a surrogate pair, which nobody could print
     except FileNotFoundError:
@@ -41,6 +33,12 @@ def read_json(path: Path, *, infinite: bool = False) -> dict[str, Any] | None:
     if depth > MAX_DEPTH:
         raise ConfigError(f"{display_path(path)} must be at most {MAX_DEPTH} levels deep; is it damaged?")
     return content
+
+
+def _parse_constant(word: str) -> float:
+    if word == "NaN":
+        raise ValueError("NaN is not a JSON number")
+    return float(word)
 
 
 def _parse_integer(digits: str) -> int:

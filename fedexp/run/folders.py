@@ -9,7 +9,6 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedexp.config import saved_config
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, make_parents, remove_leftovers, shell_path
 from fedexp.files.locks import file_lock
@@ -101,12 +100,7 @@ def refuse_used(folder: Path) -> None:
 
 def is_run(folder: Path) -> bool:
     """Whether a run has written here."""
-    return (folder / "state.pt").exists() or ((folder / "metrics.csv").exists() and not _cut_off(folder))
-
-
-def _cut_off(folder: Path) -> bool:
-    """Whether the process died before it wrote the config; such a folder has no round, so the run may begin again."""
-    return (folder / saved_config.FOLDER).is_dir() and not saved_config.exists(folder) and not _size(folder)
+    return (folder / "state.pt").exists() or (folder / "metrics.csv").exists()
 
 
 def has_rounds(folder: Path) -> bool:

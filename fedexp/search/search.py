@@ -15,8 +15,8 @@ from omegaconf import OmegaConf
 
 from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer, resolve_config
-from fedexp.config.environment_words import words_with_environment
 from fedexp.config.location import conf_dir
+from fedexp.config.resolvers import words_with_environment
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path, write_atomically

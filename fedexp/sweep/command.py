@@ -11,9 +11,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, comparable_config, make_composer, raw_config
-from fedexp.config.environment_words import words_with_environment
 from fedexp.config.location import conf_dir
-from fedexp.config.resolvers import with_environment
+from fedexp.config.resolvers import with_environment, words_with_environment
 from fedexp.config.trust import NO_TRUST, Trust, remember_modules
 from fedexp.core.errors import ConfigError
 from fedexp.core.renamed_targets import migrate_config

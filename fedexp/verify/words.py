@@ -1,6 +1,5 @@
 """Checks the saved options and typed words of a run against its config."""
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,15 +38,6 @@ def override_complaints(folder: Path) -> Iterator[str]:
             key not in groups and not _is_free(key) and not _values_agree(value, config_value := _lookup(written, key))
         ):
             yield f"{where} says {key}={value} among its overrides, but its config has {config_value}"
-    yield from _reference_complaints(saved, where)
-
-
-def _reference_complaints(saved: SavedConfig, where: str) -> Iterator[str]:
-    """Yields references to a key that has another value than the one that refers to it."""
-    for key, text in saved.references.items():
-        target = re.fullmatch(r"\$\{([\w.]+)\}", str(text))
-        if target and not _is_free(key) and _lookup(saved.config, key) != _lookup(saved.config, target[1]):
-            yield f"{where} says {key}={text} among its references, but its config has {_lookup(saved.config, key)}"
 
 
 def _yaml_complaints(folder: Path, saved: SavedConfig) -> Iterator[str]:

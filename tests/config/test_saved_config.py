@@ -79,18 +79,18 @@ for _ in range(50):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"config": [1]}, "must have keys with a _target_ as config, got [1]"),
-        ({"config": {"seed": 1}}, "must have keys with a _target_ as config, got {'seed': 1}"),
-        ({"config": {"_target_": 3}}, "must have keys with a _target_ as config"),
+        ({"config": [1]}, "must have config as a run saves them, got [1]"),
+        ({"config": {"seed": 1}}, "must have config as a run saves them, got {'seed': 1}"),
+        ({"config": {"_target_": 3}}, "must have config as a run saves them"),
         ({"config": {"_target_": "x.Y", "a": DEEP}}, "must be at most 40 levels deep"),
         ({"config": {"_target_": "x.Y", "a": math.nan}}, "cannot be read as JSON: NaN is not a JSON number"),
         ({"config": {"_target_": "x.Y", "a": 10**30}}, "a whole number must have at most 20 digits, got 31"),
         ({"config": {"_target_": "x.Y", "a": "\ud800"}}, "cannot be read as JSON: "),
-        ({"references": None}, "must have references by their keys as references, got None"),
-        ({"references": {"seed": "3"}}, "must have references by their keys as references, got {'seed': '3'}"),
-        ({"choices": {"model": 3}}, "must have options by their groups as choices"),
-        ({"overrides": "seed=1"}, "must have a list of words as overrides"),
-        ({"overrides": [1]}, "must have a list of words as overrides"),
+        ({"references": None}, "must have references as a run saves them, got None"),
+        ({"references": {"seed": "3"}}, "must have references as a run saves them, got {'seed': '3'}"),
+        ({"choices": {"model": 3}}, "must have choices as a run saves them"),
+        ({"overrides": "seed=1"}, "must have overrides as a run saves them"),
+        ({"overrides": [1]}, "must have overrides as a run saves them"),
     ],
 )
 def test_what_no_run_saves_is_refused_in_one_line(tmp_path: Path, change: dict[str, Any], complaint: str):

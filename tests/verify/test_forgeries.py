@@ -253,11 +253,6 @@ FORGERIES: dict[str, tuple[str, Forge, str]] = {
     "overrides: nonsense": ("run", words(lambda typed: ["a b c=,"]), "config.json are no words of a run"),
     "overrides.yaml is gone": ("run", gone(".hydra/overrides.yaml"), ".hydra/overrides.yaml is missing"),
     "hydra.yaml is gone": ("run", gone(".hydra/hydra.yaml"), ".hydra/hydra.yaml is missing"),
-    "references: to another key": (
-        "run",
-        saved(lambda content: content["references"].update({"local.lr": "${local.momentum}"})),
-        "config.json says local.lr=${local.momentum} among its references, but its config has 0.1",
-    ),
     "config.yaml: a rate": (
         "run",
         replaced(".hydra/config.yaml", "local_lr: 0.1", "local_lr: 0.2"),
