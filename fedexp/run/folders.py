@@ -85,12 +85,8 @@ def clear(folder: Path) -> None:
 
 def refuse_used(folder: Path) -> None:
     """Refuses a folder that already holds a run or a sweep."""
-    if is_run(folder):
-        raise ConfigError(
-            f"{display_path(folder)} already holds a run; use fedexp resume {shell_path(folder)} or another folder"
-        )
-    if is_sweep(folder) or is_search(folder):
-        kind = "sweep" if is_sweep(folder) else "search"
+    kind = "run" if is_run(folder) else "sweep" if is_sweep(folder) else "search" if is_search(folder) else None
+    if kind is not None:
         raise ConfigError(
             f"{display_path(folder)} already holds a {kind}; use fedexp resume {shell_path(folder)} or another folder"
         )

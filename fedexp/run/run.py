@@ -10,7 +10,7 @@ from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.part import build
 from fedexp.core.values import State, Uploads
 from fedexp.files import summary_json
-from fedexp.files.atomic import display_path, shell_path
+from fedexp.files.atomic import display_path
 from fedexp.files.open_folders import make_folder
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.process.torchrun import under_torchrun
@@ -39,10 +39,7 @@ def run(config: dict[str, Any], folder: Path, exp: Experiment | None = None) -> 
         RunError: the run had to end; the last good state is kept.
         FolderGoneError: the folder was removed, renamed or replaced.
     """
-    if folders.is_run(folder):
-        raise ConfigError(
-            f"{display_path(folder)} already holds a run; use fedexp resume {shell_path(folder)} or another folder"
-        )
+    folders.refuse_used(folder)
     make_folder(folder)
     with folders.lock_folder(folder):
         _conduct(config, exp or build_experiment(config), folder)

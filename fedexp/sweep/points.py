@@ -21,7 +21,7 @@ from fedexp.run.validate import ValidRun, validate_config
 
 CHECKED_AT_MOST = 200
 MOST_POINTS = 100_000
-_SWEEPERS = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.expand_points}
+SWEEPERS = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.expand_points}
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def compose(composer: Composer, request: Request, with_log_configuration: bool =
 def expand_points(composer: Composer, config: DictConfig) -> list[Point]:
     """Every point, numbered as the sweeper does; none for a sweeper that chooses points as it goes."""
     sweeper = config.hydra.sweeper
-    split = _SWEEPERS.get(str(sweeper.get("_target_")))
+    split = SWEEPERS.get(str(sweeper.get("_target_")))
     if split is None:
         return []
     words = one_at_a_time.join_overrides(sweeper.params, config.hydra.overrides.task)

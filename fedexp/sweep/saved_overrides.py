@@ -16,6 +16,7 @@ from hydra.errors import HydraException
 from fedexp.config.launchers import LAUNCHERS
 from fedexp.config.resolvers import MLFLOW
 from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.nested import lookup
 from fedexp.files.atomic import display_path
 
 NUMBERS = ("jobs", "runs", "parallel", "timeout_min", "cpus_per_task", "gpus_per_node", "cpus", "gpus")
@@ -32,8 +33,7 @@ def read_overrides(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -
     Raises:
         ConfigError: they are not words, would change Hydra itself, lead out of the folder, or say where to compute.
     """
-    saved_words = _section(saved, "overrides")
-    task, hydra = (_parse_words(saved_words.get(name), path) for name in ("task", "hydra"))
+    task, hydra = (_parse_words(lookup(saved, f"hydra.overrides.{name}"), path) for name in ("task", "hydra"))
     for word in task:
         _demand_setting(word, path)
     typed_keys = {word.partition("=")[0] for word in typed}
@@ -45,7 +45,7 @@ def read_overrides(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -
 
 def read_config_name(saved: Mapping[str, Any], path: Path) -> str:
     """Reads the name of the root config."""
-    config_name = _section(saved, "job").get("config_name")
+    config_name = lookup(saved, "hydra.job.config_name")
     if not isinstance(config_name, str) or not _OPTION.fullmatch(config_name):
         raise ConfigError(
             f"{display_path(path)}: hydra.job.config_name must be the name of a config, got {config_name!r}"
@@ -55,7 +55,7 @@ def read_config_name(saved: Mapping[str, Any], path: Path) -> str:
 
 def read_config_dir(saved: Mapping[str, Any]) -> Path | None:
     """Reads the --config-dir of the command that began the sweep; None if it had none."""
-    sources = _section(saved, "runtime").get("config_sources")
+    sources = lookup(saved, "hydra.runtime.config_sources")
     nodes = (source for source in sources or () if isinstance(source, Mapping)) if isinstance(sources, list) else ()
     typed_paths = [source.get("path") for source in nodes if source.get("provider") == "command-line"]
     return Path(typed_paths[0]) if typed_paths and isinstance(typed_paths[0], str) else None
@@ -130,9 +130,3 @@ def _parse_words(texts: Any, path: Path) -> list[Override]:
 
 def _key(word: Override) -> str:
     return word.key_or_group.lstrip("/")
-
-
-def _section(saved: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    hydra = saved.get("hydra")
-    child = hydra.get(key) if isinstance(hydra, Mapping) else None
-    return child if isinstance(child, Mapping) else {}

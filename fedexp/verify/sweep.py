@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,17 @@ from fedexp.config import one_at_a_time, saved_config
 from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
+from fedexp.core.nested import lookup
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_yaml import read_yaml
 from fedexp.report.read import methods, runs
 from fedexp.report.topics import sweep_table
+from fedexp.sweep.points import SWEEPERS
 from fedexp.verify.comparison import cells_agree
 from fedexp.verify.coverage import unchecked_files
 from fedexp.verify.verify import ReplayBudget, Say, VerifyResult, verify
 
 NAME, TABLE = "multirun.yaml", "sweep.csv"
-_SPLITTERS = {one_at_a_time.BASIC: one_at_a_time.combinations, one_at_a_time.NAME: one_at_a_time.expand_points}
 
 
 def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO_TRUST) -> VerifyResult:
@@ -55,15 +56,13 @@ def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO
 
 def _missing_points(folder: Path) -> Iterator[str]:
     """Yields complaints about points that have no folder of their number, or whose folder has other words."""
-    hydra = read_yaml(folder / NAME).get("hydra", {})
-    sweeper = _section(hydra, "sweeper")
-    split, task = _SPLITTERS.get(str(sweeper.get("_target_"))), _section(hydra, "overrides").get("task")
-    if split is None or str(_section(hydra, "sweep").get("subdir")) != "${hydra.job.num}":
+    saved = read_yaml(folder / NAME)
+    split, task = SWEEPERS.get(str(lookup(saved, "hydra.sweeper._target_"))), lookup(saved, "hydra.overrides.task")
+    if split is None or lookup(saved, "hydra.sweep.subdir") != "${hydra.job.num}":
         return
+    params = lookup(saved, "hydra.sweeper.params")
     try:
-        expected = split(
-            OverridesParser.create().parse_overrides(one_at_a_time.join_overrides(sweeper.get("params"), task or []))
-        )
+        expected = split(OverridesParser.create().parse_overrides(one_at_a_time.join_overrides(params, task or [])))
     except (HydraException, TypeError, AttributeError) as error:
         raise ConfigError(f"{display_path(folder / NAME)} must hold the words of a sweep; restore it") from error
     for number, words in enumerate(expected):
@@ -123,8 +122,3 @@ _ROUNDING = 1e-9
 
 def _cells(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
-
-
-def _section(node: Any, key: str) -> Mapping[str, Any]:
-    child = node.get(key) if isinstance(node, Mapping) else None
-    return child if isinstance(child, Mapping) else {}

@@ -11,7 +11,7 @@ from fedexp.config import catalog, roles, saved_config
 from fedexp.config.location import conf_dir
 from fedexp.config.option_names import option_names
 from fedexp.config.saved_config import SavedConfig
-from fedexp.core.nested import flatten_keys
+from fedexp.core.nested import flatten_keys, lookup
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted_yaml import read_yaml, read_yaml_list
 from fedexp.run.state import checkpoint
@@ -34,9 +34,7 @@ def override_complaints(folder: Path) -> Iterator[str]:
     for key, value in words.items():
         if _other_option(key, value, names, words):
             yield f"{where} says {key}={value} among its overrides, but its config has {names[key]}"
-        elif (
-            key not in groups and not _is_free(key) and not _values_agree(value, config_value := _lookup(written, key))
-        ):
+        elif key not in groups and not _is_free(key) and not _values_agree(value, config_value := lookup(written, key)):
             yield f"{where} says {key}={value} among its overrides, but its config has {config_value}"
 
 
@@ -48,7 +46,7 @@ def _yaml_complaints(folder: Path, saved: SavedConfig) -> Iterator[str]:
         return
     if read_yaml_list(paths["overrides"]) != saved.overrides:
         yield f"{display_path(paths['overrides'])} must hold the overrides of {saved_config.NAME}, but has other words"
-    choices = _lookup(read_yaml(paths["hydra"]), "hydra.runtime.choices")
+    choices = lookup(read_yaml(paths["hydra"]), "hydra.runtime.choices")
     for name, in_json, in_yaml in (
         ("hydra", saved.choices, choices if isinstance(choices, Mapping) else {}),
         ("config", flatten_keys(saved.raw_config), flatten_keys(read_yaml(paths["config"]))),
@@ -82,12 +80,6 @@ def _override_values(typed: list[str]) -> dict[str, Any]:
                 flatten_keys({word.key_or_group: value}) if isinstance(value, Mapping) else {word.key_or_group: value}
             )
     return values
-
-
-def _lookup(node: Any, key: str) -> Any:
-    for name in key.split("."):
-        node = node.get(name) if isinstance(node, Mapping) else None
-    return node
 
 
 def _values_agree(value: Any, config_value: Any) -> bool:

@@ -64,4 +64,4 @@ def test_what_was_composed_to_be_checked_is_run(tmp_path: Path, monkeypatch: pyt
     assert composed == [["seed=0"]], "the other one is copied from it"
     monkeypatch.setattr("fedexp.sweep.points.CHECKED_AT_MOST", 0)  # composed when they are run
     assert noted("it's many") == checked
-    assert len(checked) == 6
+    assert len(checked) == 8

@@ -18,6 +18,7 @@ import pandas as pd
 from fedexp.config import saved_config
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
+from fedexp.core.nested import lookup
 from fedexp.files import run_tables
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, area_under, final, main_metric
@@ -199,9 +200,7 @@ def _all_overrides(keys: Sequence[str], point: RankedRun, folder: Path) -> dict[
     config = saved_config.read(folder).config
     values: dict[str, str] = dict(point.overrides)
     for key in keys:
-        node: Any = config
-        for name in key.split("."):
-            node = node.get(name) if isinstance(node, Mapping) else None
+        node = lookup(config, key)
         if key not in values and node is not None and not isinstance(node, Mapping):
             values[key] = short_text(node)
     return values
