@@ -95,19 +95,14 @@ def check_points(composer: Composer, config: DictConfig) -> list[Point]:
     """Refuses a sweep with an impossible point; composing takes time, so a very long sweep is checked in part."""
     todo = expand_points(composer, config)
     checked_points = [
-        replace(point, config=_compose_and_validate(composer, config, point)[0]) for point in todo[:CHECKED_AT_MOST]
+        replace(point, config=validate_point(composer, config, point)[0]) for point in todo[:CHECKED_AT_MOST]
     ]
     if len(todo) > CHECKED_AT_MOST:
         log.info("Checked the first %d of %d points", CHECKED_AT_MOST, len(todo))
     return checked_points + todo[CHECKED_AT_MOST:]
 
 
-def validate_point(composer: Composer, config: DictConfig, point: Point) -> ValidRun:
-    """Composes and checks a point."""
-    return _compose_and_validate(composer, config, point)[1]
-
-
-def _compose_and_validate(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, ValidRun]:
+def validate_point(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, ValidRun]:
     """Composes and checks a point; returns its complete config, with Hydra's keys, as well."""
     try:
         point_config = compose_point(composer, config, point)
