@@ -327,7 +327,7 @@ def tried(accident: Accident, known: kills.Whole, place: Path) -> tuple[list[str
         return [accident.name, f"skipped: {why}", "", ""], True
     place.mkdir()
     with accident.within(place):
-        shutil.copytree(known.folder / ".hydra", place / "run" / ".hydra")
+        kills.begin(known, place / "run")
         kills.change(place / "run", accident.changed or {})
         code, said = accident.happen(place)
         said = [line for line in said if not line.startswith("[W")]  # PyTorch has a log of its own

@@ -28,7 +28,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import yaml
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
@@ -198,7 +197,7 @@ def killed(kill: Kill, known: Whole, folder: Path) -> str:
     """Begins a run in the folder `run` and kills it; what fell short already, else nothing."""
     for _ in range(20):
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(known.folder / ".hydra", folder / "run" / ".hydra")
+        begin(known, folder / "run")
         change(folder / "run", {"engine": {"workers": kill.workers}})
         told = KINDS[kill.kind](kill, known, folder)
         if told is not None:
@@ -207,13 +206,19 @@ def killed(kill: Kill, known: Whole, folder: Path) -> str:
     return "it was always over before it could be killed"
 
 
+def begin(known: Whole, run: Path) -> None:
+    """Makes a folder with the config of a run, and nothing else."""
+    run.mkdir(parents=True)
+    shutil.copyfile(known.folder / "config.json", run / "config.json")
+
+
 def change(run: Path, keys: dict[str, dict[str, Any]]) -> None:
     """Changes keys of groups in the config of a run."""
-    path = run / ".hydra" / "config.yaml"
-    config = yaml.safe_load(path.read_text())
+    path = run / "config.json"
+    content = json.loads(path.read_text())
     for role, values in keys.items():
-        config[role] |= values
-    path.write_text(yaml.safe_dump(config))
+        content["config"][role] |= values
+    path.write_text(json.dumps(content))
 
 
 def _in_a_write(kill: Kill, known: Whole, folder: Path) -> str | None:

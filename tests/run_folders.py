@@ -8,6 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from omegaconf import OmegaConf
+
+from fedexp.config.resolvers import register_resolvers
+from fedexp.core.nested import flatten_keys
 
 CHOICES = {"experiment": None, "algorithm": None, "fleet": "none", "selector": "random", "hydra/output": "default"}
 CONFIG = {
@@ -48,7 +52,7 @@ def writer(place: Path) -> MakeRun:
         finished: bool = True,
     ) -> Path:
         folder = place / name
-        (folder / ".hydra").mkdir(parents=True)
+        folder.mkdir(parents=True)
         rounds = range(1, len(accuracy) + 1)
         columns = {
             "round": rounds,
@@ -87,6 +91,30 @@ def method(make_run: MakeRun, tmp_path: Path) -> MakeRun:
     return make
 
 
+def change_config(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Changes the config in the `config.json` of a run folder."""
+    content = json.loads((folder / "config.json").read_text())
+    change(content["config"])
+    (folder / "config.json").write_text(json.dumps(content))
+
+
+def write_config(
+    folder: Path,
+    config: Mapping[str, Any],
+    choices: Mapping[str, Any] | None = None,
+    overrides: Sequence[str] = (),
+    references: Mapping[str, str] | None = None,
+) -> None:
+    """Writes a `config.json`, and what lies in `.hydra/` beside it."""
+    content = {"config": config, "references": references or {}, "choices": choices or {}, "overrides": [*overrides]}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(content))
+    (folder / ".hydra").mkdir()
+    hydra = {"hydra": {"runtime": {"choices": dict(choices or {})}}}
+    for name, node in (("config", dict(config)), ("hydra", hydra), ("overrides", [*overrides])):
+        (folder / ".hydra" / f"{name}.yaml").write_text(yaml.safe_dump(node))
+
+
 def _write_config(folder: Path, keys: Mapping[str, Any], choices: Mapping[str, Any], overrides: Sequence[str]) -> None:
     config = json.loads(json.dumps(CONFIG))
     config["selector"]["_target_"] = f"fedexp.parts.selector.{choices['selector']}.Selector"
@@ -96,6 +124,7 @@ def _write_config(folder: Path, keys: Mapping[str, Any], choices: Mapping[str, A
         for step in path:
             node = node.setdefault(step, {})
         node[last] = value
-    (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
-    (folder / ".hydra" / "hydra.yaml").write_text(yaml.safe_dump({"hydra": {"runtime": {"choices": dict(choices)}}}))
-    (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(list(overrides)))
+    register_resolvers()
+    resolved: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
+    references = {key: text for key, text in flatten_keys(config).items() if "${" in str(text)}
+    write_config(folder, resolved, choices, overrides, references)

@@ -47,8 +47,8 @@ def test_twice_in_a_process_and_twice_from_the_shell_are_the_same_bytes(tmp_path
         Command(tmp_path, "run", *TINY, f"seed={seed}", f"hydra.run.dir={shell.name}").finish()
         assert kept_bytes(done.folder) == kept_bytes(shell)
         assert (done.folder / "clients.csv").read_bytes() == (shell / "clients.csv").read_bytes()
-        for name in ("config.yaml", "overrides.yaml"):
-            own, asked = ((place / ".hydra" / name).read_text() for place in (done.folder, shell))
+        for name in ("config.json", ".hydra/config.yaml", ".hydra/overrides.yaml"):
+            own, asked = ((place / name).read_text() for place in (done.folder, shell))
             assert own == asked
     assert kept_bytes(first.folder) != kept_bytes(second.folder)
 

@@ -4,18 +4,20 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import saved_config
-from fedexp.config.compose import Composer, Request, make_composer, raw_config, read_config, resolve_config
+from fedexp.config.compose import Composer, Request, make_composer, raw_config, resolve_config
 from fedexp.config.hydra_errors import explain_unknown_key, refuse_missing_folders
 from fedexp.config.location import conf_dir
+from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
@@ -24,7 +26,7 @@ from fedexp.process import logs
 from fedexp.process.exits import exit_on_error
 from fedexp.process.torchrun import rank
 from fedexp.run import change_tracker, folders
-from fedexp.run.validate import validate_config
+from fedexp.run.validate import ValidRun, validate_config
 from fedexp.sweep import command
 from fedexp.sweep.points import Point
 
@@ -67,26 +69,34 @@ def resume(folder: Path, words: Sequence[str] = (), trust: Trust = NO_TRUST) -> 
         raise ConfigError(f"a run goes on as it began, but for tracker=...; start a new one to change {other_words[0]}")
     config = read_config(folder, trust)
     change_tracker.write_tracker(folder, node)
-    from fedexp.run.run import resume
-
+    if node is not None:
+        config["tracker"] = node
     with logs.restore_logging():
+        from fedexp.run.run import resume
+
         if rank():
             _follow(config)
             return 0
         with exit_on_error(folder):
             logs.log_to(folder)
-            resume(folder, trust)
+            resume(config, folder, trust)
     return 0
 
 
-def job(config: DictConfig) -> None:
-    """What Hydra calls for a run and for each point of a sweep."""
+def job(config: DictConfig, valid_run: ValidRun | None = None) -> None:
+    """What Hydra calls for a single run, and its plugins for each point of a sweep, which nobody has checked."""
     hydra = HydraConfig.get()
     folder = Path(display_path(Path(hydra.runtime.output_dir)))
-    with exit_on_error(folder, _point(hydra)):
+    with exit_on_error(folder, "" if valid_run else str(Point(hydra.job.num, list(hydra.overrides.task)))):
         from fedexp.run.run import run
 
-        run(resolve_config(config), folder)
+        if valid_run is not None:
+            run(valid_run.config, folder, valid_run.exp)
+            return
+        run_config = resolve_config(config)
+        composed = OmegaConf.create(raw_config(config) | {"hydra": OmegaConf.to_container(hydra, resolve=False)})
+        saved_config.save(folder, composed, run_config)
+        run(run_config, folder)
 
 
 def single(composer: Composer, request: Request, console: bool) -> Path:
@@ -94,10 +104,12 @@ def single(composer: Composer, request: Request, console: bool) -> Path:
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
     if config.hydra.mode == RunMode.MULTIRUN:
         raise ConfigError("a sweep is for the command line, but the config sets hydra.mode=MULTIRUN; use fedexp run -m")
-    validate_config(composer, config, request.overrides)
-    with _run_folder(config) as folder:
+    valid_run = validate_config(composer, config, request.overrides)
+    with _run_folder(config, valid_run) as folder:
         logs.log_to(folder, console)
-        composer.run(request.config_name, job, request.overrides, with_log_configuration=False)
+        composer.run(
+            request.config_name, partial(job, valid_run=valid_run), request.overrides, with_log_configuration=False
+        )
     return folder.absolute()
 
 
@@ -107,20 +119,20 @@ def _single(composer: Composer, request: Request) -> None:
         composer.composed = None
         command.run(composer, request, job)
         return
-    run_config = validate_config(composer, config, request.overrides)
+    valid_run = validate_config(composer, config, request.overrides)
     if rank():
-        _follow(run_config)
+        _follow(valid_run.config)
         return
-    with _run_folder(config):
-        composer.run(request.config_name, job, request.overrides)
+    with _run_folder(config, valid_run):
+        composer.run(request.config_name, partial(job, valid_run=valid_run), request.overrides)
 
 
 @contextmanager
-def _run_folder(config: DictConfig) -> Iterator[Path]:
+def _run_folder(config: DictConfig, valid_run: ValidRun) -> Iterator[Path]:
     """Claims the folder of a run and writes its config there, which Hydra itself would write in place and unsynced."""
     with folders.provisional_folder(config.hydra.run) as folder:
         config.hydra.run.dir = str(folder)
-        saved_config.save(folder, config)
+        saved_config.save(folder, config, valid_run.config)
         config.hydra.output_subdir = None
         yield folder
 
@@ -131,12 +143,6 @@ def _follow(config: dict[str, Any]) -> None:
     logs.silence()
     with exit_on_error(None):
         follow(config)
-
-
-def _point(hydra: Any) -> str:
-    if hydra.mode != RunMode.MULTIRUN:
-        return ""
-    return str(Point(hydra.job.num, list(hydra.overrides.task)))
 
 
 def _show_config(composer: Composer, request: Request, arguments: Namespace) -> None:

@@ -45,6 +45,6 @@ def act(words: list[str]) -> int:
             loaded_s = time.perf_counter() - start_time
             voice.begin_step("reading the config", print_now=False)
             wanted = request.compose(arguments)
-            estimate = plan(wanted.config, start_time, loaded_s, voice)
+            estimate = plan(wanted.run, start_time, loaded_s, voice)
     sys.stdout.write((table.as_json if arguments.json else table.table)(estimate, wanted))
     return 0

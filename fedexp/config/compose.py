@@ -1,6 +1,5 @@
 """Composes the overrides of `fedexp run` into resolved, checked configs, before anything is loaded or made."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,15 +19,13 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import HydraContext, RunMode, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from fedexp.config import launchers, log_settings, one_at_a_time, roles, saved_config
+from fedexp.config import launchers, log_settings, one_at_a_time, roles
 from fedexp.config.compositions import PointComposer
 from fedexp.config.hydra_errors import COMPOSE_ERRORS, explain, refuse_missing_folders
-from fedexp.config.resolvers import no_environment, register_resolvers
-from fedexp.config.trust import NO_TRUST, Trust
+from fedexp.config.resolvers import register_resolvers
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
 from fedexp.core.renamed_targets import migrate_config
-from fedexp.files.atomic import display_path
 from fedexp.files.url_credentials import keep_in_environment, without_passwords
 
 
@@ -191,57 +188,21 @@ def _refuse_invalid_choices(composer: Composer, overrides: list[str]) -> None:
 def resolve_config(config: DictConfig) -> dict[str, Any]:
     """The config without Hydra's node, interpolations resolved: what is run, and saved with the state.
 
-    Parts have today's names, whether it was composed now or noted by an older version. Passwords of addresses are out.
+    Parts have today's names. Passwords of addresses are out.
     """
     container = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     return without_passwords(migrate_config(OmegaConf.to_container(container, resolve=True)))
 
 
-def comparable_configs(*configs: DictConfig) -> list[dict[str, Any]]:
-    """Configs to compare: resolved, or all unresolved where one of them cannot be resolved."""
+def comparable_config(config: DictConfig) -> dict[str, Any]:
+    """A config to look at before it is checked: resolved, or unresolved where it cannot be resolved."""
     try:
-        return [resolve_config(config) for config in configs]
+        return resolve_config(config)
     except COMPOSE_ERRORS:
-        return [raw_config(config) for config in configs]
+        return raw_config(config)
 
 
 def raw_config(config: DictConfig) -> dict[str, Any]:
     """An unresolved config by its top-level keys, with today's names of parts."""
     container = migrate_config(OmegaConf.to_container(config, resolve=False))
     return {str(key): value for key, value in container.items()}
-
-
-def read_config(folder: Path, trust: Trust = NO_TRUST) -> dict[str, Any]:
-    """The resolved config that is saved in a run folder.
-
-    Raises:
-        ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted.
-    """
-    path = folder / saved_config.FOLDER / "config.yaml"
-    if not saved_config.exists(folder):
-        raise ConfigError(_missing_config_message(folder))
-    raw = saved_config.read_raw(folder)
-    if not isinstance(raw.get("_target_"), str):
-        raise ConfigError(f"{display_path(path)} must hold the config of a run, which has a _target_; restore it")
-    trust.demand(raw, folder)
-    register_resolvers()
-    try:
-        with no_environment(path):
-            config = resolve_config(OmegaConf.create(raw))
-    except ConfigError:
-        raise
-    except COMPOSE_ERRORS as error:
-        raise ConfigError(f"{display_path(path)} cannot be read: {error}") from error
-    trust.demand(config, folder)  # an interpolation may have made another part of it
-    return config
-
-
-def _missing_config_message(folder: Path) -> str:
-    if any((folder / name).is_file() and (folder / name).stat().st_size for name in ("metrics.csv", "state.pt")):
-        return f"{display_path(folder)} has rounds but no config; restore its .hydra/config.yaml"
-    if not (folder / saved_config.FOLDER).is_dir():
-        return f"{display_path(folder)} is no run folder: it has no .hydra/config.yaml"
-    words = [*saved_config.overrides(folder), f"hydra.run.dir={display_path(folder)}"]
-    return (
-        f"{display_path(folder)} was cut off before its config was written; begin again: fedexp run {shlex.join(words)}"
-    )

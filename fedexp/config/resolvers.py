@@ -1,23 +1,20 @@
 """The OmegaConf resolvers that configs may use."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+import re
+from collections.abc import Sequence
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.resolvers import oc
 
-from fedexp.core.errors import ConfigError
+from fedexp.config.override_text import override_text
 from fedexp.core.nested import flatten_keys
-from fedexp.files.atomic import display_path
 from fedexp.maths.unseen import unseen_count
 from fedexp.process.cpu_cores import usable_cores
 
 MLFLOW = "MLFLOW_TRACKING_URI"
-NO_DEFAULT = object()
-ASKS_FOR = "it asks for"
+_VARIABLE = re.compile(r"\$\{\s*oc\.env:[^${}]*\}")
 
 
 def register_resolvers() -> None:
@@ -27,11 +24,6 @@ def register_resolvers() -> None:
     `${likely_malicious:clients,participants,malicious}` how many of a round's uniformly drawn participants
     are malicious in 99 of 100 rounds at most. Clients that never train (`evaluation.unseen_fraction`) are not drawn.
     """
-
-    def data_root() -> str:
-        from fedexp.data import store
-
-        return os.fspath(store.data_root())
 
     def likely_malicious(clients: Any, participants: Any, malicious: Any, *, _root_: DictConfig) -> Any:
         counts = (clients, participants, malicious)
@@ -44,37 +36,20 @@ def register_resolvers() -> None:
             return malicious  # nobody would train, which is refused by itself
         return int(hypergeom.ppf(0.99, drawn, min(malicious, drawn), min(participants, drawn)))
 
-    OmegaConf.register_new_resolver("data_root", data_root, replace=True)
+    OmegaConf.register_new_resolver("data_root", _data_root, replace=True)
     OmegaConf.register_new_resolver("usable_cores", usable_cores, replace=True)
     OmegaConf.register_new_resolver("likely_malicious", likely_malicious, replace=True)
 
 
-@contextmanager
-def no_environment(path: Path) -> Iterator[None]:
-    """Inside the block, configs may read no environment variable but the one that says where MLflow is.
+def _data_root() -> str:
+    from fedexp.data import store
 
-    The folder of a run, a sweep or a search may be a stranger's, and what it makes of the reader's environment would
-    stand in a report or in a complaint.
+    return os.fspath(store.data_root())
 
-    Raises:
-        ConfigError: what was read in the `path` asks for another.
-    """
 
-    def env(name: str, default: Any = NO_DEFAULT) -> Any:
-        if name != MLFLOW:
-            raise ConfigError(f"{ASKS_FOR} {name} of the environment; write the value in its place")
-        return oc.env(name) if default is NO_DEFAULT else oc.env(name, default)
-
-    OmegaConf.register_new_resolver("oc.env", env, replace=True)
-    try:
-        yield
-    except Exception as error:  # OmegaConf wraps what its resolvers raise, and Hydra what OmegaConf raises
-        _, asks, remainder = str(error).partition(ASKS_FOR)
-        if not asks:
-            raise
-        raise ConfigError(f"{display_path(path)} cannot be read: {asks}{remainder.splitlines()[0]}") from error
-    finally:
-        OmegaConf.register_new_resolver("oc.env", oc.env, replace=True)
+def local_values() -> dict[str, Any]:
+    """What the references say on this machine that say something else on another."""
+    return {"${data_root:}": _data_root(), "${usable_cores:}": usable_cores()}
 
 
 def with_environment(config: DictConfig) -> DictConfig:
@@ -85,6 +60,22 @@ def with_environment(config: DictConfig) -> DictConfig:
     for key in asking:
         OmegaConf.update(config, key, OmegaConf.select(config, key))
     return config
+
+
+def words_with_environment(words: Sequence[str]) -> list[str]:
+    """Overrides in which references to environment variables are replaced by values, except for MLflow's."""
+    return [_with_environment(word) if "oc.env" in word and MLFLOW not in word else word for word in words]
+
+
+def _with_environment(word: str) -> str:
+    value = OverridesParser.create().parse_override(word).value()
+    if not isinstance(value, str):
+        return word  # a list or a choice of several: its reader must write the values
+
+    def read(variable: re.Match[str]) -> str:
+        return str(OmegaConf.create({"value": variable[0]}).value)
+
+    return f"{word.partition('=')[0]}={override_text(_VARIABLE.sub(read, value))}"
 
 
 def never_drawn(config: DictConfig, clients: int, malicious: int) -> int:

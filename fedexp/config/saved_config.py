@@ -1,94 +1,160 @@
-"""Saves and reads the config, the chosen options and the overrides in a run folder.
+"""Saves and reads what a run folder says of its config: `config.json`, which is all that is ever read back.
 
-The three files are those that Hydra would leave; here each is whole or absent, and the config comes last. No password
-of an address is noted.
+For people the three files that Hydra would leave lie beside it in `.hydra/`; `fedexp verify` says whether they agree.
+Each file is whole or absent, and `config.json` comes last. No password of an address is noted.
 """
 
-from collections.abc import Mapping
+import json
+import os
+import shlex
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
-from fedexp.config.resolvers import with_environment
+from fedexp.config.resolvers import MLFLOW, local_values, with_environment
+from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
+from fedexp.core.nested import flatten_keys
 from fedexp.core.renamed_targets import migrate_config
 from fedexp.files.atomic import display_path, write_atomically
-from fedexp.files.untrusted_yaml import read_yaml, read_yaml_list
-from fedexp.files.url_credentials import without_passwords
+from fedexp.files.untrusted_json import read_json
+from fedexp.files.untrusted_yaml import read_yaml_list
+from fedexp.files.url_credentials import without_password, without_passwords
 
-FOLDER, FILES = ".hydra", ("hydra", "overrides", "config")
+NAME, FOLDER, FILES = "config.json", ".hydra", ("hydra", "overrides", "config")
 
 
-def save(folder: Path, run_config: DictConfig) -> None:
-    """Saves the missing files of a run's composed config; all of them if the config, written last, is missing."""
-    has_config = exists(folder)
-    with open_dict(run_config):
-        run_config.hydra.runtime.output_dir = str(folder.absolute())
-    hydra_config = OmegaConf.masked_copy(run_config, ["hydra"])
-    config = with_environment(OmegaConf.masked_copy(run_config, [str(key) for key in run_config if key != "hydra"]))
-    for name, content in zip(FILES, (hydra_config, run_config.hydra.overrides.task, config), strict=True):
-        if not (has_config and _file_exists(folder, name)):
-            write_atomically(_path(folder, name), as_text(content).encode())
+@dataclass(frozen=True)
+class SavedConfig:
+    """What `config.json` holds.
+
+    `config` is resolved; `references` are those of its values that follow other keys, as they were written, by dotted
+    key. `choices` are the options of all groups, Hydra's own too, and `overrides` the words that were typed.
+    """
+
+    config: dict[str, Any]
+    references: dict[str, Any]
+    choices: dict[str, str | None]
+    overrides: list[str]
+
+    @property
+    def raw_config(self) -> dict[str, Any]:
+        """The config before it was resolved."""
+        return _with_references(self.config, self.references)
+
+
+def save(folder: Path, composed: DictConfig, config: dict[str, Any]) -> None:
+    """Saves a run's composed config, with Hydra's node, and the same resolved; replaces what is there."""
+    (folder / NAME).unlink(missing_ok=True)
+    with open_dict(composed):
+        composed.hydra.runtime.output_dir = str(folder.absolute())
+    hydra_config, words = OmegaConf.masked_copy(composed, ["hydra"]), composed.hydra.overrides.task
+    written = with_environment(OmegaConf.masked_copy(composed, [str(key) for key in composed if key != "hydra"]))
+    for name, content in zip(FILES, (hydra_config, words, written), strict=True):
+        write_atomically(yaml_path(folder, name), as_text(content).encode())
+    references = {key: value for key, value in flatten_keys(_plain(written)).items() if "${" in str(value)}
+    choices = _plain(composed.hydra.runtime.choices)
+    _write(folder, SavedConfig(config, references, choices, _plain(words)))
+
+
+def replace_part(folder: Path, role: str, node: dict[str, Any]) -> None:
+    """Replaces the part of one role in the saved config."""
+    saved = read(folder)
+    references = {key: value for key, value in saved.references.items() if key.partition(".")[0] != role}
+    saved = replace(saved, config={**saved.config, role: without_passwords(node)}, references=references)
+    write_atomically(yaml_path(folder, "config"), yaml.safe_dump(saved.raw_config, sort_keys=False).encode())
+    _write(folder, saved)
+
+
+def _write(folder: Path, saved: SavedConfig) -> None:
+    text = json.dumps(asdict(saved), indent=2, ensure_ascii=False)
+    write_atomically(folder / NAME, f"{text}\n".encode())
 
 
 def as_text(content: DictConfig | ListConfig) -> str:
     """A config as YAML, with unresolved interpolations."""
-    container = without_passwords(OmegaConf.to_container(content, resolve=False))
-    return OmegaConf.to_yaml(OmegaConf.create(container))
+    return OmegaConf.to_yaml(OmegaConf.create(_plain(content)))
 
 
-def replace_part(folder: Path, role: str, node: Any) -> None:
-    """Replaces the part of one role in the saved config."""
-    text = yaml.safe_dump(without_passwords({**read_raw(folder), role: node}), sort_keys=False)
-    write_atomically(_path(folder, "config"), text.encode())
-
-
-def is_complete(folder: Path) -> bool:
-    """Whether all three files are there."""
-    return not missing_files(folder)
-
-
-def missing_files(folder: Path) -> list[Path]:
-    """Those of the three files that are not there, or are empty."""
-    return [_path(folder, name) for name in FILES if not _file_exists(folder, name)]
+def _plain(content: DictConfig | ListConfig) -> Any:
+    return without_passwords(OmegaConf.to_container(content, resolve=False))
 
 
 def exists(folder: Path) -> bool:
-    """Whether the config is there; a process that was killed may have left none, or an empty one."""
-    return _file_exists(folder, "config")
+    """Whether the config is there."""
+    return (folder / NAME).is_file()
 
 
-def read_raw(folder: Path) -> dict[str, Any]:
-    """The saved config with unresolved interpolations and today's names of parts; empty if there is none."""
-    return migrate_config(read_yaml(_path(folder, "config")))
-
-
-def choices(folder: Path) -> Mapping[str, str | None]:
-    """The option of each group, those of Hydra's own groups too; empty for a run that Hydra did not start."""
-    node: Any = read_yaml(_path(folder, "hydra"))
-    for name in ("hydra", "runtime", "choices"):
-        node = node.get(name) if isinstance(node, Mapping) else None
-    if not isinstance(node, Mapping):
-        return {}
-    for name, option in node.items():
-        if not (isinstance(name, str) and isinstance(option, str | None)):
-            raise ConfigError(
-                f"{display_path(folder)}/.hydra/hydra.yaml must have texts as choices, got {name!r}: {option!r}"
-            )
-    return node
-
-
-def overrides(folder: Path) -> list[str]:
-    """The overrides that made the config, in their order."""
-    return [str(word) for word in read_yaml_list(_path(folder, "overrides"))]
-
-
-def _path(folder: Path, name: str) -> Path:
+def yaml_path(folder: Path, name: str) -> Path:
+    """Where the file of this name lies that Hydra would leave."""
     return folder / FOLDER / f"{name}.yaml"
 
 
-def _file_exists(folder: Path, name: str) -> bool:
-    path = _path(folder, name)
-    return path.is_file() and path.stat().st_size > 0
+def read_config(folder: Path, trust: Trust = NO_TRUST) -> dict[str, Any]:
+    """The config that is saved in a run folder, to be run.
+
+    Raises:
+        ConfigError: there is none, it cannot be read, or it names modules beyond those that are trusted.
+    """
+    config = _for_this_machine(read(folder))
+    trust.demand(config, folder)
+    return config
+
+
+def _for_this_machine(saved: SavedConfig) -> dict[str, Any]:
+    """The config with what the machine decides: where data lies, how many cores there are, MLflow's address."""
+    values = local_values()
+    directory = values.get(str(saved.references.get("data_dir")), saved.config.get("data_dir"))
+    values |= {"${data_dir}": directory}
+    follows = {key: values[text] for key, text in saved.references.items() if isinstance(text, str) and text in values}
+    if (address := os.environ.get(MLFLOW)) and MLFLOW in str(saved.references.get("tracker.uri")):
+        follows["tracker.uri"] = without_password(address)
+    return _with_references(saved.config, follows)
+
+
+def read(folder: Path) -> SavedConfig:
+    """What `config.json` of a run folder says; classes have today's names.
+
+    Raises:
+        ConfigError: there is none, or it cannot be read.
+    """
+    content = read_json(folder / NAME)
+    if content is None:
+        raise ConfigError(_missing_message(folder))
+    config, references, choices, overrides = (content.get(field.name) for field in fields(SavedConfig))
+    is_valid = {
+        "config": isinstance(config, dict) and isinstance(config.get("_target_"), str),
+        "references": isinstance(references, dict) and all("${" in str(text) for text in references.values()),
+        "choices": isinstance(choices, dict) and all(isinstance(option, str | None) for option in choices.values()),
+        "overrides": isinstance(overrides, list) and all(isinstance(word, str) for word in overrides),
+    }
+    for name, valid in is_valid.items():
+        if not valid:
+            where, value = display_path(folder / NAME), repr(content.get(name))[:60]
+            raise ConfigError(f"{where} must have {name} as a run saves them, got {value}; restore it")
+    return SavedConfig(migrate_config(config), references, choices, overrides)  # type: ignore[arg-type]
+
+
+def _with_references(node: dict[str, Any], references: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    return {
+        name: references.get(f"{prefix}{name}", _with_references(child, references, f"{prefix}{name}."))
+        if isinstance(child, dict)
+        else references.get(f"{prefix}{name}", child)
+        for name, child in node.items()
+    }
+
+
+def _missing_message(folder: Path) -> str:
+    if any((folder / name).is_file() and (folder / name).stat().st_size for name in ("metrics.csv", "state.pt")):
+        return (
+            f"{display_path(folder)} has rounds but no {NAME}; restore it, or run again what a version before 0.1.0 ran"
+        )
+    if not (folder / FOLDER).is_dir():
+        return f"{display_path(folder)} is no run folder: it has no {NAME}"
+    words = [*map(str, read_yaml_list(yaml_path(folder, "overrides"))), f"hydra.run.dir={display_path(folder)}"]
+    return (
+        f"{display_path(folder)} was cut off before its config was written; begin again: fedexp run {shlex.join(words)}"
+    )

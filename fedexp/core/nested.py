@@ -12,6 +12,13 @@ def walk(node: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
             yield from walk(value, f"{prefix}{name}.")
 
 
+def lookup(node: Any, key: str) -> Any:
+    """The value of a dotted key; None if there is none."""
+    for name in key.split("."):
+        node = node.get(name) if isinstance(node, Mapping) else None
+    return node
+
+
 def flatten_keys(node: Mapping[Any, Any]) -> dict[str, Any]:
     """The values that are no mappings, by their dotted keys."""
     return {key: value for key, value in walk(node) if not isinstance(value, Mapping)}

@@ -1,6 +1,5 @@
 """The one reader of summary.json: every value must be of the kind that a run writes, or the file is refused."""
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any
 
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
+from fedexp.files.untrusted_json import read_json
 
 NAME = "summary.json"
 
@@ -40,14 +40,9 @@ def read(folder: Path) -> dict[str, Any] | None:
         ConfigError: it is not JSON, or a value in it is of the wrong kind.
     """
     path = folder / NAME
-    if not path.is_file():
+    summary = read_json(path)
+    if summary is None:
         return None
-    try:
-        summary = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{display_path(path)} cannot be read as JSON: {error}; is it damaged?") from error
-    if not isinstance(summary, dict):
-        raise ConfigError(f"{display_path(path)} must hold a mapping, got {_shorten(summary)}; is it damaged?")
     for name, kind in _KINDS.items():
         _demand(path, name, summary.get(name), kind)
     for name, (inner, kind) in _INNER.items():
@@ -57,13 +52,9 @@ def read(folder: Path) -> dict[str, Any] | None:
     return summary
 
 
-def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is not a JSON number")
-
-
 def _demand(path: Path, name: str, value: Any, kind: str) -> None:
     if value is not None and not _is_kind(value, kind):
-        raise ConfigError(f"{display_path(path)} must have {kind} as {name}, got {_shorten(value)}; is it damaged?")
+        raise ConfigError(f"{display_path(path)} must have {kind} as {name}, got {repr(value)[:60]}; is it damaged?")
 
 
 def _is_kind(value: Any, kind: str) -> bool:
@@ -72,7 +63,3 @@ def _is_kind(value: Any, kind: str) -> bool:
     if kind == "a whole number":
         return type(value) is int and 0 <= value < 10**15
     return isinstance(value, str if kind == "a text" else Mapping)
-
-
-def _shorten(value: Any) -> str:
-    return repr(value)[:60]

@@ -11,10 +11,9 @@ import yaml
 
 from fedexp.core.errors import ConfigError
 from fedexp.files.atomic import display_path
-from fedexp.files.references import count_lookups
 from fedexp.files.untrusted import read_regular
 
-MAX_BYTES, MAX_DEPTH, MAX_LOOKUPS = 8_000_000, 40, 1_000_000  # bytes; levels; values read to resolve all references
+MAX_BYTES, MAX_DEPTH = 8_000_000, 40  # bytes; levels
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -42,7 +41,7 @@ def _read(path: Path) -> Any:
     try:
         text = read_regular(path, MAX_BYTES).decode()
         _refuse_anchors_and_tags(text, path)
-        return _refuse_excessive_lookups(yaml.load(text, Loader=_LOADER), path)
+        return yaml.load(text, Loader=_LOADER)
     except FileNotFoundError:
         return None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -63,14 +62,6 @@ def _refuse_anchors_and_tags(text: str, path: Path) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise ConfigError(f"{display_path(path)} must be at most {MAX_DEPTH} levels deep; restore it")
-
-
-def _refuse_excessive_lookups(node: Any, path: Path) -> Any:
-    if count_lookups(node) > MAX_LOOKUPS:
-        raise ConfigError(
-            f"{display_path(path)} must refer to its own values at most {MAX_LOOKUPS:,} times; restore it"
-        )
-    return node
 
 
 def _type_name(value: Any) -> str:

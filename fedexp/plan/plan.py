@@ -4,11 +4,9 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from fedexp.core.part import build
 from fedexp.plan import forecast
 from fedexp.plan.dry_run import DryRun, RunEstimate, find_end, run_dry
 from fedexp.plan.forecast import RunOutline, Seconds
@@ -16,9 +14,9 @@ from fedexp.plan.probe import ProbeResult, probe
 from fedexp.plan.progress import ProgressReporter
 from fedexp.plan.time_budget import BudgetedPool, TimeBudget
 from fedexp.run.environment import device_name
+from fedexp.run.validate import ValidRun
 from fedexp.simulation import context
 from fedexp.simulation.build_world import build_world
-from fedexp.simulation.setup import compatibility
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.engine.contract import EngineChoice
@@ -69,17 +67,16 @@ class Forecast:
     counted: int | None = None
 
 
-def plan(config: dict[str, Any], started: float, loaded_s: float, progress: ProgressReporter) -> Forecast:
+def plan(run: ValidRun, started: float, loaded_s: float, progress: ProgressReporter) -> Forecast:
     """The cost of one run, whose command was given at `started` (`time.perf_counter`) and took `loaded_s` to load."""
-    exp: Experiment = build(config)
-    compatibility.refuse(exp)
+    exp = run.exp
     progress.begin_step("reading the data")
     preparation = TimeBudget(PREPARATION_S)
     progress.stage = lambda: preparation.stage
     world = build_world(exp, None, BudgetedPool(WorkerPool(), preparation))
     exp = world.exp
     elapsed_s = time.perf_counter() - started
-    result = probe(exp, world, config, progress, min(MOST_S, max(LEAST_S, ANSWER_S - elapsed_s)))
+    result = probe(exp, world, run.config, progress, min(MOST_S, max(LEAST_S, ANSWER_S - elapsed_s)))
     result.closing_s += EXIT_SHARE * loaded_s
     result.partial_stages = preparation.partial_stages + result.partial_stages
     progress.begin_step("counting all rounds", print_now=False)

@@ -3,7 +3,6 @@
 from argparse import Namespace
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
@@ -11,16 +10,16 @@ from hydra.types import RunMode
 from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.core.errors import ConfigError
-from fedexp.run.validate import validate_config
+from fedexp.run.validate import ValidRun, validate_config
 from fedexp.sweep.points import check_points, validate_point
 from fedexp.sweep.points import compose as compose_sweep
 
 
 @dataclass(frozen=True)
 class PlanRequest:
-    """The config of a run, or of the first of several points: `point` holds the overrides that vary."""
+    """A run, or the first of several points: `point` holds the overrides that vary."""
 
-    config: dict[str, Any]
+    run: ValidRun
     points: int = 1
     point: str = ""
 

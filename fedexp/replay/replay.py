@@ -5,7 +5,6 @@ of the same words share it. Its lines in results.csv are all that the page needs
 """
 
 import math
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from fedexp.config import saved_config
-from fedexp.config.compose import Composer, Request, comparable_configs, make_composer
+from fedexp.config.compose import Composer, Request, make_composer
 from fedexp.config.location import conf_dir
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError, closest_names
@@ -35,7 +34,7 @@ from fedexp.run import digests
 from fedexp.run.state.checkpoint import changed_keys
 from fedexp.sweep.executor import build_launcher
 from fedexp.sweep.launchers.contract import PointEnd
-from fedexp.sweep.points import Point, compose, compose_point, validate_point
+from fedexp.sweep.points import Point, compose, compose_point, resolve_point, validate_point
 from fedexp.sweep.run_point import run_points
 
 RUNS = "runs"
@@ -151,18 +150,14 @@ class Replay:
         spent = time.monotonic() - self.start_time
         if spent + 60 * (first.cell.minutes or 0.0) > self.budget_s:
             return None
-        run_config = compose_point(composer, config, first.point)
+        composed = compose_point(composer, config, first.point)
+        run_config = resolve_point(composer, composed, first.point)
         folder = (self.folder / RUNS / self._run_folder_name(first.cell) / str(first.seed)).absolute()
         refuse_special_files(folder)
-        if saved_config.is_complete(folder):
-            if changed := changed_keys(
-                *comparable_configs(OmegaConf.create(saved_config.read_raw(folder)), run_config)
-            ):
-                raise ConfigError(
-                    f"{display_path(folder)} holds another run than the table asks for: {changed}; remove it"
-                )
-            shutil.rmtree(folder / saved_config.FOLDER)
-        saved_config.save(folder, run_config)
+        saved = saved_config.read(folder).config if saved_config.exists(folder) else run_config
+        if changed := changed_keys(saved, run_config):
+            raise ConfigError(f"{display_path(folder)} holds another run than the table asks for: {changed}; remove it")
+        saved_config.save(folder, composed, run_config)
         return folder
 
     def _record_result(self, job: Job, end: PointEnd) -> None:

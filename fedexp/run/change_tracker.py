@@ -29,7 +29,7 @@ def tracker_from_words(words: Sequence[str], config_dir: Path | None = None) -> 
     request = Request(conf_dir(), list(words), config_dir=config_dir)
     composer = make_composer(request)
     config = composer.compose_config(request.config_name, request.overrides, RunMode.RUN)
-    return validate_config(composer, config, request.overrides)["tracker"]
+    return validate_config(composer, config, request.overrides).config["tracker"]
 
 
 def extend_trust(trust: Trust, node: dict[str, Any] | None) -> Trust:

@@ -85,12 +85,8 @@ def clear(folder: Path) -> None:
 
 def refuse_used(folder: Path) -> None:
     """Refuses a folder that already holds a run or a sweep."""
-    if is_run(folder):
-        raise ConfigError(
-            f"{display_path(folder)} already holds a run; use fedexp resume {shell_path(folder)} or another folder"
-        )
-    if is_sweep(folder) or is_search(folder):
-        kind = "sweep" if is_sweep(folder) else "search"
+    kind = "run" if is_run(folder) else "sweep" if is_sweep(folder) else "search" if is_search(folder) else None
+    if kind is not None:
         raise ConfigError(
             f"{display_path(folder)} already holds a {kind}; use fedexp resume {shell_path(folder)} or another folder"
         )
@@ -100,13 +96,7 @@ def refuse_used(folder: Path) -> None:
 
 def is_run(folder: Path) -> bool:
     """Whether a run has written here."""
-    return (folder / "state.pt").exists() or ((folder / "metrics.csv").exists() and not _cut_off(folder))
-
-
-def _cut_off(folder: Path) -> bool:
-    """Whether the process died before it wrote the config; such a folder has no round, so the run may begin again."""
-    config = folder / ".hydra" / "config.yaml"
-    return config.parent.is_dir() and not (config.exists() and config.stat().st_size) and not _size(folder)
+    return (folder / "state.pt").exists() or (folder / "metrics.csv").exists()
 
 
 def has_rounds(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from fedexp.core.errors import ConfigError, RunError
 from fedexp.core.part import build
 from fedexp.core.values import State, Uploads
 from fedexp.files import summary_json
-from fedexp.files.atomic import display_path, shell_path
+from fedexp.files.atomic import display_path
 from fedexp.files.open_folders import make_folder
 from fedexp.parts.tracker.contract import Tracker
 from fedexp.process.torchrun import under_torchrun
@@ -18,10 +18,9 @@ from fedexp.run import addresses, digests, folders, summary
 from fedexp.run.logbook import Logbook
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import first_columns
-from fedexp.simulation.build_world import build_world
+from fedexp.simulation.build_world import build_experiment, build_world
 from fedexp.simulation.round import Row
 from fedexp.simulation.rounds import run_rounds, run_silently, with_workers
-from fedexp.simulation.setup import compatibility
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.engine.contract import EngineChoice
@@ -32,45 +31,39 @@ log = logging.getLogger(__name__)
 Watch = Callable[[Row], None]
 
 
-def run(config: dict[str, Any], folder: Path) -> None:
-    """Executes one run in its folder.
+def run(config: dict[str, Any], folder: Path, exp: Experiment | None = None) -> None:
+    """Executes one run in its folder; `exp` is the experiment of the config where it was built already.
 
     Raises:
         ConfigError: the experiment cannot work, or the folder already holds a run.
         RunError: the run had to end; the last good state is kept.
         FolderGoneError: the folder was removed, renamed or replaced.
     """
-    if folders.is_run(folder):
-        raise ConfigError(
-            f"{display_path(folder)} already holds a run; use fedexp resume {shell_path(folder)} or another folder"
-        )
+    folders.refuse_used(folder)
     make_folder(folder)
     with folders.lock_folder(folder):
-        conduct(config, folder)
+        _conduct(config, exp or build_experiment(config), folder)
 
 
 def complete(config: dict[str, Any], folder: Path, watch: Watch | None = None) -> None:
     """Takes a run from its present state to its end, unless it is finished; raises like `run` and `watch`."""
     with folders.lock_folder(folder):
         if not folders.is_finished(folder):
-            conduct(config, folder, watch)
+            _conduct(config, build_experiment(config), folder, watch)
 
 
-def resume(folder: Path, trust: Trust = NO_TRUST) -> None:
+def resume(config: dict[str, Any], folder: Path, trust: Trust = NO_TRUST) -> None:
     """Continues an interrupted run from its last good state; for a finished run, sends what its tracker lacks.
 
     Raises like `run`.
     """
-    from fedexp.config.compose import read_config
-
-    config = read_config(folder, trust)
     addresses.demand(config, folder, trust)
     with folders.lock_folder(folder):
         if folders.is_finished(folder):
             log.info("%s is finished: nothing is left to run", folder)
             send(config, folder)
         else:
-            conduct(config, folder)
+            _conduct(config, build_experiment(config), folder)
 
 
 def send(config: dict[str, Any], folder: Path) -> None:
@@ -90,16 +83,14 @@ def send(config: dict[str, Any], folder: Path) -> None:
 
 def follow(config: dict[str, Any]) -> None:
     """What every torchrun process but the first does: takes part in the run, without a folder."""
-    conduct(config, None)
+    _conduct(config, build_experiment(config), None)
 
 
-def conduct(config: dict[str, Any], folder: Path | None, watch: Watch | None = None) -> None:
+def _conduct(config: dict[str, Any], exp: Experiment, folder: Path | None, watch: Watch | None = None) -> None:
     """Takes a run from its present state to its end; `folder` is None in a worker process.
 
     `watch` is called with the row of every round once it is written; it ends the run by raising an exception.
     """
-    exp: Experiment = build(config)
-    compatibility.refuse(exp)
     device = exp.engine.activate_device()
     pool = join_torchrun(device) if under_torchrun() else WorkerPool()
     saved = pool.broadcast(_load_state(folder, config, exp) if folder else None)

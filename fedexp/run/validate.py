@@ -1,8 +1,9 @@
-"""The config of one run, checked as far as possible without loading data."""
+"""The config and the experiment of one run, checked as far as possible without loading data."""
 
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
@@ -11,11 +12,21 @@ from fedexp.config import trust
 from fedexp.config.compose import Composer, resolve_config
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import walk
-from fedexp.core.part import build
+
+if TYPE_CHECKING:
+    from fedexp.simulation.setup.experiment import Experiment
 
 
-def validate_config(composer: Composer, config: DictConfig, overrides: Sequence[str]) -> dict[str, Any]:
-    """The plain config of one run, after every refusal that is possible without loading data.
+@dataclass(frozen=True)
+class ValidRun:
+    """A run that can begin: its plain config, and the experiment built from it."""
+
+    config: dict[str, Any]
+    exp: "Experiment"
+
+
+def validate_config(composer: Composer, config: DictConfig, overrides: Sequence[str]) -> ValidRun:
+    """Resolves and builds the config of one run, with every refusal that is possible without loading data.
 
     Raises:
         ConfigError: a key is missing or has a wrong value, parts cannot work together, or files are absent.
@@ -27,8 +38,8 @@ def validate_config(composer: Composer, config: DictConfig, overrides: Sequence[
     for key, value in walk(run_config):
         if value == "???":
             raise ConfigError(f"{key} must be given; set {key}=...")
-    from fedexp.simulation.setup import compatibility  # it brings PyTorch, which no mistyped word needs to wait for
+    from fedexp.simulation.build_world import build_experiment  # it brings PyTorch; no mistyped word need wait for it
 
-    compatibility.refuse(build(run_config))
+    run = ValidRun(run_config, build_experiment(run_config))
     trust.remember_modules(run_config)
-    return run_config
+    return run

@@ -5,7 +5,6 @@ Several processes may work on one folder at once, here or on machines that share
 
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +15,10 @@ from omegaconf import OmegaConf
 
 from fedexp.config import saved_config
 from fedexp.config.compose import Composer, Request, make_composer, resolve_config
-from fedexp.config.environment_words import words_with_environment
 from fedexp.config.location import conf_dir
-from fedexp.config.resolvers import no_environment
+from fedexp.config.resolvers import words_with_environment
 from fedexp.config.trust import Trust
 from fedexp.core.errors import ConfigError
-from fedexp.core.part import build
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import open_folder
 from fedexp.files.untrusted_yaml import read_yaml
@@ -73,8 +70,8 @@ class Search(Budget):
         first, metrics = [dimension.extreme_overrides()[0] for dimension in self.space.dimensions], {}
         for number, method in enumerate(self.space.methods):
             words = [*method, *first, self.space.seeds[0]]
-            _, run_config = validate_point(composer, config, self.point(number, words))
-            metrics[build(run_config).metrics[0]] = method
+            _, valid_run = validate_point(composer, config, self.point(number, words))
+            metrics[valid_run.exp.metrics[0]] = method
         if len(metrics) > 1:
             raise ConfigError(
                 f"a search must have one main metric for all methods, got {', '.join(metrics)}; set evaluation.metrics"
@@ -145,8 +142,7 @@ def run_trials(folder: Path, share: int | None, trust: Trust, tracker: dict[str,
     """Takes trial after trial, from the methods in turn, until none is left."""
     search = load(folder, trust)
     try:
-        environment = nullcontext() if trust.composed else no_environment(folder / NAME)
-        with open_folder(folder), shared_cores(share), logs.restore_logging(), environment:
+        with open_folder(folder), shared_cores(share), logs.restore_logging():
             composer, config = search.composer(typed=False)
             addresses.demand(_with_tracker(resolve_config(config), tracker), folder / "0" / "0", trust)
             studies = [MethodTrials(folder, method, search) for method in search.space.methods]
@@ -178,11 +174,13 @@ def _run_next_trial(
         configs = []
         for seed in search.space.seeds:
             run_config = compose_point(composer, config, search.point(trial.number, [*study.method, *params, seed]))
-            configs.append(_with_tracker(resolve_config(run_config), tracker))
+            resolved = resolve_config(run_config)
+            configs.append(_with_tracker(resolved, tracker))
             trust.demand(configs[-1], study.root)
             run_folder = (study.trial_folder(trial.number) / seed).absolute()
             addresses.demand(configs[-1], run_folder, trust)
-            saved_config.save(run_folder, run_config)
+            if not saved_config.exists(run_folder):
+                saved_config.save(run_folder, run_config, resolved)
             change_tracker.write_tracker(run_folder, tracker)
         execute(study, trial, configs)
         sys.stdout.write(f"{study.name} #{trial.number}: {table.outcome(study, trial.number)}  {' '.join(params)}\n")

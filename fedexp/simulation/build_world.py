@@ -1,13 +1,15 @@
 """Builds the world of a run in four steps: load data, split and poison it, prepare inputs, choose a trainer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
+from fedexp.core.part import build
 from fedexp.core.values import Canaries, Layout, Weights
 from fedexp.parts.dataset import check_data
 from fedexp.parts.dataset.contract import Data, Facts
@@ -16,6 +18,7 @@ from fedexp.parts.network_errors import refuse_network_errors
 from fedexp.scoring.metrics import MetricSet
 from fedexp.scoring.mixtures import MixtureScorer
 from fedexp.scoring.scorer import Scorer
+from fedexp.simulation.setup import compatibility
 from fedexp.simulation.setup.data_split import DataSplit, split_data
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.setup.poison_and_canaries import (
@@ -47,6 +50,17 @@ class PoisonedSplit:
     split: DataSplit
     malicious: np.ndarray  # ascending
     canaries: Canaries
+
+
+def build_experiment(config: Mapping[str, Any]) -> Experiment:
+    """Builds the experiment of a plain config.
+
+    Raises:
+        ConfigError: a value is wrong, or parts cannot work together, as far as can be known before data is loaded.
+    """
+    exp: Experiment = build(config)
+    compatibility.refuse(exp)
+    return exp
 
 
 def build_world(exp: Experiment, choice: EngineChoice | None, pool: WorkerPool) -> World:

@@ -10,15 +10,16 @@ from hydra.types import TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import saved_config
-from fedexp.config.compose import Composer, Request, comparable_configs, make_composer, raw_config
-from fedexp.config.environment_words import words_with_environment
+from fedexp.config.compose import Composer, Request, comparable_config, make_composer, raw_config
 from fedexp.config.location import conf_dir
-from fedexp.config.resolvers import no_environment, with_environment
+from fedexp.config.resolvers import with_environment, words_with_environment
 from fedexp.config.trust import NO_TRUST, Trust, remember_modules
 from fedexp.core.errors import ConfigError
+from fedexp.core.renamed_targets import migrate_config
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import open_folder
 from fedexp.files.untrusted_yaml import read_yaml
+from fedexp.files.url_credentials import without_passwords
 from fedexp.process.exits import FAILURE, CommandExit, resumable
 from fedexp.process.torchrun import under_torchrun
 from fedexp.run import folders
@@ -79,19 +80,18 @@ def resume(
         trust.options(saved_overrides.read_config_dir(saved), folder),
         typed=False,
     )
-    with no_environment(path):
-        composer, config = _recompose(request, saved, folder, trust)
-        _set_folder(config, folder)
-        points, launcher = expand_points(composer, config), build_launcher(config)
-        if launcher is None or not points:
-            raise ConfigError(
-                f"{display_path(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
-            )
-        for point in points:
-            saved_overrides.refuse_hydra(point.overrides, path)
-        sweep = Sweep(composer, config, points, launcher, tracker, trust)
-        sweep.demand_addresses()
-        _execute(sweep)
+    composer, config = _recompose(request, saved, folder, trust)
+    _set_folder(config, folder)
+    points, launcher = expand_points(composer, config), build_launcher(config)
+    if launcher is None or not points:
+        raise ConfigError(
+            f"{display_path(folder)} belongs to a plugin of Hydra, which decides about its points; start it anew"
+        )
+    for point in points:
+        saved_overrides.refuse_hydra(point.overrides, path)
+    sweep = Sweep(composer, config, points, launcher, tracker, trust)
+    sweep.demand_addresses()
+    _execute(sweep)
 
 
 def _recompose(request: Request, saved: dict[str, Any], folder: Path, trust: Trust) -> tuple[Composer, DictConfig]:
@@ -100,9 +100,11 @@ def _recompose(request: Request, saved: dict[str, Any], folder: Path, trust: Tru
 
     composer = make_composer(request)
     config = compose(composer, request, with_log_configuration=True)
-    for named_config in (raw_config(config), *comparable_configs(config)):
+    for named_config in (raw_config(config), comparable_config(config)):
         trust.demand({**named_config, "hydra": None}, folder)
-    if changed := changed_keys(*comparable_configs(OmegaConf.create(saved), config)):
+    with composer.explain_errors(request.config_name, request.overrides):
+        composed = without_passwords(raw_config(_with_environment(config)))
+    if changed := changed_keys(migrate_config(saved), composed):
         raise ConfigError(
             f"{display_path(folder)} was begun with other configs: {changed}; restore these keys or start a new sweep"
         )

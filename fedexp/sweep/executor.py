@@ -10,8 +10,9 @@ from hydra.core.utils import configure_log
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import saved_config
-from fedexp.config.compose import Composer, comparable_configs, read_config
+from fedexp.config.compose import Composer, comparable_config
 from fedexp.config.launchers import BASIC
+from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import build
@@ -22,7 +23,7 @@ from fedexp.run import addresses, folders
 from fedexp.run.change_tracker import write_tracker
 from fedexp.sweep.launchers.basic import Basic
 from fedexp.sweep.launchers.contract import Launcher, PointEnd
-from fedexp.sweep.points import Point, compose_point
+from fedexp.sweep.points import Point, compose_point, resolve_point
 from fedexp.sweep.run_point import TRACEBACK, run_points
 
 NUMBER = "${hydra.job.num}"
@@ -79,14 +80,11 @@ class Sweep:
         if self.tracker is not None:
             return [self.tracker]
         begun_folders = [sweep / str(point.number) for point in self.points] if self._has_numbered_folders() else []
-        begun_folders = [point_folder for point_folder in begun_folders if saved_config.is_complete(point_folder)]
-        nodes = [
-            read_config(point_folder, self.trust).get("tracker")
-            for point_folder in begun_folders
-            if _sends_anything(saved_config.read_raw(point_folder))
-        ]
+        begun_folders = [point_folder for point_folder in begun_folders if saved_config.exists(point_folder)]
+        configs = [read_config(point_folder, self.trust) for point_folder in begun_folders]
+        nodes = [config.get("tracker") for config in configs if _sends_anything(config)]
         if len(begun_folders) < len(self.points):
-            nodes.append(comparable_configs(self.config)[0].get("tracker"))
+            nodes.append(comparable_config(self.config).get("tracker"))
         return [node for number, node in enumerate(nodes) if node and node not in nodes[:number]]
 
     def _prepare(self, point: Point) -> Path | None:
@@ -125,7 +123,7 @@ class Sweep:
             raise ConfigError(
                 f"{display_path(numbered_folder)} must be the folder of the point, but is a file; remove it"
             )
-        if self._has_numbered_folders() and saved_config.is_complete(numbered_folder):
+        if self._has_numbered_folders() and saved_config.exists(numbered_folder):
             return numbered_folder
         point_config = compose_point(self.composer, self.config, point)
         folder = (sweep / str(point_config.hydra.sweep.subdir)).absolute()
@@ -133,7 +131,8 @@ class Sweep:
             raise ConfigError(
                 f"hydra.sweep.subdir must lead below {display_path(sweep)}, got {point_config.hydra.sweep.subdir}"
             )
-        saved_config.save(folder, point_config)
+        if not saved_config.exists(folder):
+            saved_config.save(folder, point_config, resolve_point(self.composer, point_config, point))
         return folder
 
     def _refuse_shared(self, folder: Path) -> None:

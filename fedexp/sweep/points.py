@@ -14,10 +14,10 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, open_dict
 
 from fedexp.config import one_at_a_time
-from fedexp.config.compose import Composer, Request
+from fedexp.config.compose import Composer, Request, resolve_config
 from fedexp.core.errors import ConfigError
 from fedexp.files.url_credentials import without_password
-from fedexp.run.validate import validate_config
+from fedexp.run.validate import ValidRun, validate_config
 
 CHECKED_AT_MOST = 200
 MOST_POINTS = 100_000
@@ -102,8 +102,8 @@ def check_points(composer: Composer, config: DictConfig) -> list[Point]:
     return checked_points + todo[CHECKED_AT_MOST:]
 
 
-def validate_point(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, dict[str, Any]]:
-    """Composes and checks a point; returns its complete config, with Hydra's keys, and the plain one."""
+def validate_point(composer: Composer, config: DictConfig, point: Point) -> tuple[DictConfig, ValidRun]:
+    """Composes and checks a point; returns its complete config, with Hydra's keys, as well."""
     try:
         point_config = compose_point(composer, config, point)
         return point_config, validate_config(composer, point_config, point.overrides)
@@ -123,6 +123,12 @@ def compose_point(composer: Composer, config: DictConfig, point: Point) -> DictC
         point_config.hydra.job.id = point_config.hydra.job.num = point.number
     HydraConfig.instance().set_config(deepcopy(point_config))  # it freezes what it is given; `${hydra:...}` asks it
     return point_config
+
+
+def resolve_point(composer: Composer, point_config: DictConfig, point: Point) -> dict[str, Any]:
+    """The plain config of a point, given its complete one."""
+    with composer.explain_errors(point_config.hydra.job.config_name, point.overrides):
+        return resolve_config(point_config)
 
 
 def _copy_folder(point_config: DictConfig, config: DictConfig) -> None:

@@ -1,6 +1,6 @@
 """Runs or resumes points by a launcher, each in the process that the launcher chose.
 
-The point's folder holds all that is needed: `.hydra/config.yaml` what to run, the tables and states how far it came,
+The point's folder holds all that is needed: `config.json` what to run, the tables and states how far it came,
 `summary.json` that it is finished. `traceback.txt` says why it failed.
 """
 
@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from fedexp.config.compose import read_config
+from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.files.open_folders import open_folder

@@ -3,6 +3,7 @@
 Everything else that Hydra would obey (loggers, callbacks, search paths, an environment, ...) comes from `conf/` again.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,12 +14,17 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 
 from fedexp.config.launchers import LAUNCHERS
+from fedexp.config.resolvers import MLFLOW
 from fedexp.core.errors import ConfigError, first_line
+from fedexp.core.nested import lookup
 from fedexp.files.atomic import display_path
 
 NUMBERS = ("jobs", "runs", "parallel", "timeout_min", "cpus_per_task", "gpus_per_node", "cpus", "gpus")
 CHOICES = {"hydra/sweeper": ("basic", "one_at_a_time"), "hydra/launcher": ("basic", *LAUNCHERS)}
+MOST_COPIES = 10**6  # of a value that words repeat, each those of another: `b=${a}${a}`, `c=${b}${b}`, ...
 _OPTION = re.compile(r"[\w-]+(/[\w-]+)*")
+_RESOLVERS = "data_root|usable_cores|likely_malicious|oc.select|now|hydra"
+_REFERENCE = re.compile(rf"\$\{{\s*([\w.-]+\s*\}}|({_RESOLVERS})\s*:|oc.env\s*:\s*{MLFLOW}\s*[,}}])")
 
 
 def read_overrides(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -> list[str]:
@@ -27,8 +33,7 @@ def read_overrides(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -
     Raises:
         ConfigError: they are not words, would change Hydra itself, lead out of the folder, or say where to compute.
     """
-    saved_words = _section(saved, "overrides")
-    task, hydra = (_parse_words(saved_words.get(name), path) for name in ("task", "hydra"))
+    task, hydra = (_parse_words(lookup(saved, f"hydra.overrides.{name}"), path) for name in ("task", "hydra"))
     for word in task:
         _demand_setting(word, path)
     typed_keys = {word.partition("=")[0] for word in typed}
@@ -40,7 +45,7 @@ def read_overrides(saved: Mapping[str, Any], typed: Sequence[str], path: Path) -
 
 def read_config_name(saved: Mapping[str, Any], path: Path) -> str:
     """Reads the name of the root config."""
-    config_name = _section(saved, "job").get("config_name")
+    config_name = lookup(saved, "hydra.job.config_name")
     if not isinstance(config_name, str) or not _OPTION.fullmatch(config_name):
         raise ConfigError(
             f"{display_path(path)}: hydra.job.config_name must be the name of a config, got {config_name!r}"
@@ -50,7 +55,7 @@ def read_config_name(saved: Mapping[str, Any], path: Path) -> str:
 
 def read_config_dir(saved: Mapping[str, Any]) -> Path | None:
     """Reads the --config-dir of the command that began the sweep; None if it had none."""
-    sources = _section(saved, "runtime").get("config_sources")
+    sources = lookup(saved, "hydra.runtime.config_sources")
     nodes = (source for source in sources or () if isinstance(source, Mapping)) if isinstance(sources, list) else ()
     typed_paths = [source.get("path") for source in nodes if source.get("provider") == "command-line"]
     return Path(typed_paths[0]) if typed_paths and isinstance(typed_paths[0], str) else None
@@ -67,14 +72,27 @@ def _demand_setting(word: Override, path: Path) -> None:
         raise ConfigError(
             f"{display_path(path)}: a setting must be one of the experiment's, got {word.input_line}; remove it"
         )
+    _demand_plain_references(word, path)
     chooses = "." not in _key(word) and _key(word) != "data_dir"
     if chooses and "../" in str(word.input_line):
         raise ConfigError(f"{display_path(path)}: an option must be one of conf/, got {word.input_line}; remove it")
 
 
+def _demand_plain_references(word: Override, path: Path) -> None:
+    """Refuses a word that could read more than the config itself, such as the environment of who resumes."""
+    text = str(word.input_line)
+    if len(_REFERENCE.findall(text)) < text.count("${"):
+        raise ConfigError(
+            f"{display_path(path)}: a setting must refer to keys of the config alone, got {text}; write the value in "
+            "its place"
+        )
+
+
 def _is_accepted(word: Override, path: Path) -> bool:
     """Whether a saved word about Hydra is used; words that cannot change the sweep's results are ignored."""
     key, value = _key(word), None if word.is_delete() else word.value()
+    if key.startswith(("hydra.sweep.", "hydra.sweeper.", "hydra.launcher.")):
+        _demand_plain_references(word, path)
     if key in CHOICES:
         return _demand(value in CHOICES[key], word, f"one of {', '.join(CHOICES[key])}", path)
     if key == "hydra.sweep.subdir":
@@ -102,6 +120,8 @@ def _demand(right: bool, word: Override, wanted: str, path: Path) -> bool:
 def _parse_words(texts: Any, path: Path) -> list[Override]:
     if not isinstance(texts, list) or not all(isinstance(word, str) for word in texts):
         raise ConfigError(f"{display_path(path)} must hold the words of a sweep as texts; restore it")
+    if math.prod(max(1, text.count("${")) for text in texts) > MOST_COPIES:
+        raise ConfigError(f"{display_path(path)} must have fewer references in the words of a sweep; write values out")
     try:
         return OverridesParser.create().parse_overrides(texts)
     except HydraException as error:
@@ -110,9 +130,3 @@ def _parse_words(texts: Any, path: Path) -> list[Override]:
 
 def _key(word: Override) -> str:
     return word.key_or_group.lstrip("/")
-
-
-def _section(saved: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    hydra = saved.get("hydra")
-    child = hydra.get(key) if isinstance(hydra, Mapping) else None
-    return child if isinstance(child, Mapping) else {}

@@ -15,7 +15,7 @@ from fedexp.verify.rerun import Rerun
 SHOWN = 8
 FILES = (  # that are checked, as far as the last line does not say otherwise
     *("metrics.csv", "clients.csv", "digests.csv", "clusters.csv", "client_accuracy.csv", "federation.csv"),
-    *("summary.json", checkpoint.NAME, checkpoint.PREVIOUS),
+    *("summary.json", saved_config.NAME, checkpoint.NAME, checkpoint.PREVIOUS),
     *(f"{saved_config.FOLDER}/{name}.yaml" for name in saved_config.FILES),
 )
 

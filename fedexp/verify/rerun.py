@@ -5,16 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fedexp.core.errors import ConfigError
-from fedexp.core.part import build
 from fedexp.core.values import State
 from fedexp.files.run_tables import Line
 from fedexp.run import digests
 from fedexp.run.environment import surroundings
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import format_cell, metrics_columns, round_rows
-from fedexp.simulation.build_world import build_world
+from fedexp.simulation.build_world import build_experiment, build_world
 from fedexp.simulation.rounds import run_rounds, with_workers
-from fedexp.simulation.setup import compatibility
 from fedexp.simulation.setup.experiment import Experiment
 from fedexp.simulation.world import World
 from fedexp.training.engine.contract import EngineChoice
@@ -100,6 +98,5 @@ def format_row(row: Mapping[str, Any]) -> Line:
 
 def build_rerun(config: dict[str, Any], engine: dict[str, str] | None) -> Rerun:
     """Builds the world, with the engine of the run if it is known."""
-    exp: Experiment = build(config)
-    compatibility.refuse(exp)
-    return Rerun(config, build_world(exp, EngineChoice(**engine) if engine else None, WorkerPool()))
+    choice = EngineChoice(**engine) if engine else None
+    return Rerun(config, build_world(build_experiment(config), choice, WorkerPool()))

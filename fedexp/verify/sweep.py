@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,10 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from fedexp.config import one_at_a_time, saved_config
-from fedexp.config.compose import read_config
+from fedexp.config.saved_config import read_config
 from fedexp.config.trust import NO_TRUST, Trust
 from fedexp.core.errors import ConfigError
+from fedexp.core.nested import lookup
 from fedexp.files import run_tables
 from fedexp.files.atomic import display_path
 from fedexp.files.untrusted import read_regular
@@ -34,7 +35,7 @@ def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO
     Raises:
         ConfigError: the folder holds no point that can be verified.
     """
-    points = [path.parent.parent for path in folder.rglob(f"{saved_config.FOLDER}/config.yaml")]
+    points = [path.parent for path in folder.rglob(saved_config.NAME)]
     points = sorted(
         (point_folder for point_folder in points if (point_folder / "metrics.csv").is_file()), key=runs.natural_order
     )
@@ -57,24 +58,22 @@ def verify_sweep(folder: Path, budget: ReplayBudget, say: Say, trust: Trust = NO
 
 def _missing_points(folder: Path) -> Iterator[str]:
     """Yields complaints about points that have no folder of their number, or whose folder has other words."""
-    hydra = read_yaml(folder / NAME).get("hydra", {})
-    sweeper = _section(hydra, "sweeper")
-    split, task = SWEEPERS.get(str(sweeper.get("_target_"))), _section(hydra, "overrides").get("task")
-    if split is None or str(_section(hydra, "sweep").get("subdir")) != "${hydra.job.num}":
+    saved = read_yaml(folder / NAME)
+    split, task = SWEEPERS.get(str(lookup(saved, "hydra.sweeper._target_"))), lookup(saved, "hydra.overrides.task")
+    if split is None or lookup(saved, "hydra.sweep.subdir") != "${hydra.job.num}":
         return
+    params = lookup(saved, "hydra.sweeper.params")
     try:
-        expected = split(
-            OverridesParser.create().parse_overrides(one_at_a_time.join_overrides(sweeper.get("params"), task or []))
-        )
+        expected = split(OverridesParser.create().parse_overrides(one_at_a_time.join_overrides(params, task or [])))
     except (HydraException, TypeError, AttributeError) as error:
         raise ConfigError(f"{display_path(folder / NAME)} must hold the words of a sweep; restore it") from error
     for number, words in enumerate(expected):
         point_folder = folder / str(number)
         if not (point_folder / "metrics.csv").is_file():
             yield f"{display_path(point_folder)} is missing, the point {' '.join(words)}"
-        elif saved_config.overrides(point_folder) != words:
+        elif saved_config.read(point_folder).overrides != words:
             yield f"{display_path(point_folder)} must be the point {' '.join(words)}, but its words are others"
-    for path in folder.glob(f"*/{saved_config.FOLDER}"):
+    for path in folder.glob(f"*/{saved_config.NAME}"):
         if path.parent.name not in map(str, range(len(expected))):
             yield f"{display_path(path.parent)} is no point of the sweep"
 
@@ -86,7 +85,9 @@ def _ambiguous_points(points: list[Path]) -> Iterator[str]:
         run = runs.read(point_folder)
         if run is not None:
             words = frozenset(
-                word for word in saved_config.overrides(point_folder) if word.lstrip("+").partition("=")[0] != "seed"
+                word
+                for word in saved_config.read(point_folder).overrides
+                if word.lstrip("+").partition("=")[0] != "seed"
             )
             kind = methods.freeze(methods.options(run)), methods.freeze(methods.settings(run))
             first_folder, first_kind = first.setdefault(words, (point_folder, kind))
@@ -123,8 +124,3 @@ _ROUNDING = 1e-9
 
 def _cells(text: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text)))
-
-
-def _section(node: Any, key: str) -> Mapping[str, Any]:
-    child = node.get(key) if isinstance(node, Mapping) else None
-    return child if isinstance(child, Mapping) else {}

@@ -10,44 +10,51 @@ from hydra.errors import HydraException
 from fedexp.config import catalog, roles, saved_config
 from fedexp.config.location import conf_dir
 from fedexp.config.option_names import option_names
-from fedexp.core.nested import flatten_keys
+from fedexp.config.saved_config import SavedConfig
+from fedexp.core.nested import flatten_keys, lookup
 from fedexp.files.atomic import display_path
+from fedexp.files.untrusted_yaml import read_yaml, read_yaml_list
 from fedexp.run.state import checkpoint
 
 
 def override_complaints(folder: Path) -> Iterator[str]:
-    """Yields options in hydra.yaml and words in overrides.yaml that contradict the config, or that they are missing."""
-    if missing := saved_config.missing_files(folder):
-        yield from (f"{display_path(path)} is missing" for path in missing)
-        return
-    written, recorded_options = saved_config.read_raw(folder), saved_config.choices(folder)
-    config_folder = folder / saved_config.FOLDER
-    names, groups = (
-        option_names(written, recorded_options),
-        {*recorded_options, *catalog.groups(conf_dir()), *roles.role_names()},
-    )
+    """Yields options and words that contradict the config, and what the files for people say otherwise."""
+    saved, where = saved_config.read(folder), display_path(folder / saved_config.NAME)
+    yield from _yaml_complaints(folder, saved)
+    written, names = saved.raw_config, option_names(saved.raw_config, saved.choices)
+    groups = {*saved.choices, *catalog.groups(conf_dir()), *roles.role_names()}
     try:
-        words = _override_values(saved_config.overrides(folder))
+        words = _override_values(saved.overrides)
     except HydraException:
-        yield f"{display_path(config_folder / 'overrides.yaml')} does not hold words of a run"
+        yield f"the overrides of {where} are no words of a run"
         return
-    for group, option in recorded_options.items():
+    for group, option in saved.choices.items():
         if _other_option(group, option, names, words):
-            yield (
-                f"{display_path(config_folder / 'hydra.yaml')} says {group}={option}, but the config has {names[group]}"
-            )
+            yield f"{where} says {group}={option} among its choices, but its config has {names[group]}"
     for key, value in words.items():
         if _other_option(key, value, names, words):
-            yield (
-                f"{display_path(config_folder / 'overrides.yaml')} says {key}={value}, but the config has {names[key]}"
-            )
-        elif (
-            key not in groups and not _is_free(key) and not _values_agree(value, config_value := _lookup(written, key))
-        ):
-            yield (
-                f"{display_path(config_folder / 'overrides.yaml')} says {key}={value}, but the config has "
-                f"{config_value}"
-            )
+            yield f"{where} says {key}={value} among its overrides, but its config has {names[key]}"
+        elif key not in groups and not _is_free(key) and not _values_agree(value, config_value := lookup(written, key)):
+            yield f"{where} says {key}={value} among its overrides, but its config has {config_value}"
+
+
+def _yaml_complaints(folder: Path, saved: SavedConfig) -> Iterator[str]:
+    """Yields what the files for people say that `config.json` does not."""
+    paths = {name: saved_config.yaml_path(folder, name) for name in saved_config.FILES}
+    if missing := [path for path in paths.values() if not path.is_file()]:
+        yield from (f"{display_path(path)} is missing" for path in missing)
+        return
+    if read_yaml_list(paths["overrides"]) != saved.overrides:
+        yield f"{display_path(paths['overrides'])} must hold the overrides of {saved_config.NAME}, but has other words"
+    choices = lookup(read_yaml(paths["hydra"]), "hydra.runtime.choices")
+    for name, in_json, in_yaml in (
+        ("hydra", saved.choices, choices if isinstance(choices, Mapping) else {}),
+        ("config", flatten_keys(saved.raw_config), flatten_keys(read_yaml(paths["config"]))),
+    ):
+        for key in dict.fromkeys([*in_json, *in_yaml]):
+            value, other_value = in_yaml.get(key), in_json.get(key)
+            if value != other_value and not _is_free(str(key)):
+                yield f"{display_path(paths[name])} has {key}={value}, but {saved_config.NAME} has {other_value}"
 
 
 def _is_free(key: str) -> bool:
@@ -73,12 +80,6 @@ def _override_values(typed: list[str]) -> dict[str, Any]:
                 flatten_keys({word.key_or_group: value}) if isinstance(value, Mapping) else {word.key_or_group: value}
             )
     return values
-
-
-def _lookup(node: Any, key: str) -> Any:
-    for name in key.split("."):
-        node = node.get(name) if isinstance(node, Mapping) else None
-    return node
 
 
 def _values_agree(value: Any, config_value: Any) -> bool:

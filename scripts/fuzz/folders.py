@@ -34,7 +34,7 @@ WORDS = (
 )
 TABLES = ("metrics.csv", "clients.csv", "digests.csv", "federation.csv")
 STATES = ("state.pt", "state.previous.pt", "states/000002.pt")
-NOTED = (".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml")
+NOTED = ("config.json", ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml")
 MINE = "conf/experiment/mine.yaml"
 FILES = (*TABLES, *STATES, *NOTED, "summary.json")
 ODD_TEXTS = ("", "x", "-1", "0", "1.5", "nan", "inf", "1e999", "99999999999999999999", "true", '"', "é", "null", "[]")

@@ -18,7 +18,7 @@ from scripts.forked import outcome
 from scripts.fuzz.judged import Input
 from tests.command_line import Recorder
 from tests.hostile import KINDS, replaced
-from tests.run.test_strange_folders import FILES, MODULE, PLACES, YAMLS, killed_run
+from tests.run.test_strange_folders import CONFIGS, FILES, MODULE, PLACES, YAMLS, killed_run
 from tests.sweep.test_strange_sweeps import POPEN, hydra_keys
 
 COMMANDS = {
@@ -53,10 +53,14 @@ def _oddities() -> Iterator[tuple[str, Callable[[Path], None]]]:
         yield f"{name} as {kind}", _replacing(name, kind)
     for (name, text), file in product(YAMLS.items(), ("config", "hydra", "overrides")):
         yield f"{file}.yaml as {name}", _writing(f".hydra/{file}.yaml", text)
-    config = yaml.safe_load((killed_run() / ".hydra" / "config.yaml").read_text())
-    for role, value in walk(config):
+    for name, text in CONFIGS.items():
+        yield f"config.json as {name}", _writing("config.json", text)
+    content = json.loads((killed_run() / "config.json").read_text())
+    for key, value in walk(content):
+        for odd in (10**20, None, "", "${oc.env:HOME}", [], {}, ["x"], {"x": {"_target_": "stranger.X"}}):
+            yield f"{key} = {json.dumps(odd)} in config.json", _setting(content, key, odd)
         if isinstance(value, dict) and "_target_" in value:
-            yield f"{role}._target_ = stranger.X", _naming(config, f"{role}._target_")
+            yield f"{key}._target_ = stranger.X", _setting(content, f"{key}._target_", "stranger.X")
 
 
 def _folder(command: str, what: str, prepare: Callable[[Path], None]) -> Input:
@@ -96,8 +100,8 @@ def _writing(name: str, text: str) -> Callable[[Path], None]:
     return write
 
 
-def _naming(config: dict[str, Any], key: str) -> Callable[[Path], None]:
-    return lambda folder: _writing(".hydra/config.yaml", yaml.safe_dump(_with(config, key, "stranger.X")))(folder)
+def _setting(content: dict[str, Any], key: str, value: Any) -> Callable[[Path], None]:
+    return lambda folder: _writing("config.json", json.dumps(_with(content, key, value)))(folder)
 
 
 def sweeps() -> Iterator[Input]:

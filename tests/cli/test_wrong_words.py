@@ -43,7 +43,7 @@ from fedexp import cli
         (["resume", "x"], "there is no folder x; resume needs that of a run, e.g. fedexp resume outputs/latest"),
         (["resume", ".", "--jobs", "2"], "--jobs is for a search, which . is not; a sweep takes hydra/launcher=joblib"),
         (["resume", ".", "--trials", "2"], "unknown flag --trials; it belongs to search"),
-        (["resume", "."], ". is no run folder: it has no .hydra/config.yaml"),
+        (["resume", "."], ". is no run folder: it has no config.json"),
         (["list", "a", "b", "c"], "list shows a group or one of its options, got 3 words: a b c"),
         (["list", "--config-dir", "mine", "selector"], "--config-dir must be a folder, got mine"),
         (["list", "model", "mpl"], "unknown option of model mpl; did you mean mlp?"),

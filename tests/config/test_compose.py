@@ -11,7 +11,8 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 import fedexp
-from fedexp.config.compose import Request, make_composer, read_config, resolve_config
+from fedexp.config import saved_config
+from fedexp.config.compose import Request, make_composer, resolve_config
 from fedexp.config.hydra_errors import explain_unknown_key
 from fedexp.config.location import conf_dir
 from fedexp.config.resolvers import register_resolvers
@@ -159,7 +160,7 @@ def test_a_conf_folder_of_ones_own(conf):
 
 def test_plain_resolves_and_drops_hydra():
     composer, config = composed("scenario.participants=4")
-    found = validate_config(composer, config, [])
+    found = validate_config(composer, config, []).config
     assert found["selector"]["count"] == 4
     assert "hydra" not in found
     assert type(found["model"]["hidden"]) is list
@@ -174,15 +175,11 @@ def test_data_root_follows_the_environment(monkeypatch):
 
 def test_read_config_gives_what_ran(tmp_path):
     _, config = composed("seed=4")
-    (tmp_path / ".hydra").mkdir()
-    from omegaconf import OmegaConf
-
-    bare = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    OmegaConf.save(bare, tmp_path / ".hydra" / "config.yaml")
-    assert read_config(tmp_path) == resolve_config(config)
-    (tmp_path / ".hydra" / "config.yaml").write_text("[")
+    saved_config.save(tmp_path, config, resolve_config(config))
+    assert saved_config.read_config(tmp_path) == resolve_config(config)
+    (tmp_path / "config.json").write_text("[")
     with pytest.raises(ConfigError, match="cannot be read"):
-        read_config(tmp_path)
+        saved_config.read_config(tmp_path)
 
 
 def test_points_of_a_sweep():

@@ -1,5 +1,7 @@
-"""What is noted of a config in a run folder: whole, complete, without passwords."""
+"""What is noted of a config in a run folder, without passwords; and only plain values are read back."""
 
+import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -7,50 +9,93 @@ import pytest
 from omegaconf import DictConfig, OmegaConf
 
 from fedexp.config import saved_config
+from fedexp.config.compose import resolve_config
+from fedexp.core.errors import ConfigError
 
-SECRET = "http://me:p@ss/w0rd@host:5000".replace("/w0rd", "w0rd")
+SECRET = "http://me:p@ssw0rd@host:5000"
 
 
-def composed(seed: int = 1, uri: str | None = None) -> DictConfig:
+def composed(uri: str | None = None, **keys: Any) -> DictConfig:
     hydra: dict[str, Any] = {
-        "runtime": {"output_dir": "???", "choices": {"tracker": "mlflow"}},
-        "overrides": {"task": [f"seed={seed}", f"tracker.uri={uri}"]},
-        "job": {"override_dirname": f"seed={seed},tracker.uri={uri}"},
+        "runtime": {"output_dir": "???", "choices": {"tracker": "mlflow", "attack": None}},
+        "overrides": {"task": ["seed=1", f"tracker.uri={uri}"]},
+        "job": {"override_dirname": f"seed=1,tracker.uri={uri}"},
     }
-    return OmegaConf.create({"seed": seed, "rounds": "${seed}", "tracker": {"uri": uri}, "hydra": hydra})
+    tracker = {"uri": uri}
+    return OmegaConf.create({"_target_": "x.Y", "seed": 1, "tracker": tracker, **keys, "hydra": hydra})
 
 
-def content(folder: Path) -> dict[str, str]:
-    return {path.stem: path.read_text() for path in (folder / ".hydra").iterdir()}
+def save(folder: Path, config: DictConfig) -> None:
+    saved_config.save(folder, config, resolve_config(config))
 
 
-@pytest.mark.parametrize("name", saved_config.FILES)
-@pytest.mark.parametrize("empty", [True, False])
-def test_what_is_missing_is_written(tmp_path: Path, name: str, empty: bool):
-    saved_config.save(tmp_path, composed())
-    before, path = content(tmp_path), tmp_path / ".hydra" / f"{name}.yaml"
-    assert set(before) == set(saved_config.FILES)
-    path.write_text("") if empty else path.unlink()
-    assert not saved_config.is_complete(tmp_path)
-    saved_config.save(tmp_path, composed())
-    assert content(tmp_path) == before
-    assert saved_config.is_complete(tmp_path)
-
-
-def test_what_is_there_stays_unless_the_config_was_never_written(tmp_path: Path):
-    saved_config.save(tmp_path, composed(seed=1))
-    saved_config.save(tmp_path, composed(seed=2))
-    assert saved_config.overrides(tmp_path)[0] == "seed=1"
-    (tmp_path / ".hydra" / "config.yaml").unlink()
-    saved_config.save(tmp_path, composed(seed=2))
-    assert (saved_config.overrides(tmp_path)[0], saved_config.read_raw(tmp_path)["seed"]) == ("seed=2", 2)
+def test_what_is_saved_is_read(tmp_path: Path):
+    save(tmp_path, composed(rounds="${seed}", limit=math.inf, words=["${seed}", "é"], name="\\${seed}"))
+    saved = saved_config.read(tmp_path)
+    assert saved.config["rounds"] == 1
+    assert saved.config["limit"] == math.inf
+    assert saved.config["words"] == [1, "é"]
+    assert saved.raw_config["rounds"] == "${seed}"
+    assert saved.raw_config["words"] == ["${seed}", "é"]
+    assert saved.raw_config["tracker"] == {"uri": None}
+    assert saved.choices == {"tracker": "mlflow", "attack": None}
+    assert saved.overrides == ["seed=1", "tracker.uri=None"]
 
 
 def test_no_password_is_noted(tmp_path: Path):
-    saved_config.save(tmp_path, composed(uri=SECRET))
+    save(tmp_path, composed(uri=SECRET, rounds="${seed}"))
     saved_config.replace_part(tmp_path, "tracker", {"uri": SECRET})
-    for name, text in content(tmp_path).items():
-        assert "p@ss" not in text, name
-        assert "//me" not in text, name
-        assert "http://host:5000" in text, name
-    assert saved_config.read_raw(tmp_path)["rounds"] == "${seed}", "interpolations stay"
+    paths = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(paths) == 4
+    for path in paths:
+        text = path.read_text()
+        assert "p@ss" not in text, path
+        assert "//me" not in text, path
+        assert "http://host:5000" in text, path
+    assert saved_config.read(tmp_path).raw_config["rounds"] == "${seed}", "references stay"
+
+
+def test_the_machine_says_where_data_lies_and_what_mlflow_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from fedexp.config.resolvers import register_resolvers
+
+    register_resolvers()
+    monkeypatch.setenv("FEDEXP_DATA", "/there")
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    words = {"data_dir": "${data_root:}", "path": "${data_dir}", "cores": "${usable_cores:}", "own": "/there"}
+    save(tmp_path, composed(uri="${oc.env:MLFLOW_TRACKING_URI,null}", **words))
+    monkeypatch.setenv("FEDEXP_DATA", "/here")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", SECRET)
+    config = saved_config.read_config(tmp_path, saved_config.Trust(composed=True))
+    assert (config["data_dir"], config["path"], config["own"]) == ("/here", "/here", "/there")
+    assert config["tracker"]["uri"] == "http://host:5000"
+
+
+RIGHT = {"config": {"_target_": "x.Y"}, "references": {}, "choices": {}, "overrides": []}
+DEEP: Any = 1
+for _ in range(50):
+    DEEP = {"a": DEEP}
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"config": [1]}, "must have config as a run saves them, got [1]"),
+        ({"config": {"seed": 1}}, "must have config as a run saves them, got {'seed': 1}"),
+        ({"config": {"_target_": 3}}, "must have config as a run saves them"),
+        ({"config": {"_target_": "x.Y", "a": DEEP}}, "must be at most 40 levels deep"),
+        ({"config": {"_target_": "x.Y", "a": math.nan}}, "cannot be read as JSON: NaN is not a JSON number"),
+        ({"config": {"_target_": "x.Y", "a": 10**30}}, "a whole number must have at most 20 digits, got 31"),
+        ({"config": {"_target_": "x.Y", "a": "\ud800"}}, "cannot be read as JSON: "),
+        ({"references": None}, "must have references as a run saves them, got None"),
+        ({"references": {"seed": "3"}}, "must have references as a run saves them, got {'seed': '3'}"),
+        ({"choices": {"model": 3}}, "must have choices as a run saves them"),
+        ({"overrides": "seed=1"}, "must have overrides as a run saves them"),
+        ({"overrides": [1]}, "must have overrides as a run saves them"),
+    ],
+)
+def test_what_no_run_saves_is_refused_in_one_line(tmp_path: Path, change: dict[str, Any], complaint: str):
+    (tmp_path / "config.json").write_text(json.dumps(RIGHT | change))
+    with pytest.raises(ConfigError) as refused:
+        saved_config.read(tmp_path)
+    assert complaint in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -4,8 +4,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-import yaml
 from command_line import complaint
+from run_folders import change_config
 
 from fedexp import cli
 from fedexp.replay import replay, results, table
@@ -180,11 +180,9 @@ def test_a_folder_that_holds_another_run_is_not_believed(change: str, capsys: py
     place = f"outputs/replay/mine/runs/quick-{job.cell.run}/0"
     words = [word for word in job.cell.words(0) if word.partition("=")[0] not in change]
     assert cli.main(["run", *words, "model=mlp", f"hydra.run.dir={place}"]) == 0
-    noted = Path(place) / ".hydra" / "config.yaml"
-    lines = {"local.lr=0.5": ("  lr: ${scenario.local_lr}", "  lr: 0.5"), "seed=7": ("seed: 0\n", "seed: 7\n")}
-    old, new = lines.get(change, ("_target_: fedexp.parts.model.mlp.MLP", "_target_: fedexp.parts.model.torch.Torch"))
-    assert old in noted.read_text()
-    noted.write_text(noted.read_text().replace(old, new, 1))
+    changes = {"local.lr=0.5": ("local", {"lr": 0.5}), "seed=7": ("seed", 7)}
+    key, value = changes.get(change, ("model", {"_target_": "fedexp.parts.model.torch.Torch"}))
+    change_config(Path(place), lambda config: config.update({key: value}))
     capsys.readouterr()
     assert cli.main(["replay", "mine.yml", "--cells", "quick", "--seeds", "1"]) == 2
     assert "holds another run than the table asks for" in complaint(capsys)
@@ -198,8 +196,7 @@ def test_what_a_planted_config_adds_does_not_count(capsys: pytest.CaptureFixture
     place = f"outputs/replay/mine/runs/quick-{job.cell.run}/0"
     assert cli.main(["run", *job.cell.words(0), f"hydra.run.dir={place}"]) == 0
     (Path(place) / "summary.json").unlink()
-    noted = Path(place) / ".hydra" / "config.yaml"
-    noted.write_text(yaml.safe_dump({**yaml.safe_load(noted.read_text()), "tracker": {"_target_": "nowhere.Found"}}))
+    change_config(Path(place), lambda config: config.update(tracker={"_target_": "nowhere.Found"}))
     assert cli.main(["replay", "mine.yml", "--cells", "quick", "--seeds", "1"]) == 0, capsys.readouterr().err
-    assert "nowhere" not in noted.read_text()
+    assert "nowhere" not in (Path(place) / "config.json").read_text()
     assert len(rows(Path("outputs/replay/mine"))) == 1

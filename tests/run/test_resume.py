@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from groups import GROUPED, SIMILAR
 from kept import kept_bytes
 from processes import Command
+from run_folders import change_config
 
 from fedexp.commands.launch import resume
 from fedexp.core.errors import ConfigError
@@ -188,9 +188,9 @@ def test_kill_with_workers_leaves_no_process_and_resumes(whole: Path, tmp_path: 
 def copy(whole: Path, tmp_path: Path) -> Path:
     """A finished run, as if it had been killed after its tables grew by one more round than its state."""
     run = tmp_path / "run"
-    (run / ".hydra").mkdir(parents=True)
+    run.mkdir()
     tables = ("metrics.csv", "clients.csv", "digests.csv", "federation.csv")
-    for name in (".hydra/config.yaml", *tables, "state.previous.pt", "state.pt"):
+    for name in ("config.json", *tables, "state.previous.pt", "state.pt"):
         (run / name).write_bytes((whole / name).read_bytes())
     return run
 
@@ -206,21 +206,14 @@ def test_a_damaged_state_falls_back_and_says_so(whole: Path, copy: Path, capsys:
 
 
 def test_another_config_is_refused_with_the_differing_keys(copy: Path):
-    path = copy / ".hydra" / "config.yaml"
-    config = yaml.safe_load(path.read_text())
-    config["local"]["lr"] = 0.3
-    path.write_text(yaml.safe_dump(config))
+    change_config(copy, lambda config: config["local"].update(lr=0.3))
     with pytest.raises(BaseException, match=r"local\.lr \(then 0\.1, now 0\.3\)") as told:
         resume(copy)
     assert isinstance(told.value.__cause__, ConfigError)
 
 
 def test_the_engine_may_change(whole: Path, copy: Path):
-    path = copy / ".hydra" / "config.yaml"
-    config = yaml.safe_load(path.read_text())
-    config["engine"]["workers"] = 2
-    config["rounds"] = 8
-    path.write_text(yaml.safe_dump(config))
+    change_config(copy, lambda config: config["engine"].update(workers=2))
     (copy / "state.pt").unlink()
     resume(copy)
     assert kept_bytes(copy) == kept_bytes(whole)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import yaml
 from own_targets import told
+from run_folders import write_config
 from worlds import Tiny
 
 from fedexp import cli
@@ -30,13 +30,7 @@ def configs(tiny: Tiny) -> Any:
 
 def noted(config: dict[str, Any], folder: Path) -> None:
     """Runs, with the config noted in the folder as the command line does."""
-    (folder / ".hydra").mkdir(parents=True)
-    for name, content in (
-        ("config", {**config, "data_dir": str(config["data_dir"])}),
-        ("hydra", {}),
-        ("overrides", []),
-    ):
-        (folder / ".hydra" / f"{name}.yaml").write_text(yaml.safe_dump(content))
+    write_config(folder, {**config, "data_dir": str(config["data_dir"])})
     run(config, folder)
 
 

@@ -166,5 +166,6 @@ def test_a_folder_does_not_learn_the_readers_environment(tmp_path: Path, monkeyp
     assert cli.main(["resume", "mine"]) == 2
     said = complaint(capsys)
     assert said == (
-        "fedexp: mine/search.yaml cannot be read: it asks for MINE of the environment; write the value in its place"
+        "fedexp: mine/search.yaml: a setting must refer to keys of the config alone, got local.epochs=${oc.env:MINE}; "
+        "write the value in its place"
     )

@@ -46,7 +46,9 @@ def test_deviations_add_up_where_one_key_changes_at_a_time():
 def noted(folder: str) -> dict[Path, bytes]:
     """What a new sweep of two points notes; the folder is gone afterwards."""
     assert cli.main(["run", "-m", "seed=0,1", f'hydra.sweep.dir="{folder}"']) == 0
-    found = {path: path.read_bytes() for path in Path(folder).glob("*/.hydra/*.yaml")}
+    found = {
+        path: path.read_bytes() for path in (*Path(folder).glob("*/config.json"), *Path(folder).glob("*/.hydra/*.yaml"))
+    }
     shutil.rmtree(folder)
     return found
 
@@ -62,4 +64,4 @@ def test_what_was_composed_to_be_checked_is_run(tmp_path: Path, monkeypatch: pyt
     assert composed == [["seed=0"]], "the other one is copied from it"
     monkeypatch.setattr("fedexp.sweep.points.CHECKED_AT_MOST", 0)  # composed when they are run
     assert noted("it's many") == checked
-    assert len(checked) == 6
+    assert len(checked) == 8

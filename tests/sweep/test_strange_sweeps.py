@@ -227,7 +227,7 @@ def test_it_does_not_learn_the_readers_environment(key: str, sweep: dict[str, An
     monkeypatch.setenv("MINE", "s3cr3t")
     sweep["hydra"]["overrides"]["task"].append(f"{key}=${{oc.env:MINE}}")
     write(sweep)
-    assert "oc.env:MINE" in (said := refusal(capsys, "resume", "many")) or "it asks for MINE of the environment" in said
+    assert "must refer to keys of the config alone" in (said := refusal(capsys, "resume", "many"))
     assert "s3cr3t" not in said
     demand_nothing_ran()
 

@@ -15,6 +15,7 @@ import torch
 import yaml
 
 from fedexp.cli import main
+from fedexp.config import saved_config
 from fedexp.core.values import Layout, Weights
 from fedexp.files.run_tables import Line, read_lines
 from fedexp.run import digests
@@ -120,31 +121,45 @@ def state(change: Callable[[dict[str, Any]], Any]) -> Forge:
     return states(change, "state.pt")
 
 
-def hydra(group: str, option: str) -> Forge:
-    def forge(run: Path) -> None:
-        path = run / ".hydra" / "hydra.yaml"
-        told = yaml.safe_load(path.read_text())
-        told["hydra"]["runtime"]["choices"][group] = option
-        path.write_text(yaml.safe_dump(told))
-
-    return forge
-
-
-def words(change: Callable[[list[str]], list[str]], name: str = ".hydra/overrides.yaml") -> Forge:
+def replaced(name: str, before: str, after: str) -> Forge:
     def forge(run: Path) -> None:
         path = run / name
-        path.write_text(yaml.safe_dump(change(yaml.safe_load(path.read_text()))))
-
-    return forge
-
-
-def config(before: str, after: str) -> Forge:
-    def forge(run: Path) -> None:
-        path = run / ".hydra" / "config.yaml"
         assert before in path.read_text()
         path.write_text(path.read_text().replace(before, after))
 
     return forge
+
+
+def saved(change: Callable[[dict[str, Any]], Any]) -> Forge:
+    """Changes config.json, and what lies in `.hydra/` so that it agrees."""
+
+    def forge(run: Path) -> None:
+        path, hydra = run / "config.json", run / ".hydra" / "hydra.yaml"
+        content = json.loads(path.read_text())
+        change(content)
+        path.write_text(json.dumps(content))
+        noted = yaml.safe_load(hydra.read_text())
+        noted["hydra"]["runtime"]["choices"] = content["choices"]
+        for name, node in (
+            ("hydra", noted),
+            ("config", saved_config.read(run).raw_config),
+            ("overrides", content["overrides"]),
+        ):
+            (run / ".hydra" / f"{name}.yaml").write_text(yaml.safe_dump(node))
+
+    return forge
+
+
+def choice(group: str, option: str) -> Forge:
+    return saved(lambda content: content["choices"].update({group: option}))
+
+
+def words(change: Callable[[list[str]], list[str]]) -> Forge:
+    return saved(lambda content: content.update(overrides=change(content["overrides"])))
+
+
+def local_rate(content: dict[str, Any]) -> None:
+    content["config"]["scenario"]["local_lr"] = content["config"]["local"]["lr"] = 0.2
 
 
 def together(*forges: Forge) -> Forge:
@@ -235,34 +250,45 @@ LATE = (cell("metrics.csv", 6, "test_accuracy", "0.99"), summary(final_accuracy=
 GREEDY = "fedexp.parts.selector.greedyfed.GreedyFed"
 FORGERIES: dict[str, tuple[str, Forge, str]] = {
     # names
-    "hydra.yaml: a selector": ("run", hydra("selector", "greedyfed"), "hydra.yaml says selector=greedyfed, but the"),
-    "hydra.yaml: an aggregator": ("run", hydra("aggregator", "krum"), "hydra.yaml says aggregator=krum, but the"),
-    "hydra.yaml: a dataset": ("run", hydra("dataset", "cifar10"), "hydra.yaml says dataset=cifar10, but the"),
-    "overrides.yaml: a selector": (
+    "hydra.yaml: a selector": (
+        "run",
+        replaced(".hydra/hydra.yaml", "selector: ucb", "selector: greedyfed"),
+        "hydra.yaml has selector=greedyfed, but config.json has ucb",
+    ),
+    "choices: a selector": ("run", choice("selector", "greedyfed"), "says selector=greedyfed among its choices, but"),
+    "choices: an aggregator": ("run", choice("aggregator", "krum"), "says aggregator=krum among its choices, but"),
+    "choices: a dataset": ("run", choice("dataset", "cifar10"), "says dataset=cifar10 among its choices, but"),
+    "overrides.yaml: a word": (
+        "run",
+        replaced(".hydra/overrides.yaml", "- rounds=6", "- rounds=600"),
+        "overrides.yaml must hold the overrides of config.json, but has other words",
+    ),
+    "overrides: a selector": (
         "run",
         words(lambda typed: [*typed, "selector=greedyfed"]),
-        "overrides.yaml says selector=greedyfed, but the config has ucb",
+        "config.json says selector=greedyfed among its overrides, but its config has ucb",
     ),
-    "overrides.yaml: a value": ("run", words(lambda typed: [*typed, "local.lr=9"]), "says local.lr=9, but the config"),
-    "overrides.yaml: rounds": ("run", words(lambda typed: [*typed, "rounds=900"]), "says rounds=900, but the config"),
-    "overrides.yaml: a mark": ("run", words(lambda typed: [*typed, "+certified=true"]), "says certified=True, but the"),
+    "overrides: a value": ("run", words(lambda typed: [*typed, "local.lr=9"]), "says local.lr=9 among its overrides"),
+    "overrides: rounds": ("run", words(lambda typed: [*typed, "rounds=900"]), "says rounds=900 among its overrides"),
+    "overrides: a mark": ("run", words(lambda typed: [*typed, "+certified=true"]), "says certified=True among its"),
+    "overrides: nonsense": ("run", words(lambda typed: ["a b c=,"]), "config.json are no words of a run"),
     "overrides.yaml is gone": ("run", gone(".hydra/overrides.yaml"), ".hydra/overrides.yaml is missing"),
     "hydra.yaml is gone": ("run", gone(".hydra/hydra.yaml"), ".hydra/hydra.yaml is missing"),
-    "overrides.yaml: nonsense": ("run", words(lambda typed: ["a b c=,"]), "does not hold words of a run"),
-    "config.yaml: a selector": ("run", config("fedexp.parts.selector.ucb.UCB", GREEDY), "belongs to another config"),
-    "config.yaml: a rate": ("run", config("local_lr: 0.1", "local_lr: 0.2"), "belongs to another config"),
-    "config.yaml and states: a rate": (
+    "config.yaml: a rate": (
         "run",
-        together(
-            config("local_lr: 0.1", "local_lr: 0.2"),
-            states(lambda content: content["config"]["scenario"].update(local_lr=0.2)),
-            states(lambda content: content["config"]["local"].update(lr=0.2)),
-        ),
-        "round 1 differs: ",
+        replaced(".hydra/config.yaml", "local_lr: 0.1", "local_lr: 0.2"),
+        "config.yaml has scenario.local_lr=0.2, but config.json has 0.1",
     ),
-    "config.yaml and states: a seed": (
+    "config: a selector": (
         "run",
-        together(config("seed: 0", "seed: 3"), states(lambda content: content["config"].update(seed=3))),
+        saved(lambda content: content["config"]["selector"].update(_target_=GREEDY)),
+        "belongs to another config",
+    ),
+    "config: a rate": ("run", saved(local_rate), "belongs to another config"),
+    "config and states: a rate": ("run", together(saved(local_rate), states(local_rate)), "round 1 differs: "),
+    "config and states: a seed": (
+        "run",
+        together(*(change(lambda content: content["config"].update(seed=3)) for change in (saved, states))),
         "round 1 differs: ",
     ),
     # metrics.csv
@@ -430,7 +456,7 @@ SWEEPS: dict[str, tuple[Forge, str]] = {
     ),
     "a point's words": (
         lambda at: words(lambda typed: [word.replace("0.01", "0.3") for word in typed])(at / "0"),
-        "overrides.yaml says local.lr=0.3, but the config has 0.01",
+        "config.json says local.lr=0.3 among its overrides, but its config has 0.01",
     ),
     "a point is gone": (lambda at: shutil.rmtree(at / "3"), "sweep/3 is missing, the point "),
     "points changed places": (

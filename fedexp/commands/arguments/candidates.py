@@ -16,7 +16,7 @@ HYDRA_OPTIONS = {  # no YAML files of ours: a plugin of Hydra's may bring option
     "hydra/launcher": ["basic", "joblib", "ray", "submitit_local", "submitit_slurm"],
     "hydra/sweeper": ["basic", "one_at_a_time"],
 }
-RUN_PATTERNS = ("*/*/.hydra", "multirun/*/*/*/.hydra", "multirun/*/*/multirun.yaml", "search/*/*/search.yaml")
+RUN_PATTERNS = ("*/*/config.json", "multirun/*/*/*/config.json", "multirun/*/*/multirun.yaml", "search/*/*/search.yaml")
 
 
 def groups(config_dir: Path | None = None) -> list[str]:

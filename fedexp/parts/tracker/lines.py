@@ -14,7 +14,7 @@ from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
 from fedexp.files import summary_json
 
-FILES = ("summary.json", "metrics.csv", "federation.csv", "*.png", ".hydra/*.yaml")
+FILES = ("summary.json", "metrics.csv", "federation.csv", "*.png", "config.json", ".hydra/*.yaml")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def files(folder: Path) -> list[Path]:
 def choices(folder: Path) -> dict[str, str]:
     """The option of each group, as Hydra has recorded it; nothing for a run that Hydra did not start."""
     try:
-        chosen = saved_config.choices(folder)
+        chosen = saved_config.read(folder).choices
     except (OSError, ConfigError):
         return {}
     return {name: option for name, option in chosen.items() if option is not None and not name.startswith("hydra/")}

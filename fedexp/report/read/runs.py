@@ -5,18 +5,17 @@ pandas is imported where it is used: a run needs this file for its pictures, at 
 """
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from fedexp.config import saved_config
 from fedexp.config.option_names import option_names
-from fedexp.config.resolvers import no_environment, register_resolvers
+from fedexp.config.saved_config import SavedConfig
 from fedexp.core.errors import ConfigError
 from fedexp.core.nested import flatten_keys
 from fedexp.files import run_tables, summary_json
@@ -148,34 +147,44 @@ def read(folder: Path) -> Run | None:
             f"{display_path(folder)}/metrics.csv must count its rounds 1, 2, 3, ..., got {rounds[consecutive]} for "
             f"{consecutive + 1}; it was changed or damaged, and its areas would be wrong"
         )
-    seed, written, config = _config(folder)
+    saved = _saved_config(folder)
     summary = summary_json.read(folder)
     return Run(
         folder=folder,
-        seed=seed,
-        choices=option_names(saved_config.read_raw(folder), saved_config.choices(folder)),
-        config=config,
-        raw_config=written,
+        seed=_seed(saved, folder),
+        choices=option_names(saved.raw_config, saved.choices),
+        config=_comparable_keys(saved),
+        raw_config=flatten_keys(saved.raw_config),
         metrics=metrics,
         selections=_selections(folder, summary),
         summary=summary,
     )
 
 
-def _config(folder: Path) -> tuple[int | None, dict[str, Any], dict[str, Any]]:
-    """The seed, and the flat config as written and resolved; where the data lay needs a resolver and plays no part."""
-    written = {key: value for key, value in saved_config.read_raw(folder).items() if key != "data_dir"}
-    seed = written.pop("seed", None)
+def _saved_config(folder: Path) -> SavedConfig:
+    """What the folder says of its config: nothing if it never had one."""
+    if saved_config.exists(folder) or (folder / saved_config.FOLDER).exists():
+        return saved_config.read(folder)
+    return SavedConfig({}, {}, {}, [])
+
+
+def _seed(saved: SavedConfig, folder: Path) -> int | None:
+    seed = saved.config.get("seed")
     if seed is not None and type(seed) is not int:
-        raise ConfigError(f"{display_path(folder)}/.hydra/config.yaml must have a whole number as seed, got {seed!r}")
-    register_resolvers()
-    try:
-        with no_environment(folder):
-            resolved = OmegaConf.to_container(OmegaConf.create({**written, "seed": 0}), resolve=True)
-    except (OmegaConfBaseException, ConfigError):
-        resolved = written
-    assert isinstance(resolved, dict)
-    return seed, flatten_keys(written), {key: value for key, value in flatten_keys(resolved).items() if key != "seed"}
+        raise ConfigError(
+            f"{display_path(folder / saved_config.NAME)} must have a whole number as seed, got {repr(seed)[:60]}"
+        )
+    return seed
+
+
+def _comparable_keys(saved: SavedConfig) -> dict[str, Any]:
+    """The flat config without the seed and the place of the data; what follows from these is left as it was written."""
+    keys, moving = flatten_keys(saved.config), {"seed", "data_dir"}  # last words of keys
+    for _ in saved.references:  # as often as one may follow another
+        followers = {key: text for key, text in saved.references.items() if moving & {*re.findall(r"\w+", str(text))}}
+        moving |= {key.rpartition(".")[2] for key in followers}
+        keys |= followers
+    return {key: value for key, value in keys.items() if key not in ("seed", "data_dir")}
 
 
 def _selections(folder: Path, summary: Mapping[str, Any] | None) -> np.ndarray:

@@ -18,6 +18,7 @@ import pandas as pd
 from fedexp.config import saved_config
 from fedexp.config.override_text import short_text
 from fedexp.core.errors import ConfigError
+from fedexp.core.nested import lookup
 from fedexp.files import run_tables
 from fedexp.files.atomic import display_path, write_atomically
 from fedexp.maths.curve_metrics import HIGHER_IS_BETTER, area_under, final, main_metric
@@ -111,9 +112,9 @@ def read_points(folder: Path) -> list[RankedRun]:
     Raises:
         ConfigError: the folder holds no points of a sweep.
     """
-    point_folders = sorted((path.parent.parent for path in folder.rglob(".hydra/overrides.yaml")), key=natural_order)
+    point_folders = sorted((path.parent for path in folder.rglob(saved_config.NAME)), key=natural_order)
     if not point_folders:
-        raise ConfigError(f"{folder} must be the folder of a sweep, but no point with .hydra/overrides.yaml is below")
+        raise ConfigError(f"{folder} must be the folder of a sweep, but no point with {saved_config.NAME} is below")
     return _fill_overrides([_point(point_folder) for point_folder in point_folders], point_folders)
 
 
@@ -177,7 +178,7 @@ def _text(value: Any) -> str:
 
 def _point(folder: Path) -> RankedRun:
     overrides = {}
-    for text in saved_config.overrides(folder):
+    for text in saved_config.read(folder).overrides:
         key, _, value = text.partition("=")
         overrides[key.lstrip("+")] = value
     finished = (folder / "summary.json").is_file()
@@ -196,12 +197,10 @@ def _fill_overrides(points: Sequence[RankedRun], folders: Sequence[Path]) -> lis
 
 
 def _all_overrides(keys: Sequence[str], point: RankedRun, folder: Path) -> dict[str, str]:
-    written = saved_config.read_raw(folder)
+    config = saved_config.read(folder).config
     values: dict[str, str] = dict(point.overrides)
     for key in keys:
-        node = written
-        for name in key.split("."):
-            node = node.get(name) if isinstance(node, Mapping) else None
+        node = lookup(config, key)
         if key not in values and node is not None and not isinstance(node, Mapping):
             values[key] = short_text(node)
     return values

@@ -35,7 +35,7 @@ def of_attack(folder: Path, attack: str) -> list[tuple[str, str, float, int, str
     """A line for each run of a sweep."""
     found = []
     for metrics in folder.glob("*/metrics.csv"):
-        words = dict(word.split("=", 1) for word in saved_config.overrides(metrics.parent))
+        words = dict(word.split("=", 1) for word in saved_config.read(metrics.parent).overrides)
         with metrics.open(newline="") as table:
             seen = [line["validation_accuracy"] for line in csv.DictReader(table) if line["validation_accuracy"]]
         strength = float(words[f"attack.{KEYS[attack]}"])

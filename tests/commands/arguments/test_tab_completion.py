@@ -76,7 +76,8 @@ def test_groups_and_keys_are_offered_together():
 
 def test_run_folders():
     for folder in ("outputs/2026-01-01/10-00-00", "outputs/multirun/2026-01-02/11-00-00/0"):
-        Path(folder, ".hydra").mkdir(parents=True)
+        Path(folder).mkdir(parents=True)
+        Path(folder, "config.json").touch()
     Path("outputs/latest").symlink_to("2026-01-01/10-00-00")
     Path("elsewhere/run").mkdir(parents=True)
     assert complete("fedexp resume ") == [

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 from PIL import Image
+from run_folders import change_config
 from tracking import FAST, PATIENT, run, said
 
 from fedexp.cli import main
@@ -71,10 +71,7 @@ def test_what_was_written_and_not_noted_is_written_once_again():
 def test_what_ended_without_a_tracker_may_get_one():
     """A run of earlier days: no tracker in its config, a summary that must stay as it is."""
     folder = run("rounds=3", "tracker=none")
-    config = folder / ".hydra" / "config.yaml"
-    content = yaml.safe_load(config.read_text())
-    del content["tracker"]
-    config.write_text(yaml.safe_dump(content))
+    change_config(folder, lambda config: config.pop("tracker"))
     summary = (folder / "summary.json").read_bytes()
     assert main(["resume", str(folder)]) == 0
     assert not (folder / "tensorboard").exists()

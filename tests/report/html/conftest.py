@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
+from run_folders import write_config
 
 _ARGUMENTS = (
     "--headless=new",
@@ -57,7 +57,7 @@ def make_sweep(tmp_path: Path) -> Callable[[int, int], Path]:
 
 
 def _write(folder: Path, number: int, rounds: int, noise: np.random.Generator) -> None:
-    (folder / ".hydra").mkdir(parents=True)
+    folder.mkdir(parents=True)
     names = ("test_loss", "test_accuracy", "validation_loss", "validation_accuracy", "train_loss")
     stages = ("select_s", "train_s", "aggregate_s", "evaluate_s")
     more = ("aggregator.radius", "attack.malicious", "personal_accuracy")
@@ -70,9 +70,12 @@ def _write(folder: Path, number: int, rounds: int, noise: np.random.Generator) -
     np.savetxt(folder / "metrics.csv", table, delimiter=",", header=header, comments="", fmt="%.10g")
     taken = noise.integers(0, 100, size=(20, 2))
     np.savetxt(folder / "clients.csv", taken, delimiter=",", header="round,client", comments="", fmt="%d")
-    config = {"seed": 0, "local": {"lr": (number + 1) / 1000}, "evaluation": {"roa": [0.5, 0.8]}}
-    (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(config))
-    choices = {"hydra": {"runtime": {"choices": {"selector": "random"}}}}
-    (folder / ".hydra" / "hydra.yaml").write_text(yaml.safe_dump(choices))
+    config = {
+        "_target_": "fedexp.simulation.setup.experiment.Experiment",
+        "seed": 0,
+        "local": {"lr": (number + 1) / 1000},
+        "evaluation": {"roa": [0.5, 0.8]},
+    }
+    write_config(folder, config, {"selector": "random"})
     facts = {"clients": 100, "versions": {"fedexp": "0.1.0", "torch": "2.9"}, "git": {"commit": "0123456789abcdef"}}
     (folder / "summary.json").write_text(json.dumps(facts))

@@ -51,7 +51,7 @@ def test_a_line_that_was_cut_off_is_not_read(make_run):
 def test_without_hydras_files_there_is_still_a_run(make_run):
     folder = make_run("a")
     shutil.rmtree(folder / ".hydra")
-    for name in ("clients.csv", "federation.csv", "summary.json"):
+    for name in ("config.json", "clients.csv", "federation.csv", "summary.json"):
         (folder / name).unlink()
     run = runs.read(folder)
     assert run is not None
@@ -90,7 +90,7 @@ def test_wrong_folders(make_run, tmp_path):
         runs.collect_runs([folder])
 
 
-@pytest.mark.parametrize(("name", "content"), [(".hydra/config.yaml", "a: [1"), ("summary.json", "{")])
+@pytest.mark.parametrize(("name", "content"), [("config.json", "{"), ("summary.json", "{")])
 def test_a_spoilt_file_is_named(make_run, name, content):
     folder = make_run("a")
     (folder / name).write_text(content)
@@ -98,9 +98,16 @@ def test_a_spoilt_file_is_named(make_run, name, content):
         runs.read(folder)
 
 
-def test_a_config_that_asks_for_more_than_its_own_keys_is_resolved(make_run):
-    asked = "${likely_malicious:${scenario.clients},${scenario.participants},2}"
-    run = runs.read(make_run("a", keys={"scenario.byzantine": asked}))
+def test_what_follows_the_seed_or_the_place_of_the_data_is_left_as_it_was_written(make_run):
+    keys = {"fleet.seed": "${seed}", "fleet.offset": "${fleet.seed}", "federation.path": "${data_dir}/a.csv"}
+    run = runs.read(make_run("a", seed=7, keys=keys))
     assert run is not None
-    assert run.config["scenario.byzantine"] == 2
-    assert run.config["evaluation.toa"] == [0.5, 0.8, 0.99]
+    assert {key: run.config[key] for key in keys} == keys
+    assert not {"seed", "data_dir"} & set(run.config)
+
+
+def test_a_folder_of_an_unreleased_version_is_not_read_as_if_it_had_no_config(make_run):
+    folder = make_run("a")
+    (folder / "config.json").unlink()
+    with pytest.raises(ConfigError, match=r"a has rounds but no config\.json; restore it, or run again"):
+        runs.read(folder)
