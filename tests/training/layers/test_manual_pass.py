@@ -96,7 +96,7 @@ def both(network: nn.Module, x: torch.Tensor) -> list[tuple[torch.Tensor, torch.
     grads = torch.autograd.grad(seen, list(network.parameters()), slope)
     found = [(seen.detach(), torch.cat([grad.reshape(-1) for grad in grads]), row.clone())]
     row.copy_(before)
-    way = manual_pass(network, layout.views(flat), x.dim(), draws.begin(SEEDS, STEP))
+    way = manual_pass(network, layout.views(flat), tuple(x.shape[1:]), draws.begin(SEEDS, STEP))
     assert way is not None
     with torch.no_grad():
         seen = way.forward(x)
@@ -187,7 +187,7 @@ def test_anything_else_is_left_to_autograd(name: str):
     make, shape = LEFT[name]
     network = make()
     layout = Layout.of(network)
-    assert manual_pass(network, layout.views(torch.zeros(layout.parameters)), len(shape) + 1, KeyedRandom()) is None
+    assert manual_pass(network, layout.views(torch.zeros(layout.parameters)), shape, KeyedRandom()) is None
 
 
 def test_a_linear_layer_by_hand():
@@ -195,7 +195,7 @@ def test_a_linear_layer_by_hand():
     network, flat = nn.Linear(2, 1), torch.zeros(3)
     layout = Layout.of(network)
     view_parameters(network, layout, torch.tensor([2.0, 3.0, 1.0]))
-    way = manual_pass(network, layout.views(flat), 2, None)
+    way = manual_pass(network, layout.views(flat), (2,), None)
     assert way is not None
     with torch.no_grad():
         assert way.forward(torch.tensor([[1.0, -1.0]])).tolist() == [[0.0]]
