@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from fedexp.parts.features.contract import Encoding, Features, Streams
     from fedexp.parts.federation.contract import Federation, Partition
     from fedexp.parts.fleet.contract import Fleet
-    from fedexp.parts.layers import LSTM, AddChannel, BatchNorm, Dropout
+    from fedexp.parts.layers import LSTM, AddChannel, BatchNorm, Dropout, Residual
     from fedexp.parts.local.contract import LocalRule, ModelOutputs
     from fedexp.parts.loss.contract import Loss
     from fedexp.parts.model.contract import Model
@@ -123,6 +123,7 @@ __all__ = [
     "Privacy",
     "Range",
     "Receiver",
+    "Residual",
     "Resources",
     "Role",
     "RunError",

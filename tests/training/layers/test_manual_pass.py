@@ -17,7 +17,7 @@ from training.chain_networks import CHAINS
 from worlds import Tiny, first_round, world_of
 
 from fedexp.core.values import Layout
-from fedexp.parts.layers import AddChannel, BatchNorm
+from fedexp.parts.layers import AddChannel, BatchNorm, Residual
 from fedexp.training.client.keyed_random import KeyedRandom, keyed_random_for
 from fedexp.training.client.parameter_views import view_parameters
 from fedexp.training.client.precision import in_bf16
@@ -73,6 +73,11 @@ LEFT = {
     "padded by a word": (lambda: nn.Sequential(nn.Conv2d(1, 2, 3, padding="same")), (1, 4, 4)),
     "without entries": (lambda: nn.Sequential(nn.Conv2d(1, 2, 3), nn.GroupNorm(1, 2, affine=False)), (1, 4, 4)),
     "nothing to train": (lambda: nn.Sequential(nn.ReLU()), (3,)),
+    "a branch that writes to its input": (
+        lambda: nn.Sequential(nn.Linear(3, 3), Residual(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(3, 3)))),
+        (3,),
+    ),
+    "another shape beside": (lambda: nn.Sequential(nn.Linear(3, 1), Residual(nn.Linear(1, 3))), (3,)),
     "flat otherwise": (lambda: nn.Sequential(nn.Flatten(2), nn.Conv1d(1, 2, 3)), (1, 4, 4)),
 }
 
