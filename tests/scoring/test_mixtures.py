@@ -7,10 +7,12 @@ import pytest
 import torch
 from networks import published
 from torch import nn
+from training.chain_networks import CHAINS
 
 from fedexp.core import part as spec
 from fedexp.core.values import Layout
 from fedexp.parts.dataset.contract import Facts
+from fedexp.parts.layers import AddChannel
 from fedexp.parts.model.char_lstm import CharLSTM
 from fedexp.parts.model.complex_cnn import ComplexCNN
 from fedexp.parts.model.har_cnn import HARCNN
@@ -35,6 +37,14 @@ MODELS = [
     (published("two_conv_dropout"), (1, 16, 16)),
     (published("pfl_cnn"), (1, 8, 8)),
 ]
+NETWORKS = {
+    **CHAINS,
+    "a norm first": (lambda: nn.Sequential(nn.GroupNorm(1, 2), nn.Conv2d(2, 3, 2), nn.Flatten()), (2, 3, 3)),
+    "features as a signal": (
+        lambda: nn.Sequential(nn.Linear(5, 6), AddChannel(), nn.Conv1d(1, 2, 3), nn.Flatten()),
+        (5,),
+    ),
+}
 ALONE = [(published("opacus_cnn"), Facts((1, 14, 14), 4, 9)), (CharLSTM(hidden=5), Facts((5,), 4, 9, vocabulary=7))]
 
 
@@ -68,6 +78,16 @@ def test_side_by_side_equals_one_by_one(model, shape, count: int):
         together, SequentialEvaluator(network, layout).logits(mix, rows, x), rtol=1e-9, atol=1e-9
     )
     assert together.shape == (count, 6, 4)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_chain_is_evaluated_as_it_is_one_by_one(name: str):
+    make, shape = NETWORKS[name]
+    network = make().double().eval()
+    layout, x = Layout.of(network), torch.randn((6, *shape), dtype=torch.float64)
+    rows = rows_of(layout, 3)
+    logits = make_evaluator(network, layout, shape).logits(None, rows, x)
+    torch.testing.assert_close(logits, SequentialEvaluator(network, layout).logits(None, rows, x), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(("model", "facts"), ALONE, ids=["strided", "lstm"])

@@ -25,6 +25,10 @@ class Activations:
     x: torch.Tensor
     form: str = "shared"
 
+    def channels(self, rows: int) -> torch.Tensor:
+        """Returns the values of shared or channels form in channels form."""
+        return self.x.repeat(1, rows, *[1] * (self.x.dim() - 2)) if self.form == "shared" else self.x
+
 
 Evaluator = Callable[[Any, Entries, Activations, int], Activations]  # entries [G, *shape], and G
 

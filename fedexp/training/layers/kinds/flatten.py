@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from fedexp.parts.layers import AddChannel
-from fedexp.training.layers.kind import Activations, Entries, LayerKind, PlannedLayer, evaluate_as_is
+from fedexp.training.layers.kind import Activations, Entries, LayerKind, PlannedLayer
 from fedexp.training.layers.layer_pass import LayerPass
 
 
@@ -56,6 +56,11 @@ def evaluate_flatten(_layer: nn.Module, _entries: Entries, flow: Activations, ro
     if flow.form != "channels":
         return Activations(flow.x.flatten(1 if flow.form == "shared" else 2), flow.form)
     return Activations(flow.x.reshape(len(flow.x), rows, -1).movedim(1, 0), "stacked")
+
+
+def evaluate_add_channel(_layer: nn.Module, _entries: Entries, flow: Activations, _rows: int) -> Activations:
+    """Adds the channel; of rows whose values differ, each row's is one of the channels."""
+    return Activations(flow.x.movedim(0, 1), "channels") if flow.form == "stacked" else Activations(flow.x.unsqueeze(1))
 
 
 class ManualAddChannel(LayerPass):
@@ -112,7 +117,7 @@ KINDS = (
         batched=lambda *_: BatchedAddChannel(),
         supports=lambda _, shape: len(shape) == 1,
         output_shape=lambda _, shape: (1, *shape),
-        evaluator=lambda _: evaluate_as_is,
+        evaluator=lambda _: evaluate_add_channel,
     ),
     LayerKind(types=(nn.Identity,), manual=lambda *_: IdentityPass(), batched=lambda *_: IdentityPass()),
 )

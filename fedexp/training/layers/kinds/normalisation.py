@@ -162,17 +162,19 @@ def scales_and_shifts(entries: Entries, _flattened: Shape | None) -> torch.Tenso
     return torch.stack([entries["weight"], entries["bias"]])
 
 
-def evaluate_batch_norm(layer: BatchNorm, entries: Entries, flow: Activations, _rows: int) -> Activations:
+def evaluate_batch_norm(layer: BatchNorm, entries: Entries, flow: Activations, rows: int) -> Activations:
     """Evaluates batch normalisation with its running statistics."""
     flat = {name: values.flatten() for name, values in entries.items()}
     mean, var = flat["running_mean"], flat["running_var"]
-    return Activations(F.batch_norm(flow.x, mean, var, flat["weight"], flat["bias"], eps=layer.eps), flow.form)
+    y = F.batch_norm(flow.channels(rows), mean, var, flat["weight"], flat["bias"], eps=layer.eps)
+    return Activations(y, "channels")
 
 
 def evaluate_group_norm(layer: nn.GroupNorm, entries: Entries, flow: Activations, rows: int) -> Activations:
     """Evaluates group normalisation: the channels of a row lie side by side, so no group reaches into another row."""
     weight, bias = entries["weight"].flatten(), entries["bias"].flatten()
-    return Activations(F.group_norm(flow.x, rows * layer.num_groups, weight, bias, eps=layer.eps), flow.form)
+    y = F.group_norm(flow.channels(rows), rows * layer.num_groups, weight, bias, eps=layer.eps)
+    return Activations(y, "channels")
 
 
 def group_norm_gradients(layer: nn.GroupNorm, inputs: torch.Tensor, errors: torch.Tensor) -> LayerGradients:
