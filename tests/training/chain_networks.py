@@ -34,6 +34,12 @@ CHAINS: dict[str, tuple[Callable[[], nn.Module], Example]] = {
         ),
         (5,),
     ),
+    "GELU": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 3, 2), nn.GELU(), nn.Flatten(), nn.GELU("tanh"), nn.Linear(12, 2), nn.GELU()
+        ),
+        (2, 3, 3),
+    ),
     "dropout": (
         lambda: nn.Sequential(
             *(nn.Conv2d(2, 4, 3), nn.ReLU(), nn.Dropout2d(0.5), nn.Dropout(0.0), nn.Conv2d(4, 4, 1), nn.Dropout(0.3)),

@@ -2,6 +2,7 @@
 
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from fedexp.training.layers.kind import LayerKind, evaluate_as_is
 from fedexp.training.layers.layer_pass import LayerPass, ManualContext
@@ -49,9 +50,29 @@ class TanhPass(LayerPass):
         return aten.tanh_backward.default(grad, self.y)
 
 
+class GELUPass(LayerPass):
+    """x times the normal distribution's share below x, of one row or of several."""
+
+    def __init__(self, layer: nn.GELU) -> None:
+        self.approximate = layer.approximate
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.x = x
+        return F.gelu(x, approximate=self.approximate)
+
+    def backward(self, grad: torch.Tensor) -> torch.Tensor:
+        return aten.gelu_backward.default(grad, self.x, approximate=self.approximate)
+
+
 KINDS = (
     LayerKind(
         types=(nn.ReLU,), manual=ManualReLU, batched=lambda *_: BatchedReLU(), evaluator=lambda _: evaluate_as_is
     ),
     LayerKind(types=(nn.Tanh,), manual=lambda *_: TanhPass(), batched=lambda *_: TanhPass()),
+    LayerKind(
+        types=(nn.GELU,),
+        manual=lambda layer, _: GELUPass(layer),
+        batched=lambda planned, _: GELUPass(planned.layer),
+        evaluator=lambda _: evaluate_as_is,
+    ),
 )
