@@ -6,6 +6,7 @@ python scripts/replay_pages.py --again 10  runs the ten cheapest results once mo
 """
 
 import sys
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from fedexp.data.store import data_root
 from fedexp.files.atomic import write_atomically
 from fedexp.replay import overview, page, recheck, table
 from fedexp.replay.results import Result
+from fedexp.report.draw.markdown import Grid
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -25,9 +27,9 @@ KEPT = ROOT / "scripts" / "replays"
 def pages() -> dict[Path, str]:
     """What the pages must hold."""
     held = overview.read_progress(KEPT)
-    share = overview.describe_share_inside(held)
+    share = describe_share_inside(held)
     tables = {
-        "verdicts": f"\n{overview.verdict_grid(held).markdown()}\n{share}\n",
+        "verdicts": f"\n{verdict_grid(held).markdown()}\n{share}\n",
         "progress": f"\n{overview.progress_grid(held).markdown()}\n{share}\n",
     }
     made = {path: filled(path.read_text(), tables) for path in (ROOT / "README.md", KEPT / "README.md")}
@@ -37,6 +39,29 @@ def pages() -> dict[Path, str]:
                 table.load(line.name), line.judged_cells, "scripts/replays"
             )
     return made
+
+
+def verdict_grid(all_tables: Sequence[overview.TableProgress]) -> Grid:
+    """A row for each table with results, one for the others and one for all: the verdicts alone."""
+    not_begun = [table_progress for table_progress in all_tables if not table_progress.done]
+    named = [(table_progress.name, [table_progress]) for table_progress in all_tables if table_progress.done] + [
+        (f"{len(not_begun)} not begun", not_begun)
+    ] * bool(not_begun)
+    rows = []
+    for name, tables in [*named, ("all", all_tables)]:
+        cells = [cell for table_progress in tables for cell in table_progress.judged_cells]
+        rows.append([name, str(len(cells)), *map(str, page.count_outcomes(cells).values())])
+    return Grid(["table", "cells", *page.OUTCOMES], rows)
+
+
+def describe_share_inside(all_tables: Sequence[overview.TableProgress]) -> str:
+    """How many of the cells with a published number and results are inside, in words."""
+    outcome_counts = page.count_outcomes(
+        [cell for table_progress in all_tables for cell in table_progress.judged_cells]
+    )
+    against = sum(outcome_counts[word] for word in ("inside", "outside", "disputed", "not resolved"))
+    part = f" ({100 * outcome_counts['inside'] / against:.0f} %)" if against else ""
+    return f"Cells that were run against a published number: {against}; inside: {outcome_counts['inside']}{part}."
 
 
 def cheapest(count: int) -> list[tuple[str, Result]]:

@@ -1,4 +1,7 @@
-"""Rows that clients keep between rounds. Legend: C participants, n clients with a kept row, W kept entries of a row."""
+"""Rows that clients keep between rounds, and what is known by client.
+
+Legend: C participants, n clients with a kept row, W kept entries of a row.
+"""
 
 from dataclasses import dataclass
 
@@ -60,3 +63,11 @@ def store_rows(memory: Memory, trained: Trained, rows: torch.Tensor) -> Memory:
     valid = np.flatnonzero(trained.valid_rows())
     client_rows = ClientRows.load(memory, rows.shape[1], rows)
     return client_rows.with_rows(trained.owner[valid], rows[torch.from_numpy(valid).to(rows.device)]).save()
+
+
+def lookup_by_owner(owner: np.ndarray, known_owners: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The values `[n]` of `owner [n]`, given the `values [m]` of the ascending `known_owners [m]`; 0 for the others."""
+    if not len(known_owners):
+        return np.zeros(len(owner), dtype=values.dtype)
+    positions = np.searchsorted(known_owners, owner).clip(max=len(known_owners) - 1)
+    return np.where(known_owners[positions] == owner, values[positions], 0)

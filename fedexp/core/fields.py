@@ -53,6 +53,9 @@ def _type_check(kind: Any) -> Callable[[Any], bool]:
         return lambda value: isinstance(value, tuple | list) and all(map(check_entry, value))
     if origin is Literal:
         return lambda value: isinstance(value, str) and value in args
+    if origin is dict:
+        check_value = _type_check(args[1])
+        return lambda value: isinstance(value, dict) and all(map(check_value, value.values()))
     if kind in (int, float):
         numbers = (int, np.integer) if kind is int else (int, np.integer, float, np.floating)
         return lambda value: isinstance(value, numbers) and not isinstance(value, bool) and value == value
@@ -76,6 +79,8 @@ def describe_type(kind: Any) -> str:
         return f"a tuple, each {describe_type(get_args(kind)[0])}"
     if get_origin(kind) is Literal:
         return " or ".join(get_args(kind))
+    if get_origin(kind) is dict:
+        return f"a dict, each value {describe_type(get_args(kind)[1])}"
     return _TYPE_NAMES.get(kind, f"a {getattr(kind, '__name__', kind)}")
 
 

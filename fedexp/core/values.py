@@ -5,10 +5,11 @@ S examples, K classes. A client's model is a row; what travels is the delta agai
 """
 
 import math
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -25,14 +26,6 @@ def finite(rows: torch.Tensor) -> np.ndarray:
     """Which rows `[C, D]` hold only finite numbers, bool [C]."""
     low, high = rows.aminmax(dim=1)  # both are NaN if any entry is; needs no second matrix
     return (low.isfinite() & high.isfinite()).cpu().numpy()
-
-
-def lookup_by_owner(owner: np.ndarray, known_owners: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The values `[n]` of `owner [n]`, given the `values [m]` of the ascending `known_owners [m]`; 0 for the others."""
-    if not len(known_owners):
-        return np.zeros(len(owner), dtype=values.dtype)
-    positions = np.searchsorted(known_owners, owner).clip(max=len(known_owners) - 1)
-    return np.where(known_owners[positions] == owner, values[positions], 0)
 
 
 @dataclass(frozen=True)
@@ -89,6 +82,40 @@ class Weights:
     layout: Layout
 
 
+def take_rows(table: Any, keep: np.ndarray) -> Any:
+    """The rows that `keep` names (a mask `[C]`, or positions) of a dataclass of columns with C rows, as `owner`."""
+    positions = np.flatnonzero(keep) if keep.dtype == bool else keep
+    if np.array_equal(positions, np.arange(len(table.owner))):
+        return table
+    return replace(table, **{field.name: _take(getattr(table, field.name), positions) for field in fields(table)})
+
+
+def _take(column: Any, positions: np.ndarray) -> Any:
+    if isinstance(column, dict):
+        return {name: _take(rows, positions) for name, rows in column.items()}
+    if isinstance(column, tuple | list):
+        return tuple(column[position] for position in positions.tolist())
+    if isinstance(column, torch.Tensor):
+        return column[torch.from_numpy(positions).to(column.device)]
+    return column[positions] if isinstance(column, np.ndarray) else column
+
+
+def concatenate_rows(tables: Sequence[Any]) -> Any:
+    """The rows of several such dataclasses, one after another; what is no column is that of the first."""
+    if len(tables) == 1:
+        return tables[0]
+    columns = {field.name: [getattr(table, field.name) for table in tables] for field in fields(tables[0])}
+    return replace(tables[0], **{name: _concatenate(pieces) for name, pieces in columns.items()})
+
+
+def _concatenate(pieces: list[Any]) -> Any:
+    if isinstance(pieces[0], torch.Tensor):
+        return torch.cat(pieces)
+    if isinstance(pieces[0], tuple | list):
+        return tuple(chain.from_iterable(pieces))
+    return np.concatenate(pieces) if isinstance(pieces[0], np.ndarray) else pieces[0]
+
+
 @dataclass(frozen=True)
 class Plan:
     """Who trains on what: `owner [C]` (a client number, or SERVER) and an array of example indices for each row.
@@ -102,16 +129,27 @@ class Plan:
     importance: np.ndarray | None = None
     deadline_s: float | None = None
 
-    def where(self, positions: np.ndarray) -> "Plan":
-        """The rows at these positions `[n]`, in this order."""
-        shards = tuple(self.shards[position] for position in positions.tolist())
-        importance = None if self.importance is None else self.importance[positions]
-        return Plan(self.owner[positions], shards, importance, self.deadline_s)
+    def where(self, keep: np.ndarray) -> Self:
+        """The rows that `keep` names (a mask `[C]`, or positions in any order)."""
+        return take_rows(self, keep)
 
     @cached_property
     def sizes(self) -> np.ndarray:
         """Number of examples of each row, int64 [C]."""
         return np.array([len(shard) for shard in self.shards], dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jobs(Plan):
+    """What the server sent out: one job of training for each row of a plan.
+
+    `model [C]` (which of the M models it is given), `begun [C]` (the round in which it was sent: batches, masks, noise,
+    drawn epochs and the rate follow from it and from the client), `received [C, D]` (the rows sent).
+    """
+
+    model: np.ndarray
+    begun: np.ndarray
+    received: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -146,7 +184,10 @@ class Uploads:
     `importance [C]` (see `Plan`), `delta [C, D]`, `loss_before [C]` and `loss_after [C]` (its own data's running loss
     in the first and the last local epoch), `exact [C, 2]` (if asked for: the loss on its own data of the model that it
     received and of the one that it trained), `length [C]` (to how many plain steps its update amounts, None where
-    nobody says).
+    nobody says), `extra` (the rows `[C, P]` that the local rule sends besides, by name).
+
+    On the way from client to server all rows of a client are one message: `delta [C, W]` holds the extra rows behind
+    the delta, and `extra` is empty.
     """
 
     owner: np.ndarray
@@ -158,25 +199,15 @@ class Uploads:
     loss_after: np.ndarray
     exact: np.ndarray | None = None
     length: np.ndarray | None = None
+    extra: dict[str, torch.Tensor] = field(default_factory=dict)
 
     def where(self, keep: np.ndarray) -> "Uploads":
         """The rows that `keep` names (a mask `[C]`, or positions in any order)."""
-        if keep.dtype == bool:
-            if keep.all():
-                return self
-            keep = np.flatnonzero(keep)
-        rows = torch.from_numpy(keep).to(self.delta.device)
-        return Uploads(
-            self.owner[keep],
-            self.model[keep],
-            self.examples[keep],
-            self.importance[keep],
-            self.delta[rows],
-            self.loss_before[keep],
-            self.loss_after[keep],
-            None if self.exact is None else self.exact[keep],
-            None if self.length is None else self.length[keep],
-        )
+        return take_rows(self, keep)
+
+    def is_finite(self) -> np.ndarray:
+        """Whose rows, the extra ones included, hold only finite numbers, bool [C]."""
+        return np.logical_and.reduce([finite(rows) for rows in (self.delta, *self.extra.values())])
 
     def with_delta(self, delta: torch.Tensor) -> "Uploads":
         """A copy with other rows `[C, D]`."""
@@ -184,8 +215,7 @@ class Uploads:
 
     def sort_by_owner(self) -> "Uploads":
         """A copy ordered by owner, so that sums do not depend on the order of arrival."""
-        order = np.argsort(self.owner, kind="stable")
-        return self if (order == np.arange(len(order))).all() else self.where(order)
+        return self.where(np.argsort(self.owner, kind="stable"))
 
 
 @dataclass(frozen=True)

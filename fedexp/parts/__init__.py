@@ -13,7 +13,7 @@ from fedexp.config.roles import ROLES
 if TYPE_CHECKING:
     from fedexp.config.roles import Role
     from fedexp.core.client_resources import Resources, arrivals
-    from fedexp.core.client_rows import ClientRows, store_rows
+    from fedexp.core.client_rows import ClientRows, lookup_by_owner, store_rows
     from fedexp.core.errors import ConfigError, RunError, did_you_mean, first_line
     from fedexp.core.initialise import Law, initialise
     from fedexp.core.part import MAX_INTEGER, Fraction, Part, Positive, PositiveOrInfinite, Range, option
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         Uploads,
         Weights,
         finite,
-        lookup_by_owner,
     )
     from fedexp.data.encoding import held_out_mask, standardise
     from fedexp.data.store import Arrays, find_user_file, find_user_path, load_or_make, stamp
@@ -43,15 +42,18 @@ if TYPE_CHECKING:
     from fedexp.maths.shapley.estimate import Shapley
     from fedexp.parts.aggregator.contract import Aggregator
     from fedexp.parts.attack.contract import Attack
+    from fedexp.parts.attack.forging import AttackerKnowledge, ModelPoisoning
     from fedexp.parts.audit.contract import Audit
     from fedexp.parts.augment.contract import Augment
     from fedexp.parts.byzantine import Tolerant
+    from fedexp.parts.clustering.agreement import adjusted_rand
     from fedexp.parts.clustering.contract import Clustering, Event, Models, mean_of_clusters
     from fedexp.parts.codec.contract import Codec
     from fedexp.parts.context import Context
     from fedexp.parts.dataset.contract import IGNORED, Data, Dataset, Facts, Split, split_by_mask
     from fedexp.parts.features.contract import Encoding, Features, Streams
     from fedexp.parts.federation.contract import Federation, Partition
+    from fedexp.parts.federation.owners import partition_by_owner
     from fedexp.parts.fleet.contract import Fleet
     from fedexp.parts.layers import LSTM, AddChannel, BatchNorm, Dropout, Residual
     from fedexp.parts.local.contract import LocalRule, ModelOutputs
@@ -81,6 +83,7 @@ __all__ = [
     "Aggregator",
     "Arrays",
     "Attack",
+    "AttackerKnowledge",
     "Audit",
     "Augment",
     "BatchNorm",
@@ -110,6 +113,7 @@ __all__ = [
     "Memory",
     "Model",
     "ModelOutputs",
+    "ModelPoisoning",
     "Models",
     "Order",
     "Part",
@@ -146,6 +150,7 @@ __all__ = [
     "Weights",
     "Workload",
     "adam_step",
+    "adjusted_rand",
     "arrivals",
     "blocks",
     "descend",
@@ -166,6 +171,7 @@ __all__ = [
     "mean_of_clusters",
     "mix_rows",
     "option",
+    "partition_by_owner",
     "path_lengths",
     "proximal_fraction",
     "proximal_residual",
@@ -189,6 +195,7 @@ _HOMES = (  # those without PyTorch first: a tracker is imported by a process th
     *(f"fedexp.maths.{name}" for name in ("rows", "optimizer_steps", "proximal", "curve_metrics", "shapley.estimate")),
     *(f"fedexp.data.{name}" for name in ("store", "encoding", "tokens")),
     *(f"fedexp.parts.{name}" for name in ("byzantine", "context", "layers", "network_errors", "workload")),
+    *(f"fedexp.parts.{name}" for name in ("attack.forging", "clustering.agreement", "federation.owners")),
     "fedexp.core.torch_generator",
     *(role.contract.rpartition(".")[0] for role in ROLES if role.contract.startswith("fedexp.parts.")),
 )

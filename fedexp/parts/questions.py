@@ -89,8 +89,13 @@ class Traffic(Protocol):
         ...
 
     @property
+    def extra_rows(self) -> tuple[str, ...]:
+        """The names of the rows [P] that stand behind the delta in a client's message, in their order."""
+        ...
+
+    @property
     def sent_entries(self) -> int:
-        """Number of trainable entries that travel: all but those that clients keep to themselves."""
+        """Number of trainable entries of a row that travel: all but those that clients keep to themselves."""
         ...
 
     @property
@@ -100,7 +105,7 @@ class Traffic(Protocol):
 
     @property
     def download_bits(self) -> float:
-        """What the server sends to a client in a round: trainable entries of 32 bits."""
+        """What the server sends to a client in a round: trainable entries of 32 bits, those of extra rows included."""
         ...
 
     @property

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.values import Memory, Plan, Uploads
+from fedexp.core.values import State, Uploads
 from fedexp.parts.context import Context
 from fedexp.parts.privacy.ledger import Ledger
 from fedexp.simulation import context
-from fedexp.simulation.round import without_columns
 from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.start import start
 from fedexp.simulation.traffic import count_clients, megabytes
 from fedexp.simulation.world import World
 
@@ -149,25 +149,17 @@ def trains_in_lockstep(world: World) -> bool:
 
 
 def _dry_rounds(exp: Experiment, world: World) -> Iterator[DryRound]:
-    memory: dict[str, Memory] = {"selector": {}, "fleet": {}}
-    sim_s, lockstep = 0.0, trains_in_lockstep(world)
+    state, lockstep = world.initial_state(), trains_in_lockstep(world)
     for number in range(1, exp.rounds + 1):
         ctx = context.make_context(world, number)
-        plan, memory["selector"] = exp.selector.choose(without_columns(memory["selector"]), ctx)
-        uploads, seconds, memory["fleet"] = exp.fleet.deliver(
-            _empty_uploads(plan), plan, without_columns(memory["fleet"]), ctx
-        )
-        sim_s += seconds
-        traffic = megabytes(exp, ctx, plan, uploads.owner)
-        examples = round_work(ctx, plan.sizes, lockstep)
-        yield DryRound(plan.owner, uploads.owner, examples, traffic["mb_down"], traffic["mb_up"], sim_s)
-
-
-def _empty_uploads(plan: Plan) -> Uploads:
-    """Uploads whose rows hold no values."""
-    count = len(plan.owner)
-    zeros = np.zeros(count)
-    return Uploads(plan.owner, zeros.astype(int), plan.sizes, zeros, torch.zeros((count, 1)), zeros, zeros)
+        jobs, models, mem = start(exp, world, state, ctx)
+        zeros = np.zeros(len(jobs.owner))
+        messages = Uploads(jobs.owner, jobs.model, jobs.sizes, zeros, torch.zeros((len(zeros), 1)), zeros, zeros)
+        uploads, seconds, mem["fleet"] = exp.fleet.deliver(messages, jobs, mem.get("fleet", {}), ctx)
+        state = State(number, models, mem, state.sim_s + seconds)
+        traffic = megabytes(exp, ctx, jobs, uploads.owner)
+        examples = round_work(ctx, jobs.sizes, lockstep)
+        yield DryRound(jobs.owner, uploads.owner, examples, traffic["mb_down"], traffic["mb_up"], state.sim_s)
 
 
 def _count_participations(owners: list[np.ndarray]) -> Ledger:

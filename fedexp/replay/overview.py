@@ -75,29 +75,6 @@ def progress_grid(all_tables: Sequence[TableProgress]) -> Grid:
     )
 
 
-def verdict_grid(all_tables: Sequence[TableProgress]) -> Grid:
-    """A row for each table with results, one for the others and one for all: the verdicts alone."""
-    not_begun = [table_progress for table_progress in all_tables if not table_progress.done]
-    named = [(table_progress.name, [table_progress]) for table_progress in all_tables if table_progress.done] + [
-        (f"{len(not_begun)} not begun", not_begun)
-    ] * bool(not_begun)
-    rows = []
-    for name, tables in [*named, ("all", all_tables)]:
-        cells = [cell for table_progress in tables for cell in table_progress.judged_cells]
-        rows.append([name, str(len(cells)), *map(str, page.count_outcomes(cells).values())])
-    return Grid(["table", "cells", *page.OUTCOMES], rows)
-
-
-def describe_share_inside(all_tables: Sequence[TableProgress]) -> str:
-    """How many of the cells with a published number and results are inside, in words."""
-    outcome_counts = page.count_outcomes(
-        [cell for table_progress in all_tables for cell in table_progress.judged_cells]
-    )
-    against = sum(outcome_counts[word] for word in ("inside", "outside", "disputed", "not resolved"))
-    part = f" ({100 * outcome_counts['inside'] / against:.0f} %)" if against else ""
-    return f"Cells that were run against a published number: {against}; inside: {outcome_counts['inside']}{part}."
-
-
 def _numbers(line: TableProgress) -> list[str]:
     counted = map(str, page.count_outcomes(line.judged_cells).values())
     return [str(len(line.judged_cells)), f"{line.done} of {line.total_runs}", _hours(line.hours), *counted]

@@ -102,6 +102,10 @@ class TrafficQueries:
         return self._world.exp.local.private_columns(self._world.layout)
 
     @property
+    def extra_rows(self) -> tuple[str, ...]:
+        return self._world.exp.local.extra_rows
+
+    @property
     def sent_entries(self) -> int:
         trainable = self._world.layout.parameters
         return trainable - int((self.private_columns < trainable).sum())
@@ -112,11 +116,11 @@ class TrafficQueries:
 
     @property
     def download_bits(self) -> float:
-        return self.sent_entries * self._world.exp.local.rows_sent * 32.0
+        return self.sent_entries * (1 + len(self.extra_rows)) * 32.0
 
     @property
     def upload_ratio(self) -> float:
-        return self._world.exp.upload_bytes(self.sent_entries) * 8 / self.download_bits
+        return self._world.exp.upload_bytes(self.sent_entries * (1 + len(self.extra_rows))) * 8 / self.download_bits
 
     @property
     def example_bytes(self) -> int:

@@ -11,13 +11,15 @@ import numpy as np
 import torch
 
 from fedexp.core.client_rows import ClientRows
-from fedexp.core.values import Layout, Memory, Trained, Uploads, finite
+from fedexp.core.values import Layout, Memory, Trained, finite
 from fedexp.simulation.setup.experiment import Experiment
 
 
 def personal_columns(exp: Experiment, layout: Layout) -> np.ndarray:
     """The personal columns `[m]`, ascending."""
-    return np.union1d(exp.model.personal(layout), exp.local.private_columns(layout))
+    is_personal = np.zeros(layout.size, dtype=bool)  # in a tenth of the time of np.union1d
+    is_personal[exp.model.personal(layout)] = is_personal[exp.local.private_columns(layout)] = True
+    return np.flatnonzero(is_personal)
 
 
 def restore_personal(
@@ -34,11 +36,3 @@ def save_personal(exp: Experiment, layout: Layout, trained: Trained, memory: Mem
     saved_rows = ClientRows.load(memory, rows.shape[1], rows)
     finite_rows = np.flatnonzero(finite(trained.rows) if rows.shape[1] else np.zeros(len(rows), dtype=bool))
     return saved_rows.with_rows(trained.owner[finite_rows], rows[torch.from_numpy(finite_rows).to(rows.device)]).save()
-
-
-def zero_private_columns(uploads: Uploads, columns: np.ndarray) -> Uploads:
-    """The uploads with zeros in the private `columns [m]`, which never leave a client."""
-    index = torch.from_numpy(columns).to(uploads.delta.device)
-    if not uploads.delta[:, index].any():
-        return uploads
-    return uploads.with_delta(uploads.delta.index_fill(1, index, 0.0))

@@ -7,18 +7,16 @@ import numpy as np
 import torch
 
 from fedexp.config import roles
-from fedexp.core.random_streams import streams
-from fedexp.core.values import Layout, Memory, Plan, State, Trained, Uploads, Weights, finite
+from fedexp.core.values import Memory, Plan, State, Uploads, Weights
 from fedexp.parts.context import Context
 from fedexp.process.device_clock import Timestamp, record_timestamp
 from fedexp.simulation import context
-from fedexp.simulation.local_task import make_task
-from fedexp.simulation.moving_rates import scheduled_rates
-from fedexp.simulation.personal_columns import restore_personal, save_personal, zero_private_columns
+from fedexp.simulation.messages import open_messages
 from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.start import start, without_columns
 from fedexp.simulation.traffic import count_clients, megabytes
+from fedexp.simulation.work import work
 from fedexp.simulation.world import World
-from fedexp.training.client.batches import draw_all
 
 log = logging.getLogger(__name__)
 
@@ -26,21 +24,20 @@ Row = dict[str, Any]  # a round's line of metrics.csv by column
 
 
 def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, Uploads]:
-    """Maps a state to the next; also returns the round's row of metrics and the participants' uploads."""
+    """Maps a state to the next: `fold(work(start(state)))`.
+
+    Also returns the round's row of metrics and the participants' uploads.
+    """
     ctx, clock = context.make_context(world, state.round + 1, state.models), Stopwatch(world.first.flat.device)
-    mem: dict[str, Memory] = {role: without_columns(memory) for role, memory in state.memory.items()}
-
-    plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
-    models, plan, model, mem["clustering"] = exp.clustering.assign(state.models, plan, mem.get("clustering", {}), ctx)
+    jobs, models, mem = start(exp, world, state, ctx)
     clock.lap("select_s")
-    start = dispatch(exp, world, models, model, plan.owner, mem)
 
-    sent, mem = train(exp, world, start, model, plan, mem, ctx)
+    sent, mem = work(exp, world, jobs, mem, ctx)
     clock.lap("train_s")
     sent, mem = apply_filters(exp, "leaving", sent, mem, ctx)
-    uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, plan, mem.get("fleet", {}), ctx)
+    uploads, seconds, mem["fleet"] = exp.fleet.deliver(sent, jobs, mem.get("fleet", {}), ctx)
     uploads, mem = apply_filters(exp, "arriving", uploads, mem, ctx)
-    uploads = zero_private_columns(uploads, ctx.traffic.private_columns)
+    sent, uploads = (open_messages(exp, world.layout, messages) for messages in (sent, uploads))
     mem["selector"] = exp.selector.observe(uploads, mem["selector"], ctx)
     clock.lap("select_s")
     mem["audit"] = exp.audit.observe(sent, mem.get("audit", {}), ctx)
@@ -49,71 +46,9 @@ def run_round(exp: Experiment, world: World, state: State) -> tuple[State, Row, 
     models, mem["clustering"] = exp.clustering.regroup(models, uploads, mem["clustering"], ctx)
     clock.lap("aggregate_s")
     after = State(
-        ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + count_clients(plan.owner)
+        ctx.round, models, mem, state.sim_s + seconds, state.host_s, state.updates + count_clients(jobs.owner)
     )
-    return after, metrics_row(exp, ctx, after, plan, sent, uploads) | clock.laps, sent
-
-
-def dispatch(
-    exp: Experiment,
-    world: World,
-    models: tuple[Weights, ...],
-    model: np.ndarray,
-    owner: np.ndarray,
-    mem: dict[str, Memory],
-) -> torch.Tensor:
-    """The rows `[C, D]` that participants start from: their model's, with their personal columns restored.
-
-    Every client trains the network of the config, whatever shape the global models have by now.
-    """
-    memory = mem.get("aggregator", {})
-    start = world.first.flat.expand(len(owner), -1)
-    for number in np.unique(model).tolist():
-        positions = np.flatnonzero(model == number)
-        rows = exp.aggregator.dispatch(models[number], owner[positions], memory.get(str(number), {}))
-        index = torch.from_numpy(positions).to(rows.device)
-        start = rows if len(positions) == len(owner) else start.index_copy(0, index, rows)
-    return restore_personal(exp, world.layout, owner, start, mem)
-
-
-def train(  # noqa: PLR0913
-    exp: Experiment,
-    world: World,
-    received: torch.Tensor,
-    model: np.ndarray,
-    plan: Plan,
-    mem: dict[str, Memory],
-    ctx: Context,
-) -> tuple[Uploads, dict[str, Memory]]:
-    """Trains every participant on its own batches; returns the deltas and the updated memories.
-
-    `received [C, D]` is what the server sent, `model [C]` the number of each participant's model.
-    """
-    rules = [exp.local.with_drawn_epochs(owner, ctx.rng) for owner in plan.owner.tolist()]
-    draws = streams(exp.seed, ctx.round, "batches", owner=plan.owner)
-    batches = draw_all(rules, plan.sizes, draws, exp.privacy.sampling)
-    task = make_task(exp, received, plan, batches, mem.get("local", {}), ctx)
-    out = world.run_task(task, world.loss_columns, world.train_rows)
-    rows, slot, losses = split_output(out, world.layout, world.loss_columns)
-    steps = np.array([client_batches.steps for client_batches in batches], np.int64)
-    trained = Trained(plan.owner, steps, received, task.start, rows, slot)
-    mem["privacy"] = exp.privacy.spend(trained.owner, trained.steps, mem.get("privacy", {}), ctx)
-    mem["personal"] = save_personal(exp, world.layout, trained, mem.get("personal", {}))
-    local = exp.local.at(task.lr)
-    delta, mem["local"] = local.finish(trained, mem.get("local", {}), ctx)
-    delta[:, torch.from_numpy(ctx.traffic.private_columns).to(delta.device)] = 0
-    importance = np.ones(len(plan.owner)) if plan.importance is None else plan.importance
-    exact = losses[:, 2:] if losses.shape[1] > 2 else None
-    length = local.effective_steps(trained.steps)
-    return Uploads(plan.owner, model, plan.sizes, importance, delta, losses[:, 0], losses[:, 1], exact, length), mem
-
-
-def split_output(
-    out: torch.Tensor, layout: Layout, loss_columns: int
-) -> tuple[torch.Tensor, torch.Tensor | None, np.ndarray]:
-    """Splits the output into rows `[C, D]`, last slots `[C, P]` (or None) and losses `[C, loss_columns]`."""
-    rows, slot = out[:, : layout.size], out[:, layout.size : out.shape[1] - loss_columns]
-    return rows, slot if slot.shape[1] else None, out[:, out.shape[1] - loss_columns :].cpu().double().numpy()
+    return after, metrics_row(exp, ctx, after, jobs, sent, uploads) | clock.laps, sent
 
 
 def apply_filters(
@@ -131,13 +66,15 @@ def fold(
 ) -> tuple[tuple[Weights, ...], dict[str, Memory]]:
     """Updates each model from the finite uploads that were trained from it, in the order of their owners.
 
-    A row that counts for nothing (a client without examples) has no say in any rule, and a model rests, with what is
-    remembered of it, in a round that brought something for others only.
+    An upload of which any row is not finite is dropped whole. A row that counts for nothing (a client without examples)
+    has no say in any rule, and a model rests, with what is remembered of it, in a round that brought something for
+    others only.
     """
-    usable = finite(uploads.delta)
+    usable = uploads.is_finite()
     if dropped := int((~usable).sum()):
         log.warning("round %d: %d of %d updates are not finite and were dropped", ctx.round, dropped, len(usable))
     voters = uploads.where(usable & (uploads.examples * uploads.importance > 0)).sort_by_owner()
+    local_memory = exp.local.receive(voters, mem.get("local", {}), ctx)
     following, after = (
         list(models),
         {role: without_columns(mem.get(role, {})) for role in roles.role_names(a_model=True)},
@@ -150,7 +87,7 @@ def fold(
             memory[str(number)] = memories[role]
     folded = {role: merge_memories(memory) for role, memory in after.items()}
     folded["aggregator"]["columns"] = {"dropped": dropped, **folded["aggregator"]["columns"]}
-    return tuple(following), {**mem, **folded}
+    return tuple(following), {**mem, **folded, "local": local_memory}
 
 
 def models_to_update(models: int, upload_models: np.ndarray) -> list[int]:
@@ -199,6 +136,10 @@ def metrics_row(
         for role, memory in state.memory.items()
         for name, value in memory.get("columns", {}).items()
     }
+    rates = {
+        "lr": exp.schedule.rate(exp.local, ctx.round),
+        "server_lr": exp.server_schedule.rate(exp.server_optimizer, ctx.round),
+    }
     return {
         "round": state.round,
         "train_loss": loss,
@@ -206,12 +147,9 @@ def metrics_row(
         "examples": int(sent.examples.sum()),
         "sim_s": state.sim_s if exp.fleet.simulates else None,
         **megabytes(exp, ctx, plan, uploads.owner),
-    } | (scheduled_rates(exp, ctx.round) | reported)
-
-
-def without_columns(memory: Memory) -> Memory:
-    """A role's memory without the columns that it reported last round."""
-    return {name: value for name, value in memory.items() if name != "columns"}
+        **{name: rate for name, rate in rates.items() if rate is not None},
+        **reported,
+    }
 
 
 class Stopwatch:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import torch.distributed as dist
 
@@ -127,4 +128,4 @@ def evaluate_later(
 
 def without_rows(uploads: Uploads) -> Uploads:
     """The same uploads, their owners, sizes and losses, with a delta `[0, D]` that keeps no memory."""
-    return uploads.with_delta(uploads.delta.new_empty((0, uploads.delta.shape[1])))
+    return replace(uploads, delta=uploads.delta.new_empty((0, uploads.delta.shape[1])), extra={})

@@ -3,6 +3,9 @@
 A client that judges a model gets it and answers with a loss; a participant that has judged models has the one that it
 trains already. A client that tunes a model gets it and sends what it made of it. What the server trains on itself has
 been sent to it by clients, label included. Speeds and class counts, a few bytes a client, are not counted.
+
+Losses and tuned models are answers and no messages of a round: no codec, attack or noise changes them. Where privacy is
+guaranteed, parts that ask for them are refused (`reveals`).
 """
 
 import numpy as np
@@ -21,15 +24,15 @@ def megabytes(exp: Experiment, ctx: RoundContext, plan: Plan, arrived: np.ndarra
     """
     extra = extra_messages(ctx)
     entries, evaluators = ctx.layout.size - len(ctx.traffic.private_columns), extra.evaluators
+    message = entries + len(ctx.traffic.extra_rows) * ctx.traffic.sent_entries
     downloads = sum(map(len, evaluators)) + extra.fine_tuned
     repeated = int(np.isin(plan.owner, np.concatenate([*evaluators, np.zeros(0, np.int64)])).sum())
     examples = sum(len(shard) for owner, shard in zip(plan.owner, plan.shards, strict=True) if owner == SERVER)
     reply_bytes = entries * 4 * extra.fine_tuned + ANSWER_BYTES * extra.reported_losses
     data_bytes = examples * (ctx.traffic.example_bytes + LABEL_BYTES)
     return {
-        "mb_down": entries * exp.local.rows_sent * 4 / 1e6 * count_clients(plan.owner)
-        + entries * 4 / 1e6 * (downloads - repeated),
-        "mb_up": exp.upload_bytes(entries) / 1e6 * count_clients(arrived) + (reply_bytes + data_bytes) / 1e6,
+        "mb_down": message * 4 / 1e6 * count_clients(plan.owner) + entries * 4 / 1e6 * (downloads - repeated),
+        "mb_up": exp.upload_bytes(message) / 1e6 * count_clients(arrived) + (reply_bytes + data_bytes) / 1e6,
     }
 
 

@@ -1,6 +1,6 @@
 """A field that holds something else than its annotation says is named, in a nested value too."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,11 @@ class Outer:
     row: torch.Tensor
     inner: Inner
     seconds: float | None = None
+    extra: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
 ODD: dict[str, Any] = {"shapes": ((2.5,),)}
-RIGHT = Outer(torch.zeros(2), Inner(), 1.5)
+RIGHT = Outer(torch.zeros(2), Inner(), 1.5, {"a": torch.zeros(1)})
 
 
 @pytest.mark.parametrize("seconds", [None, 0, 1.5, np.float64(2), np.int64(3)])
@@ -50,6 +51,10 @@ def test_what_fits_is_taken(seconds: Any):
             "Inner whose shapes is a tuple, each a tuple, each a whole number, got tuple",
         ),
         ({"seconds": float("nan")}, "Outer whose seconds is a number or None, got float nan"),
+        (
+            {"extra": {"a": torch.zeros(1), "b": [1.0]}},
+            "Outer whose extra is a dict, each value a dense tensor of real numbers, got dict",
+        ),
         ({"seconds": True}, "Outer whose seconds is a number or None, got bool True"),
         ({"seconds": "x" * 1000}, f"Outer whose seconds is a number or None, got str {'x' * 80}"),
     ],

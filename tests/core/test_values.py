@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from fedexp.core.client_rows import ClientRows
-from fedexp.core.values import Layout, Uploads
+from fedexp.core.values import Jobs, Layout, Uploads, concatenate_rows
 from fedexp.parts.layers import BatchNorm
 
 
@@ -48,6 +50,26 @@ def test_uploads_are_kept_and_sorted_together():
     assert three.owner.tolist() == three.delta[:, 0].tolist() == [1, 3, 5]
     assert three.sort_by_owner() is three
     assert three.where(np.array([True, False, True])).loss_after.tolist() == [3.0, 15.0]
+
+
+def test_jobs_of_several_rounds_are_taken_and_joined_with_all_their_columns():
+    """What is no column (the deadline) is that of the first."""
+    shards, number = tuple(np.arange(size) for size in (3, 1, 2)), np.arange(3)
+    first = Jobs(number + 4, shards, None, 9.0, model=number, begun=number * 0 + 1, received=torch.arange(6).view(3, 2))
+    later = replace(first.where(np.array([2, 0])), begun=np.array([2, 2]))
+    assert [len(shard) for shard in later.shards] == later.sizes.tolist() == [2, 3]
+    both = concatenate_rows([later, first])
+    assert both.owner.tolist() == [6, 4, 4, 5, 6]
+    assert both.begun.tolist() == [2, 2, 1, 1, 1]
+    assert both.received[:, 0].tolist() == [4, 0, 0, 2, 4]
+    assert (both.sizes.tolist(), both.importance, both.deadline_s) == ([2, 3, 3, 1, 2], None, 9.0)
+    assert first.where(np.ones(3, dtype=bool)) is first is concatenate_rows([first])
+
+
+def test_extra_rows_go_with_their_uploads_and_one_number_makes_all_unusable():
+    both = replace(uploads([5, 1]), extra={"variate": torch.tensor([[1.0, 2.0], [torch.nan, 4.0]])})
+    assert both.is_finite().tolist() == [True, False]
+    assert both.sort_by_owner().extra["variate"][:, 1].tolist() == [4.0, 2.0]
 
 
 def test_client_rows_are_made_on_first_use_and_replaced():

@@ -4,6 +4,7 @@ from fedexp.replay.quantity import CellQuantity
 from fedexp.replay.results import Result
 from fedexp.replay.table import Cell
 from fedexp.replay.verdict import Verdict
+from scripts.replay_pages import describe_share_inside, verdict_grid
 
 
 def cell(name: str, seeds: int, minutes: float | None) -> Cell:
@@ -44,21 +45,19 @@ def test_several_numbers_of_a_run_are_one_run():
 
 
 def test_the_verdicts_of_all_tables_are_added_up():
-    rows = overview.verdict_grid(HELD).rows
+    rows = verdict_grid(HELD).rows
     assert [list(row) for row in rows] == [
         ["first", "2", "1", "0", "0", "0", "0", "1"],
         ["second", "1", "0", "1", "0", "0", "0", "0"],
         ["all", "3", "1", "1", "0", "0", "0", "1"],
     ]
     new = overview.TableProgress("third", "new", [JudgedCell(cell("d", 3, 1.0), [], Verdict("not run"))])
-    assert [list(row)[:2] for row in overview.verdict_grid([*HELD, new, new]).rows][2:] == [
+    assert [list(row)[:2] for row in verdict_grid([*HELD, new, new]).rows][2:] == [
         ["2 not begun", "2"],
         ["all", "5"],
     ]
-    assert (
-        overview.describe_share_inside(HELD) == "Cells that were run against a published number: 2; inside: 1 (50 %)."
-    )
-    assert overview.describe_share_inside([]) == "Cells that were run against a published number: 0; inside: 0."
+    assert describe_share_inside(HELD) == "Cells that were run against a published number: 2; inside: 1 (50 %)."
+    assert describe_share_inside([]) == "Cells that were run against a published number: 0; inside: 0."
 
 
 def test_the_list_shows_runs_and_hours():

@@ -28,5 +28,8 @@ class Attack(Part):
         return {}
 
     def tamper(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        """The uploads as the server receives them, malicious clients' ones changed; and the attack's memory."""
+        """The uploads as the server receives them, malicious clients' ones changed; and the attack's memory.
+
+        `delta [C, W]` is all that each client sends: a rule that adds rows to the delta has them attacked alike.
+        """
         return uploads, memory

@@ -1,7 +1,8 @@
 """Model poisoning: malicious clients replace their trained updates by forged ones.
 
 They know each other and, if an attack says so, what the honest clients of the round send. The base class counts them
-and puts the forged rows in their places. Legend: C uploads, F malicious and H honest ones, D entries of a row.
+and puts the forged rows in their places. A row is a client's whole message, with what its rule sends beside the delta.
+Legend: C uploads, F malicious and H honest ones, D entries of a message.
 """
 
 from dataclasses import dataclass

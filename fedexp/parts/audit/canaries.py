@@ -21,7 +21,7 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
-from fedexp.core.values import Canaries, Columns, Memory, Uploads, finite
+from fedexp.core.values import Canaries, Columns, Memory, Uploads
 from fedexp.parts.audit.bound import guess_inclusion, lower_bound
 from fedexp.parts.audit.contract import Audit
 from fedexp.parts.audit.traces import gradient_coefficients
@@ -78,7 +78,7 @@ class CanaryAudit(Audit):
         if not self.needs_uploads:
             return memory
         planted, jobs = ctx.audit.canaries, []
-        finite_rows = finite(uploads.delta)
+        finite_rows = uploads.is_finite()
         for row, owner in enumerate(uploads.owner.tolist()):
             positions = np.flatnonzero(planted.owner == owner)
             if len(positions) and finite_rows[row]:

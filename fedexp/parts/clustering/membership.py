@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedexp.core.values import Memory, lookup_by_owner
+from fedexp.core.client_rows import lookup_by_owner
+from fedexp.core.values import Memory
 
 NAMES = ("owner", "cluster", "waiting", "waits_for", "since")
 

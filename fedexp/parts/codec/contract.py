@@ -9,9 +9,12 @@ from fedexp.parts.context import Context
 
 @dataclass(frozen=True, kw_only=True)
 class Codec(Part):
-    """What a client does to its row before it travels up. The base sends the row unchanged."""
+    """What a client does to its row before it travels up. The base sends the row unchanged.
 
-    ratio = 1.0  # bytes that travel, for each byte of the row as float32
+    The row is the client's whole message, `delta [C, W]`: the delta and what the local rule sends beside it.
+    """
+
+    ratio = 1.0  # bytes that travel, for each byte of the message as float32
     is_lossy = False  # whether the server gets other numbers than the client had
     keeps_rows = False  # whether clients keep rows between rounds, entry by entry those of the global model
 

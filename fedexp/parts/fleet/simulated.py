@@ -3,8 +3,8 @@
 Each client has a mean bandwidth (the same for all) and a mean speed ~ U(low, high) examples/s. In each round both vary
 by a normal distribution of std `jitter_std` times the mean, cut at +- `jitter_range` times the mean; or both are read
 from a trace. A round consists of `overhead_s`, the distribution of the model at the slowest participant's bandwidth,
-training in parallel, and uploads one after another. Only trainable entries are sent, 4 bytes each (twice as many if the
-local rule sends two rows; the aggregator decides the size of uploads). No real time passes.
+training in parallel, and uploads one after another. Only trainable entries are sent, 4 bytes each, and as many again
+for each row that the local rule adds; codec and aggregator decide the size of uploads. No real time passes.
 
 If clients evaluate models before they train, that comes first and does not count against the deadline. All these models
 are sent at the slowest such client's bandwidth. The clients pass their examples forward, which takes a third of the

@@ -1,6 +1,6 @@
 """The contract of local rules: how a client's gradients become steps, and what it sends and keeps.
 
-Legend: B batch, C participants, n clients, K classes, D entries of a model, P trainable entries.
+Legend: B batch, C participants, n clients, K classes, D entries of a model, P trainable entries, W of a message.
 """
 
 from abc import abstractmethod
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from fedexp.core.part import Positive
-from fedexp.core.values import Layout, Memory, Trained
+from fedexp.core.values import Layout, Memory, Trained, Uploads
 from fedexp.maths.optimizer_steps import clip_to_norm
 from fedexp.parts.context import Context
 from fedexp.parts.dataset.contract import Facts
@@ -37,11 +37,11 @@ class LocalRule(Workload):
 
     `begin` says what each participant starts from and gives it an anchor, one row of its own that the steps refer to;
     `cost` says what it makes of the loss; `direction`, `update` and `pull` make the steps, on the trainable part
-    `[..., P]` of one row or of a stack of rows alike; `finish` says what is sent. The memory holds what clients keep
-    between rounds.
+    `[..., P]` of one row or of a stack of rows alike; `finish` says what is sent, and `receive` what the server makes
+    of what it gets besides deltas. The memory holds what clients keep between rounds.
     """
 
-    rows_sent = 1  # how many rows of a model's size travel each way
+    extra_rows: ClassVar[tuple[str, ...]] = ()  # names of the rows [P] that travel each way besides the model
     keeps_rows = False  # whether clients keep rows between rounds, entry by entry those of the global model
     compares: ClassVar[tuple[str, ...]] = ()  # the models besides the one in training that `cost` asks, in words
     counts_classes: ClassVar[bool] = False  # whether `cost` asks how many examples of each class the client holds
@@ -54,11 +54,6 @@ class LocalRule(Workload):
     lr: Annotated[float, Positive] = 0.1
 
     clip_norm: Annotated[float, Positive] | None = None
-
-    @property
-    def sends_extra_rows(self) -> bool:
-        """Whether more than one row travels each way."""
-        return self.rows_sent > 1
 
     @property
     def cost_needs_client_state(self) -> bool:
@@ -148,8 +143,16 @@ class LocalRule(Workload):
         """Moves `w` in place after a step; rows where `pull_mask [C, 1]` is 0 stay (None: all rows move)."""
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
-        """The deltas `[C, D]` that are sent, against the received model, and the clients' memory."""
+        """What the clients send, `[C, W]`, and their memory.
+
+        That is the delta `[C, D]` against the received model and, behind it, a row `[C, P]` for each of `extra_rows`,
+        entry by entry those that are trained. All of it is one message: codecs, attacks and privacy change it as one.
+        """
         return trained.delta(), memory
+
+    def receive(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
+        """The memory after the server got the `extra` rows of these uploads, in the order of their owners."""
+        return memory
 
     def effective_steps(self, steps: np.ndarray) -> np.ndarray:
         """The effective number of plain steps of updates after `steps [C]` steps, float64 [C]: here the same number.

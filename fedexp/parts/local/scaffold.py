@@ -8,10 +8,12 @@ With momentum, Adam or AdamW the corrected gradient grad - c_i + c is what they 
 the gradients are added up as they come, since (x - y) / (K lr) is no mean of them. Published code that keeps the
 formula makes variates up to 1 / (1 - momentum) times too long. Coupled weight decay counts as part of the gradient.
 
-Deviations: c is updated by all clients that trained, even if the fleet loses their uploads or an attack changes them. A
-training that is not finite changes no variate. The paper's mean of the models is `aggregator.weighting=uniform`, its
-server step size that of `server_optimizer`. The paper's steps are plain SGD. The model and a variate are sent both
-ways: twice the bytes. Legend: n clients, P trainable entries.
+The difference c_i+ - c_i is sent beside the delta, in one message: what an attack, noise or rounding does to a message
+reaches the variates, too. c moves by what arrives, whatever rule combines the deltas. A client whose message is lost
+keeps its new c_i all the same. A training that is not finite changes no variate.
+
+Deviations: the paper's mean of the models is `aggregator.weighting=uniform`, its server step size that of
+`server_optimizer`. The paper's steps are plain SGD. Legend: C participants, n clients, P trainable entries.
 """
 
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ import numpy as np
 import torch
 
 from fedexp.core.client_rows import ClientRows
-from fedexp.core.values import Memory, Trained
+from fedexp.core.values import Memory, Trained, Uploads
 from fedexp.maths.optimizer_steps import mask_rows
 from fedexp.parts.context import Context
 from fedexp.parts.local.any_optimizer import AnyOptimizer
@@ -30,7 +32,7 @@ from fedexp.parts.local.any_optimizer import AnyOptimizer
 class Scaffold(AnyOptimizer):
     """Steps along the gradient minus the client's variate plus the server's."""
 
-    rows_sent = 2
+    extra_rows = ("variate",)
     keeps_rows = True
 
     @property
@@ -60,22 +62,26 @@ class Scaffold(AnyOptimizer):
         super().update(w, grad, slots, step, active)
 
     def finish(self, trained: Trained, memory: Memory, ctx: Context) -> tuple[torch.Tensor, Memory]:
-        if self.lr == 0 and trained.slot is None:  # nobody moved, so nothing is known of the gradients
-            return trained.delta(), memory
+        sent, parameters = trained.delta(), ctx.layout.parameters
+        changes = torch.zeros_like(sent[:, :parameters])
         usable = np.flatnonzero(trained.valid_rows())
-        usable = usable[np.argsort(trained.owner[usable], kind="stable")]  # the sum must not depend on the order
-        owner, positions = trained.owner[usable], torch.from_numpy(usable).to(trained.rows.device)
-        steps = trained.steps[usable, None]
-        sent = trained.delta()
-        trainable_delta = sent[positions, : ctx.layout.parameters]
+        if self.lr == 0 and trained.slot is None:  # nobody moved, so nothing is known of the gradients
+            usable = usable[:0]
+        owner, positions = trained.owner[usable], torch.from_numpy(usable).to(sent.device)
+        steps, trainable_delta = trained.steps[usable, None], sent[positions, :parameters]
         old, server = client_variates(owner, memory, trainable_delta), server_variate(memory, trainable_delta)
         gradient_sum, length = (
             (trainable_delta, steps * -self.lr) if trained.slot is None else (trained.slot[positions], steps)
         )
         new = old - server + gradient_sum / torch.from_numpy(length).to(gradient_sum)
-        new_memory = ClientRows.load(memory, trainable_delta.shape[1], trainable_delta).with_rows(owner, new).save()
-        new_server = server + ((new - old).double().sum(dim=0) / int(np.count_nonzero(ctx.sizes))).to(server.dtype)
-        return sent, new_memory | {"server": new_server}
+        new_memory = ClientRows.load(memory, parameters, sent).with_rows(owner, new).save()
+        return torch.cat([sent, changes.index_copy(0, positions, new - old)], dim=1), memory | new_memory
+
+    def receive(self, uploads: Uploads, memory: Memory, ctx: Context) -> Memory:
+        changes = uploads.extra["variate"]
+        step = changes.double().sum(dim=0) / int(np.count_nonzero(ctx.sizes))
+        server = server_variate(memory, changes)
+        return memory | {"server": server + step.to(server.dtype)}
 
 
 def client_variates(owner: np.ndarray, memory: Memory, like: torch.Tensor) -> torch.Tensor:

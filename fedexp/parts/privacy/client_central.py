@@ -4,7 +4,8 @@ Source: McMahan et al. 2018. Every row is divided by max(1, norm / C), and the m
 N(0, (sigma C / m)^2) on every entry. What the server publishes is private for one client more or less. The noise is
 added to the rows, N(0, (sigma C)^2 / m) each, which gives the same mean. Uniform draws of clients amplify privacy. The
 accountants assume Poisson sampling at the rate of the draw, though the draw is of a fixed number of clients: this is
-customary, not proven.
+customary, not proven. A row is a client's whole message: rows that its rule sends beside the update are clipped
+together with it, and noised.
 
 With `quantile` the clip follows that quantile of the norms (Andrew et al. 2021, arXiv 1905.03871, algorithm 1): with b~
 the noised share of rows that needed no clipping, C <- C exp(-clip_lr (b~ - quantile)). The count gets N(0,

@@ -85,7 +85,7 @@ class Privacy(Part):
         return {}
 
     def protect(self, uploads: Uploads, memory: Memory, ctx: Context) -> tuple[Uploads, Memory]:
-        """The uploads as the aggregator may see them."""
+        """The uploads as the server may see them. `delta [C, W]` is all that each client sends, not its delta alone."""
         return uploads, memory
 
     def client_columns(self, owner: np.ndarray, memory: Memory, ctx: Context) -> dict[str, np.ndarray]:

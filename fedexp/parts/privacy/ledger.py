@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from fedexp.core.values import SERVER, Memory, lookup_by_owner
+from fedexp.core.client_rows import lookup_by_owner
+from fedexp.core.values import SERVER, Memory
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import torch
 
 from fedexp.core.errors import ConfigError
 from fedexp.core.part import Range
-from fedexp.core.values import Memory, Uploads, finite
+from fedexp.core.values import Memory, Uploads
 from fedexp.maths.shapley.estimate import Estimate, RankingConfidence, Shapley
 from fedexp.maths.shapley.ranking.budget import EXACT_AT_MOST, SURROGATE_AT_MOST, min_coalitions
 from fedexp.maths.shapley.ranking.ranking_confidence import mean_variance, top_confidence
@@ -45,7 +45,7 @@ def round_values(
     `confidence` maps values and errors `[C]` to the confidence in the ranking that they lead to.
     """
     start = time.perf_counter()
-    usable = (uploads.owner >= 0) & finite(uploads.delta)
+    usable = (uploads.owner >= 0) & uploads.is_finite()
     players = uploads.where(usable)
     before = ctx.models[0].flat
     rows, share = torch.cat([before[None], before + players.delta]), ctx.validation.shares(players)

@@ -144,11 +144,13 @@ def check_reference_models(answer: Any, received: torch.Tensor, *_: Any) -> str 
     )
 
 
-def check_finish(answer: Any, trained: Any, *_: Any) -> str | None:
-    """Checks the deltas `[C, D]` that clients send after training."""
-    return check_values(answer, torch.Tensor, dict) or check_rows(
-        answer[0], tuple(trained.received.shape), trained.received, "the delta [C, D]"
-    )
+def check_finish(answer: Any, trained: Any, _: Any, ctx: Any) -> str | None:
+    """Checks the messages `[C, W]` that clients send after training: the delta, and the rule's extra rows behind it."""
+    if fault := check_values(answer, torch.Tensor, dict):
+        return fault
+    (clients, width), names = trained.received.shape, ctx.traffic.extra_rows
+    name = "the delta [C, D]" if not names else f"the delta [C, D] with a row [C, P] behind it for {', '.join(names)},"
+    return check_rows(answer[0], (clients, width + len(names) * ctx.layout.parameters), trained.received, name)
 
 
 def check_dispatch(answer: Any, weights: Weights, owner: np.ndarray, *_: Any) -> str | None:
@@ -224,7 +226,12 @@ def checks_by_role() -> dict[str, dict[str, Check]]:
 METHODS: dict[str, dict[str, Check]] = {
     "selector": {"choose": check_plan, "observe": check_memory},
     "clustering": {"assign": check_assignment, "regroup": check_regroup},
-    "local": {"begin": check_start, "reference_models": check_reference_models, "finish": check_finish},
+    "local": {
+        "begin": check_start,
+        "reference_models": check_reference_models,
+        "finish": check_finish,
+        "receive": check_memory,
+    },
     "fleet": {"deliver": check_delivery},
     "privacy": {"spend": check_memory},
     "audit": {"observe": check_memory},

@@ -16,8 +16,8 @@ from torch.nn import functional as F
 from fedexp.core.values import SERVER, State, Uploads, Weights, finite
 from fedexp.process.device_clock import synchronized_time
 from fedexp.simulation.personal_columns import restore_personal
-from fedexp.simulation.round import dispatch
 from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.start import dispatch
 from fedexp.simulation.world import World
 from fedexp.training.workers.pool import Work
 

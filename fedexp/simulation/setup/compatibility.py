@@ -92,7 +92,7 @@ ROWS = tuple(Incompatibility(*row) for row in (
      "pre_aggregation=none"),
     ("selector", "averages_models", "compares averages of some clients' models with others", "aggregator",
      "hides_rows", HIDES, "selector=random"),
-    ("local", "sends_extra_rows", "sends the server a second row that tells the first", "aggregator", "hides_rows",
+    ("local", "extra_rows", "sends the server a second row that tells the first", "aggregator", "hides_rows",
      HIDES, "local=sgd"),
     ("local", "cost_needs_client_state", "makes an example's cost depend on other models or examples", "privacy",
      "example_clip", "protects single examples by clipping what each of them does", "local=sgd"),

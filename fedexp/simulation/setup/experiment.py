@@ -137,9 +137,9 @@ class Experiment(Part):
         return self.evaluation.metrics or self.loss.metrics
 
     def upload_bytes(self, entries: int) -> float:
-        """Bytes that a client sends in a round in which so many entries of a row travel."""
+        """Bytes of a client's message of so many entries."""
         ratio = prod(getattr(self.part(role.name), "ratio", 1) for role in roles.roles_at("leaving"))
-        return self.aggregator.upload_bytes(entries) * (ratio + (self.local.rows_sent - 1))
+        return self.aggregator.upload_bytes(entries) * ratio
 
     @property
     def honest_federation(self) -> Federation:

@@ -35,9 +35,9 @@ CACHED_FLOATS = 2**26  # up to this size (256 MB) a client's normalised examples
 class Task:
     """One round of local training: `start [C, D]`, the rule's `anchor [C, P]`, the plan, and each client's batches.
 
-    `lr` is the rate of the round where a schedule moves it (None: the rule's own), or a column `[C, 1]` where each row
-    has its own. `reference_rows [M, C, D]` are the models that the rule compares with, `counts [C, K]` each client's
-    examples of every class; None where it asks for neither.
+    `lr` is the rate of the round where a schedule moves it (None: the rule's own). `reference_rows [M, C, D]` are the
+    models that the rule compares with, `counts [C, K]` each client's examples of every class; None where it asks for
+    neither.
     `watch` is called before each step with the number of steps done and in all; it may raise.
     """
 
@@ -47,7 +47,7 @@ class Task:
     batches: tuple[Batches, ...]
     seed: int
     round: int
-    lr: float | torch.Tensor | None = None
+    lr: float | None = None
     watch: Callable[[int, int], None] = lambda done, steps: None
     reference_rows: torch.Tensor | None = None
     counts: torch.Tensor | None = None

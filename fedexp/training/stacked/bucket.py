@@ -30,11 +30,8 @@ class Bucket:
     ) -> None:
         """A bucket for the rows at the positions `positions [R]` of a task, to be `load`ed."""
         rows, device, parameters = len(positions), examples.x.device, task.anchor.shape[1]
-        lr_per_row = isinstance(task.lr, torch.Tensor)
         self.rule, self.order = rule, order
-        self.lr = torch.zeros(
-            (rows, 1) if lr_per_row else (), dtype=torch.float32 if lr_per_row else torch.float64, device=device
-        )
+        self.lr = torch.zeros((), dtype=torch.float64, device=device)
         self.augmenter = BatchAugmenter(examples, rows)
         self.w = torch.zeros((rows, task.start.shape[1]), device=device)
         self.anchor = torch.zeros((rows, parameters), device=device)
@@ -60,9 +57,7 @@ class Bucket:
         else:
             torch.index_select(task.start.index_select(0, rows), 1, self.order, out=self.w)
             torch.index_select(task.anchor.index_select(0, rows), 1, self.order[:parameters], out=self.anchor)
-        if isinstance(task.lr, torch.Tensor):
-            torch.index_select(task.lr, 0, rows, out=self.lr)
-        elif task.lr is not None:
+        if task.lr is not None:
             self.lr.fill_(task.lr)
         if self.reference_rows is not None and task.reference_rows is not None:
             torch.index_select(task.reference_rows, 1, rows, out=self.reference_rows)

@@ -65,11 +65,9 @@ class Buckets:
 
     def make_bucket(self, task: Task, positions: torch.Tensor) -> Bucket:
         """Returns a new bucket, loaded with the rows at the positions `[R]` of a task."""
-        rule, privacy, lr_per_row = self.recipe.rule, self.recipe.privacy, isinstance(task.lr, torch.Tensor)
-        bucket = Bucket(task, positions, rule if lr_per_row else rule.at(task.lr), self.examples, self.order)
+        rule, privacy = self.recipe.rule, self.recipe.privacy
+        bucket = Bucket(task, positions, rule.at(task.lr), self.examples, self.order)
         bucket.load(task, positions)
-        if lr_per_row:
-            bucket.rule = rule.at(bucket.lr)
         if privacy.example_clip is not None:
             bucket.noise = Noise(len(positions), self.layout.parameters, privacy.example_noise, positions.device)
         return bucket

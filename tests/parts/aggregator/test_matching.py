@@ -16,9 +16,10 @@ from fedexp.core.values import SERVER, State, Uploads
 from fedexp.run.state import checkpoint
 from fedexp.run.tables import TIMINGS
 from fedexp.simulation import context
-from fedexp.simulation.round import Row, dispatch, fold, run_round
+from fedexp.simulation.round import Row, fold, run_round
 from fedexp.simulation.rounds import run_rounds, with_workers
 from fedexp.simulation.setup import compatibility
+from fedexp.simulation.start import dispatch
 from fedexp.simulation.world import World
 
 Tiny = Callable[..., dict[str, Any]]

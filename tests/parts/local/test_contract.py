@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 from composing import options
-from worlds import Tiny, same, world_of
+from worlds import Tiny, same, uploads_like, world_of
 
 from fedexp.core import part as spec
 from fedexp.core.errors import ConfigError
 from fedexp.core.values import SERVER, Trained
 from fedexp.parts import ModelOutputs
 from fedexp.simulation import context
+from fedexp.simulation.messages import open_messages
 from fedexp.simulation.round import run_round
 from fedexp.simulation.world import World
 
@@ -85,7 +86,7 @@ class TestLocalRule:
         torch.testing.assert_close(cost(slice(None)), torch.cat([cost(slice(at, at + 1)) for at in range(4)]))
 
     def test_what_is_sent_is_what_was_trained(self, tiny: Tiny, option: str):
-        """And neither the memory nor what was received is written in place."""
+        """With the rule's extra rows behind it; and neither the memory nor what was received is written in place."""
         world, _, _ = self.begun(tiny, option)
         received, memory = world.first.flat.expand(3, -1), {}
         for number in range(1, 4):
@@ -93,9 +94,16 @@ class TestLocalRule:
             rows = torch.randn(3, world.layout.size)
             start, _ = world.exp.local.begin(received, np.arange(3), memory, ctx)
             trained = Trained(np.arange(3), np.full(3, 2), received, start, rows.clone())
-            delta, following = world.exp.local.finish(trained, memory, ctx)
-            torch.testing.assert_close(received + delta, rows)
+            message, following = world.exp.local.finish(trained, memory, ctx)
+            torch.testing.assert_close(received + message[:, : world.layout.size], rows)
+            extra = len(world.exp.local.extra_rows) * world.layout.parameters
+            assert message.shape == (3, world.layout.size + extra)
             assert same(memory, kept)
+            uploads = open_messages(world.exp, world.layout, uploads_like(message))
+            kept = copy.deepcopy(following)
+            after = world.exp.local.receive(uploads, following, ctx)
+            assert same(following, kept)
+            following = after
             memory = following
 
     def test_a_training_that_is_not_finite_or_took_no_step_is_not_remembered(self, tiny: Tiny, option: str):

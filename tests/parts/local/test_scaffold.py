@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from worlds import world_of
+from worlds import rounds_with_rows, uploads_like, world_of
 
-from fedexp.core.values import State, Trained
+from fedexp.core.values import Memory, State, Trained
 from fedexp.simulation import context
-from fedexp.simulation.round import run_round
+from fedexp.simulation.messages import open_messages
+from fedexp.simulation.round import fold, run_round
 from fedexp.simulation.rounds import run_rounds
 from fedexp.simulation.world import World
 
@@ -23,6 +24,14 @@ def lived(world: World, count: int) -> list[State]:
     for _ in range(count):
         states.append(run_round(world.exp, world, states[-1])[0])
     return states
+
+
+def exchanged(world: World, trained: Trained, memory: Memory, number: int) -> tuple[torch.Tensor, Memory]:
+    """What clients send of their model, and what they and the server remember once it has arrived."""
+    rule, ctx = world.exp.local, context.make_context(world, number)
+    message, memory = rule.finish(trained, memory, ctx)
+    uploads = open_messages(world.exp, world.layout, uploads_like(message, trained.owner.tolist()))
+    return uploads.delta, rule.receive(uploads.sort_by_owner(), memory, ctx)
 
 
 def test_two_rounds_by_hand(tiny: Tiny):
@@ -43,7 +52,7 @@ def test_two_rounds_by_hand(tiny: Tiny):
         for _ in range(2):
             rule.update(rows, rule.direction(rows - target, rows, anchor), torch.zeros(0), torch.tensor(1.0), None)
         trained = Trained(owner, np.array([2, 2]), received, start, rows)
-        delta, memory = rule.finish(trained, memory, context.make_context(world, number))
+        delta, memory = exchanged(world, trained, memory, number)
         x = x + delta.mean(dim=0)
         told.append((x[0].item(), *memory["rows"][:, 0].tolist(), memory["server"][0].item()))
     assert memory["owner"].tolist() == [0, 1]
@@ -154,7 +163,7 @@ def test_momentum_by_hand(tiny: Tiny):
         step = rule.direction(torch.full(anchor.shape, grad), w, anchor)
         rule.update(w, step, slots, torch.tensor(1.0), None)
     trained = Trained(owner, np.array([2]), zeros, start, rows, slots[-1])
-    delta, memory = rule.finish(trained, {}, context.make_context(world, 1))
+    delta, memory = exchanged(world, trained, {}, 1)
     assert (delta[0, 0].item(), memory["rows"][0, 0].item()) == (-4.0 - 4.0, 3.0)
     assert memory["server"][0].item() == pytest.approx(3 / 6)
 
@@ -165,3 +174,62 @@ def test_at_rate_zero_nothing_is_learnt_of_the_gradients(tiny: Callable[..., dic
     for state, _, _ in run_rounds(world.exp, world, world.initial_state()):
         assert state.memory["aggregator"]["columns"]["dropped"] == 0
         assert state.memory["local"]["server"].isfinite().all()
+
+
+class TestVariatesAreSent:
+    """Whatever happens to a client's message happens to its variate; the client keeps what it computed."""
+
+    def played(self, tiny: Tiny, *words: str) -> tuple[World, State]:
+        """The world, and the state after the first round, in which all take part."""
+        world = world_of(tiny("algorithm=scaffold", "selector=all", "rounds=1", *words))
+        return world, next(rounds_with_rows(world))[0]
+
+    def test_an_attack_turns_the_variates_of_the_malicious(self, tiny: Tiny):
+        _, plain = self.played(tiny)
+        attacked_world, attacked = self.played(tiny, "attack=sign_flip", "attack.scale=1", "scenario.malicious=2")
+        rows = plain.memory["local"]["rows"]
+        assert torch.equal(attacked.memory["local"]["rows"], rows)
+        sign = torch.from_numpy(np.where(np.isin(np.arange(6), attacked_world.malicious), -1.0, 1.0)).to(rows)
+        torch.testing.assert_close(attacked.memory["local"]["server"], (sign[:, None] * rows).mean(dim=0))
+        torch.testing.assert_close(plain.memory["local"]["server"], rows.mean(dim=0))
+
+    def test_a_codec_rounds_them(self, tiny: Tiny):
+        _, rounded = self.played(tiny, "codec=float16")
+        rows = rounded.memory["local"]["rows"]
+        torch.testing.assert_close(rounded.memory["local"]["server"], rows.half().to(rows.dtype).mean(dim=0))
+        assert rounded.memory["codec"]["rows"].shape == (6, 2 * rows.shape[1])
+
+    def test_privacy_clips_the_whole_message_and_noises_both_rows(self, tiny: Tiny):
+        words = ("privacy.clip=0.5", "privacy.delta=1e-3", "aggregator.weighting=uniform")
+        for privacy in ("client_local", "client_central"):
+            quiet, noised = (
+                self.played(tiny, f"privacy={privacy}", *words, f"privacy.noise_multiplier={noise}")[1]
+                for noise in (1e-6, 1)
+            )
+            _, plain = self.played(tiny, *words[2:])
+            moved = [state.models[0].flat - plain.models[0].flat for state in (quiet, noised)]
+            assert all(move.any() for move in moved)
+            rows, variate = plain.memory["local"]["rows"], quiet.memory["local"]["server"]
+            assert variate.norm() < 0.5 < rows.mean(dim=0).norm()
+            noise = noised.memory["local"]["server"] - variate
+            std = 0.5 / 6 * (1 if privacy == "client_central" else 6**0.5)
+            assert float(noise.std()) == pytest.approx(std, rel=0.1)
+
+    def test_who_is_not_heard_moves_no_variate_of_the_server(self, tiny: Tiny):
+        world, state = self.played(tiny, "fleet=simulated", "fleet.dropout=0.5")
+        heard = context.make_context(world, 1).fleet.draws("fleet", owner=np.arange(6))[:, 2] >= 0.5
+        assert 0 < heard.sum() < 6
+        memory = state.memory["local"]
+        assert memory["owner"].tolist() == list(range(6))
+        torch.testing.assert_close(memory["server"], memory["rows"][torch.from_numpy(heard)].sum(dim=0) / 6)
+
+    def test_a_client_whose_variate_is_not_finite_is_dropped_whole(self, tiny: Tiny):
+        world = world_of(tiny("algorithm=scaffold"))
+        size, parameters = world.layout.size, world.layout.parameters
+        message = torch.ones(3, size + parameters)
+        message[1, size + 2] = torch.inf
+        uploads = open_messages(world.exp, world.layout, uploads_like(message))
+        models, memory = fold(world.exp, (world.first,), uploads, {}, context.make_context(world, 1))
+        assert memory["aggregator"]["columns"]["dropped"] == 1
+        torch.testing.assert_close(memory["local"]["server"], torch.full((parameters,), 2 / 6))
+        torch.testing.assert_close(models[0].flat, world.first.flat + 1)

@@ -249,6 +249,15 @@ def test_a_wrong_answer_is_told_by_part_and_method(tiny: Tiny, method: str, mist
     assert "\n" not in str(refused.value)
 
 
+def test_a_message_without_the_rows_that_the_rule_names_is_refused(tiny: Tiny, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(own_parts.Stepped, "extra_rows", ("variate",))
+    wanted = (
+        r"finish must return the delta \[C, D\] with a row \[C, P\] behind it for variate, as a tensor .* \[3, 180\]"
+    )
+    with pytest.raises(ConfigError, match=wanted):
+        two_rounds(config_of(tiny, "finish"))
+
+
 @pytest.mark.parametrize("error", [ZeroDivisionError, StopIteration, GeneratorExit])
 @pytest.mark.parametrize("method", PARTS)
 def test_what_a_part_raises_is_told_by_class_method_and_line(

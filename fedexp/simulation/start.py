@@ -1,0 +1,50 @@
+"""The start of a round: clients are selected and sent what they train from. A dry run calls it without what follows."""
+
+import numpy as np
+import torch
+
+from fedexp.core.values import Jobs, Memory, State, Weights
+from fedexp.parts.context import Context
+from fedexp.simulation.personal_columns import restore_personal
+from fedexp.simulation.setup.experiment import Experiment
+from fedexp.simulation.world import World
+
+
+def start(
+    exp: Experiment, world: World, state: State, ctx: Context
+) -> tuple[Jobs, tuple[Weights, ...], dict[str, Memory]]:
+    """Sends out the jobs of a new round; returns them, the models of the round and the memories."""
+    mem = {role: without_columns(memory) for role, memory in state.memory.items()}
+    plan, mem["selector"] = exp.selector.choose(mem.get("selector", {}), ctx)
+    models, plan, model, mem["clustering"] = exp.clustering.assign(state.models, plan, mem.get("clustering", {}), ctx)
+    begun = np.full(len(plan.owner), ctx.round)
+    received = dispatch(exp, world, models, model, plan.owner, mem)
+    plan_columns = plan.owner, plan.shards, plan.importance, plan.deadline_s
+    return Jobs(*plan_columns, model=model, begun=begun, received=received), models, mem
+
+
+def dispatch(
+    exp: Experiment,
+    world: World,
+    models: tuple[Weights, ...],
+    model: np.ndarray,
+    owner: np.ndarray,
+    mem: dict[str, Memory],
+) -> torch.Tensor:
+    """The rows `[C, D]` that participants start from: their model's, with their personal columns restored.
+
+    Every client trains the network of the config, whatever shape the global models have by now.
+    """
+    memory = mem.get("aggregator", {})
+    start = world.first.flat.expand(len(owner), -1)
+    for number in np.unique(model).tolist():
+        positions = np.flatnonzero(model == number)
+        rows = exp.aggregator.dispatch(models[number], owner[positions], memory.get(str(number), {}))
+        index = torch.from_numpy(positions).to(rows.device)
+        start = rows if len(positions) == len(owner) else start.index_copy(0, index, rows)
+    return restore_personal(exp, world.layout, owner, start, mem)
+
+
+def without_columns(memory: Memory) -> Memory:
+    """A role's memory without the columns that it reported last round."""
+    return {name: value for name, value in memory.items() if name != "columns"}
